@@ -1,0 +1,197 @@
+// Package native finds the two native libraries that Otograph opens at run time,
+// libwhisper (with ggml) and ONNX Runtime, and fetches them when asked to.
+//
+// Nothing is linked: a program that imports Otograph builds with a C compiler
+// alone, starts without the libraries, and gets [ErrMissing] with what to do when
+// it needs one of them. The libraries are never looked for in the current folder.
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// Environment variables that name native parts; see [Dir] and [ONNXRuntime].
+const (
+	// EnvDir names the folder that holds the libraries, or the folder above it
+	// (the one with lib/ in it).
+	EnvDir = "OTOGRAPH_NATIVE"
+	// EnvONNXRuntime names one libonnxruntime file.
+	EnvONNXRuntime = "ONNXRUNTIME_LIB"
+)
+
+// File names of the libraries: the sonames that the code is written against.
+const (
+	WhisperFile     = "libwhisper.so.1"
+	ONNXRuntimeFile = "libonnxruntime.so.1"
+)
+
+// ErrMissing says that a native library was not found. It comes wrapped, with the
+// places that were searched and what to do about it.
+var ErrMissing = errors.New("native library missing")
+
+// systemDirs are the folders in which the dynamic loader looks without being told.
+var systemDirs = []string{
+	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
+	"/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
+}
+
+// places is where a search looks; a value, so that tests can make their own.
+type places struct {
+	env        string   // value of OTOGRAPH_NATIVE
+	ort        string   // value of ONNXRUNTIME_LIB
+	executable string   // path of the running program, symlinks resolved
+	checkout   string   // the checkout this program was compiled in, if it still exists
+	data       string   // the user's data folder
+	system     []string // the loader's own folders
+}
+
+func here() places {
+	p := places{
+		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
+		checkout: Checkout(), data: dataHome(), system: systemDirs,
+	}
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		p.executable = exe
+	}
+	return p
+}
+
+// Dir returns the absolute path of the folder that holds libwhisper.so.1 or
+// libonnxruntime.so.1 (normally both). The first of these that holds one is taken:
+// $OTOGRAPH_NATIVE (the folder itself, or the one above its lib), ../lib beside the
+// executable, third_party/native/lib of the checkout that the program was compiled
+// in, otograph/native/lib in the user's data folder ($XDG_DATA_HOME, else
+// ~/.local/share), the loader's own folders.
+//
+// The error wraps [ErrMissing]. A set $OTOGRAPH_NATIVE without a library is an
+// error too: a wrong setting must not be answered by another library.
+func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
+
+// ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if it
+// is set, else libonnxruntime.so.1 in the folders of [Dir]'s order. The error wraps
+// [ErrMissing].
+func ONNXRuntime() (string, error) {
+	p := here()
+	if p.ort != "" {
+		abs, err := filepath.Abs(p.ort)
+		if err == nil {
+			var st os.FileInfo
+			if st, err = os.Stat(abs); err == nil && st.IsDir() {
+				err = fmt.Errorf("%s is a folder", abs)
+			}
+		}
+		if err != nil {
+			return "", fmt.Errorf("%w: %s names no library file: %v", ErrMissing, EnvONNXRuntime, err)
+		}
+		return abs, nil
+	}
+	dir, err := p.find("ONNX Runtime", ONNXRuntimeFile)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, ONNXRuntimeFile), nil
+}
+
+// Whisper returns the folder that holds libwhisper.so.1 and its ggml plug-ins (in
+// ggml/ below it), or "" where the loader finds libwhisper by its soname alone. The
+// error wraps [ErrMissing].
+func Whisper() (string, error) {
+	p := here()
+	dir, err := p.find("libwhisper", WhisperFile)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range p.system {
+		if dir == s {
+			return "", nil
+		}
+	}
+	return dir, nil
+}
+
+// find returns the first folder that holds one of files. what is for the error text.
+func (p places) find(what string, files ...string) (string, error) {
+	holds := func(dir string) bool {
+		for _, f := range files {
+			if st, err := os.Stat(filepath.Join(dir, f)); err == nil && !st.IsDir() {
+				return true
+			}
+		}
+		return false
+	}
+	if what == "" {
+		what = "libwhisper and ONNX Runtime"
+	}
+	if p.env != "" {
+		abs, err := filepath.Abs(p.env)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s=%s: %v", ErrMissing, EnvDir, p.env, err)
+		}
+		for _, dir := range []string{abs, filepath.Join(abs, "lib")} {
+			if holds(dir) {
+				return dir, nil
+			}
+		}
+		return "", fmt.Errorf("%w: %s=%s holds no %s", ErrMissing, EnvDir, p.env, strings.Join(files, " or "))
+	}
+	var dirs []string
+	if p.executable != "" {
+		dirs = append(dirs, filepath.Join(filepath.Dir(filepath.Dir(p.executable)), "lib"))
+	}
+	if p.checkout != "" {
+		dirs = append(dirs, filepath.Join(p.checkout, "third_party", "native", "lib"))
+	}
+	if p.data != "" {
+		dirs = append(dirs, filepath.Join(p.data, "otograph", "native", "lib"))
+	}
+	for _, dir := range append(dirs, p.system...) {
+		if holds(dir) {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s not found in %s or the system's folders; run `otograph native` (or `go run github.com/otograph/otograph/third_party/fetch`), or set %s to the folder that holds %s",
+		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, strings.Join(files, " and "))
+}
+
+// dataHome is the XDG data folder, "" where there is neither it nor a home.
+func dataHome() string {
+	// The XDG specification: a relative path is invalid and ignored.
+	if d := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+		return d
+	}
+	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
+		return filepath.Join(h, ".local", "share")
+	}
+	return ""
+}
+
+// Checkout returns the root of the source tree that this program was compiled in,
+// "" when that folder is gone, is a read-only module cache, or was trimmed from the
+// program (-trimpath).
+func Checkout() string { return checkout() }
+
+var checkout = sync.OnceValue(func() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return ""
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file))) // internal/native/native.go
+	if strings.Contains(filepath.Base(root), "@") {
+		return "" // unpacked by the go command: nothing can be put there
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return ""
+	}
+	return root
+})

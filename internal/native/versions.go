@@ -1,0 +1,76 @@
+package native
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Part is one line of what was installed: a package and where it came from.
+type Part struct {
+	Name    string // libwhisper1, libggml0, onnxruntime …
+	Version string // the package's version, or the path of an own build
+	SHA256  string // of the downloaded package, "" for an own build
+	Source  string // debian, npm, pkg-config, prefix, own
+}
+
+// Facts says what the fetch recipe installed into a folder, and what the libraries
+// answered when they were loaded there.
+type Facts struct {
+	Parts []Part
+	// Check holds what the libraries say of themselves: whisper, cpu (ggml's choice
+	// of processor code on the machine that fetched), onnxruntime, ort_api.
+	Check map[string]string
+}
+
+// Versions reads the facts of the libraries in [Dir]. An installation that the
+// recipe did not make (a system package) has none: the error then is
+// [os.ErrNotExist]. Without any library it is [ErrMissing].
+func Versions() (Facts, error) {
+	dir, err := Dir()
+	if err != nil {
+		return Facts{}, err
+	}
+	name := filepath.Join(filepath.Dir(dir), "VERSIONS")
+	f, err := os.Open(name)
+	if err != nil {
+		return Facts{}, fmt.Errorf("native versions: %w", err)
+	}
+	defer f.Close()
+	facts, err := parseVersions(io.LimitReader(f, 1<<16))
+	if err != nil {
+		return Facts{}, fmt.Errorf("native versions: %s: %w", name, err)
+	}
+	return facts, nil
+}
+
+// parseVersions reads lines of four words (name, version, digest, source) and lines
+// of key=value words.
+func parseVersions(r io.Reader) (Facts, error) {
+	facts := Facts{Check: map[string]string{}}
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		words := strings.Fields(s.Text())
+		switch {
+		case len(words) == 0:
+		case strings.Contains(words[0], "="):
+			for _, w := range words {
+				if k, v, ok := strings.Cut(w, "="); ok {
+					facts.Check[k] = v
+				}
+			}
+		case len(words) == 4:
+			p := Part{Name: words[0], Version: words[1], SHA256: words[2], Source: words[3]}
+			if p.SHA256 == "-" {
+				p.SHA256 = ""
+			}
+			facts.Parts = append(facts.Parts, p)
+		default:
+			return Facts{}, fmt.Errorf("line %q: want name, version, digest and source", s.Text())
+		}
+	}
+	return facts, s.Err()
+}

@@ -1,0 +1,104 @@
+package models
+
+import "slices"
+
+// Contract names: what to feed a model and what comes back. One contract
+// belongs to one role; ContractRole tells which. They are the values of
+// Model.Contract and of "contract" in otograph.json.
+const (
+	// ContractWhisper is a Whisper model in ggml's own file format.
+	ContractWhisper = "whisper-ggml"
+
+	// ContractZipformerCTC is icefall's Zipformer CTC.
+	ContractZipformerCTC = "icefall-zipformer-ctc"
+	// ContractWeNetCTC is WeNet CTC in the export of k2-fsa.
+	ContractWeNetCTC = "wenet-ctc"
+	// ContractSenseVoice is SenseVoice small.
+	ContractSenseVoice = "sense-voice"
+	// ContractParaformer is the offline Paraformer.
+	ContractParaformer = "paraformer"
+	// ContractNeMoCTC is a NeMo CTC model (Citrinet, Conformer, FastConformer,
+	// Parakeet CTC, CTC branch of a hybrid).
+	ContractNeMoCTC = "nemo-ctc"
+	// ContractNeMoTransducer is a NeMo RNN-T or TDT model in three files
+	// (encoder, decoder, joiner) or two (encoder, decoder_joint).
+	ContractNeMoTransducer = "nemo-transducer"
+
+	// ContractSileroV5 is Silero VAD version 5 or 6.
+	ContractSileroV5 = "silero-v5"
+	// ContractSileroV4 is Silero VAD version 4.
+	ContractSileroV4 = "silero-v4"
+	// ContractSileroV4K2 is Silero VAD version 4 in the export of k2-fsa
+	// (inputs x, h, c; 16 kHz only).
+	ContractSileroV4K2 = "silero-v4-k2"
+	// ContractSileroSequence is the Silero v6 graph that takes many windows of
+	// one recording in one call.
+	ContractSileroSequence = "silero-sequence"
+
+	// ContractWeSpeaker is a wespeaker embedder (feats → embs).
+	ContractWeSpeaker = "wespeaker"
+	// Contract3DSpeaker is a 3D-Speaker embedder.
+	Contract3DSpeaker = "3d-speaker"
+	// ContractNeMoSpeaker is a NeMo speaker model (TitaNet, SpeakerNet).
+	ContractNeMoSpeaker = "nemo-speaker"
+	// ContractSpeechBrain is speechbrain's ECAPA on its own 80 filter banks.
+	ContractSpeechBrain = "speechbrain-ecapa"
+	// ContractSpeechBrainWave is speechbrain's ECAPA with the features inside
+	// the graph (input wav).
+	ContractSpeechBrainWave = "speechbrain-ecapa-wave"
+
+	// ContractPANNs is a PANNs network on the waveform with 527 classes.
+	ContractPANNs = "panns"
+	// ContractYAMNet is YAMNet on the waveform with 521 classes.
+	ContractYAMNet = "yamnet"
+	// ContractYAMNetPatches is YAMNet on log-mel patches [n,96,64].
+	ContractYAMNetPatches = "yamnet-patches"
+	// ContractCED is CED on its own 64 log-mel bands with 527 classes.
+	ContractCED = "ced"
+	// ContractZipformerTagger is icefall's Zipformer audio tagger.
+	ContractZipformerTagger = "zipformer-tagger"
+)
+
+// contractRoles holds every accepted contract and the role it serves.
+var contractRoles = map[string]Role{
+	ContractWhisper:         RoleStandard,
+	ContractZipformerCTC:    RoleOptimized,
+	ContractWeNetCTC:        RoleOptimized,
+	ContractSenseVoice:      RoleOptimized,
+	ContractParaformer:      RoleOptimized,
+	ContractNeMoCTC:         RoleOptimized,
+	ContractNeMoTransducer:  RoleOptimized,
+	ContractSileroV5:        RoleVAD,
+	ContractSileroV4:        RoleVAD,
+	ContractSileroV4K2:      RoleVAD,
+	ContractSileroSequence:  RoleVAD,
+	ContractWeSpeaker:       RoleEmbedder,
+	Contract3DSpeaker:       RoleEmbedder,
+	ContractNeMoSpeaker:     RoleEmbedder,
+	ContractSpeechBrain:     RoleEmbedder,
+	ContractSpeechBrainWave: RoleEmbedder,
+	ContractPANNs:           RoleTagger,
+	ContractYAMNet:          RoleTagger,
+	ContractYAMNetPatches:   RoleTagger,
+	ContractCED:             RoleTagger,
+	ContractZipformerTagger: RoleTagger,
+}
+
+// ContractRole returns the role that a contract serves; false when no such
+// contract is accepted.
+func ContractRole(contract string) (Role, bool) {
+	r, ok := contractRoles[contract]
+	return r, ok
+}
+
+// contractsOf lists the contracts of a role, for error texts, in a fixed order.
+func contractsOf(role Role) []string {
+	var names []string
+	for name, r := range contractRoles {
+		if r == role {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

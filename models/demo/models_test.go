@@ -1,0 +1,127 @@
+package demo
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
+)
+
+// all are the packed models, for tests that go through each.
+var all = []*packed{whisper, ctc, vad, speaker, tagger}
+
+func TestModelsFillEveryRole(t *testing.T) {
+	set := Models()
+	for _, role := range models.Roles() {
+		m, err := set.Need(role)
+		require.NoError(t, err)
+		assert.True(t, m.Demo)
+		assert.NotEmpty(t, m.Notice)
+		assert.NotEmpty(t, m.Licence)
+		served, ok := models.ContractRole(m.Contract)
+		assert.True(t, ok, m.Contract)
+		assert.Equal(t, role, served)
+	}
+	standard, _ := set.Role(models.RoleStandard)
+	assert.Equal(t, 10.0, standard.WindowSeconds)
+	optimized, ok := set.OptimizedFor("zh")
+	require.True(t, ok)
+	assert.Equal(t, 20.0, optimized.WindowSeconds)
+	_, ok = set.OptimizedFor("ja")
+	assert.False(t, ok, "the demo recogniser does not know Japanese")
+	embedder, _ := set.Role(models.RoleEmbedder)
+	assert.Equal(t, 0.6, embedder.SameSpeaker)
+}
+
+func TestEveryFileUnpacksToItsHash(t *testing.T) {
+	for _, m := range Models().Models {
+		for _, f := range m.Files {
+			data, err := f.Bytes()
+			require.NoError(t, err, f.Name)
+			sum := sha256.Sum256(data)
+			assert.Equal(t, f.SHA256, hex.EncodeToString(sum[:]), f.Name)
+			assert.Equal(t, f.Size, int64(len(data)), f.Name)
+		}
+	}
+}
+
+func TestBytesAreUnpackedOnceHoweverManyAsk(t *testing.T) {
+	f := Models().All(models.RoleTagger)[0].Main()
+	got := make([][]byte, 16)
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() {
+			data, err := f.Data()
+			if assert.NoError(t, err) {
+				got[i] = data
+			}
+		})
+	}
+	wg.Wait()
+	for _, data := range got {
+		require.NotEmpty(t, data)
+		assert.Same(t, &got[0][0], &data[0], "all callers share one copy")
+	}
+}
+
+func TestDamagedModelIsRefused(t *testing.T) {
+	for name, damage := range map[string]func(data []byte) []byte{
+		"cut":     func(data []byte) []byte { return data[:len(data)/2] },
+		"flipped": func(data []byte) []byte { data[len(data)/2] ^= 0x10; return data },
+		"empty":   func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := newPacked(vad.name, damage(append([]byte(nil), vad.data...)), vad.planes, vad.size, vad.sha256)
+			_, err := broken.bytes()
+			require.ErrorIs(t, err, models.ErrBroken)
+			assert.ErrorContains(t, err, "demo-vad.onnx")
+		})
+	}
+}
+
+func TestEmbeddedSizeStaysSmall(t *testing.T) {
+	total := len(ctcTokens)
+	for _, p := range all {
+		total += len(p.data)
+	}
+	assert.LessOrEqual(t, total, 16_000_000)
+}
+
+func TestSetsAreIndependent(t *testing.T) {
+	first := Models()
+	first.Models[0].Languages[0] = "xx"
+	first.Models[1].WindowSeconds = 1
+	assert.Equal(t, "en", Models().Models[0].Languages[0])
+	assert.Equal(t, "en", first.Models[1].Languages[0])
+	assert.Equal(t, 20.0, Models().Models[1].WindowSeconds)
+}
+
+func FuzzPlanes(f *testing.F) {
+	f.Add([]byte("abcdefghij"), uint8(4))
+	f.Add([]byte{}, uint8(2))
+	f.Add([]byte("abc"), uint8(7))
+	f.Fuzz(func(t *testing.T, data []byte, stride uint8) {
+		assert.Equal(t, len(data), len(Split(data, int(stride))))
+		assert.Equal(t, string(data), string(join(Split(data, int(stride)), int(stride))))
+	})
+}
+
+// BenchmarkUnpack measures what the first use of each model costs, hash
+// included.
+func BenchmarkUnpack(b *testing.B) {
+	for _, p := range all {
+		b.Run(p.name, func(b *testing.B) {
+			b.SetBytes(int64(p.size))
+			for b.Loop() {
+				if _, err := p.unpack(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

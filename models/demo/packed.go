@@ -1,0 +1,55 @@
+package demo
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/otograph/otograph/models"
+)
+
+// packed is one embedded model: compressed bytes, and what they unpack to.
+type packed struct {
+	name   string
+	data   []byte // zstd of the byte planes
+	planes int    // stride of Split
+	size   int    // unpacked, bytes
+	sha256 string // of the unpacked bytes, hex
+	bytes  func() ([]byte, error)
+}
+
+func newPacked(name string, data []byte, planes, size int, sum string) *packed {
+	p := &packed{name: name, data: data, planes: planes, size: size, sha256: sum}
+	p.bytes = sync.OnceValues(p.unpack)
+	return p
+}
+
+// file describes the model to its user; its Data unpacks on first use.
+func (p *packed) file(part models.Part) models.File {
+	return models.File{Part: part, Name: p.name, Size: int64(p.size), SHA256: p.sha256, Data: p.bytes}
+}
+
+// unpack decompresses the model and checks size and hash; a mismatch (a damaged
+// executable) is models.ErrBroken.
+func (p *packed) unpack() ([]byte, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(p.size)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	defer dec.Close()
+	planes, err := dec.DecodeAll(p.data, make([]byte, 0, p.size))
+	if err != nil {
+		return nil, fmt.Errorf("%w: embedded %s: %w", models.ErrBroken, p.name, err)
+	}
+	if len(planes) != p.size {
+		return nil, fmt.Errorf("%w: embedded %s: expected %d bytes, found %d", models.ErrBroken, p.name, p.size, len(planes))
+	}
+	data := join(planes, p.planes)
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.sha256 {
+		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.name, p.sha256, sum)
+	}
+	return data, nil
+}

@@ -1,0 +1,53 @@
+// Package models says which model files do which work: the roles, what a file
+// is recognised as, sets of models in a folder, the catalog of published files
+// and the operations on a model folder (pull, import, verify, where).
+//
+// The package reads model files only as bytes: it never loads them. What it
+// reports about a file (its contract, its inputs and outputs) comes from the
+// file's own header, so a wrong or hostile file is refused here, before native
+// code sees it.
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is the work a model does in the pipeline.
+type Role string
+
+// The roles of the pipeline.
+const (
+	// RoleStandard is the recogniser of the standard tier: a ggml Whisper file.
+	RoleStandard Role = "standard"
+	// RoleOptimized is a recogniser of the optimized tier: a CTC-type ONNX
+	// model. It is the one role that a set may fill several times, each model
+	// for its own languages.
+	RoleOptimized Role = "optimized"
+	// RoleVAD is the voice activity detector.
+	RoleVAD Role = "vad"
+	// RoleEmbedder is the speaker embedder.
+	RoleEmbedder Role = "embedder"
+	// RoleTagger is the sound event tagger.
+	RoleTagger Role = "tagger"
+)
+
+// Roles returns all roles in the order in which they are listed to people.
+func Roles() []Role {
+	return []Role{RoleStandard, RoleOptimized, RoleVAD, RoleEmbedder, RoleTagger}
+}
+
+// ParseRole turns a word into a Role. The error names the word and the roles
+// there are.
+func ParseRole(s string) (Role, error) {
+	r := Role(strings.ToLower(strings.TrimSpace(s)))
+	if slices.Contains(Roles(), r) {
+		return r, nil
+	}
+	names := make([]string, 0, len(Roles()))
+	for _, r := range Roles() {
+		names = append(names, string(r))
+	}
+	return "", fmt.Errorf("role %q is not known: expected one of %s", s, strings.Join(names, ", "))
+}

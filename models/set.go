@@ -1,0 +1,144 @@
+package models
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Set is a collection of models, at most one per role except for
+// RoleOptimized, of which there may be several, each for its own languages.
+type Set struct {
+	// Name names the set in lists and errors.
+	Name   string
+	Models []Model
+}
+
+// Role returns the first model of a role. A nil Set has none.
+func (s *Set) Role(role Role) (*Model, bool) {
+	if s == nil {
+		return nil, false
+	}
+	for i := range s.Models {
+		if s.Models[i].Role == role {
+			return &s.Models[i], true
+		}
+	}
+	return nil, false
+}
+
+// All returns every model of a role, in the order of the set.
+func (s *Set) All(role Role) []*Model {
+	if s == nil {
+		return nil
+	}
+	var all []*Model
+	for i := range s.Models {
+		if s.Models[i].Role == role {
+			all = append(all, &s.Models[i])
+		}
+	}
+	return all
+}
+
+// Need returns the model of a role, or an ErrMissing that names the role and
+// the set and says what to do.
+func (s *Set) Need(role Role) (*Model, error) {
+	if m, ok := s.Role(role); ok {
+		return m, nil
+	}
+	name := "the set"
+	if s != nil && s.Name != "" {
+		name = fmt.Sprintf("set %q", s.Name)
+	}
+	return nil, fmt.Errorf("%w: role %s: %s has no model for it (expected %s); %s",
+		ErrMissing, role, name, strings.Join(contractsOf(role), ", "), advice(role))
+}
+
+// OptimizedFor returns the model of the optimized tier for a language
+// (ISO 639-1): of those that list the language the one that lists the fewest,
+// as a model made for one language beats one made for many; then one that lists
+// none. False when no model knows the language.
+func (s *Set) OptimizedFor(language string) (*Model, bool) {
+	var best *Model
+	for _, m := range s.All(RoleOptimized) {
+		switch {
+		case !m.Knows(language):
+		case best == nil, len(best.Languages) == 0 && len(m.Languages) > 0:
+			best = m
+		case len(m.Languages) > 0 && len(m.Languages) < len(best.Languages):
+			best = m
+		}
+	}
+	return best, best != nil
+}
+
+// Merge returns a set that has s's models and, for every role that s leaves
+// empty, those of the fallback. Neither set is changed; either may be nil.
+//
+// The optimized role falls back as a whole: a demonstration model never fills
+// in for a language that the real models of a set do not have.
+func (s *Set) Merge(fallback *Set) *Set {
+	merged := &Set{}
+	if s != nil {
+		merged.Name = s.Name
+		merged.Models = append(merged.Models, s.Models...)
+	}
+	if fallback == nil {
+		return merged
+	}
+	if merged.Name == "" {
+		merged.Name = fallback.Name
+	}
+	for _, m := range fallback.Models {
+		if _, ok := s.Role(m.Role); !ok {
+			merged.Models = append(merged.Models, m)
+		}
+	}
+	return merged
+}
+
+// RequireReal returns an ErrMissing that names every role (of those asked for;
+// all when none is given) that the set leaves empty or fills with a
+// demonstration model, and nil when each has a real one.
+func (s *Set) RequireReal(roles ...Role) error {
+	if len(roles) == 0 {
+		roles = Roles()
+	}
+	var wanting []string
+	for _, role := range roles {
+		m, ok := s.Role(role)
+		switch {
+		case !ok:
+			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found none; %s", role, advice(role)))
+		case m.Demo:
+			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found the demonstration model %s; %s", role, m.Name, advice(role)))
+		}
+	}
+	if wanting == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrMissing, strings.Join(wanting, "\n"))
+}
+
+// Notice returns the text to show a person once when demonstration models fill
+// in for real ones in the given roles (all when none is given); empty when none
+// does.
+func (s *Set) Notice(roles ...Role) string {
+	if len(roles) == 0 {
+		roles = Roles()
+	}
+	var b strings.Builder
+	for _, role := range roles {
+		for _, m := range s.All(role) {
+			if m.Demo && m.Notice != "" {
+				fmt.Fprintf(&b, "%s: %s\n", role, m.Notice)
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// advice says how to get a real model for a role.
+func advice(role Role) string {
+	return fmt.Sprintf("run `otograph models pull balanced` or pass --%s-model FILE", role)
+}

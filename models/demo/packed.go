@@ -35,7 +35,10 @@ func (p *packed) file(part models.Part) models.File {
 // unpack decompresses the model and checks size and hash; a mismatch (a damaged
 // executable) is models.ErrBroken.
 func (p *packed) unpack() ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(p.size)))
+	// The frames, written through a pipe, announce the largest window of zstd's
+	// highest level, so that is the memory limit; DecodeAll works in the slice it
+	// is given and allocates no window.
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<27))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}

@@ -1,0 +1,148 @@
+// Package asr holds what every speech recogniser of the engine shares: the
+// transcript's types, the table of languages, the packing of speech into
+// windows with a time map back to the file, and the pure Go half of decoding
+// (words, sentences, guards against loops). It needs no model and no native
+// library; asr/whisper and asr/ctc are the recognisers themselves.
+package asr
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Word is one word of a transcript; for languages written without spaces
+// (Chinese, Japanese, Thai and their like) it is one character.
+type Word struct {
+	// Text is the word as written, with its punctuation and without
+	// surrounding spaces.
+	Text string
+	// Start and End are seconds from the beginning of the file. End is at
+	// least 10 ms after Start, and words never go back in time.
+	Start, End float64
+	// Probability is the mean probability of the word's tokens, 0 to 1.
+	Probability float64
+}
+
+// Segment is a sentence or a part of one between two pauses.
+type Segment struct {
+	// Start and End are seconds from the beginning of the file.
+	Start, End float64
+	// Text is the segment as written, without surrounding spaces.
+	Text string
+	// Words are the words of Text in order; nil when the recogniser gives
+	// none or Options.WordTimestamps is false.
+	Words []Word
+	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
+	AvgLogProb float64
+	// NoSpeechProb is the probability that the window the segment came from
+	// holds no speech, 0 to 1; 0 when the recogniser does not tell.
+	NoSpeechProb float64
+}
+
+// Stats counts the work behind a transcript. Counts do not depend on how many
+// windows ran at once.
+type Stats struct {
+	// Windows is how many windows the speech was packed into.
+	Windows int
+	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N).
+	EncoderPasses int
+	// DecoderSteps counts evaluations of the decoder, the prompt's included;
+	// 0 for recognisers that have none.
+	DecoderSteps int
+	// Fallbacks counts decodes repeated at a higher temperature.
+	Fallbacks int
+	// Retries counts windows encoded again with the full context.
+	Retries int
+	// Continued counts decodes of a window's rest after its text ended early.
+	Continued int
+	// Discarded counts windows whose text was dropped as not spoken.
+	Discarded int
+	// Loops counts decodes that the loop guard ended.
+	Loops int
+}
+
+// Add adds the counts of o to s.
+func (s *Stats) Add(o Stats) {
+	s.Windows += o.Windows
+	s.EncoderPasses += o.EncoderPasses
+	s.DecoderSteps += o.DecoderSteps
+	s.Fallbacks += o.Fallbacks
+	s.Retries += o.Retries
+	s.Continued += o.Continued
+	s.Discarded += o.Discarded
+	s.Loops += o.Loops
+}
+
+// Transcript is what a recogniser makes of a recording.
+type Transcript struct {
+	// Language is the language it was decoded in, as ISO 639-1 (or Whisper's
+	// code where ISO 639-1 has none, such as "haw" and "yue").
+	Language string
+	// Segments are in order of time and do not overlap; empty when nothing
+	// was said.
+	Segments []Segment
+	// Stats counts the work done.
+	Stats Stats
+}
+
+// Options are the wishes for one transcription. DefaultOptions gives the
+// published defaults; a recogniser ignores what it has no notion of.
+type Options struct {
+	// Language is a code that NormalizeLanguage returns. asr/whisper requires
+	// it; asr/ctc takes "" for a model that tells the language itself.
+	Language string
+	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
+	// greedy.
+	BeamSize int
+	// Temperature is where decoding starts: 0 searches, above 0 samples.
+	Temperature float64
+	// BestOf is how many samples are drawn at a Temperature above 0, the most
+	// likely is kept; 0 is one. At most 20.
+	BestOf int
+	// Hotwords are words whose probability is raised.
+	Hotwords []string
+	// InitialPrompt precedes every window's text and steers its style.
+	InitialPrompt string
+	// ConditionOnPrevious also gives each window the text of the one before.
+	// Windows are then decoded one after the other, and an error may travel.
+	ConditionOnPrevious bool
+	// NoSpeechThreshold discards a window whose no-speech probability exceeds
+	// it while its average log probability is low.
+	NoSpeechThreshold float64
+	// WordTimestamps asks for Segment.Words.
+	WordTimestamps bool
+	// Parallel is how many windows are decoded at once; 0 is 1. The text does
+	// not depend on it.
+	Parallel int
+	// Progress, if not nil, is called after each window with the seconds of
+	// speech decoded so far and in all, never from two goroutines at once.
+	Progress func(done, total float64)
+}
+
+// DefaultOptions returns the published defaults: beam 5, temperature 0,
+// no-speech threshold 0.6, word times.
+func DefaultOptions() Options {
+	return Options{BeamSize: 5, NoSpeechThreshold: 0.6, WordTimestamps: true, Parallel: 1}
+}
+
+// Transcriber turns the speech of a recording into text.
+type Transcriber interface {
+	// Transcribe decodes the given stretches of speech (samples at 16 kHz, in
+	// order, not overlapping) and nothing outside them. It returns within one
+	// window after ctx is cancelled.
+	Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
+	// Languages lists the codes that Options.Language may have.
+	Languages() []string
+	// Close frees the model; it waits for decodes in flight and may be called
+	// more than once.
+	Close() error
+}
+
+// LanguageDetector names the language that is spoken.
+type LanguageDetector interface {
+	// DetectLanguage returns the most likely language's code and its
+	// probability (0 to 1) for the given speech; without any speech it
+	// guesses from the first 30 s of the recording.
+	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error)
+}

@@ -1,0 +1,34 @@
+//go:build unix
+
+package audio
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapSamples maps the first n float32 of f read-only. The descriptor may be closed afterwards.
+func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error) {
+	if n == 0 {
+		return nil, nil, nil
+	}
+	mapped, err = unix.Mmap(int(f.Fd()), 0, n*4, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("audio: map %d decoded samples: %w", n, err)
+	}
+	return mapped, unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(mapped))), n), nil
+}
+
+// releasePages takes the mapping's pages out of the resident set; the next access finds them in the page cache again.
+// The mapping is shared and backed by a file, so no sample is lost. Failing costs memory only.
+func releasePages(mapped []byte) { _ = unix.Madvise(mapped, unix.MADV_DONTNEED) }
+
+func unmap(mapped []byte) error {
+	if err := unix.Munmap(mapped); err != nil {
+		return fmt.Errorf("audio: unmap decoded samples: %w", err)
+	}
+	return nil
+}

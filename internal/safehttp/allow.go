@@ -1,0 +1,87 @@
+package safehttp
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// allowEntry is one exception of the operator. An entry opens every port of
+// what it names, unless it names a port itself.
+type allowEntry struct {
+	prefix netip.Prefix // networks and addresses
+	host   string       // canonical name; with suffix set, everything below it
+	suffix bool
+	port   uint16 // 0 = any
+}
+
+// allowList holds the exceptions; nil allows nothing extra.
+type allowList []allowEntry
+
+// parseAllow reads entries such as "10.0.0.0/8", "192.168.1.20",
+// "192.168.1.20:9000", "[::1]:9000", "nas.lan", "nas.lan:9000", "*.corp".
+func parseAllow(entries []string) (allowList, error) {
+	var list allowList
+	for _, text := range entries {
+		e, err := parseAllowEntry(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("allow-outbound %q: %w", text, err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func parseAllowEntry(text string) (allowEntry, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return allowEntry{prefix: p.Masked()}, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return allowEntry{prefix: netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())}, nil
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil && ap.Addr().Zone() == "" && ap.Port() != 0 {
+		a := ap.Addr().Unmap()
+		return allowEntry{prefix: netip.PrefixFrom(a, a.BitLen()), port: ap.Port()}, nil
+	}
+	var e allowEntry
+	host := text
+	if h, p, ok := strings.Cut(text, ":"); ok {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return e, fmt.Errorf("the port is not a number from 1 to 65535")
+		}
+		host, e.port = h, uint16(n)
+	}
+	if h, ok := strings.CutPrefix(host, "*."); ok {
+		host, e.suffix = h, true
+	}
+	name, addr, err := canonicalHost(host)
+	if err != nil || addr.IsValid() {
+		return e, fmt.Errorf("expected a network (10.0.0.0/8), an address or a host name, each with an optional :port")
+	}
+	e.host = name
+	return e, nil
+}
+
+func (l allowList) host(name string, port uint16) bool {
+	for _, e := range l {
+		if e.host == "" || (e.port != 0 && e.port != port) {
+			continue
+		}
+		if (!e.suffix && name == e.host) || (e.suffix && strings.HasSuffix(name, "."+e.host)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l allowList) addr(a netip.Addr, port uint16) bool {
+	a = a.Unmap()
+	for _, e := range l {
+		if e.prefix.IsValid() && (e.port == 0 || e.port == port) && e.prefix.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

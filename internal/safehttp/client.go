@@ -1,0 +1,360 @@
+package safehttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// MaxHeader is the largest response header taken, in bytes.
+const MaxHeader = 64 << 10
+
+// Resolver finds the addresses of a name. *net.Resolver satisfies it.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Config describes a Client. The zero value follows no redirects and opens
+// nothing beyond public addresses.
+type Config struct {
+	// Allow opens what is otherwise refused: networks ("10.0.0.0/8"),
+	// addresses, host names ("nas.lan", "*.corp"), each but networks with an
+	// optional ":port". An entry without a port opens all ports.
+	Allow []string
+	// MaxRedirects is how many redirects Get follows; 0 follows none and hands
+	// the 3xx response back.
+	MaxRedirects int
+	// ConnectTimeout bounds the look-up, the connection and the TLS handshake,
+	// each; 0 = 10 s.
+	ConnectTimeout time.Duration
+	// HeaderTimeout bounds the wait for the response header; 0 = 30 s.
+	HeaderTimeout time.Duration
+	// IdleTimeout bounds the silence between two reads or writes of a body;
+	// 0 = 60 s.
+	IdleTimeout time.Duration
+	// UserAgent is sent with every request; "" = "otograph".
+	UserAgent string
+	// Resolver answers look-ups; nil = the system's.
+	Resolver Resolver
+
+	// dial replaces the connection for tests; the address is a literal that
+	// has passed the check.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// tls replaces the TLS settings for tests.
+	tls *tls.Config
+}
+
+// Client asks public addresses only. It is safe for concurrent use.
+type Client struct {
+	cfg       Config
+	allow     allowList
+	transport *http.Transport
+}
+
+// New makes a Client; an entry of Allow that cannot be read is an error.
+func New(cfg Config) (*Client, error) {
+	allow, err := parseAllow(cfg.Allow)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.ConnectTimeout <= 0 {
+		cfg.ConnectTimeout = 10 * time.Second
+	}
+	if cfg.HeaderTimeout <= 0 {
+		cfg.HeaderTimeout = 30 * time.Second
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = 60 * time.Second
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = "otograph"
+	}
+	if cfg.Resolver == nil {
+		cfg.Resolver = net.DefaultResolver
+	}
+	c := &Client{cfg: cfg, allow: allow}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	c.transport = &http.Transport{
+		Proxy:                  nil, // a proxy would resolve and dial for us, unchecked
+		DialContext:            c.dialChecked,
+		TLSClientConfig:        cfg.tls,
+		TLSHandshakeTimeout:    cfg.ConnectTimeout,
+		ResponseHeaderTimeout:  cfg.HeaderTimeout,
+		MaxResponseHeaderBytes: MaxHeader,
+		DisableCompression:     true, // a small answer must not unfold into a big one
+		DisableKeepAlives:      true, // each request dials, so each request is checked
+		Protocols:              protocols,
+	}
+	return c, nil
+}
+
+// CheckURL applies every rule to a URL without asking it: first the text, then
+// the addresses that the name resolves to at this moment. The error wraps
+// ErrRefused; a resolver that does not answer at all gives another error, which
+// says nothing about the URL and may pass later.
+func (c *Client) CheckURL(ctx context.Context, raw string) error {
+	t, err := c.parse(raw)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	defer cancel()
+	_, err = c.resolve(ctx, t.host, t.port)
+	return err
+}
+
+// Get asks a URL and follows at most MaxRedirects redirects, each checked like
+// the first URL. The caller closes the response's body. Statuses are not
+// judged. header may be nil; it is sent to every hop, so it must not hold
+// credentials.
+func (c *Client) Get(ctx context.Context, raw string, header http.Header) (*http.Response, error) {
+	t, err := c.parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	for hop := 0; ; hop++ {
+		resp, err := c.send(ctx, http.MethodGet, t, header, nil)
+		if err != nil {
+			return nil, err
+		}
+		location := resp.Header.Get("Location")
+		if !redirects(resp.StatusCode) || location == "" || c.cfg.MaxRedirects == 0 {
+			return resp, nil
+		}
+		resp.Body.Close()
+		if hop == c.cfg.MaxRedirects {
+			return nil, refuse("more than %d redirects", c.cfg.MaxRedirects)
+		}
+		next, err := c.follow(t, location)
+		if err != nil {
+			return nil, err
+		}
+		t = next
+	}
+}
+
+// Post sends body to a URL and never follows a redirect: the 3xx response is
+// handed back. The caller closes the response's body.
+func (c *Client) Post(ctx context.Context, raw string, header http.Header, body []byte) (*http.Response, error) {
+	t, err := c.parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(ctx, http.MethodPost, t, header, body)
+}
+
+// Close drops connections that are not in use.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// parse checks a URL's text, including what only the allow list can open as far
+// as that can be told before the name is resolved.
+func (c *Client) parse(raw string) (*target, error) {
+	t, err := parseTarget(raw)
+	if err != nil {
+		return nil, err
+	}
+	if t.needsAllow && !c.allow.host(t.host, t.port) && !c.opensAddresses() {
+		if !standardPorts[t.port] {
+			return nil, refuse("only the ports 80, 443, 8080 and 8443 are asked")
+		}
+		return nil, errNotPublic
+	}
+	return t, nil
+}
+
+// opensAddresses reports whether the list holds addresses, so that a name has
+// to be resolved before it can be refused.
+func (c *Client) opensAddresses() bool {
+	for _, e := range c.allow {
+		if e.prefix.IsValid() {
+			return true
+		}
+	}
+	return false
+}
+
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+func (c *Client) follow(from *target, location string) (*target, error) {
+	if strings.ContainsFunc(location, func(r rune) bool { return r <= 0x20 || r == 0x7f || r == '\\' }) {
+		return nil, refuse("the redirect contains a space, a control character or a backslash")
+	}
+	u, err := from.url.Parse(location)
+	if err != nil {
+		return nil, refuse("the redirect cannot be parsed")
+	}
+	next, err := c.parse(u.String())
+	if err != nil {
+		return nil, err
+	}
+	if from.url.Scheme == "https" && next.url.Scheme != "https" {
+		return nil, refuse("a redirect leads from https to http")
+	}
+	return next, nil
+}
+
+func (c *Client) send(ctx context.Context, method string, t *target, header http.Header, body []byte) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		r = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, t.url.String(), r)
+	if err != nil {
+		return nil, refuse("the URL cannot be parsed")
+	}
+	for k, v := range header {
+		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// dialChecked resolves, checks every address, and connects to the addresses it
+// has checked, by literal: nothing is looked up a second time.
+func (c *Client) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errNotPublic
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, errNotPublic
+	}
+	lookup, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	addrs, err := c.resolve(lookup, host, uint16(port))
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	if len(addrs) > 4 {
+		addrs = addrs[:4] // a name with hundreds of dead addresses must not keep a worker busy
+	}
+	var last error
+	for _, a := range addrs {
+		conn, err := c.connect(ctx, a, uint16(port), c.allow.host(host, uint16(port)))
+		if err == nil {
+			return &idleConn{Conn: conn, idle: c.cfg.IdleTimeout}, nil
+		}
+		last = err
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, last
+}
+
+func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAllowed bool) (net.Conn, error) {
+	address := netip.AddrPortFrom(a, port).String()
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	defer cancel()
+	if c.cfg.dial != nil {
+		return c.cfg.dial(ctx, "tcp", address)
+	}
+	d := net.Dialer{
+		// The last look, at the very address the kernel is told to connect to.
+		Control: func(_, address string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(address)
+			if err != nil || !(hostAllowed || c.addrAllowed(ap.Addr(), ap.Port())) {
+				return errNotPublic
+			}
+			return nil
+		},
+	}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
+	return (Public(a) && standardPorts[port]) || c.allow.addr(a, port)
+}
+
+// resolve gives the addresses of host, all of which may be asked at port.
+func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" || !c.addrAllowed(a, port) {
+			return nil, errNotPublic
+		}
+		return []netip.Addr{a.Unmap()}, nil
+	}
+	hostAllowed := c.allow.host(host, port)
+	addrs, err := c.cfg.Resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		var dns *net.DNSError
+		if errors.As(err, &dns) && dns.IsNotFound {
+			return nil, errNotPublic
+		}
+		return nil, fmt.Errorf("the name of the host could not be resolved now: %w", temporary(err))
+	}
+	if len(addrs) == 0 {
+		return nil, errNotPublic
+	}
+	inside := insideName(host)
+	for i, a := range addrs {
+		a = a.Unmap()
+		addrs[i] = a
+		switch {
+		case hostAllowed:
+		case inside && !c.allow.addr(a, port):
+			return nil, errNotPublic
+		case !c.addrAllowed(a, port):
+			return nil, errNotPublic
+		}
+	}
+	return addrs, nil
+}
+
+// ErrResolver is matched when the resolver failed to answer (timeout, server
+// failure): trouble of the network, not of the URL.
+var ErrResolver = errors.New("resolver did not answer")
+
+// temporary strips the resolver's address and search path from its error: they
+// describe the inside.
+func temporary(err error) error {
+	for _, e := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, e) {
+			return e
+		}
+	}
+	return ErrResolver
+}
+
+// idleConn ends a connection on which nothing moves.
+type idleConn struct {
+	net.Conn
+	idle time.Duration
+}
+
+func (c *idleConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.idle)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *idleConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}

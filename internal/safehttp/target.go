@@ -1,0 +1,244 @@
+package safehttp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// ErrRefused is matched by every error that means: this URL is not asked, now
+// or later. A caller must not retry after it.
+var ErrRefused = errors.New("address refused")
+
+// errNotPublic is the one answer for everything that depends on the network: a
+// private answer, a mixed one and a name that does not exist read alike, so
+// that nobody learns from the text what exists inside.
+var errNotPublic = fmt.Errorf("%w: the host is not a public address that this service may ask", ErrRefused)
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+}
+
+// MaxURL is the longest URL taken, in bytes.
+const MaxURL = 8192
+
+// standardPorts are the ports that need no permission of the operator.
+var standardPorts = map[uint16]bool{80: true, 443: true, 8080: true, 8443: true}
+
+// insideNames are names and suffixes that never mean a public host (RFC 6761,
+// RFC 6762, RFC 8375, ICANN's reserved and commonly squatted private suffixes).
+var insideNames = []string{
+	"localhost", "localdomain", "local", "internal", "intranet", "private",
+	"lan", "corp", "home", "home.arpa", "invalid", "onion", "svc",
+}
+
+// target is a URL whose text has passed the rules that need no resolver.
+type target struct {
+	url  *url.URL
+	host string     // lower-case ASCII name without trailing dot, or the address in canonical form
+	addr netip.Addr // valid when host is a literal
+	port uint16
+	// needsAllow is set when only an entry of the allow list can open the URL:
+	// an unusual port or a name that is never public.
+	needsAllow bool
+}
+
+// lookupProfile is UTS 46 processing for look-ups without transitional mapping.
+var lookupProfile = idna.New(
+	idna.MapForLookup(),
+	idna.BidiRule(),
+	idna.Transitional(false),
+	idna.VerifyDNSLength(true),
+	idna.StrictDomainName(false), // underscores exist in real host names; checkName bounds the alphabet
+)
+
+// parseTarget checks the text of a URL. Its errors wrap ErrRefused and say
+// which rule was broken; they depend on nothing but the text.
+func parseTarget(raw string) (*target, error) {
+	if raw == "" {
+		return nil, refuse("the URL is empty")
+	}
+	if len(raw) > MaxURL {
+		return nil, refuse("the URL is longer than %d bytes", MaxURL)
+	}
+	if !utf8.ValidString(raw) {
+		return nil, refuse("the URL is not valid UTF-8")
+	}
+	if i := strings.IndexFunc(raw, func(r rune) bool { return r <= 0x20 || r == 0x7f || r == '\\' || r == 0x85 || r == 0xa0 }); i >= 0 {
+		return nil, refuse("the URL contains a space, a control character or a backslash")
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	switch {
+	case !ok:
+		return nil, refuse("the URL must begin with http:// or https://")
+	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
+		return nil, refuse("only http and https URLs are taken")
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	if strings.ContainsRune(authority, '@') {
+		return nil, refuse("a URL must not carry credentials")
+	}
+	if strings.ContainsRune(authority, '%') {
+		return nil, refuse("the host must not contain a percent sign")
+	}
+	t := &target{}
+	host, port, err := splitAuthority(authority)
+	if err != nil {
+		return nil, err
+	}
+	t.port = port
+	if port == 0 {
+		t.port = 80
+		if strings.EqualFold(scheme, "https") {
+			t.port = 443
+		}
+	}
+	if strings.HasPrefix(authority, "[") {
+		a, err := netip.ParseAddr(host)
+		if err != nil || !a.Is6() || a.Zone() != "" {
+			return nil, refuse("what stands in brackets is no IPv6 address")
+		}
+		t.addr, t.host = a, a.String()
+	} else if t.host, t.addr, err = canonicalHost(host); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || u.User != nil || u.Host == "" {
+		return nil, refuse("the URL cannot be parsed")
+	}
+	// The URL that is asked is built from the checked parts, so that no later
+	// reader can see another host in it than this one did.
+	hostPart := t.host
+	if t.addr.Is6() {
+		hostPart = "[" + hostPart + "]"
+	}
+	if port != 0 {
+		hostPart += ":" + strconv.Itoa(int(port))
+	}
+	u.Scheme, u.Host, u.Fragment, u.RawFragment = strings.ToLower(scheme), hostPart, "", ""
+	t.url = u
+	t.needsAllow = !standardPorts[t.port] || (!t.addr.IsValid() && insideName(t.host))
+	return t, nil
+}
+
+// splitAuthority divides "host[:port]"; port 0 means that none was given.
+func splitAuthority(authority string) (host string, port uint16, err error) {
+	portText, hasPort := "", false
+	if strings.HasPrefix(authority, "[") {
+		end := strings.IndexByte(authority, ']')
+		if end < 0 {
+			return "", 0, refuse("the bracket of the IPv6 address is not closed")
+		}
+		host = authority[1:end]
+		if after := authority[end+1:]; after != "" {
+			if after[0] != ':' {
+				return "", 0, refuse("the host cannot be parsed")
+			}
+			portText, hasPort = after[1:], true
+		}
+	} else {
+		host, portText, hasPort = strings.Cut(authority, ":")
+		if strings.ContainsRune(portText, ':') {
+			return "", 0, refuse("the host holds more than one colon; IPv6 addresses stand in brackets")
+		}
+	}
+	if host == "" {
+		return "", 0, refuse("the URL names no host")
+	}
+	if !hasPort {
+		return host, 0, nil
+	}
+	n, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil || n == 0 || portText[0] == '0' || portText[0] == '+' {
+		return "", 0, refuse("the port is not a number from 1 to 65535")
+	}
+	return host, uint16(n), nil
+}
+
+// canonicalHost turns a host that is no bracketed address into its canonical
+// ASCII form.
+func canonicalHost(host string) (string, netip.Addr, error) {
+	name := host
+	if !isASCII(host) {
+		ascii, err := lookupProfile.ToASCII(strings.TrimSuffix(host, "."))
+		// A name of foreign characters that turns into plain ASCII is written
+		// in look-alikes (full-width digits, circled letters, soft hyphens).
+		if err != nil || !strings.Contains("."+ascii, ".xn--") {
+			return "", netip.Addr{}, refuse("the host is not a valid internationalised name")
+		}
+		name = ascii
+	}
+	name = strings.ToLower(name)
+	if a, err := netip.ParseAddr(name); err == nil && a.Is4() && a.String() == name {
+		return name, a, nil
+	}
+	name = strings.TrimSuffix(name, ".")
+	if err := checkName(name); err != nil {
+		return "", netip.Addr{}, err
+	}
+	if strings.Contains("."+name, ".xn--") {
+		if _, err := lookupProfile.ToASCII(name); err != nil {
+			return "", netip.Addr{}, refuse("the host is not a valid internationalised name")
+		}
+	}
+	return name, netip.Addr{}, nil
+}
+
+func checkName(name string) error {
+	if len(name) == 0 || len(name) > 253 {
+		return refuse("the host name has no or more than 253 characters")
+	}
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if len(l) == 0 || len(l) > 63 {
+			return refuse("a part of the host name has no or more than 63 characters")
+		}
+		for i := range len(l) {
+			c := l[i]
+			if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+				return refuse("the host name contains a character that host names do not have")
+			}
+		}
+		if l[0] == '-' || l[len(l)-1] == '-' {
+			return refuse("a part of the host name begins or ends with a hyphen")
+		}
+	}
+	// No top-level domain begins with a digit. What does is an address in one
+	// of the notations that only C resolvers know (127.1, 0x7f.1, 2130706433).
+	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
+		return refuse("the host is neither a name nor an address in canonical form")
+	}
+	return nil
+}
+
+// insideName reports whether a name can only mean something inside: a single
+// label (search domains complete it) or one of the private suffixes.
+func insideName(name string) bool {
+	if !strings.Contains(name, ".") {
+		return true
+	}
+	for _, s := range insideNames {
+		if name == s || strings.HasSuffix(name, "."+s) {
+			return true
+		}
+	}
+	return false
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package ort
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Contract says which inputs and outputs a caller needs. In each [Info] the type 0
+// ([AnyType]), a nil shape and a dimension of -1 make no demand.
+type Contract struct {
+	Inputs, Outputs []Info
+	// Exact refuses further inputs, which nobody would feed. Further outputs are
+	// never refused.
+	Exact bool
+}
+
+// Check returns nil if the model has all that the contract names. The error wraps
+// [ErrContract] and names the file, its role, each port that is missing or different,
+// and what the model has.
+func (g *Graph) Check(c Contract) error {
+	var faults []string
+	compare := func(kind string, want, have []Info) {
+		for _, w := range want {
+			found := false
+			for _, h := range have {
+				if h.Name != w.Name {
+					continue
+				}
+				found = true
+				if !matches(w, h) {
+					faults = append(faults, fmt.Sprintf("expected %s %s, found %s", kind, wanted(w), h))
+				}
+			}
+			if !found {
+				faults = append(faults, fmt.Sprintf("expected %s %s, found none of that name", kind, wanted(w)))
+			}
+		}
+	}
+	compare("input", c.Inputs, g.Inputs)
+	compare("output", c.Outputs, g.Outputs)
+	if c.Exact {
+		for _, h := range g.Inputs {
+			known := false
+			for _, w := range c.Inputs {
+				known = known || w.Name == h.Name
+			}
+			if !known {
+				faults = append(faults, fmt.Sprintf("nothing to feed to input %s", h))
+			}
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s (it has inputs %s; outputs %s)",
+		g.source, ErrContract, strings.Join(faults, "; "), infoList(g.Inputs), infoList(g.Outputs))
+}
+
+// matches compares what the file states with a demand. What the file leaves open
+// (no shape, a free dimension) fits every demand.
+func matches(want, have Info) bool {
+	if want.Type != AnyType && want.Type != have.Type {
+		return false
+	}
+	if want.Shape == nil || have.Shape == nil {
+		return true
+	}
+	if len(want.Shape) != len(have.Shape) {
+		return false
+	}
+	for i, d := range want.Shape {
+		if d >= 0 && have.Shape[i] >= 0 && d != have.Shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func wanted(i Info) string {
+	if i.Type == AnyType && i.Shape == nil {
+		return i.Name
+	}
+	return i.String()
+}
+
+// Input looks an input up by name.
+func (g *Graph) Input(name string) (Info, bool) { return lookup(g.Inputs, name) }
+
+// Output looks an output up by name.
+func (g *Graph) Output(name string) (Info, bool) { return lookup(g.Outputs, name) }
+
+func lookup(list []Info, name string) (Info, bool) {
+	for _, p := range list {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Info{}, false
+}
+
+// IOList writes the model's inputs and outputs for an error text.
+func (g *Graph) IOList() string {
+	return "inputs " + infoList(g.Inputs) + "; outputs " + infoList(g.Outputs)
+}

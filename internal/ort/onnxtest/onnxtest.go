@@ -1,0 +1,331 @@
+// Package onnxtest builds small ONNX models in Go, for tests that need a model with
+// given inputs, outputs and metadata without shipping one.
+//
+//	g := onnxtest.New()
+//	g.Input("x", onnxtest.Float32, "N", 3)
+//	g.Constant("w", onnxtest.Floats([]int64{3, 2}, 1, 0, 0, 1, 0, 0))
+//	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
+//	g.Output("y", onnxtest.Float32, "N", 2)
+//	g.Meta("model_type", "made_up")
+//	data := g.Bytes()
+//
+// A model is written as protobuf with the field numbers of onnx.proto3. Nothing is
+// checked: what does not fit together is refused by ONNX Runtime, with a message.
+package onnxtest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Type is an element type, numbered as in ONNX.
+type Type int32
+
+// Element types.
+const (
+	Float32 Type = 1
+	Uint8   Type = 2
+	Int8    Type = 3
+	Int32   Type = 6
+	Int64   Type = 7
+	Bool    Type = 9
+	Float16 Type = 10
+	Float64 Type = 11
+)
+
+// DefaultOpset and DefaultIR are the operator set and the format version of a new
+// graph: in opset 13 Squeeze, Unsqueeze, Split and ReduceSum take their axes as an
+// input, ReduceMean takes them as an attribute (as an input from 18 on).
+const (
+	DefaultOpset = 13
+	DefaultIR    = 8
+)
+
+// Graph collects the parts of a model in any order; [Graph.Bytes] writes it. Nodes
+// must be added in the order of their use, as ONNX demands.
+type Graph struct {
+	Opset int64 // of the default domain; DefaultOpset in a new graph
+	IR    int64 // format version
+
+	name    string
+	nodes   [][]byte
+	inits   [][]byte
+	inputs  [][]byte
+	outputs [][]byte
+	meta    [][2]string
+	count   int
+}
+
+// New makes an empty graph.
+func New() *Graph { return &Graph{Opset: DefaultOpset, IR: DefaultIR, name: "made_up"} }
+
+// Input declares an input. Each dimension is an int or int64 (fixed), a string (free,
+// with that name) or nil (free). No dimension at all makes a scalar.
+func (g *Graph) Input(name string, typ Type, dims ...any) *Graph {
+	g.inputs = append(g.inputs, valueInfo(name, typ, dims))
+	return g
+}
+
+// Output declares an output that a node or a constant of the same name provides. The
+// dimensions are as for Input.
+func (g *Graph) Output(name string, typ Type, dims ...any) *Graph {
+	g.outputs = append(g.outputs, valueInfo(name, typ, dims))
+	return g
+}
+
+// OutputWithoutShape declares an output whose shape the file does not state.
+func (g *Graph) OutputWithoutShape(name string, typ Type) *Graph {
+	tensor := varintField(nil, 1, uint64(typ))
+	b := stringField(nil, 1, name)
+	g.outputs = append(g.outputs, bytesField(b, 2, bytesField(nil, 1, tensor)))
+	return g
+}
+
+// Constant adds a named tensor (an initializer) that nodes can take as an input.
+func (g *Graph) Constant(name string, t Tensor) *Graph {
+	g.inits = append(g.inits, t.proto(name))
+	return g
+}
+
+// Meta adds an entry to the model's metadata.
+func (g *Graph) Meta(key, value string) *Graph {
+	g.meta = append(g.meta, [2]string{key, value})
+	return g
+}
+
+// Node adds an operator. Inputs and outputs are names; an empty name stands for an
+// optional one that is left out.
+func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph {
+	var b []byte
+	for _, in := range inputs {
+		b = stringField(b, 1, in)
+	}
+	for _, out := range outputs {
+		b = stringField(b, 2, out)
+	}
+	g.count++
+	b = stringField(b, 3, fmt.Sprintf("%s_%d", op, g.count))
+	b = stringField(b, 4, op)
+	for _, a := range attrs {
+		b = bytesField(b, 5, a.proto())
+	}
+	g.nodes = append(g.nodes, b)
+	return g
+}
+
+// Op adds an operator with one output whose name it makes up and returns, so that
+// expressions can be nested.
+func (g *Graph) Op(op string, inputs []string, attrs ...Attr) string {
+	out := fmt.Sprintf("t%d_%s", g.count+1, op)
+	g.Node(op, inputs, []string{out}, attrs...)
+	return out
+}
+
+// Const adds an unnamed constant and returns the name it got.
+func (g *Graph) Const(t Tensor) string {
+	name := fmt.Sprintf("c%d", len(g.inits)+1)
+	g.Constant(name, t)
+	return name
+}
+
+// Bytes writes the model.
+func (g *Graph) Bytes() []byte {
+	var graph []byte
+	for _, n := range g.nodes {
+		graph = bytesField(graph, 1, n)
+	}
+	graph = stringField(graph, 2, g.name)
+	for _, t := range g.inits {
+		graph = bytesField(graph, 5, t)
+	}
+	for _, p := range g.inputs {
+		graph = bytesField(graph, 11, p)
+	}
+	for _, p := range g.outputs {
+		graph = bytesField(graph, 12, p)
+	}
+	b := varintField(nil, 1, uint64(g.IR))
+	b = stringField(b, 2, "onnxtest")
+	b = bytesField(b, 7, graph)
+	b = bytesField(b, 8, varintField(nil, 2, uint64(g.Opset)))
+	for _, m := range g.meta {
+		b = bytesField(b, 14, stringField(stringField(nil, 1, m[0]), 2, m[1]))
+	}
+	return b
+}
+
+// Tensor is constant data.
+type Tensor struct {
+	typ      Type
+	shape    []int64
+	raw      []byte
+	location string // external data, with raw unused
+	length   int64
+}
+
+// Floats makes a float32 tensor; an empty shape is a scalar.
+func Floats(shape []int64, v ...float32) Tensor {
+	raw := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return Tensor{typ: Float32, shape: shape, raw: raw}
+}
+
+// Zeros makes a float32 tensor of zeros.
+func Zeros(shape ...int64) Tensor {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return Tensor{typ: Float32, shape: shape, raw: make([]byte, 4*n)}
+}
+
+// Ints makes an int64 tensor; an empty shape is a scalar.
+func Ints(shape []int64, v ...int64) Tensor {
+	raw := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+	}
+	return Tensor{typ: Int64, shape: shape, raw: raw}
+}
+
+// Int32s makes an int32 tensor; an empty shape is a scalar.
+func Int32s(shape []int64, v ...int32) Tensor {
+	raw := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(x))
+	}
+	return Tensor{typ: Int32, shape: shape, raw: raw}
+}
+
+// Raw makes a tensor of any type from its little-endian bytes.
+func Raw(typ Type, shape []int64, raw []byte) Tensor { return Tensor{typ: typ, shape: shape, raw: raw} }
+
+// External makes a tensor whose bytes lie in a file beside the model.
+func External(typ Type, shape []int64, location string, length int64) Tensor {
+	return Tensor{typ: typ, shape: shape, location: location, length: length}
+}
+
+func (t Tensor) proto(name string) []byte {
+	var b []byte
+	for _, d := range t.shape {
+		b = varintField(b, 1, uint64(d))
+	}
+	b = varintField(b, 2, uint64(t.typ))
+	if name != "" {
+		b = stringField(b, 8, name)
+	}
+	if t.location != "" {
+		b = bytesField(b, 13, stringField(stringField(nil, 1, "location"), 2, t.location))
+		b = bytesField(b, 13, stringField(stringField(nil, 1, "length"), 2, fmt.Sprint(t.length)))
+		return varintField(b, 14, 1)
+	}
+	return bytesField(b, 9, t.raw)
+}
+
+// Attr is an attribute of a node.
+type Attr struct {
+	name  string
+	typ   uint64 // AttributeProto.AttributeType
+	write func(b []byte) []byte
+}
+
+func (a Attr) proto() []byte {
+	b := stringField(nil, 1, a.name)
+	b = a.write(b)
+	return varintField(b, 20, a.typ)
+}
+
+// AttrInt is a whole number, such as axis.
+func AttrInt(name string, v int64) Attr {
+	return Attr{name, 2, func(b []byte) []byte { return varintField(b, 3, uint64(v)) }}
+}
+
+// AttrInts is a list of whole numbers, such as axes or perm.
+func AttrInts(name string, v ...int64) Attr {
+	return Attr{name, 7, func(b []byte) []byte {
+		for _, x := range v {
+			b = varintField(b, 8, uint64(x))
+		}
+		return b
+	}}
+}
+
+// AttrFloat is a number, such as epsilon.
+func AttrFloat(name string, v float32) Attr {
+	return Attr{name, 1, func(b []byte) []byte { return fixed32Field(b, 2, math.Float32bits(v)) }}
+}
+
+// AttrString is a text, such as mode.
+func AttrString(name, v string) Attr {
+	return Attr{name, 3, func(b []byte) []byte { return stringField(b, 4, v) }}
+}
+
+// AttrTensor is a tensor, such as the value of ConstantOfShape.
+func AttrTensor(name string, t Tensor) Attr {
+	return Attr{name, 4, func(b []byte) []byte { return bytesField(b, 5, t.proto("")) }}
+}
+
+// AttrGraph is a graph, such as a branch of If or the body of Loop.
+func AttrGraph(name string, g *Graph) Attr {
+	return Attr{name, 5, func(b []byte) []byte {
+		var graph []byte
+		for _, n := range g.nodes {
+			graph = bytesField(graph, 1, n)
+		}
+		graph = stringField(graph, 2, g.name)
+		for _, t := range g.inits {
+			graph = bytesField(graph, 5, t)
+		}
+		for _, p := range g.inputs {
+			graph = bytesField(graph, 11, p)
+		}
+		for _, p := range g.outputs {
+			graph = bytesField(graph, 12, p)
+		}
+		return bytesField(b, 6, graph)
+	}}
+}
+
+func valueInfo(name string, typ Type, dims []any) []byte {
+	shape := []byte{}
+	for _, d := range dims {
+		var dim []byte
+		switch d := d.(type) {
+		case int:
+			dim = varintField(nil, 1, uint64(int64(d)))
+		case int64:
+			dim = varintField(nil, 1, uint64(d))
+		case string:
+			dim = stringField(nil, 2, d)
+		case nil:
+		default:
+			panic(fmt.Sprintf("onnxtest: %s: a dimension of type %T (want int, int64, string or nil)", name, d))
+		}
+		shape = bytesField(shape, 1, dim)
+	}
+	tensor := varintField(nil, 1, uint64(typ))
+	tensor = bytesField(tensor, 2, shape)
+	b := stringField(nil, 1, name)
+	return bytesField(b, 2, bytesField(nil, 1, tensor))
+}
+
+func varintField(b []byte, num, v uint64) []byte {
+	b = binary.AppendUvarint(b, num<<3)
+	return binary.AppendUvarint(b, v)
+}
+
+func fixed32Field(b []byte, num uint64, v uint32) []byte {
+	b = binary.AppendUvarint(b, num<<3|5)
+	return binary.LittleEndian.AppendUint32(b, v)
+}
+
+func bytesField(b []byte, num uint64, v []byte) []byte {
+	b = binary.AppendUvarint(b, num<<3|2)
+	b = binary.AppendUvarint(b, uint64(len(v)))
+	return append(b, v...)
+}
+
+func stringField(b []byte, num uint64, v string) []byte { return bytesField(b, num, []byte(v)) }

@@ -1,0 +1,345 @@
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	onnx "github.com/yalue/onnxruntime_go"
+)
+
+// Source is where a model's bytes are: a file (needed where its weights lie in a
+// second file) or memory.
+type Source struct {
+	Path string // file name; taken where Data is nil
+	Data []byte // the model itself
+	Name string // for error texts; the file's name where empty
+	Role string // what the model is for ("vad", "embedder" …), for error texts
+}
+
+// String names the model for an error text: role and name.
+func (s Source) String() string {
+	name := s.Name
+	if name == "" {
+		name = filepath.Base(s.Path)
+	}
+	if s.Path == "" && s.Name == "" {
+		name = "model in memory"
+	}
+	if s.Role != "" {
+		return s.Role + " model " + name
+	}
+	return name
+}
+
+// Options of a session.
+type Options struct {
+	// Threads is how many cores one Run uses; 0 and 1 mean the calling one alone.
+	Threads int
+	// Outputs are the only outputs to be computed; empty means all. Run can then
+	// ask for these only.
+	Outputs []string
+}
+
+// Session is an open model. It is safe for concurrent use.
+type Session struct {
+	source Source
+	graph  *Graph
+	names  []string // inputs in the order of the native session
+	outs   []Info   // outputs that are computed
+
+	mu      sync.RWMutex // held for reading by every run, for writing by Close
+	session *onnx.DynamicAdvancedSession
+}
+
+// Open checks a model and makes a session of it. Data may be dropped afterwards.
+// Errors wrap [ErrInvalid], native.ErrMissing or come from the file system.
+func Open(src Source, opt Options) (*Session, error) {
+	graph, err := Inspect(src)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{source: src, graph: graph, outs: graph.Outputs}
+	s.source.Data = nil
+	for _, in := range graph.Inputs {
+		s.names = append(s.names, in.Name)
+	}
+	if len(opt.Outputs) > 0 {
+		s.outs = nil
+		for _, name := range opt.Outputs {
+			i := slices.IndexFunc(graph.Outputs, func(o Info) bool { return o.Name == name })
+			if i < 0 {
+				return nil, fmt.Errorf("%s: %w: no output %q, it has %s", src, ErrContract, name, infoList(graph.Outputs))
+			}
+			s.outs = append(s.outs, graph.Outputs[i])
+		}
+	}
+	if err := start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	o, err := sessionOptions(opt)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", src, ErrRun, err)
+	}
+	defer func() { _ = o.Destroy() }()
+	outNames := make([]string, len(s.outs))
+	for i, out := range s.outs {
+		outNames[i] = out.Name
+	}
+	if src.Data != nil {
+		s.session, err = onnx.NewDynamicAdvancedSessionWithONNXData(src.Data, s.names, outNames, o)
+	} else {
+		s.session, err = onnx.NewDynamicAdvancedSession(src.Path, s.names, outNames, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", src, ErrInvalid, cleanMessage(err))
+	}
+	return s, nil
+}
+
+func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
+	o, err := onnx.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	threads := max(opt.Threads, 1)
+	err = errors.Join(
+		o.SetIntraOpNumThreads(threads),
+		o.SetInterOpNumThreads(1),
+		// The arena grows with every new input length and never shrinks, and the
+		// memory patterns remember every length: both are for fixed lengths.
+		o.SetCpuMemArena(false),
+		o.SetMemPattern(false),
+		// Waiting threads must not burn the cores that other stages compute on.
+		o.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
+		o.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
+		o.SetLogSeverityLevel(onnx.LoggingLevelFatal),
+	)
+	if err != nil {
+		_ = o.Destroy()
+		return nil, err
+	}
+	return o, nil
+}
+
+// cleanMessage is what ONNX Runtime said, in one line of bounded length.
+func cleanMessage(err error) string {
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	for _, p := range []string{"Error creating C session from file: ", "Error creating C session: ", "Error running network: "} {
+		s = strings.TrimPrefix(s, p)
+	}
+	if len(s) > 600 {
+		s = strings.ToValidUTF8(s[:600], "") + "…"
+	}
+	return s
+}
+
+// Source tells where the model came from (without its bytes).
+func (s *Session) Source() Source { return s.source }
+
+// Inputs lists what the model takes, in the file's order.
+func (s *Session) Inputs() []Info { return slices.Clone(s.graph.Inputs) }
+
+// Outputs lists what the model can give, in the file's order.
+func (s *Session) Outputs() []Info { return slices.Clone(s.graph.Outputs) }
+
+// Metadata is the model's own table of strings.
+func (s *Session) Metadata() map[string]string { return s.graph.Metadata }
+
+// Graph is everything that was read from the file before it was opened.
+func (s *Session) Graph() *Graph { return s.graph }
+
+// Check compares the model with a contract; see [Graph.Check].
+func (s *Session) Check(c Contract) error { return s.graph.Check(c) }
+
+// Run computes the named outputs, all that the session computes where none is named,
+// in the order asked for. Every input of the model must be given. A cancelled context
+// stops the computation between two nodes of the graph and its error is returned
+// (wrapped). Run may be called by several goroutines at once.
+func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ...string) ([]*Tensor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.source, err)
+	}
+	want := make([]int, 0, len(outputs))
+	for _, name := range outputs {
+		i := slices.IndexFunc(s.outs, func(o Info) bool { return o.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: %w: no output %q, it has %s", s.source, ErrContract, name, infoList(s.outs))
+		}
+		want = append(want, i)
+	}
+	if len(outputs) == 0 {
+		for i := range s.outs {
+			want = append(want, i)
+		}
+	}
+	if err := s.checkInputs(inputs); err != nil {
+		return nil, err
+	}
+
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, fmt.Errorf("%s: %w", s.source, ErrClosed)
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	in := make([]onnx.Value, len(s.names))
+	out := make([]onnx.Value, len(s.outs))
+	defer func() {
+		for _, v := range append(in, out...) {
+			if v != nil {
+				_ = v.Destroy()
+			}
+		}
+	}()
+	for i, name := range s.names {
+		v, err := inputs[name].value(&pin)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: input %s: %w", s.source, ErrInput, name, err)
+		}
+		in[i] = v
+	}
+	results := make([]*Tensor, len(s.outs))
+	for i, o := range s.outs {
+		// The module cannot wrap an output of rank 0 that the library allocates.
+		if o.Shape != nil && len(o.Shape) == 0 {
+			t, err := newTensor(o.Type, []int64{})
+			if err == nil {
+				out[i], err = t.value(&pin)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w: output %s: %w", s.source, ErrRun, o.Name, err)
+			}
+			results[i] = t
+		}
+	}
+
+	var err error
+	if ctx.Done() == nil {
+		err = s.session.Run(in, out)
+	} else {
+		err = s.runCancellable(ctx, in, out)
+	}
+	runtime.KeepAlive(inputs)
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return nil, fmt.Errorf("%s: %w", s.source, ctxErr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", s.source, ErrRun, cleanMessage(err))
+	}
+	chosen := make([]*Tensor, len(want))
+	for k, i := range want {
+		if results[i] == nil {
+			if results[i], err = fromValue(out[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w: output %s: %w", s.source, ErrRun, s.outs[i].Name, err)
+			}
+		} else if sc, ok := out[i].(scalar); ok {
+			sc.copyInto(results[i])
+		}
+		chosen[k] = results[i]
+	}
+	return chosen, nil
+}
+
+// runCancellable runs with options whose terminate flag the context's end sets.
+func (s *Session) runCancellable(ctx context.Context, in, out []onnx.Value) error {
+	o, err := onnx.NewRunOptions()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = o.Destroy() }()
+	finished := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(finished)
+		_ = o.Terminate()
+	})
+	err = s.session.RunWithOptions(in, out, o)
+	if !stop() {
+		<-finished // the options must outlive the call that sets their flag
+	}
+	return err
+}
+
+func (s *Session) checkInputs(inputs map[string]*Tensor) error {
+	for _, want := range s.graph.Inputs {
+		t := inputs[want.Name]
+		if t == nil {
+			return fmt.Errorf("%s: %w: no tensor for input %s", s.source, ErrInput, want)
+		}
+		if err := fits(want, t); err != nil {
+			return fmt.Errorf("%s: %w: %w", s.source, ErrInput, err)
+		}
+	}
+	if len(inputs) > len(s.graph.Inputs) {
+		for name := range inputs {
+			if !slices.Contains(s.names, name) {
+				return fmt.Errorf("%s: %w: no input %q, it has %s", s.source, ErrInput, name, infoList(s.graph.Inputs))
+			}
+		}
+	}
+	return nil
+}
+
+// fits compares a tensor with the input or output that it stands for.
+func fits(want Info, t *Tensor) error {
+	n, ok := elements(t.shape)
+	if !ok || n != int64(t.Len()) {
+		return fmt.Errorf("%s: shape %s needs %d elements, got %d", want.Name, shapeString(t.shape), n, t.Len())
+	}
+	same := t.typ == want.Type && (want.Shape == nil || len(want.Shape) == len(t.shape))
+	for i := 0; same && i < len(want.Shape); i++ {
+		same = want.Shape[i] < 0 || want.Shape[i] == t.shape[i]
+	}
+	if !same {
+		return fmt.Errorf("expected %s, got %s%s", want, t.typ, shapeString(t.shape))
+	}
+	return nil
+}
+
+// Close releases the native session after the last run has returned. It may be called
+// more than once and from several goroutines.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == nil {
+		return nil
+	}
+	err := s.session.Destroy()
+	s.session = nil
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", s.source, ErrRun, err)
+	}
+	return nil
+}
+
+// readable opens the bytes of a source for the walk.
+func (s Source) readable() (r interface {
+	ReadAt([]byte, int64) (int, error)
+}, size int64, closeFile func(), err error) {
+	if s.Data != nil {
+		return bytesAt(s.Data), int64(len(s.Data)), func() {}, nil
+	}
+	if s.Path == "" {
+		return nil, 0, nil, fmt.Errorf("%s: %w: neither a path nor bytes are given", s, ErrInvalid)
+	}
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("%s: %w", s, err)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file", ErrInvalid, s.Path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, nil, fmt.Errorf("%s: %w", s, err)
+	}
+	return f, st.Size(), func() { _ = f.Close() }, nil
+}

@@ -1,0 +1,142 @@
+package ort
+
+import "math"
+
+// Tensor is an array with a shape, in Go's memory: nothing has to be released. The
+// data is not copied: a tensor made from a slice shares it, and the slice may not be
+// changed while a Run reads it.
+type Tensor struct {
+	typ   Type
+	shape []int64
+	f32   []float32
+	i64   []int64
+	i32   []int32
+	b     []bool
+	f16   []uint16
+}
+
+// NewFloat32 makes a tensor of the shape over data. An empty shape is a scalar. The
+// number of elements is checked when the tensor is used.
+func NewFloat32(shape []int64, data []float32) *Tensor {
+	return &Tensor{typ: Float32, shape: shape, f32: data}
+}
+
+// NewInt64 makes a tensor of 64-bit integers over data.
+func NewInt64(shape []int64, data []int64) *Tensor {
+	return &Tensor{typ: Int64, shape: shape, i64: data}
+}
+
+// NewInt32 makes a tensor of 32-bit integers over data.
+func NewInt32(shape []int64, data []int32) *Tensor {
+	return &Tensor{typ: Int32, shape: shape, i32: data}
+}
+
+// NewBool makes a tensor of truth values over data.
+func NewBool(shape []int64, data []bool) *Tensor {
+	return &Tensor{typ: Bool, shape: shape, b: data}
+}
+
+// NewFloat16 makes a tensor of IEEE half-precision numbers over their bits.
+func NewFloat16(shape []int64, bits []uint16) *Tensor {
+	return &Tensor{typ: Float16, shape: shape, f16: bits}
+}
+
+// ScalarInt64 is a tensor of rank 0, such as the sample rate that some models take.
+func ScalarInt64(v int64) *Tensor { return NewInt64([]int64{}, []int64{v}) }
+
+// ScalarInt32 is a tensor of rank 0.
+func ScalarInt32(v int32) *Tensor { return NewInt32([]int64{}, []int32{v}) }
+
+// ScalarFloat32 is a tensor of rank 0.
+func ScalarFloat32(v float32) *Tensor { return NewFloat32([]int64{}, []float32{v}) }
+
+// Type is the element type.
+func (t *Tensor) Type() Type { return t.typ }
+
+// Shape is the size of each dimension; the caller must not change it.
+func (t *Tensor) Shape() []int64 { return t.shape }
+
+// Float32 is the data of a float32 tensor, without copying, or a float16 tensor's
+// values converted. Nil for another type.
+func (t *Tensor) Float32() []float32 {
+	if t.typ == Float16 {
+		out := make([]float32, len(t.f16))
+		for i, h := range t.f16 {
+			out[i] = half(h)
+		}
+		return out
+	}
+	return t.f32
+}
+
+// Int64 is the data of an int64 tensor; nil for another type.
+func (t *Tensor) Int64() []int64 { return t.i64 }
+
+// Int32 is the data of an int32 tensor; nil for another type.
+func (t *Tensor) Int32() []int32 { return t.i32 }
+
+// Bool is the data of a tensor of truth values; nil for another type.
+func (t *Tensor) Bool() []bool { return t.b }
+
+// Integers is the data of an int32 or int64 tensor as int64 (copied for int32), for
+// outputs whose width differs between exports. Nil for another type.
+func (t *Tensor) Integers() []int64 {
+	if t.typ == Int32 {
+		out := make([]int64, len(t.i32))
+		for i, v := range t.i32 {
+			out[i] = int64(v)
+		}
+		return out
+	}
+	return t.i64
+}
+
+// Len is the number of elements that the data holds.
+func (t *Tensor) Len() int {
+	switch t.typ {
+	case Float32:
+		return len(t.f32)
+	case Int64:
+		return len(t.i64)
+	case Int32:
+		return len(t.i32)
+	case Bool:
+		return len(t.b)
+	default:
+		return len(t.f16)
+	}
+}
+
+// elements is the product of a shape's dimensions; false when one is negative or
+// the product does not fit.
+func elements(shape []int64) (int64, bool) {
+	n := int64(1)
+	for _, d := range shape {
+		if d < 0 {
+			return 0, false
+		}
+		if d > 0 && n > math.MaxInt64/d {
+			return 0, false
+		}
+		n *= d
+	}
+	return n, true
+}
+
+// half converts the bits of an IEEE 754 half-precision number.
+func half(h uint16) float32 {
+	sign := uint32(h>>15) << 31
+	exp := uint32(h>>10) & 31
+	frac := uint32(h) & 1023
+	switch exp {
+	case 31:
+		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
+	case 0:
+		v := float32(frac) / (1 << 24) // subnormal: a multiple of 2^-24, exact in float32
+		if sign != 0 {
+			return -v
+		}
+		return v
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}

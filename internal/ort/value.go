@@ -1,0 +1,129 @@
+package ort
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	onnx "github.com/yalue/onnxruntime_go"
+)
+
+// value wraps a tensor's own memory for the native library, which keeps the address
+// until the value is destroyed: the memory is pinned as long.
+func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
+	if len(t.shape) == 0 {
+		return t.scalarValue()
+	}
+	shape := onnx.Shape(t.shape)
+	switch t.typ {
+	case Float32:
+		return pinned(pin, shape, t.f32)
+	case Int64:
+		return pinned(pin, shape, t.i64)
+	case Int32:
+		return pinned(pin, shape, t.i32)
+	case Bool:
+		return pinned(pin, shape, t.b)
+	case Float16:
+		if len(t.f16) == 0 {
+			return nil, fmt.Errorf("an empty float16 tensor cannot be handed over")
+		}
+		pin.Pin(&t.f16[0])
+		raw := unsafe.Slice((*byte)(unsafe.Pointer(&t.f16[0])), 2*len(t.f16))
+		return onnx.NewCustomDataTensor(shape, raw, onnx.TensorElementDataTypeFloat16)
+	}
+	return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
+}
+
+func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) (onnx.Value, error) {
+	if len(data) > 0 {
+		pin.Pin(&data[0])
+	}
+	return onnx.NewTensor(shape, data)
+}
+
+// scalar is a native value of rank 0, which owns its one element.
+type scalar interface {
+	onnx.Value
+	copyInto(*Tensor)
+}
+
+type scalarOf[T onnx.TensorData] struct {
+	*onnx.Scalar[T]
+	set func(*Tensor, T)
+}
+
+func (s scalarOf[T]) copyInto(t *Tensor) { s.set(t, s.GetData()) }
+
+func newScalar[T onnx.TensorData](data []T, set func(*Tensor, T)) (onnx.Value, error) {
+	v, err := onnx.NewScalar(data[0])
+	if err != nil {
+		return nil, err
+	}
+	return scalarOf[T]{v, set}, nil
+}
+
+func (t *Tensor) scalarValue() (onnx.Value, error) {
+	switch t.typ {
+	case Float32:
+		return newScalar(t.f32, func(t *Tensor, v float32) { t.f32[0] = v })
+	case Int64:
+		return newScalar(t.i64, func(t *Tensor, v int64) { t.i64[0] = v })
+	case Int32:
+		return newScalar(t.i32, func(t *Tensor, v int32) { t.i32[0] = v })
+	case Bool:
+		return newScalar(t.b, func(t *Tensor, v bool) { t.b[0] = v })
+	}
+	return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
+}
+
+// newTensor makes a tensor of zeros.
+func newTensor(typ Type, shape []int64) (*Tensor, error) {
+	n, ok := elements(shape)
+	if !ok {
+		return nil, fmt.Errorf("shape %s has a free or impossible dimension", shapeString(shape))
+	}
+	t := &Tensor{typ: typ, shape: shape}
+	switch typ {
+	case Float32:
+		t.f32 = make([]float32, n)
+	case Int64:
+		t.i64 = make([]int64, n)
+	case Int32:
+		t.i32 = make([]int32, n)
+	case Bool:
+		t.b = make([]bool, n)
+	case Float16:
+		t.f16 = make([]uint16, n)
+	default:
+		return nil, fmt.Errorf("tensors of type %s are not supported", typ)
+	}
+	return t, nil
+}
+
+// fromValue takes over the data of an output that the library allocated (the module
+// has copied it into Go's memory already).
+func fromValue(v onnx.Value) (*Tensor, error) {
+	shape := []int64(v.GetShape())
+	switch v := v.(type) {
+	case *onnx.Tensor[float32]:
+		return NewFloat32(shape, v.GetData()), nil
+	case *onnx.Tensor[int64]:
+		return NewInt64(shape, v.GetData()), nil
+	case *onnx.Tensor[int32]:
+		return NewInt32(shape, v.GetData()), nil
+	case *onnx.Tensor[bool]:
+		return NewBool(shape, v.GetData()), nil
+	case *onnx.CustomDataTensor:
+		if Type(v.DataType()) != Float16 { // the C enumeration numbers types as TensorProto does
+			break
+		}
+		raw := v.GetData()
+		bits := make([]uint16, len(raw)/2)
+		for i := range bits {
+			bits[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
+		}
+		return NewFloat16(shape, bits), nil
+	}
+	return nil, fmt.Errorf("%T is a kind of output that is not supported", v)
+}

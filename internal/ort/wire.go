@@ -1,0 +1,156 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// bytesAt reads from a slice.
+type bytesAt []byte
+
+func (b bytesAt) ReadAt(p []byte, off int64) (int, error) {
+	if off >= int64(len(b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// wire walks protobuf's wire format inside [at, end) of a file. Messages are entered
+// by making a cursor for their range, so that weights are stepped over without
+// being read, and no length that the file states is ever allocated unchecked.
+type wire struct {
+	src     *window
+	at, end int64
+}
+
+// window is a small buffer over the file, shared by all cursors of one walk.
+type window struct {
+	r     io.ReaderAt
+	start int64
+	n     int
+	buf   [8192]byte
+}
+
+var errCutOff = errors.New("the file ends in the middle of a field")
+
+func (w *window) byteAt(off int64) (byte, error) {
+	if off < w.start || off >= w.start+int64(w.n) {
+		n, err := w.r.ReadAt(w.buf[:], off)
+		if n == 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = errCutOff
+			}
+			return 0, err
+		}
+		w.start, w.n = off, n
+	}
+	return w.buf[off-w.start], nil
+}
+
+// Wire types of protobuf that occur in ONNX.
+const (
+	wireVarint = 0
+	wire64     = 1
+	wireBytes  = 2
+	wire32     = 5
+)
+
+func (c *wire) more() bool { return c.at < c.end }
+
+func (c *wire) varint() (uint64, error) {
+	var v uint64
+	for shift := 0; shift < 64; shift += 7 {
+		if c.at >= c.end {
+			return 0, errCutOff
+		}
+		b, err := c.src.byteAt(c.at)
+		if err != nil {
+			return 0, err
+		}
+		c.at++
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v, nil
+		}
+	}
+	return 0, errors.New("a number is longer than ten bytes")
+}
+
+// field is one field of a message: its number, and its value (varint) or the range
+// of its bytes.
+type field struct {
+	num   uint64
+	kind  int
+	value uint64
+	body  wire
+}
+
+func (c *wire) next() (field, error) {
+	tag, err := c.varint()
+	if err != nil {
+		return field{}, err
+	}
+	f := field{num: tag >> 3, kind: int(tag & 7)}
+	if f.num == 0 || f.num > 1<<29-1 {
+		return field{}, fmt.Errorf("field number %d is impossible", f.num)
+	}
+	var n uint64
+	switch f.kind {
+	case wireVarint:
+		f.value, err = c.varint()
+		return f, err
+	case wire64:
+		n = 8
+	case wire32:
+		n = 4
+	case wireBytes:
+		if n, err = c.varint(); err != nil {
+			return field{}, err
+		}
+	default:
+		return field{}, fmt.Errorf("wire type %d does not occur in ONNX", f.kind)
+	}
+	if n > uint64(c.end-c.at) {
+		return field{}, errCutOff
+	}
+	f.body = wire{src: c.src, at: c.at, end: c.at + int64(n)}
+	c.at += int64(n)
+	return f, nil
+}
+
+func (f field) size() int64 { return f.body.end - f.body.at }
+
+// text reads a string of at most limit bytes.
+func (f field) text(limit int64) (string, error) {
+	if f.kind != wireBytes {
+		return "", fmt.Errorf("field %d is no string", f.num)
+	}
+	if f.size() > limit {
+		return "", fmt.Errorf("a string of %d bytes, at most %d are accepted", f.size(), limit)
+	}
+	b := make([]byte, f.size())
+	if len(b) == 0 {
+		return "", nil
+	}
+	n, err := f.body.src.r.ReadAt(b, f.body.at)
+	if n < len(b) {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = errCutOff
+		}
+		return "", err
+	}
+	return string(b), nil
+}
+
+// message is the range of an embedded message.
+func (f field) message() (wire, error) {
+	if f.kind != wireBytes {
+		return wire{}, fmt.Errorf("field %d is no message", f.num)
+	}
+	return f.body, nil
+}

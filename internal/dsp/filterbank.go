@@ -1,0 +1,98 @@
+package dsp
+
+import "math"
+
+// band is one filter: weights over consecutive transform bins from first on.
+type band struct {
+	first   int
+	weights []float32
+}
+
+func kaldiMel(hz float64) float64 { return 1127 * math.Log1p(hz/700) }
+
+func htkMel(hz float64) float64 { return 2595 * math.Log10(1+hz/700) }
+func htkHz(mel float64) float64 { return 700 * (math.Pow(10, mel/2595) - 1) }
+func slaneyMel(h float64) float64 {
+	if h < 1000 {
+		return h * 3 / 200
+	}
+	return 15 + math.Log(h/1000)*27/math.Log(6.4)
+}
+func slaneyHz(m float64) float64 {
+	if m < 15 {
+		return m * 200 / 3
+	}
+	return 1000 * math.Exp((m-15)*math.Log(6.4)/27)
+}
+
+// sparse keeps the run of non-zero weights of each row of a filter matrix that
+// weight(band, bin) describes.
+func sparse(bands, bins int, weight func(band, bin int) float64) []band {
+	out := make([]band, bands)
+	for b := range out {
+		for k := range bins {
+			w := weight(b, k)
+			if w <= 0 {
+				continue
+			}
+			if out[b].weights == nil {
+				out[b].first = k
+			}
+			for len(out[b].weights) < k-out[b].first {
+				out[b].weights = append(out[b].weights, 0)
+			}
+			out[b].weights = append(out[b].weights, float32(w))
+		}
+	}
+	return out
+}
+
+func triangle(x, left, centre, right float64) float64 {
+	return max(0, min((x-left)/(centre-left), (right-x)/(right-centre)))
+}
+
+// kaldiBank: triangles linear in mel, not normalised, over bins 0 … fft/2-1 (the
+// Nyquist bin is never used). skipDC leaves bin 0 out, as TensorFlow does.
+func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
+	lo, hi := kaldiMel(low), kaldiMel(high)
+	step := (hi - lo) / float64(bands+1)
+	return sparse(bands, fft/2, func(b, k int) float64 {
+		if k == 0 && skipDC {
+			return 0
+		}
+		m := kaldiMel(float64(k) * float64(rate) / float64(fft))
+		l := lo + float64(b)*step
+		return triangle(m, l, l+step, l+2*step)
+	})
+}
+
+// edgesBank: triangles linear in Hz between consecutive edges, optionally
+// divided by half their width (Slaney's area normalisation).
+func edgesBank(bands, fft, rate int, edges []float64, area bool) []band {
+	return sparse(bands, fft/2+1, func(b, k int) float64 {
+		w := triangle(float64(k)*float64(rate)/float64(fft), edges[b], edges[b+1], edges[b+2])
+		if area {
+			w *= 2 / (edges[b+2] - edges[b])
+		}
+		return w
+	})
+}
+
+func melEdges(bands int, low, high float64, toMel, toHz func(float64) float64) []float64 {
+	e := make([]float64, bands+2)
+	lo, hi := toMel(low), toMel(high)
+	for i := range e {
+		e[i] = toHz(lo + (hi-lo)*float64(i)/float64(bands+1))
+	}
+	return e
+}
+
+// speechbrainBank: each triangle is symmetric, its half-width being the distance
+// from its centre to the lower neighbour's.
+func speechbrainBank(bands, fft, rate int, low, high float64) []band {
+	e := melEdges(bands, low, high, htkMel, htkHz)
+	return sparse(bands, fft/2+1, func(b, k int) float64 {
+		c, w := e[b+1], e[b+1]-e[b]
+		return triangle(float64(k)*float64(rate)/float64(fft), c-w, c, c+w)
+	})
+}

@@ -1,0 +1,133 @@
+package ggmlfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sample writes a small but complete file: 4 bands by 5 bins, 3 tokens, an f32
+// tensor, an f16 one and a q8_0 one. Index i of params is the i-th hyper
+// parameter.
+func sample(change func(params []int32)) []byte {
+	params := []int32{51865, 1500, 64, 2, 1, 320, 64, 2, 1, 4, 7}
+	if change != nil {
+		change(params)
+	}
+	var b bytes.Buffer
+	put := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }
+	put(Magic)
+	put(params...)
+	put(4, 5)
+	b.Write(make([]byte, 4*5*4))
+	put(3)
+	for _, token := range []string{"a", "bc", ""} {
+		put(int32(len(token)))
+		b.WriteString(token)
+	}
+	tensor := func(kind int32, bytes int, dims ...int32) {
+		put(int32(len(dims)), 4, kind)
+		put(dims...)
+		b.WriteString("name")
+		b.Write(make([]byte, bytes))
+	}
+	tensor(0, 7*4, 7)
+	tensor(1, 3*5*2, 3, 5)
+	tensor(8, 64*2/32*34, 64, 2)
+	return b.Bytes()
+}
+
+func TestWholeFile(t *testing.T) {
+	h, err := ParseWhisper(sample(nil))
+	require.NoError(t, err)
+	assert.Equal(t, &Whisper{
+		Vocab: 51865, AudioCtx: 1500, AudioState: 64, AudioHead: 2, AudioLayer: 1, TextCtx: 320, TextState: 64,
+		TextHead: 2, TextLayer: 1, Mels: 4, FType: 7, VocabInFile: 3, Tensors: 3,
+	}, h)
+	assert.True(t, h.Multilingual())
+	h, err = ParseWhisper(sample(func(p []int32) { p[0] = 51864 }))
+	require.NoError(t, err)
+	assert.False(t, h.Multilingual())
+}
+
+func TestEveryCutIsRefused(t *testing.T) {
+	whole := sample(nil)
+	refused := 0
+	for n := range len(whole) {
+		if _, err := ParseWhisper(whole[:n]); err != nil {
+			require.ErrorIs(t, err, ErrNotWhisper, "cut at %d", n)
+			refused++
+		}
+	}
+	// A file cut exactly behind its first or second tensor is well-formed; the
+	// loader misses the rest by name.
+	assert.Equal(t, len(whole)-2, refused)
+}
+
+func TestBadNumbersAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		index int
+		value int32
+		says  string
+	}{
+		"no vocabulary":   {0, 0, "n_vocab"},
+		"huge vocabulary": {0, 1 << 30, "n_vocab"},
+		"negative ctx":    {1, -5, "n_audio_ctx"},
+		"huge state":      {2, 1 << 20, "n_audio_state"},
+		"no heads":        {3, 0, "n_audio_head"},
+		"odd heads":       {3, 3, "multiples"},
+		"layers":          {8, 1 << 12, "n_text_layer"},
+		"bands":           {9, 80, "mel filters"},
+		"few tokens":      {0, 2, "n_vocab is 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseWhisper(sample(func(p []int32) { p[c.index] = c.value }))
+			require.ErrorIs(t, err, ErrNotWhisper)
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+	_, err := ParseWhisper([]byte("GGUF and so on, and so on"))
+	require.ErrorIs(t, err, ErrNotWhisper)
+	assert.ErrorContains(t, err, "0x67676d6c")
+	_, err = ParseWhisper(append(sample(nil), 0))
+	require.ErrorIs(t, err, ErrNotWhisper, "something behind the last tensor")
+}
+
+func TestOpenWhisper(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.bin")
+	require.NoError(t, os.WriteFile(path, sample(nil), 0o600))
+	_, err := OpenWhisper(path)
+	require.NoError(t, err)
+	_, err = OpenWhisper(filepath.Dir(path))
+	require.ErrorIs(t, err, ErrNotWhisper)
+	_, err = OpenWhisper(path + "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+type failing struct{}
+
+func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestReadErrorsAreNotTheFilesFault(t *testing.T) {
+	_, err := ReadWhisper(failing{}, 1000)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	assert.NotErrorIs(t, err, ErrNotWhisper)
+}
+
+func FuzzParseWhisper(f *testing.F) {
+	f.Add(sample(nil))
+	f.Add(sample(func(p []int32) { p[0] = 3 }))
+	f.Add([]byte("lmgg"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := ParseWhisper(data); err != nil && !errors.Is(err, ErrNotWhisper) {
+			t.Fatalf("an error of another kind: %v", err)
+		}
+	})
+}

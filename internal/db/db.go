@@ -1,0 +1,382 @@
+// Package db is the one small door to the service's relational store: SQLite in a file (the default) or PostgreSQL 14
+// and newer. It opens the store, brings its tables up to date, and runs transactions; everything above speaks
+// database/sql and the SQL that both understand ($1 placeholders, ON CONFLICT, RETURNING).
+//
+// Writes go through Write, which holds one connection on SQLite (one writer) and retries on PostgreSQL what the server
+// rolled back for the sake of another transaction. Times are stored as microseconds since 1970 (Micros, Time).
+package db
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Errors that callers act upon.
+var (
+	// ErrUnavailable says that the store can't be reached or stays locked: try again later (HTTP 503).
+	ErrUnavailable = errors.New("database unavailable")
+	// ErrFull says that the disk under the store has no room left (HTTP 507).
+	ErrFull = errors.New("database full")
+	// ErrLocked says that another process holds the data folder (see LockFolder).
+	ErrLocked = errors.New("data folder is in use")
+)
+
+// Dialect names the kind of store.
+type Dialect string
+
+// The two kinds of store.
+const (
+	SQLite   Dialect = "sqlite"
+	Postgres Dialect = "postgres"
+)
+
+// Options adjusts Open; the zero value is right for the service.
+type Options struct {
+	// BusyTimeout is how long a SQLite transaction waits for another process's; 0 means 10 s.
+	BusyTimeout time.Duration
+	// MaxConns bounds the readers (SQLite) or all connections (PostgreSQL); 0 means 16.
+	MaxConns int
+	// Logger receives what migrations say; nil discards it.
+	Logger *slog.Logger
+	// Wrap, when set, stands between the pools and the driver. Tests use it to make single calls fail.
+	Wrap func(driver.Connector) driver.Connector
+}
+
+// DB is an open store. It is safe for concurrent use.
+type DB struct {
+	dialect  Dialect
+	source   string // path (SQLite) or connection string
+	write    *sql.DB
+	read     *sql.DB
+	river    *sql.DB
+	logger   *slog.Logger
+	closing  sync.Once
+	closeErr error
+}
+
+// Open opens the store at source without touching its tables (see Migrate): "postgres://…" or "postgresql://…" for
+// PostgreSQL, anything else is the path of a SQLite file ("sqlite:" and "file:" in front are taken off; the file is
+// created, its folder is not). Errors wrap ErrUnavailable where the store can't be reached.
+func Open(ctx context.Context, source string, opt Options) (*DB, error) {
+	if opt.BusyTimeout <= 0 {
+		opt.BusyTimeout = 10 * time.Second
+	}
+	if opt.MaxConns <= 0 {
+		opt.MaxConns = 16
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opt.Wrap == nil {
+		opt.Wrap = func(c driver.Connector) driver.Connector { return c }
+	}
+	d := &DB{source: source, logger: opt.Logger}
+	if strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://") {
+		d.dialect = Postgres
+		config, err := pgx.ParseConfig(source)
+		if err != nil {
+			return nil, fmt.Errorf("database %s: %w", Redact(source), err)
+		}
+		if config.ConnectTimeout == 0 {
+			config.ConnectTimeout = 5 * time.Second
+		}
+		pool := sql.OpenDB(opt.Wrap(stdlib.GetConnector(*config)))
+		pool.SetMaxOpenConns(opt.MaxConns)
+		pool.SetMaxIdleConns(opt.MaxConns)
+		pool.SetConnMaxIdleTime(5 * time.Minute)
+		d.write, d.read, d.river = pool, pool, pool
+	} else {
+		d.dialect = SQLite
+		d.source = strings.TrimPrefix(strings.TrimPrefix(source, "sqlite:"), "file:")
+		busy := opt.BusyTimeout.Milliseconds()
+		path := (&url.URL{Path: d.source}).EscapedPath()
+		pragmas := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path, busy)
+		open := func(dsn string, conns int) *sql.DB {
+			pool := sql.OpenDB(opt.Wrap(sqliteConnector{dsn: dsn}))
+			pool.SetMaxOpenConns(conns)
+			pool.SetMaxIdleConns(conns)
+			return pool
+		}
+		d.write = open(pragmas+"&_txlock=immediate", 1)
+		d.river = open(pragmas+"&_txlock=immediate", 1)
+		d.read = open(pragmas+"&_pragma=query_only(1)", opt.MaxConns)
+	}
+	if err := d.write.PingContext(ctx); err != nil {
+		_ = d.Close()
+		return nil, fmt.Errorf("database %s: open: %w", Redact(source), d.classify(err))
+	}
+	return d, nil
+}
+
+// sqliteConnector opens connections of the registered driver with a fixed name.
+type sqliteConnector struct{ dsn string }
+
+var sqliteDriver = func() driver.Driver {
+	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; the only way to the registered driver
+	if err != nil {
+		return &sqlite.Driver{}
+	}
+	defer pool.Close()
+	return pool.Driver()
+}()
+
+func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	return sqliteDriver.Open(c.dsn)
+}
+func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
+
+// Redact returns a connection string without its password, for logs and errors.
+func Redact(source string) string {
+	u, err := url.Parse(source)
+	if err != nil || u.User == nil {
+		return source
+	}
+	return u.Redacted()
+}
+
+// Dialect says which kind of store this is.
+func (d *DB) Dialect() Dialect { return d.dialect }
+
+// Source is the path of the SQLite file or the PostgreSQL connection string without its password.
+func (d *DB) Source() string { return Redact(d.source) }
+
+// Close closes every connection. It may be called more than once.
+func (d *DB) Close() error {
+	d.closing.Do(func() {
+		pools := []*sql.DB{d.read, d.river, d.write}
+		if d.dialect == Postgres {
+			pools = pools[:1]
+		}
+		for _, pool := range pools {
+			if pool != nil {
+				d.closeErr = errors.Join(d.closeErr, pool.Close())
+			}
+		}
+	})
+	return d.closeErr
+}
+
+// Ping checks that the store answers.
+func (d *DB) Ping(ctx context.Context) error {
+	return d.classify(d.read.PingContext(ctx))
+}
+
+// Read returns the pool for queries that change nothing. On SQLite its connections refuse writes.
+func (d *DB) Read() *sql.DB { return d.read }
+
+// Classify wraps an error that came from Read's pool so that errors.Is finds ErrUnavailable and ErrFull.
+func (d *DB) Classify(err error) error { return d.classify(err) }
+
+// maxTries bounds how often Write runs a transaction that the server rolled back for another one's sake.
+const maxTries = 8
+
+// Write runs fn in a transaction and commits it. On SQLite the transaction holds the write lock from its beginning; on
+// PostgreSQL it is READ COMMITTED (take row locks with ForUpdate), and is run again when the server rolled it back
+// because of a deadlock or a serialization failure: fn may run more than once and must not keep what an earlier run left.
+// An error of fn rolls everything back and is returned. Errors of the store wrap ErrUnavailable or ErrFull where that is
+// the cause; after an error of the commit itself the outcome is unknown.
+func (d *DB) Write(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	for try := 1; ; try++ {
+		err := d.once(ctx, fn)
+		if err == nil {
+			return nil
+		}
+		if !rolledBack(err) || try == maxTries || ctx.Err() != nil {
+			return d.classify(err)
+		}
+		pause := time.NewTimer(time.Duration(try) * time.Duration(1+rand.IntN(10)) * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return d.classify(err)
+		}
+	}
+}
+
+func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	done := false
+	defer func() {
+		if !done {
+			_ = tx.Rollback()
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	done = true
+	if err := tx.Commit(); err != nil {
+		_ = tx.Rollback()
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// ForUpdate returns the clause that locks the rows of a SELECT on PostgreSQL; SQLite's write lock needs none.
+func (d *DB) ForUpdate() string {
+	if d.dialect == Postgres {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// AdvisoryLock makes tx wait for every other transaction that asked for the same key, on PostgreSQL; on SQLite the
+// write lock does that already.
+func (d *DB) AdvisoryLock(ctx context.Context, tx *sql.Tx, key int64) error {
+	if d.dialect != Postgres {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", key)
+	return err
+}
+
+// RiverDriver returns the queue's driver over this store. On SQLite it has a connection of its own, so that the queue's
+// housekeeping does not stand in the way of the service's transactions.
+func (d *DB) RiverDriver() riverdriver.Driver[*sql.Tx] {
+	if d.dialect == Postgres {
+		return riverdatabasesql.New(d.river)
+	}
+	return riversqlite.New(d.river)
+}
+
+// RiverTime returns t as the queue's tables hold it: timestamptz on PostgreSQL, text in UTC with milliseconds on SQLite,
+// where times compare as text.
+func (d *DB) RiverTime(t time.Time) any {
+	if d.dialect == Postgres {
+		return t.UTC()
+	}
+	return t.UTC().Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
+}
+
+// Micros returns t as the tables hold it, microseconds since 1970.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is the reverse of Micros, in UTC.
+func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// NullMicros returns nil for the zero time, else Micros.
+func NullMicros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return Micros(t)
+}
+
+// rolledBack reports an error after which the server has certainly undone the transaction and advises to run it again.
+func rolledBack(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// classify adds ErrUnavailable or ErrFull to errors of the store.
+func (d *DB) classify(err error) error {
+	if err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
+		return err
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch {
+		case pg.Code == "53100":
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"):
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return err
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return err
+	}
+	var network *net.OpError
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// Unique reports that err is a broken unique or primary-key constraint.
+func Unique(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "23505"
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// Backup writes a consistent copy of a SQLite store to the new file at path while the service goes on, and flushes it to
+// the disk. PostgreSQL has tools of its own for this: there Backup returns an error that says so.
+func (d *DB) Backup(ctx context.Context, path string) error {
+	if d.dialect != SQLite {
+		return errors.New("backup: the database is PostgreSQL; use pg_dump or its continuous archiving")
+	}
+	if _, err := os.Stat(path); err == nil {
+		return fmt.Errorf("backup: %s exists already", path)
+	}
+	partial := path + ".partial"
+	_ = os.Remove(partial)
+	// A connection of its own: VACUUM INTO reads one snapshot and leaves the writer alone.
+	pool := sql.OpenDB(sqliteConnector{dsn: fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", (&url.URL{Path: d.source}).EscapedPath())})
+	defer pool.Close()
+	if _, err := pool.ExecContext(ctx, "VACUUM INTO $1", partial); err != nil {
+		_ = os.Remove(partial)
+		return fmt.Errorf("backup to %s: %w", path, d.classify(err))
+	}
+	if err := syncFile(partial); err != nil {
+		return fmt.Errorf("backup to %s: %w", path, err)
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return fmt.Errorf("backup to %s: %w", path, err)
+	}
+	return syncFile(filepath.Dir(path))
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,41 @@
+package db
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// FolderLock is held by the one service that runs on a data folder.
+type FolderLock struct{ file *os.File }
+
+// LockFolder takes the data folder dir for this process. A second taker gets an error that wraps ErrLocked and names the
+// process that holds it. The kernel lets go of the lock when the process ends, however it ends.
+func LockFolder(dir string) (*FolderLock, error) {
+	path := filepath.Join(dir, "otograph.lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(path)
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w by process %s", dir, ErrLocked, strings.TrimSpace(string(holder)))
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(fmt.Sprintf("%d\n", os.Getpid())), 0)
+	}
+	return &FolderLock{file: f}, nil
+}
+
+// Close lets the folder go.
+func (l *FolderLock) Close() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

@@ -1,0 +1,41 @@
+// Package vad finds the stretches of a recording in which somebody speaks.
+//
+// A [Model] gives the probability of speech for every 32 ms; [Segments] makes
+// segments of them by the rules that the Silero project publishes. The package
+// itself knows no network: vad/silero is one.
+package vad
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Model gives speech probabilities.
+type Model interface {
+	// Probabilities returns one value, 0 to 1, for each window of [Window] samples;
+	// a last short window counts. It returns soon after ctx has ended.
+	Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error)
+	// Close releases the model.
+	Close() error
+}
+
+// Detect returns the segments of speech in a recording, in order, in samples at
+// 16 kHz. No speech is no error.
+func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	probs, err := m.Probabilities(ctx, pcm)
+	if err != nil {
+		return nil, fmt.Errorf("voice activity: %w", err)
+	}
+	if want := Windows(pcm.Len()); len(probs) != want {
+		return nil, fmt.Errorf("voice activity: expected %d probabilities for %d samples, the model gave %d", want, pcm.Len(), len(probs))
+	}
+	return Segments(probs, pcm.Len(), opt), nil
+}
+
+// Windows is how many windows cover that many samples.
+func Windows(samples int) int { return (samples + Window - 1) / Window }

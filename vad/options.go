@@ -1,0 +1,72 @@
+package vad
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Options decide what counts as a stretch of speech. The zero value is not useful:
+// begin with [DefaultOptions].
+type Options struct {
+	// Threshold is the speech probability, 0 to 1, from which a window counts as
+	// speech: higher is more conservative.
+	Threshold float64
+	// Exit is the probability below which speech may end; between the two
+	// thresholds things stay as they are. Zero means Threshold − 0.15, at least 0.01.
+	Exit float64
+	// MinSpeech: shorter stretches are ignored.
+	MinSpeech time.Duration
+	// MinSilence: shorter pauses do not cut.
+	MinSilence time.Duration
+	// SpeechPad is added on both sides; a pause shorter than two pads is shared
+	// half and half.
+	SpeechPad time.Duration
+	// MaxSpeech is the longest stretch; a longer one is cut at the longest pause in
+	// it, or where it reaches the limit if it has none. Zero means no limit.
+	MaxSpeech time.Duration
+	// MinSilenceAtMax is the pause that a cut for MaxSpeech may use. Zero means the
+	// published 98 ms.
+	MinSilenceAtMax time.Duration
+}
+
+// DefaultOptions are the service's defaults: threshold 0.35, speech of at least
+// 250 ms, pauses of at least 100 ms, 30 ms of padding, no limit on the length.
+func DefaultOptions() Options {
+	return Options{
+		Threshold:  0.35,
+		MinSpeech:  250 * time.Millisecond,
+		MinSilence: 100 * time.Millisecond,
+		SpeechPad:  30 * time.Millisecond,
+	}
+}
+
+// Validate names the first field that is out of range, by its option's name.
+func (o Options) Validate() error {
+	if !(o.Threshold >= 0 && o.Threshold <= 1) {
+		return fmt.Errorf("vad_threshold: expected 0 to 1, got %v", o.Threshold)
+	}
+	if !(o.Exit >= 0 && o.Exit <= 1) {
+		return fmt.Errorf("vad exit threshold: expected 0 to 1, got %v", o.Exit)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"vad_min_speech_ms", o.MinSpeech}, {"vad_min_silence_ms", o.MinSilence}, {"vad_speech_pad_ms", o.SpeechPad},
+		{"vad longest speech", o.MaxSpeech}, {"vad shortest pause for a cut", o.MinSilenceAtMax},
+	} {
+		if d.value < 0 {
+			return fmt.Errorf("%s: expected 0 or more, got %v", d.name, d.value)
+		}
+	}
+	return nil
+}
+
+// exit is the lower threshold; the rule is that of Silero's get_speech_timestamps.
+func (o Options) exit() float64 {
+	if o.Exit > 0 {
+		return o.Exit
+	}
+	return math.Max(o.Threshold-0.15, 0.01)
+}

@@ -1,0 +1,147 @@
+package vad
+
+import (
+	"math"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Segment is a stretch of speech, in samples at 16 kHz.
+type Segment = audio.Span
+
+// Window is how many samples one probability stands for: 32 ms at 16 kHz.
+const Window = 512
+
+// silenceAtMax is the published default of the pause that a cut at the longest
+// length may use.
+const silenceAtMax = 98 * time.Millisecond
+
+// Segments turns speech probabilities (one per [Window]) of a recording with the given
+// number of samples into segments, in order and without overlap.
+//
+// The rules are those of get_speech_timestamps in Silero VAD 6.2.1. Speech begins with
+// a window at or above Threshold. A window below the exit threshold opens a possible
+// end, which a window at or above Threshold takes back; the segment ends there once
+// the pause has lasted MinSilence. A segment longer than MaxSpeech (less a window and
+// two pads) is cut at the longest pause of more than MinSilenceAtMax that was taken
+// back in it, and speech goes on behind that pause; without such a pause it is cut on
+// the spot. Segments not longer than MinSpeech are dropped, except those that were cut.
+// Last comes the padding.
+func Segments(probs []float32, samples int, opt Options) []Segment {
+	minPause := opt.MinSilenceAtMax
+	if minPause == 0 {
+		minPause = silenceAtMax
+	}
+	pad := toSamples(opt.SpeechPad)
+	longest := math.Inf(1)
+	if opt.MaxSpeech > 0 {
+		longest = toSamples(opt.MaxSpeech) - Window - 2*pad
+	}
+	c := cutter{
+		samples: samples, minSpeech: toSamples(opt.MinSpeech), minSilence: toSamples(opt.MinSilence),
+		minPause: toSamples(minPause), longest: longest, enter: opt.Threshold, exit: opt.exit(), end: none,
+	}
+	for i, p := range probs {
+		c.window(i*Window, float64(p))
+	}
+	c.finish()
+	return padded(c.out, samples, pad)
+}
+
+func toSamples(d time.Duration) float64 { return d.Seconds() * audio.SampleRate }
+
+// none marks a sample position that is not set.
+const none = -1
+
+// cutter is the state between two windows.
+type cutter struct {
+	samples                                  int
+	minSpeech, minSilence, minPause, longest float64 // samples
+	enter, exit                              float64 // probabilities
+
+	speaking bool
+	start    int // of the segment that is open while speaking
+	end      int // where it may have ended: the first window of the present pause
+	pause    int // the longest pause in it that is a place for a cut: where …
+	pauseLen int // … and how long
+	out      []Segment
+}
+
+func (c *cutter) window(at int, p float64) {
+	if p >= c.enter {
+		if c.end != none { // the pause is over without having ended the segment
+			// Of pauses of the same length the first one counts.
+			if n := at - c.end; float64(n) > c.minPause && n > c.pauseLen {
+				c.pause, c.pauseLen = c.end, n
+			}
+			c.end = none
+		}
+		if !c.speaking {
+			c.speaking, c.start = true, at
+			return
+		}
+	}
+	if !c.speaking {
+		return
+	}
+	if float64(at-c.start) > c.longest {
+		if c.pauseLen == 0 {
+			c.close(at)
+			return
+		}
+		next := c.pause + c.pauseLen
+		c.close(c.pause)
+		c.speaking, c.start = true, next
+	}
+	if p < c.exit {
+		if c.end == none {
+			c.end = at
+		}
+		if float64(at-c.end) >= c.minSilence {
+			c.closeIfLong(c.end)
+		}
+	}
+}
+
+func (c *cutter) finish() {
+	if c.speaking {
+		c.closeIfLong(c.samples)
+	}
+}
+
+func (c *cutter) close(end int) {
+	c.out = append(c.out, Segment{Start: c.start, End: end})
+	c.speaking, c.end, c.pauseLen = false, none, 0
+}
+
+func (c *cutter) closeIfLong(end int) {
+	if float64(end-c.start) > c.minSpeech {
+		c.close(end)
+		return
+	}
+	c.speaking, c.end, c.pauseLen = false, none, 0
+}
+
+// padded widens the segments by pad samples, within the recording and without overlap.
+func padded(list []Segment, samples int, pad float64) []Segment {
+	for i := range list {
+		s := &list[i]
+		if i == 0 {
+			s.Start = int(math.Max(0, float64(s.Start)-pad))
+		}
+		if i == len(list)-1 {
+			s.End = int(math.Min(float64(samples), float64(s.End)+pad))
+			break
+		}
+		next := &list[i+1]
+		if gap := next.Start - s.End; float64(gap) < 2*pad {
+			s.End += gap / 2
+			next.Start = max(0, next.Start-gap/2)
+		} else {
+			s.End = int(math.Min(float64(samples), float64(s.End)+pad))
+			next.Start = int(math.Max(0, float64(next.Start)-pad))
+		}
+	}
+	return list
+}

@@ -1,0 +1,190 @@
+package vad
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// published is one file of testdata/published.
+type published struct {
+	Samples    int       `json:"samples"`
+	Probs      []float32 `json:"probs"`
+	Timestamps map[string]struct {
+		Options struct {
+			Threshold  float64 `json:"threshold"`
+			Exit       float64 `json:"neg_threshold"`
+			MinSpeech  float64 `json:"min_speech_duration_ms"`
+			MinSilence float64 `json:"min_silence_duration_ms"`
+			Pad        float64 `json:"speech_pad_ms"`
+			Max        float64 `json:"max_speech_duration_s"`
+		} `json:"options"`
+		Segments [][2]int `json:"segments"`
+	} `json:"timestamps"`
+}
+
+func TestSegmentsArePublishedOnes(t *testing.T) {
+	files, err := filepath.Glob("testdata/published/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 7)
+	ms := func(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var p published
+		require.NoError(t, json.Unmarshal(raw, &p))
+		require.Equal(t, Windows(p.Samples), len(p.Probs))
+		require.Len(t, p.Timestamps, 6)
+		for name, c := range p.Timestamps {
+			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
+				got := Segments(p.Probs, p.Samples, Options{
+					Threshold: c.Options.Threshold, Exit: c.Options.Exit, MinSpeech: ms(c.Options.MinSpeech),
+					MinSilence: ms(c.Options.MinSilence), SpeechPad: ms(c.Options.Pad), MaxSpeech: ms(c.Options.Max * 1000),
+				})
+				want := []Segment{}
+				for _, s := range c.Segments {
+					want = append(want, Segment{Start: s[0], End: s[1]})
+				}
+				assert.Equal(t, want, append([]Segment{}, got...))
+			})
+		}
+	}
+}
+
+// probsOf writes windows as letters: s speech, m in between, anything else silence.
+func probsOf(s string) []float32 {
+	p := make([]float32, len(s))
+	for i, c := range s {
+		switch c {
+		case 's':
+			p[i] = 0.9
+		case 'm':
+			p[i] = 0.4
+		default:
+			p[i] = 0.05
+		}
+	}
+	return p
+}
+
+func TestSegments(t *testing.T) {
+	w := func(n float64) time.Duration { return time.Duration(n * 32 * float64(time.Millisecond)) }
+	base := Options{Threshold: 0.5, MinSilence: w(2)}
+	tests := []struct {
+		name string
+		in   string
+		opt  func(*Options)
+		want []Segment // in windows
+	}{
+		{"silence", "........", nil, nil},
+		{"nothing", "", nil, nil},
+		{"one", "..ssss....", nil, []Segment{{2, 6}}},
+		{"to the very end", "..ssss", nil, []Segment{{2, 6}}},
+		{"short pause", "ss.ss....", nil, []Segment{{0, 5}}},
+		{"long pause", "ss...ss...", nil, []Segment{{0, 2}, {5, 7}}},
+		{"in between never begins", "..mmmm..", nil, nil},
+		{"in between does not end", "ssmmmm....", nil, []Segment{{0, 6}}},
+		{"in between does not take an end back", "ss.mmm.ss....", nil, []Segment{{0, 2}, {7, 9}}},
+		{"too short", "..ss.....ssss....", func(o *Options) { o.MinSpeech = w(3) }, []Segment{{9, 13}}},
+		{"exactly the shortest is too short", "..sss.....", func(o *Options) { o.MinSpeech = w(3) }, nil},
+		{"padded", "...ss.....", func(o *Options) { o.SpeechPad = w(2) }, []Segment{{1, 7}}},
+		{"padding stops at the ends", ".sssssss.", func(o *Options) { o.SpeechPad = w(4) }, []Segment{{0, 9}}},
+		{"padding is shared", "ss....ss..", func(o *Options) { o.SpeechPad = w(2.5) }, []Segment{{0, 4}, {4, 10}}},
+		// An end after five windows: published code leaves room for one more window.
+		{"cut on the spot", "sssssssssss.....", func(o *Options) { o.MaxSpeech = w(5) }, []Segment{{0, 5}, {6, 11}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opt := base
+			if tt.opt != nil {
+				tt.opt(&opt)
+			}
+			var want []Segment
+			for _, s := range tt.want {
+				want = append(want, Segment{Start: s.Start * Window, End: s.End * Window})
+			}
+			assert.Equal(t, want, Segments(probsOf(tt.in), len(tt.in)*Window, opt))
+		})
+	}
+}
+
+func TestCutAtTheLongestPause(t *testing.T) {
+	opt := Options{Threshold: 0.5, MinSilence: time.Second, MaxSpeech: 20 * 32 * time.Millisecond}
+	// pauses of 4, 6 and 4 windows; all shorter than MinSilence
+	in := "sss....ss......ss....sss"
+	got := Segments(probsOf(in), len(in)*Window, opt)
+	require.Len(t, got, 2)
+	assert.Equal(t, Segment{0, 9 * Window}, got[0])
+	assert.Equal(t, Segment{15 * Window, 24 * Window}, got[1])
+}
+
+func TestSegmentsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		probs := rapid.SliceOfN(rapid.Float32Range(0, 1), 0, 200).Draw(t, "probs")
+		samples := max(0, len(probs)*Window-rapid.IntRange(0, Window-1).Draw(t, "short"))
+		ms := func(name string, hi int) time.Duration {
+			return time.Duration(rapid.IntRange(0, hi).Draw(t, name)) * time.Millisecond
+		}
+		opt := Options{
+			Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold"), MinSpeech: ms("speech", 500),
+			MinSilence: ms("silence", 500), SpeechPad: ms("pad", 200), MaxSpeech: ms("max", 3000),
+		}
+		if opt.Validate() != nil {
+			t.Fatal("made invalid options")
+		}
+		last := 0
+		for _, s := range Segments(probs, samples, opt) {
+			if s.Start < last || s.End < s.Start || s.End > samples {
+				t.Fatalf("segment %v after %d in %d samples", s, last, samples)
+			}
+			last = s.End
+		}
+	})
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	require.NoError(t, DefaultOptions().Validate())
+	for want, change := range map[string]func(*Options){
+		"vad_threshold":      func(o *Options) { o.Threshold = 1.2 },
+		"vad_min_speech_ms":  func(o *Options) { o.MinSpeech = -1 },
+		"vad_min_silence_ms": func(o *Options) { o.MinSilence = -1 },
+		"vad_speech_pad_ms":  func(o *Options) { o.SpeechPad = -1 },
+	} {
+		o := DefaultOptions()
+		change(&o)
+		assert.ErrorContains(t, o.Validate(), want)
+	}
+	o := DefaultOptions()
+	o.Threshold = math.NaN()
+	assert.Error(t, o.Validate())
+	assert.InDelta(t, 0.2, DefaultOptions().exit(), 1e-9)
+	assert.Equal(t, 0.01, Options{Threshold: 0.1}.exit())
+}
+
+type fixedModel []float32
+
+func (m fixedModel) Probabilities(context.Context, *audio.PCM) ([]float32, error) { return m, nil }
+func (fixedModel) Close() error                                                   { return nil }
+
+func TestDetect(t *testing.T) {
+	pcm := audio.FromSamples(make([]float32, 20*Window-7))
+	m := fixedModel(probsOf("....ssssssssss......"))
+	got, err := Detect(context.Background(), m, pcm, DefaultOptions())
+	require.NoError(t, err)
+	assert.Equal(t, []Segment{{4*Window - 480, 14*Window + 480}}, got)
+
+	_, err = Detect(context.Background(), m[:19], pcm, DefaultOptions())
+	assert.ErrorContains(t, err, "expected 20 probabilities for 10233 samples, the model gave 19")
+	_, err = Detect(context.Background(), m, pcm, Options{Threshold: -1})
+	assert.ErrorContains(t, err, "vad_threshold")
+}

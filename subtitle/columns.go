@@ -1,0 +1,40 @@
+package subtitle
+
+import (
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// columns is the width of a text on a terminal or in a subtitle's fixed grid:
+// two for each wide character (Chinese, Japanese, Korean), none for marks that
+// combine with the one before.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case wide(r):
+		return 2
+	}
+	return 1
+}
+
+// wide tells whether a character takes two columns (Unicode's East Asian Width
+// W or F).
+func wide(r rune) bool {
+	if r < 0x1100 {
+		return false
+	}
+	kind := width.LookupRune(r).Kind()
+	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
+}

@@ -1,0 +1,112 @@
+// Package subtitle writes timed text as SubRip (srt), WebVTT (vtt), tab
+// separated values (tsv), plain text and speaker turns as RTTM. It knows only
+// its own plain types.
+//
+// SRT and VTT are laid out for reading: lines of about 42 columns, two at a
+// time, long segments split where their words allow it. The other formats keep
+// segments whole.
+package subtitle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Word is one word of a cue, with its times in seconds. Spaces around the text
+// do not matter.
+type Word struct {
+	Text       string
+	Start, End float64
+}
+
+// Cue is a piece of text with its times in seconds.
+type Cue struct {
+	Start, End float64
+	// Speaker is the speaker's name; empty when it is not known.
+	Speaker string
+	Text    string
+	// Words are the words of Text with their times, in order. They decide where
+	// in time a long cue is split; without them time is shared out by length.
+	Words []Word
+	// Event marks a sound rather than speech: Text is its name ("Music") and is
+	// written in brackets, without a speaker.
+	Event bool
+}
+
+// Turn is a stretch of time (seconds) during which a speaker speaks.
+type Turn struct {
+	Start, End float64
+	Speaker    string
+}
+
+// clean returns the cues that have text, in order of time, with white space
+// collapsed, control characters gone and times that a player can use: finite,
+// not negative, end after start, and no spoken cue reaching into the next one
+// of the same speaker. The input is not changed.
+func clean(cues []Cue) []Cue {
+	out := make([]Cue, 0, len(cues))
+	for _, c := range cues {
+		c.Text, c.Speaker = cleanText(c.Text), cleanText(c.Speaker)
+		if c.Text == "" {
+			continue
+		}
+		if c.Event {
+			c.Text, c.Speaker = "["+strings.Trim(c.Text, "[]")+"]", ""
+		}
+		c.Start = cleanTime(c.Start)
+		c.End = max(cleanTime(c.End), c.Start)
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b Cue) int { return cmp.Compare(a.Start, b.Start) })
+	last := map[string]int{} // speaker → index of the last spoken cue
+	for i := range out {
+		if out[i].Event {
+			continue
+		}
+		if j, ok := last[out[i].Speaker]; ok && out[j].End > out[i].Start {
+			out[j].End = out[i].Start
+		}
+		last[out[i].Speaker] = i
+	}
+	return out
+}
+
+// maxTime bounds times (seconds): a year is beyond any recording, and its
+// milliseconds are far from overflow.
+const maxTime = 366 * 24 * 3600
+
+func cleanTime(t float64) float64 {
+	if math.IsNaN(t) || t < 0 {
+		return 0
+	}
+	return min(t, maxTime)
+}
+
+// cleanText collapses white space (line ends included) to single spaces, and
+// drops control characters and bytes that are not UTF-8.
+func cleanText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), r == utf8.RuneError, r == '\ufeff':
+			return -1
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// milliseconds rounds a time to whole milliseconds.
+func milliseconds(t float64) int64 { return int64(math.Round(t * 1000)) }
+
+// span returns the times in whole milliseconds, the end at least one after the
+// start, as players drop a cue that takes no time.
+func span(c Cue) (start, end int64) {
+	start = milliseconds(c.Start)
+	return start, max(milliseconds(c.End), start+1)
+}

@@ -1,0 +1,20 @@
+package subtitle
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// TSV writes a header line and one line per cue: start and end in whole
+// milliseconds, speaker, text. Segments stay whole; tabs and line ends in a text
+// become spaces.
+func TSV(w io.Writer, cues []Cue) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "start\tend\tspeaker\ttext")
+	for _, c := range clean(cues) {
+		start, end := span(c)
+		fmt.Fprintf(out, "%d\t%d\t%s\t%s\n", start, end, c.Speaker, c.Text)
+	}
+	return out.Flush()
+}

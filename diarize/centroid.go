@@ -1,0 +1,61 @@
+package diarize
+
+import "math"
+
+// normalize scales v to unit length in place; false when it has none (zero,
+// infinite or not a number).
+func normalize(v []float32) bool {
+	var sq float64
+	for _, x := range v {
+		sq += float64(x) * float64(x)
+	}
+	if sq == 0 || math.IsNaN(sq) || math.IsInf(sq, 0) {
+		return false
+	}
+	scale := 1 / math.Sqrt(sq)
+	for i, x := range v {
+		v[i] = float32(float64(x) * scale)
+	}
+	return true
+}
+
+// centroids are the normalised means of the vectors of each label; a label
+// without vectors has a zero row.
+func centroids(x matrix, labels []int, k int) matrix {
+	sum := make([]float64, k*x.dim)
+	for i, l := range labels {
+		row := sum[l*x.dim : (l+1)*x.dim]
+		for d, v := range x.row(i) {
+			row[d] += float64(v)
+		}
+	}
+	c := newMatrix(k, x.dim)
+	for l := range k {
+		row := sum[l*x.dim : (l+1)*x.dim]
+		var sq float64
+		for _, v := range row {
+			sq += v * v
+		}
+		if sq == 0 {
+			continue
+		}
+		for d, v := range row {
+			c.row(l)[d] = float32(v / math.Sqrt(sq))
+		}
+	}
+	return c
+}
+
+// nearestCentroids labels every vector with the most similar centroid.
+func nearestCentroids(x, centre matrix) []int {
+	labels := make([]int, x.n)
+	for i := range x.n {
+		best := float32(math.Inf(-1))
+		for l := range centre.n {
+			if v := dot1(x.row(i), centre.row(l)); v > best {
+				labels[i], best = l, v
+			}
+		}
+	}
+	return labels
+}

@@ -1,0 +1,78 @@
+package diarize
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// A change of speaker inside a segment is looked for between the centres of the
+// two windows it lies between, every 0.1 s, by what is heard just before and
+// just after the candidate.
+const (
+	changeStep = audio.SampleRate / 10
+	changeSide = 7 * changeStep // samples before and after a candidate
+)
+
+// change is a point inside a segment where the speaker changes.
+type change struct {
+	segment  audio.Span
+	low      int // candidates lie in [low, high), so that two changes never meet
+	high     int
+	from, to int // speakers before and after
+	at       int // the point: the middle until refined
+}
+
+// refineChanges moves every change to the candidate where the stretches on its
+// two sides are least alike, measured along the two voices that are known by
+// now: the similarity of the left side with the first voice and of the right
+// side with the second, less the opposite similarities. All stretches of up to
+// embedAtOnce changes are embedded in one call.
+func refineChanges(ctx context.Context, e *Embeddings, centre matrix, changes []change) error {
+	type candidate struct{ at, left, right int } // left, right: index into spans
+	for len(changes) > 0 {
+		batch := changes[:min(len(changes), embedAtOnce)]
+		changes = changes[len(batch):]
+		var spans []audio.Span
+		candidates := make([][]candidate, len(batch))
+		for i, c := range batch {
+			// The stretch that ends at one candidate begins at an earlier one.
+			index := make(map[int]int)
+			stretch := func(start int) int {
+				k, ok := index[start]
+				if !ok {
+					k = len(spans)
+					index[start] = k
+					spans = append(spans, audio.Span{Start: start, End: start + changeSide})
+				}
+				return k
+			}
+			for at := c.low; at < c.high; at += changeStep {
+				if at-changeSide >= c.segment.Start && at+changeSide <= c.segment.End {
+					candidates[i] = append(candidates[i], candidate{at, stretch(at - changeSide), stretch(at)})
+				}
+			}
+		}
+		if len(spans) == 0 {
+			continue
+		}
+		vectors, err := embed(ctx, e.embedder, e.pcm, spans)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			c := &batch[i]
+			first, second := centre.row(c.from), centre.row(c.to)
+			var best float32
+			found := false
+			for _, k := range candidates[i] {
+				left, right := vectors[k.left], vectors[k.right]
+				contrast := dot1(left, first) - dot1(left, second) + dot1(right, second) - dot1(right, first)
+				if contrast == contrast && (!found || contrast > best) {
+					best, found, c.at = contrast, true, k.at
+				}
+			}
+		}
+	}
+	return nil
+}

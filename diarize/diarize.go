@@ -1,0 +1,104 @@
+package diarize
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Speaker is one voice found in a recording.
+type Speaker struct {
+	// Embedding is the normalised mean of the speaker's windows: unit length,
+	// the embedder's dimension; comparable by cosine with embeddings of the
+	// same model only.
+	Embedding []float32
+	// Segments is the number of speech segments whose windows are (in part) the speaker's.
+	Segments int
+}
+
+// Result says who speaks when.
+type Result struct {
+	Turns []Turn // in order of time, without overlaps; together they are exactly the speech segments
+	// Speakers by number; empty without speech. Speech that is digital silence to
+	// the embedder belongs to one speaker with a zero embedding.
+	Speakers []Speaker
+}
+
+// Diarize finds the speakers of the speech segments and their turns. It is
+// Embed followed by Cluster.
+//
+// Errors: ErrOptions, the embedder's, the context's.
+func Diarize(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Result, error) {
+	embedded, err := Embed(ctx, e, pcm, speech, opt)
+	if err != nil {
+		return nil, err
+	}
+	return Cluster(ctx, embedded, opt)
+}
+
+// Cluster finds the speakers of embedded windows and their turns: the second
+// half of Diarize. It needs the embedder again, for a few short windows around
+// the changes of speaker inside segments.
+//
+// Errors: ErrOptions, the embedder's, the context's.
+func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	opt = opt.filled()
+	if opt.SameSpeakerCosine == 0 && e.embedder != nil {
+		opt.SameSpeakerCosine = e.embedder.SameSpeaker()
+	}
+	labels, k, err := label(ctx, e, opt)
+	if err != nil {
+		return nil, err
+	}
+	centre := centroids(e.vectors, labels, k)
+	parts, err := pieces(ctx, e, labels, centre)
+	if err != nil {
+		return nil, err
+	}
+	return result(e, labels, max(k, min(len(parts), 1)), centre, parts), nil
+}
+
+// label gives each window its cluster 0 … k−1.
+func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
+	labels, k, err = partition(ctx, e.vectors, e.Windows, opt)
+	if err != nil {
+		return nil, 0, err
+	}
+	return settle(e.vectors, labels, k, changeCosts(e)), k, nil
+}
+
+// result numbers the speakers by their first turn and counts their segments.
+func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *Result {
+	number := make([]int, k)
+	for i := range number {
+		number[i] = -1
+	}
+	next := 0
+	r := &Result{Turns: make([]Turn, 0, len(parts))}
+	for _, p := range parts {
+		if number[p.speaker] < 0 {
+			number[p.speaker] = next
+			next++
+		}
+		start, end := p.Seconds()
+		r.Turns = append(r.Turns, Turn{Start: start, End: end, Speaker: number[p.speaker]})
+	}
+	r.Speakers = make([]Speaker, k)
+	for l, s := range number {
+		r.Speakers[s].Embedding = make([]float32, e.vectors.dim)
+		if l < centre.n {
+			copy(r.Speakers[s].Embedding, centre.row(l))
+		}
+	}
+	seen := make([]int, k) // per label: last segment counted, plus one
+	for i, l := range labels {
+		if seen[l] != e.Segment[i]+1 {
+			seen[l] = e.Segment[i] + 1
+			r.Speakers[number[l]].Segments++
+		}
+	}
+	return r
+}

@@ -1,0 +1,59 @@
+#include "textflag.h"
+
+// func dot2x4AVX2(out *[8]float32, a0, a1, b0, b1, b2, b3 *float32, n int)
+//
+// out[0:4] = a0 · b0…b3, out[4:8] = a1 · b0…b3 over the first n numbers;
+// n is a positive multiple of 8. Needs AVX2 and FMA.
+TEXT ·dot2x4AVX2(SB), NOSPLIT, $0-64
+	MOVQ out+0(FP), DI
+	MOVQ a0+8(FP), R8
+	MOVQ a1+16(FP), R9
+	MOVQ b0+24(FP), R10
+	MOVQ b1+32(FP), R11
+	MOVQ b2+40(FP), R12
+	MOVQ b3+48(FP), R13
+	MOVQ n+56(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ AX, AX
+
+loop:
+	VMOVUPS (R8)(AX*4), Y8
+	VMOVUPS (R9)(AX*4), Y9
+	VMOVUPS (R10)(AX*4), Y10
+	VMOVUPS (R11)(AX*4), Y11
+	VMOVUPS (R12)(AX*4), Y12
+	VMOVUPS (R13)(AX*4), Y13
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y11, Y8, Y1
+	VFMADD231PS Y12, Y8, Y2
+	VFMADD231PS Y13, Y8, Y3
+	VFMADD231PS Y10, Y9, Y4
+	VFMADD231PS Y11, Y9, Y5
+	VFMADD231PS Y12, Y9, Y6
+	VFMADD231PS Y13, Y9, Y7
+	ADDQ $8, AX
+	CMPQ AX, CX
+	JLT  loop
+
+	// Sum the lanes of four accumulators into four numbers.
+	VHADDPS Y1, Y0, Y0
+	VHADDPS Y3, Y2, Y2
+	VHADDPS Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS X1, X0, X0
+	VMOVUPS X0, (DI)
+	VHADDPS Y5, Y4, Y4
+	VHADDPS Y7, Y6, Y6
+	VHADDPS Y6, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPS X5, X4, X4
+	VMOVUPS X4, 16(DI)
+	VZEROUPPER
+	RET

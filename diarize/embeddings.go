@@ -1,0 +1,119 @@
+package diarize
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Embedder turns stretches of speech into vectors that describe the voice.
+// Implementations are safe for concurrent use.
+type Embedder interface {
+	// Embed gives one vector of Dim numbers per window (samples of pcm at
+	// 16 kHz), in the windows' order. Vectors are of unit length; one without
+	// length (from digital silence, say) may be zero.
+	Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error)
+	// Dim is the number of dimensions.
+	Dim() int
+	// SameSpeaker is the cosine from which the centroids of two clusters are one voice.
+	SameSpeaker() float64
+	// Close frees the model; it may be called more than once.
+	Close() error
+}
+
+// Embeddings are the embedded windows of one recording: what Embed hands to
+// Cluster. It keeps the embedder and the recording, which must stay open until
+// Cluster has returned, because change points are refined with further windows.
+type Embeddings struct {
+	Speech  []audio.Span // the speech segments, in order of time
+	Windows []audio.Span // the embedded windows, in order of time
+	Segment []int        // per window: index in Speech of the segment it lies in
+
+	vectors  matrix // unit length, one row per window
+	embedder Embedder
+	pcm      *audio.PCM
+}
+
+// Vector is the unit vector of window i; do not change it.
+func (e *Embeddings) Vector(i int) []float32 { return e.vectors.row(i) }
+
+func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
+
+// embedAtOnce bounds the windows handed to the embedder in one call, so that a
+// cancelled context is honoured soon and the vectors are copied out in steps.
+const embedAtOnce = 256
+
+// Embed cuts the speech into windows and embeds them: the first half of
+// Diarize. speech must be in order of time, without overlaps, within pcm.
+//
+// When no segment reaches opt.MinSegment, the longest one is embedded all the
+// same, so that the speech has a speaker.
+func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Embeddings, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	end := 0
+	for i, s := range speech {
+		if s.Start < end || s.End < s.Start || s.End > pcm.Len() {
+			return nil, fmt.Errorf("diarize: speech segment %d [%d, %d) is out of order, overlaps the one before (which ends at %d) or leaves the recording of %d samples",
+				i, s.Start, s.End, end, pcm.Len())
+		}
+		end = s.End
+	}
+	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
+	spans, segment := windows(speech, opt.MinSegment)
+	if len(spans) == 0 && len(speech) > 0 {
+		longest := 0
+		for i, s := range speech {
+			if s.Len() > speech[longest].Len() {
+				longest = i
+			}
+		}
+		if speech[longest].Len() > 0 {
+			spans, segment = []audio.Span{speech[longest]}, []int{longest}
+		}
+	}
+	dim := e.Dim()
+	data := make([]float32, 0, len(spans)*dim)
+	for from := 0; from < len(spans); from += embedAtOnce {
+		to := min(from+embedAtOnce, len(spans))
+		vectors, err := embed(ctx, e, pcm, spans[from:to])
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range vectors {
+			start := len(data)
+			data = append(data, v...)
+			if !normalize(data[start:]) { // silence has no voice: as if it had been too short
+				data = data[:start]
+				continue
+			}
+			out.Windows = append(out.Windows, spans[from+i])
+			out.Segment = append(out.Segment, segment[from+i])
+		}
+	}
+	out.vectors = matrix{data: data, n: len(out.Windows), dim: dim}
+	return out, nil
+}
+
+// embed calls the embedder and checks what it gives.
+func embed(ctx context.Context, e Embedder, pcm *audio.PCM, spans []audio.Span) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	vectors, err := e.Embed(ctx, pcm, spans)
+	if err != nil {
+		return nil, fmt.Errorf("diarize: embedding %d windows: %w", len(spans), err)
+	}
+	if len(vectors) != len(spans) {
+		return nil, fmt.Errorf("diarize: the embedder gave %d vectors for %d windows", len(vectors), len(spans))
+	}
+	for i, v := range vectors {
+		if len(v) != e.Dim() {
+			return nil, fmt.Errorf("diarize: the embedder gave a vector of %d numbers for window %d, expected %d", len(v), i, e.Dim())
+		}
+	}
+	return vectors, nil
+}

@@ -1,0 +1,106 @@
+package diarize
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrOptions marks an option out of its range; the error's text names the
+// option by its name in the service's JSON, the range and the value found.
+var ErrOptions = errors.New("diarize: option out of range")
+
+// Default values of the service's specification.
+const (
+	DefaultMinSpeakers            = 1
+	DefaultMaxSpeakers            = 10
+	DefaultMinSegment             = 0.5  // seconds
+	DefaultSingleSpeakerThreshold = 0.05 // cosine silhouette
+	// DefaultExactWindows is the number of windows up to which all of them are
+	// clustered by linkage (2.5 hours of speech); above it a sample is.
+	DefaultExactWindows = 12000
+)
+
+// Options steer one diarization.
+type Options struct {
+	// NumSpeakers fixes the number of speakers; 0 means: find it.
+	NumSpeakers int
+	// MinSpeakers and MaxSpeakers bound the number that is found; 0 means the
+	// default (1 and 10). Ignored when NumSpeakers is set.
+	MinSpeakers, MaxSpeakers int
+	// MinSegment is the length in seconds below which a speech segment is not
+	// embedded; it takes the speaker of the nearest turn. 0 embeds every segment.
+	MinSegment float64
+	// SingleSpeakerThreshold is the silhouette (−1 … 1) of the tidied clusters
+	// below which the recording is judged to hold one speaker.
+	SingleSpeakerThreshold float64
+	// SameSpeakerCosine is the cosine of two clusters' centroids from which they
+	// are one voice. It is a property of the embedder; 0 takes the embedder's
+	// own value.
+	SameSpeakerCosine float64
+	// ExactWindows is the largest number of windows that is clustered as a
+	// whole; 0 means DefaultExactWindows. Above it, that many evenly spaced
+	// windows are clustered and the others join the nearest cluster.
+	ExactWindows int
+	// Threads is how many goroutines clustering may use; 0 means 1. The result
+	// does not depend on it.
+	Threads int
+}
+
+// DefaultOptions are the defaults of the service's specification.
+func DefaultOptions() Options {
+	return Options{
+		MinSpeakers:            DefaultMinSpeakers,
+		MaxSpeakers:            DefaultMaxSpeakers,
+		MinSegment:             DefaultMinSegment,
+		SingleSpeakerThreshold: DefaultSingleSpeakerThreshold,
+		ExactWindows:           DefaultExactWindows,
+	}
+}
+
+// Validate reports the first option that is out of its range (ErrOptions).
+func (o Options) Validate() error {
+	bad := func(name, want string, got any) error {
+		return fmt.Errorf("%w: %s must be %s, got %v", ErrOptions, name, want, got)
+	}
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	f := o.filled()
+	switch {
+	case o.NumSpeakers < 0:
+		return bad("num_speakers", "1 or more, or 0 to find it", o.NumSpeakers)
+	case o.MinSpeakers < 0:
+		return bad("min_speakers", "1 or more", o.MinSpeakers)
+	case o.MaxSpeakers < 0:
+		return bad("max_speakers", "1 or more", o.MaxSpeakers)
+	case f.MinSpeakers > f.MaxSpeakers && o.NumSpeakers == 0:
+		return bad("min_speakers", fmt.Sprintf("at most max_speakers (%d)", f.MaxSpeakers), f.MinSpeakers)
+	case !finite(o.MinSegment) || o.MinSegment < 0:
+		return bad("diarize_min_segment_sec", "0 or more seconds", o.MinSegment)
+	case !finite(o.SingleSpeakerThreshold) || o.SingleSpeakerThreshold < -1 || o.SingleSpeakerThreshold > 1:
+		return bad("diarize_single_speaker_threshold", "between -1 and 1", o.SingleSpeakerThreshold)
+	case !finite(o.SameSpeakerCosine) || o.SameSpeakerCosine < 0 || o.SameSpeakerCosine > 1:
+		return bad("same_speaker_cosine", "between 0 and 1", o.SameSpeakerCosine)
+	case o.ExactWindows < 0:
+		return bad("exact_windows", "0 or more", o.ExactWindows)
+	case o.Threads < 0:
+		return bad("threads", "0 or more", o.Threads)
+	}
+	return nil
+}
+
+// filled replaces zeros that mean "default".
+func (o Options) filled() Options {
+	if o.MinSpeakers == 0 {
+		o.MinSpeakers = DefaultMinSpeakers
+	}
+	if o.MaxSpeakers == 0 {
+		o.MaxSpeakers = max(DefaultMaxSpeakers, o.MinSpeakers)
+	}
+	if o.ExactWindows == 0 {
+		o.ExactWindows = DefaultExactWindows
+	}
+	if o.Threads == 0 {
+		o.Threads = 1
+	}
+	return o
+}

@@ -1,0 +1,146 @@
+package diarize
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// spareClusters is by how many clusters the agglomeration is cut finer than the
+// largest number of speakers asked for: outlying windows take clusters of their
+// own before two voices part, so the cut that parts all voices is a finer one.
+// Tidying then gives the outliers back.
+const spareClusters = 24
+
+// partition finds who the vectors belong to: a label 0 … k−1 per vector.
+// windows are the vectors' spans in order of time.
+func partition(ctx context.Context, x matrix, windows []audio.Span, opt Options) (labels []int, k int, err error) {
+	if x.n == 0 {
+		return nil, 0, nil
+	}
+	if x.n <= opt.ExactWindows {
+		return partitionExactly(ctx, x, windows, opt)
+	}
+	// Cluster an evenly spaced sample; let the rest join.
+	m := max(opt.ExactWindows, 2)
+	sample, spans := newMatrix(m, x.dim), make([]audio.Span, m)
+	for i := range m {
+		from := i * x.n / m
+		copy(sample.row(i), x.row(from))
+		spans[i] = windows[from]
+	}
+	picked, k, err := partitionExactly(ctx, sample, spans, opt)
+	if err != nil {
+		return nil, 0, err
+	}
+	centre := centroids(sample, picked, k)
+	for range 2 { // the second pass with centroids of all windows
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		labels = nearestCentroids(x, centre)
+		if distinct(labels, k) < k {
+			break // cannot be: each centroid has its own sample windows nearest, but never lose a speaker
+		}
+		centre = centroids(x, labels, k)
+	}
+	return labels, k, nil
+}
+
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt Options) (labels []int, k int, err error) {
+	most := opt.MaxSpeakers
+	least := opt.MinSpeakers
+	if opt.NumSpeakers > 0 {
+		most, least = opt.NumSpeakers, opt.NumSpeakers
+	}
+	most, least = min(most, x.n), min(least, x.n)
+	if most == 1 {
+		return make([]int, x.n), 1, nil
+	}
+	merges, err := averageLinkage(ctx, x, opt.Threads)
+	if err != nil {
+		return nil, 0, err
+	}
+	finest := min(most+spareClusters, x.n)
+	base := cut(merges, x.n, finest)
+	s := newSums(x, base, finest)
+	group, k := s.choose(merges, windows, opt, least, most)
+	labels = make([]int, x.n)
+	for i, c := range base {
+		labels[i] = group[c]
+	}
+	return labels, k, nil
+}
+
+// choose picks the union of base clusters that is believed.
+//
+// Number given: the coarsest cut that still has that many groups after the ones
+// too small for a speaker have joined their neighbours; without such a cut, the
+// cut at that number itself.
+//
+// Number to be found: every cut is tidied, and the tidied partition with the
+// best silhouette wins if it has at least the threshold's; else it is one speaker.
+func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, most int) (group []int, k int) {
+	n := len(s.base)
+	finest := len(s.count)
+	if opt.NumSpeakers > 0 {
+		for cutAt := most; cutAt <= finest; cutAt++ {
+			// No cosine is above 2: only small groups are joined.
+			if group, k = s.tidy(s.coarser(merges, n, cutAt), windows, 2, most); k == most && s.smallest(group, k, windows) >= leastSpeech {
+				return group, k
+			}
+		}
+		return s.coarser(merges, n, most), most
+	}
+	one := make([]int, finest)
+	group, k = one, 1
+	best := opt.SingleSpeakerThreshold
+	if least > 1 {
+		best = -2
+	}
+	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
+		g, groups := s.tidy(s.coarser(merges, n, cutAt), windows, opt.SameSpeakerCosine, least)
+		if groups < 2 || groups > most {
+			continue
+		}
+		if v := s.silhouette(g, groups); v > best || v == best && k == 1 && least == 1 {
+			group, k, best = g, groups, v
+		}
+	}
+	if k < least { // no tidied cut has between least and most groups
+		return s.coarser(merges, n, least), least
+	}
+	return group, k
+}
+
+// coarser maps base clusters to the clusters of the cut at k.
+func (s *sums) coarser(merges []merge, n, k int) []int {
+	labels := cut(merges, n, k)
+	group := make([]int, len(s.count))
+	for i, c := range s.base {
+		group[c] = labels[i]
+	}
+	return group
+}
+
+func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {
+	seconds := s.seconds(group, k, windows)
+	least := seconds[0]
+	for _, v := range seconds[1:] {
+		least = min(least, v)
+	}
+	return least
+}
+
+// distinct counts the labels 0 … k−1 that occur.
+func distinct(labels []int, k int) int {
+	seen := make([]bool, k)
+	n := 0
+	for _, l := range labels {
+		if !seen[l] {
+			seen[l] = true
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package diarize
+
+const raceEnabled = false

@@ -1,0 +1,94 @@
+package diarize
+
+// sums holds, for a partition of unit vectors into base clusters, what every
+// coarser partition (a union of base clusters) needs for its silhouette and its
+// centroids: with cosine distance the mean distance of a vector to a cluster is
+// one minus its dot product with the cluster's mean, so one product per vector
+// and base cluster serves all partitions.
+type sums struct {
+	base  []int       // per vector: base cluster
+	count []int       // per base cluster: vectors
+	total [][]float64 // per base cluster: sum of its vectors
+	dots  []float64   // [vector × base cluster]: vector · total
+	self  []float64   // per vector: squared length (1 but for rounding)
+	gram  []float64   // [base × base]: products of the totals
+}
+
+// newSums prepares the base partition (labels 0 … k−1).
+func newSums(x matrix, base []int, k int) *sums {
+	s := &sums{base: base, count: make([]int, k), total: make([][]float64, k), dots: make([]float64, x.n*k), self: make([]float64, x.n), gram: make([]float64, k*k)}
+	for c := range s.total {
+		s.total[c] = make([]float64, x.dim)
+	}
+	for i, c := range base {
+		s.count[c]++
+		for d, v := range x.row(i) {
+			s.total[c][d] += float64(v)
+		}
+	}
+	for a, t := range s.total {
+		for b, u := range s.total[:a+1] {
+			var dot float64
+			for d, v := range t {
+				dot += v * u[d]
+			}
+			s.gram[a*k+b], s.gram[b*k+a] = dot, dot
+		}
+	}
+	for i := range x.n {
+		row := x.row(i)
+		for c, t := range s.total {
+			var dot float64
+			for d, v := range row {
+				dot += float64(v) * t[d]
+			}
+			s.dots[i*k+c] = dot
+		}
+		for _, v := range row {
+			s.self[i] += float64(v) * float64(v)
+		}
+	}
+	return s
+}
+
+// silhouette is the mean cosine silhouette (P. J. Rousseeuw, "Silhouettes",
+// 1987) of the partition that puts base cluster c into group[c] (0 … groups−1).
+// A vector alone in its group counts 0, as in scikit-learn. Fewer than two
+// groups have none: the result is then −1.
+func (s *sums) silhouette(group []int, groups int) float64 {
+	if groups < 2 || len(s.base) == 0 {
+		return -1
+	}
+	size := make([]float64, groups)
+	for c, g := range group {
+		size[g] += float64(s.count[c])
+	}
+	k := len(s.count)
+	dots := make([]float64, groups)
+	var mean float64
+	for i, c := range s.base {
+		own := group[c]
+		if size[own] < 2 {
+			continue
+		}
+		clear(dots)
+		for b, v := range s.dots[i*k : (i+1)*k] {
+			dots[group[b]] += v
+		}
+		a := (size[own] - dots[own] - (1 - s.self[i])) / (size[own] - 1)
+		b := -1.0
+		for g := range groups {
+			if g == own {
+				continue
+			}
+			if d := 1 - dots[g]/size[g]; b < 0 || d < b {
+				b = d
+			}
+		}
+		a, b = max(a, 0), max(b, 0)
+		if m := max(a, b); m > 0 {
+			mean += (b - a) / m
+		}
+	}
+	return mean / float64(len(s.base))
+}

@@ -1,0 +1,98 @@
+package diarize
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Turn is a stretch of speech of one speaker.
+type Turn struct {
+	Start, End float64 // seconds from the beginning of the recording
+	Speaker    int     // 0 … n−1; speaker 0 speaks first
+}
+
+// piece is a turn in samples, before speakers are numbered.
+type piece struct {
+	audio.Span
+	speaker int
+}
+
+// pieces turns window labels into turns that cover every speech segment exactly
+// once: whole segments, cut where the label changes between two windows of one
+// segment; segments without windows get the speaker of the nearest piece.
+func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]piece, error) {
+	var changes []change
+	for i := 1; i < len(labels); i++ {
+		if e.Segment[i] != e.Segment[i-1] || labels[i] == labels[i-1] {
+			continue
+		}
+		before, after := e.Windows[i-1], e.Windows[i]
+		low, high := (before.Start+before.End)/2, (after.Start+after.End)/2
+		changes = append(changes, change{
+			segment: e.Speech[e.Segment[i]], low: low, high: high,
+			from: labels[i-1], to: labels[i], at: (low + high) / 2,
+		})
+	}
+	if err := refineChanges(ctx, e, centre, changes); err != nil {
+		return nil, err
+	}
+
+	var out []piece
+	speaker := make([]int, len(e.Speech)) // per segment: the label of its first window
+	for s := range speaker {
+		speaker[s] = -1
+	}
+	for i := len(labels) - 1; i >= 0; i-- {
+		speaker[e.Segment[i]] = labels[i]
+	}
+	next := 0 // change
+	for s, span := range e.Speech {
+		if speaker[s] < 0 || span.Len() == 0 {
+			continue
+		}
+		from, who := span.Start, speaker[s]
+		for ; next < len(changes) && changes[next].segment == span; next++ {
+			c := changes[next]
+			out = append(out, piece{audio.Span{Start: from, End: c.at}, who})
+			from, who = c.at, c.to
+		}
+		out = append(out, piece{audio.Span{Start: from, End: span.End}, who})
+	}
+	known := len(out)
+	at := 0 // the first known piece that ends after the segment begins
+	for s, span := range e.Speech {
+		if speaker[s] >= 0 || span.Len() == 0 {
+			continue
+		}
+		for at < known && out[at].End <= span.Start {
+			at++
+		}
+		who := 0
+		switch {
+		case known == 0:
+		case at == known, at > 0 && span.Start-out[at-1].End <= out[at].Start-span.End:
+			who = out[at-1].speaker
+		default:
+			who = out[at].speaker
+		}
+		out = append(out, piece{span, who})
+	}
+	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.Start, b.Start) })
+	return joinTouching(out), nil
+}
+
+// joinTouching makes one piece of neighbours of one speaker without a gap.
+func joinTouching(in []piece) []piece {
+	out := in[:0]
+	for _, p := range in {
+		if n := len(out); n > 0 && out[n-1].End == p.Start && out[n-1].speaker == p.speaker {
+			out[n-1].End = p.End
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,378 @@
+// Package blob keeps the service's files (audio, results, checkpoints) in a folder or in an S3-compatible store.
+//
+// A file appears under its key all at once, when its Writer is committed, and is then on the disk: in a folder it is
+// written under a temporary name, renamed, and flushed together with its folder. So a database row that is committed
+// after Commit never points at a file that is not there.
+package blob
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/s3blob" // the s3:// scheme
+	"gocloud.dev/gcerrors"
+)
+
+// Errors that callers act upon.
+var (
+	// ErrNotFound says that there is no file under the key.
+	ErrNotFound = errors.New("file not found")
+	// ErrFull says that the disk has no room left.
+	ErrFull = errors.New("file store full")
+	// ErrUnavailable says that the store can't be reached or refuses: try again later.
+	ErrUnavailable = errors.New("file store unavailable")
+)
+
+// Store is an open file store. It is safe for concurrent use.
+type Store struct {
+	bucket *blob.Bucket
+	dir    string // "" for S3
+	name   string
+	fault  func(op, key string) error
+}
+
+// Open opens the store at source: "file:///folder" or a plain path (the folder is created), or
+// "s3://bucket?region=…&endpoint=…&use_path_style=true" with credentials from AWS's usual environment variables and files.
+func Open(ctx context.Context, source string) (*Store, error) {
+	if strings.HasPrefix(source, "s3://") {
+		u, err := url.Parse(source)
+		if err != nil {
+			return nil, fmt.Errorf("file store %s: %w", source, err)
+		}
+		bucket, err := blob.OpenBucket(ctx, u.String())
+		if err != nil {
+			return nil, fmt.Errorf("file store %s: %w", source, err)
+		}
+		if u.Path != "" && u.Path != "/" {
+			bucket = blob.PrefixedBucket(bucket, strings.Trim(u.Path, "/")+"/")
+		}
+		return &Store{bucket: bucket, name: "s3://" + u.Host}, nil
+	}
+	if strings.Contains(source, "://") && !strings.HasPrefix(source, "file://") {
+		return nil, fmt.Errorf("file store %s: unknown scheme; want file:// or s3://", source)
+	}
+	dir, err := filepath.Abs(strings.TrimPrefix(source, "file://"))
+	if err != nil {
+		return nil, fmt.Errorf("file store %s: %w", source, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("file store %s: %w", dir, classify(err))
+	}
+	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite, DirFileMode: 0o700})
+	if err != nil {
+		return nil, fmt.Errorf("file store %s: %w", dir, err)
+	}
+	return &Store{bucket: bucket, dir: dir, name: dir}, nil
+}
+
+// Inject makes fault be asked before every operation ("create", "write", "commit", "open", "delete", "list") and its
+// error be the operation's outcome. It is for tests and must be called before the store is used.
+func (s *Store) Inject(fault func(op, key string) error) { s.fault = fault }
+
+func (s *Store) ask(op, key string) error {
+	if s.fault == nil {
+		return nil
+	}
+	return s.fault(op, key)
+}
+
+// Name describes the store: the folder's path or the bucket.
+func (s *Store) Name() string { return s.name }
+
+// Close lets the store go.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+var validKey = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9_.-]*(/[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)*$`)
+
+func (s *Store) wrap(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("file store %s: %s %s: %w", s.name, op, key, classify(err))
+}
+
+func classify(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case gcerrors.Code(err) == gcerrors.NotFound, errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// Info describes a file that was written.
+type Info struct {
+	Key  string
+	Size int64  // bytes
+	MD5  string // 32 hexadecimal digits
+}
+
+// Writer takes the bytes of one new file. Exactly one of Commit and Abort ends it; Abort after Commit does nothing, so
+// that it can be deferred.
+type Writer struct {
+	store  *Store
+	key    string
+	w      *blob.Writer
+	cancel context.CancelFunc
+	sum    hash.Hash
+	size   int64
+	done   bool
+	err    error
+}
+
+// Create begins a new file under key (lower-case path of letters, digits, "-", "_", "."). Nothing is visible before Commit.
+func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
+	if !validKey.MatchString(key) {
+		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
+	}
+	if err := s.ask("create", key); err != nil {
+		return nil, s.wrap("create", key, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream", DisableContentTypeDetection: true, MaxConcurrency: 2})
+	if err != nil {
+		cancel()
+		return nil, s.wrap("create", key, err)
+	}
+	return &Writer{store: s, key: key, w: w, cancel: cancel, sum: md5.New()}, nil
+}
+
+// Write appends p.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if err := w.store.ask("write", w.key); err != nil {
+		w.err = w.store.wrap("write", w.key, err)
+		return 0, w.err
+	}
+	n, err := w.w.Write(p)
+	w.sum.Write(p[:n])
+	w.size += int64(n)
+	if err != nil {
+		w.err = w.store.wrap("write", w.key, err)
+	}
+	return n, w.err
+}
+
+// Size is the number of bytes written so far.
+func (w *Writer) Size() int64 { return w.size }
+
+// Commit makes the file visible under its key and returns when it is safe on the disk (or in the S3 store).
+func (w *Writer) Commit() (Info, error) {
+	if w.done {
+		return Info{}, fmt.Errorf("file store %s: %s was ended before", w.store.name, w.key)
+	}
+	if w.err == nil {
+		w.err = w.store.wrap("commit", w.key, w.store.ask("commit", w.key))
+	}
+	if w.err != nil {
+		w.Abort()
+		return Info{}, w.err
+	}
+	w.done = true
+	defer w.cancel()
+	if err := w.w.Close(); err != nil {
+		return Info{}, w.store.wrap("commit", w.key, err)
+	}
+	if w.store.dir != "" {
+		if err := w.store.flush(w.key); err != nil {
+			return Info{}, w.store.wrap("commit", w.key, err)
+		}
+	}
+	return Info{Key: w.key, Size: w.size, MD5: hex.EncodeToString(w.sum.Sum(nil))}, nil
+}
+
+// Abort drops what was written.
+func (w *Writer) Abort() {
+	if w.done {
+		return
+	}
+	w.done = true
+	w.cancel() // tells the bucket to drop the file
+	_ = w.w.Close()
+}
+
+// flush brings a renamed file and the folders above it to the disk.
+func (s *Store) flush(key string) error {
+	for path := filepath.Join(s.dir, filepath.FromSlash(key)); ; path = filepath.Dir(path) {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		f.Close()
+		if err != nil || path == s.dir {
+			return err
+		}
+	}
+}
+
+// Open reads the file under key.
+func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
+	if err := s.ask("open", key); err != nil {
+		return nil, s.wrap("open", key, err)
+	}
+	r, err := s.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, s.wrap("open", key, err)
+	}
+	return r, nil
+}
+
+// Local returns a path that holds the file for reading: the file itself in a folder store, else a copy in tempDir that
+// release removes. release is never nil and may be called more than once.
+func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
+	release = func() {}
+	if s.dir != "" {
+		if err := s.ask("open", key); err != nil {
+			return "", release, s.wrap("open", key, err)
+		}
+		path = filepath.Join(s.dir, filepath.FromSlash(key))
+		if _, err := os.Stat(path); err != nil {
+			return "", release, s.wrap("open", key, err)
+		}
+		return path, release, nil
+	}
+	r, err := s.Open(ctx, key)
+	if err != nil {
+		return "", release, err
+	}
+	defer r.Close()
+	f, err := os.CreateTemp(tempDir, "otograph-*"+filepath.Ext(key))
+	if err != nil {
+		return "", release, s.wrap("copy", key, err)
+	}
+	var once sync.Once
+	release = func() { once.Do(func() { os.Remove(f.Name()) }) }
+	_, err = io.Copy(f, r)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		release()
+		return "", func() {}, s.wrap("copy", key, err)
+	}
+	return f.Name(), release, nil
+}
+
+// Delete removes the file under key; that there is none is no error.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := s.ask("delete", key); err != nil {
+		return s.wrap("delete", key, err)
+	}
+	if err := s.wrap("delete", key, s.bucket.Delete(ctx, key)); err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// Object is one entry of a listing.
+type Object struct {
+	Key     string
+	Size    int64
+	ModTime time.Time
+}
+
+// List calls each for every file whose key begins with prefix, in the order of keys, until each returns an error.
+// Unfinished temporary files of a folder store are listed too: they are garbage once they are old.
+func (s *Store) List(ctx context.Context, prefix string, each func(Object) error) error {
+	if err := s.ask("list", prefix); err != nil {
+		return s.wrap("list", prefix, err)
+	}
+	for items := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
+		item, err := items.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return s.wrap("list", prefix, err)
+		}
+		if item.IsDir {
+			continue
+		}
+		if err := each(Object{Key: item.Key, Size: item.Size, ModTime: item.ModTime}); err != nil {
+			return err
+		}
+	}
+}
+
+// DeletePrefix removes every file whose key begins with prefix.
+func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
+	var keys []string
+	err := s.List(ctx, prefix, func(o Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := s.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Collect deletes every file older than minAge that keep does not claim, and returns how many went. Give files time
+// (hours) between their Commit and the commit of the row that points at them.
+func (s *Store) Collect(ctx context.Context, minAge time.Duration, keep func(ctx context.Context, keys []string) (kept map[string]bool, err error)) (int, error) {
+	const batch = 500
+	before := time.Now().Add(-minAge)
+	var old []string
+	deleted := 0
+	sweep := func() error {
+		if len(old) == 0 {
+			return nil
+		}
+		kept, err := keep(ctx, old)
+		if err != nil {
+			return err
+		}
+		for _, key := range old {
+			if kept[key] {
+				continue
+			}
+			if err := s.Delete(ctx, key); err != nil {
+				return err
+			}
+			deleted++
+		}
+		old = old[:0]
+		return nil
+	}
+	err := s.List(ctx, "", func(o Object) error {
+		if o.ModTime.After(before) {
+			return nil
+		}
+		if old = append(old, o.Key); len(old) == batch {
+			return sweep()
+		}
+		return nil
+	})
+	if err == nil {
+		err = sweep()
+	}
+	return deleted, err
+}

@@ -1,0 +1,281 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Errors that callers act upon.
+var (
+	// ErrInsufficientBalance says that the available balance does not cover a hold (HTTP 402).
+	ErrInsufficientBalance = errors.New("available balance insufficient")
+	// ErrConcurrencyLimit says that the account has as many non-batch tasks as it may (HTTP 429).
+	ErrConcurrencyLimit = errors.New("concurrent task limit reached")
+	// ErrNoAccount says that there is no such account.
+	ErrNoAccount = errors.New("account does not exist")
+	// ErrSettled says that a task was charged before and can't be held again.
+	ErrSettled = errors.New("task is settled")
+)
+
+// Store is the money side of the database. It is safe for concurrent use.
+type Store struct {
+	db    *db.DB
+	clock func() time.Time
+}
+
+// New returns the store over d. clock is asked for the time; nil means time.Now.
+func New(d *db.DB, clock func() time.Time) *Store {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Store{db: d, clock: clock}
+}
+
+func (s *Store) now() time.Time { return s.clock() }
+
+func (s *Store) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("billing: %s: %w", what, s.db.Classify(err))
+}
+
+// Limits are an account's rates and caps.
+type Limits struct {
+	Tier        int
+	Concurrency int     // non-batch tasks at once, with the packs' bonus
+	TPS         float64 // requests per second
+	Burst       int     // requests at once
+}
+
+// tierLimits are the defaults of the tiers 1 to 5; the burst is twice the rate.
+var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
+
+// Overrides replace an account's limits; nil keeps the tier's.
+type Overrides struct {
+	Concurrency *int     // ≥ 0
+	TPS         *float64 // > 0, kept to a thousandth
+	Burst       *int     // ≥ 1
+}
+
+// Account is the specification's Account record, computed at the time of asking.
+type Account struct {
+	Balance                Money   `json:"balance"`
+	HeldAmount             Money   `json:"held_amount"`
+	ResourcePackEquivalent Money   `json:"resource_pack_equivalent"`
+	AvailableBalance       Money   `json:"available_balance"`
+	Tier                   int     `json:"tier"`
+	ConcurrencyLimit       int     `json:"concurrency_limit"`
+	ActiveTasks            int     `json:"active_tasks"`
+	AvailableConcurrency   int     `json:"available_concurrency"`
+	WaitingBatchTasks      int     `json:"waiting_batch_tasks"`
+	TPSLimit               float64 `json:"tps_limit"`
+	TPSBurst               int     `json:"tps_burst"`
+}
+
+// state is an account as the gates see it.
+type state struct {
+	balance                 Money
+	heldTasks, heldBatch    Money
+	packs                   Money
+	active, waitingBatch    int
+	tier                    int
+	concurrency, tps, burst sql.NullInt64
+	packConcurrency         int
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// lock takes the account's row for the transaction, which puts all that moves its money in one order.
+func (s *Store) lock(ctx context.Context, tx *sql.Tx, account string) (balance Money, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&balance)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("%w: %s", ErrNoAccount, account)
+	}
+	return balance, err
+}
+
+// read is one statement, so that a reader sees one moment.
+func (s *Store) read(ctx context.Context, q querier, account string) (state, error) {
+	var st state
+	err := q.QueryRowContext(ctx, `SELECT a.balance, a.tier, a.concurrency, a.tps_thousandths, a.burst,
+		COALESCE((SELECT CAST(SUM(amount) AS bigint) FROM holds WHERE account_id = a.id AND NOT batch), 0),
+		COALESCE((SELECT CAST(SUM(amount) AS bigint) FROM holds WHERE account_id = a.id AND batch), 0),
+		(SELECT COUNT(*) FROM holds WHERE account_id = a.id AND NOT batch),
+		(SELECT COUNT(*) FROM holds WHERE account_id = a.id AND batch),
+		COALESCE((SELECT CAST(SUM(remaining) AS bigint) FROM packs WHERE account_id = a.id AND expires_at > $2), 0),
+		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
+		FROM accounts a WHERE a.id = $1`, account, db.Micros(s.now())).
+		Scan(&st.balance, &st.tier, &st.concurrency, &st.tps, &st.burst, &st.heldTasks, &st.heldBatch, &st.active, &st.waitingBatch, &st.packs, &st.packConcurrency)
+	if errors.Is(err, sql.ErrNoRows) {
+		return st, fmt.Errorf("%w: %s", ErrNoAccount, account)
+	}
+	return st, err
+}
+
+func (st state) limits() Limits {
+	base := tierLimits[st.tier]
+	l := Limits{Tier: st.tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
+	if st.concurrency.Valid {
+		l.Concurrency = int(st.concurrency.Int64)
+	}
+	l.Concurrency = max(l.Concurrency, st.packConcurrency)
+	if st.tps.Valid {
+		l.TPS = float64(st.tps.Int64) / 1000
+		l.Burst = max(1, int(2*l.TPS))
+	}
+	if st.burst.Valid {
+		l.Burst = int(st.burst.Int64)
+	}
+	return l
+}
+
+// View returns the account's record. Errors wrap ErrNoAccount.
+func (s *Store) View(ctx context.Context, account string) (Account, error) {
+	st, err := s.read(ctx, s.db.Read(), account)
+	if err != nil {
+		return Account{}, s.wrap("account", err)
+	}
+	l := st.limits()
+	held := st.heldTasks + st.heldBatch
+	return Account{
+		Balance: st.balance, HeldAmount: held, ResourcePackEquivalent: st.packs, AvailableBalance: st.balance + st.packs - held,
+		Tier: st.tier, ConcurrencyLimit: l.Concurrency, ActiveTasks: st.active, AvailableConcurrency: max(0, l.Concurrency-st.active),
+		WaitingBatchTasks: st.waitingBatch, TPSLimit: l.TPS, TPSBurst: l.Burst,
+	}, nil
+}
+
+// Balance returns the account's balance.
+func (s *Store) Balance(ctx context.Context, account string) (Money, error) {
+	var m Money
+	err := s.db.Read().QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1", account).Scan(&m)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %s", ErrNoAccount, account)
+	}
+	return m, s.wrap("balance", err)
+}
+
+// Limits returns the account's effective limits.
+func (s *Store) Limits(ctx context.Context, account string) (Limits, error) {
+	st, err := s.read(ctx, s.db.Read(), account)
+	if err != nil {
+		return Limits{}, s.wrap("limits", err)
+	}
+	return st.limits(), nil
+}
+
+// SetTier moves the account to a tier from 1 to 5.
+func (s *Store) SetTier(ctx context.Context, account string, tier int) error {
+	if tier < 1 || tier > 5 {
+		return fmt.Errorf("billing: tier %d; want 1 to 5", tier)
+	}
+	return s.update(ctx, "set tier", account, "UPDATE accounts SET tier = $2 WHERE id = $1", tier)
+}
+
+// SetLimits replaces the account's overrides as a whole.
+func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) error {
+	var concurrency, tps, burst any
+	if o.Concurrency != nil {
+		if *o.Concurrency < 0 || *o.Concurrency > 1_000_000 {
+			return fmt.Errorf("billing: concurrency %d; want 0 to 1,000,000", *o.Concurrency)
+		}
+		concurrency = *o.Concurrency
+	}
+	if o.TPS != nil {
+		if !(*o.TPS >= 0.001 && *o.TPS <= 1_000_000) {
+			return fmt.Errorf("billing: tps %v; want 0.001 to 1,000,000", *o.TPS)
+		}
+		tps = int64(*o.TPS*1000 + 0.5)
+	}
+	if o.Burst != nil {
+		if *o.Burst < 1 || *o.Burst > 1_000_000 {
+			return fmt.Errorf("billing: burst %d; want 1 to 1,000,000", *o.Burst)
+		}
+		burst = *o.Burst
+	}
+	return s.update(ctx, "set limits", account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", concurrency, tps, burst)
+}
+
+func (s *Store) update(ctx context.Context, what, account, statement string, args ...any) error {
+	return s.wrap(what, s.db.Write(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, statement, append([]any{account}, args...)...)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, fmt.Errorf("%w: %s", ErrNoAccount, account))
+		}
+		return nil
+	}))
+}
+
+// Pack is a resource pack: value that non-batch tasks draw on before the balance, until it expires.
+type Pack struct {
+	ID          string
+	Value       Money
+	Remaining   Money
+	Concurrency int // raises the account's concurrency limit to this while the pack is active; 0 = no bonus
+	ExpiresAt   time.Time
+	CreatedAt   time.Time
+}
+
+// AddPack gives the account a resource pack (Value, Concurrency, ExpiresAt are read).
+func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, error) {
+	now := s.now()
+	switch {
+	case p.Value < 0 || p.Value > maxAmount:
+		return Pack{}, fmt.Errorf("billing: pack value %s; want 0 to %s", p.Value.Number(), maxAmount.Number())
+	case p.Concurrency < 0 || p.Concurrency > 1_000_000:
+		return Pack{}, fmt.Errorf("billing: pack concurrency %d; want 0 to 1,000,000", p.Concurrency)
+	case !p.ExpiresAt.After(now):
+		return Pack{}, fmt.Errorf("billing: the pack would expire at %s, which is not in the future", p.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Pack{}, s.wrap("add pack", err)
+	}
+	p.ID, p.Remaining, p.ExpiresAt, p.CreatedAt = id.String(), p.Value, db.Time(db.Micros(p.ExpiresAt)), db.Time(db.Micros(now))
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := s.lock(ctx, tx, account); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO packs (id, account_id, value, remaining, concurrency, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			p.ID, account, p.Value, p.Remaining, p.Concurrency, db.Micros(p.ExpiresAt), db.Micros(p.CreatedAt))
+		return err
+	})
+	return p, s.wrap("add pack", err)
+}
+
+// Packs returns the account's resource packs, those that expire first first, expired ones included.
+func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
+	packs, err := readPacks(ctx, s.db.Read(), account, 0)
+	return packs, s.wrap("packs", err)
+}
+
+func readPacks(ctx context.Context, q querier, account string, after int64) ([]Pack, error) {
+	rows, err := q.QueryContext(ctx, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var packs []Pack
+	for rows.Next() {
+		var p Pack
+		var expires, created int64
+		if err := rows.Scan(&p.ID, &p.Value, &p.Remaining, &p.Concurrency, &expires, &created); err != nil {
+			return nil, err
+		}
+		p.ExpiresAt, p.CreatedAt = db.Time(expires), db.Time(created)
+		packs = append(packs, p)
+	}
+	return packs, rows.Err()
+}

@@ -1,0 +1,268 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// TransactionType is the kind of a ledger entry.
+type TransactionType string
+
+// The kinds of ledger entries.
+const (
+	Deduction  TransactionType = "deduction"
+	Recharging TransactionType = "recharge"
+	Refunding  TransactionType = "refund"
+)
+
+// maxAmount bounds one movement of money: a billion units, so that sums of many stay inside int64.
+const maxAmount = 1_000_000_000 * Unit
+
+// Transaction is one ledger entry; in JSON the specification's billing transaction.
+type Transaction struct {
+	ID            string
+	AccountID     string
+	TaskID        string // deductions only
+	Type          TransactionType
+	Amount        Money // the change of the balance
+	BalanceBefore Money
+	BalanceAfter  Money
+	Description   string
+	CreatedAt     time.Time
+}
+
+// MarshalJSON writes the specification's record: amounts as strings with four digits, user_id the account.
+func (t Transaction) MarshalJSON() ([]byte, error) {
+	var task *string
+	if t.TaskID != "" {
+		task = &t.TaskID
+	}
+	return json.Marshal(struct {
+		ID            string          `json:"id"`
+		UserID        string          `json:"user_id"`
+		TaskID        *string         `json:"task_id"`
+		Type          TransactionType `json:"type"`
+		Amount        string          `json:"amount"`
+		BalanceBefore string          `json:"balance_before"`
+		BalanceAfter  string          `json:"balance_after"`
+		Description   string          `json:"description"`
+		CreatedAt     string          `json:"created_at"`
+	}{t.ID, t.AccountID, task, t.Type, t.Amount.String(), t.BalanceBefore.String(), t.BalanceAfter.String(), t.Description,
+		t.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+}
+
+// Recharge adds amount (> 0) to the balance.
+func (s *Store) Recharge(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
+	if amount <= 0 || amount > maxAmount {
+		return Transaction{}, fmt.Errorf("billing: recharge of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
+	}
+	return s.move(ctx, account, Recharging, amount, description)
+}
+
+// Refund pays amount (> 0) back to the customer: the balance falls by it, below zero if need be.
+func (s *Store) Refund(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
+	if amount <= 0 || amount > maxAmount {
+		return Transaction{}, fmt.Errorf("billing: refund of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
+	}
+	return s.move(ctx, account, Refunding, -amount, description)
+}
+
+func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount Money, description string) (Transaction, error) {
+	var t Transaction
+	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		t, err = s.post(ctx, tx, account, "", kind, amount, description)
+		return err
+	})
+	return t, s.wrap(string(kind), err)
+}
+
+// post writes a ledger entry and moves the balance by the same amount.
+func (s *Store) post(ctx context.Context, tx *sql.Tx, account, task string, kind TransactionType, amount Money, description string) (Transaction, error) {
+	before, err := s.lock(ctx, tx, account)
+	if err != nil {
+		return Transaction{}, err
+	}
+	after := before + amount
+	if (amount > 0) != (after > before) && amount != 0 {
+		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", account)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Transaction{}, err
+	}
+	t := Transaction{ID: id.String(), AccountID: account, TaskID: task, Type: kind, Amount: amount, BalanceBefore: before, BalanceAfter: after,
+		Description: description, CreatedAt: db.Time(db.Micros(s.now()))}
+	var taskID any
+	if task != "" {
+		taskID = task
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO ledger (id, account_id, task_id, type, amount, balance_before, balance_after, description, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.ID, account, taskID, string(kind), amount, before, after, description, db.Micros(t.CreatedAt)); err != nil {
+		return Transaction{}, err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", account, after)
+	return t, err
+}
+
+// Transactions returns a page (from 1) of the account's ledger, newest first, and how many entries there are in all.
+func (s *Store) Transactions(ctx context.Context, account string, page, size int) ([]Transaction, int, error) {
+	if page < 1 || size < 1 {
+		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
+	}
+	var total int
+	if err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM ledger WHERE account_id = $1", account).Scan(&total); err != nil {
+		return nil, 0, s.wrap("transactions", err)
+	}
+	if page-1 > total/size {
+		return nil, total, nil
+	}
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
+		FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT $2 OFFSET $3`, account, size, (page-1)*size)
+	if err != nil {
+		return nil, 0, s.wrap("transactions", err)
+	}
+	defer rows.Close()
+	var list []Transaction
+	for rows.Next() {
+		var t Transaction
+		var kind string
+		var created int64
+		if err := rows.Scan(&t.ID, &t.AccountID, &t.TaskID, &kind, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, &created); err != nil {
+			return nil, 0, s.wrap("transactions", err)
+		}
+		t.Type, t.CreatedAt = TransactionType(kind), db.Time(created)
+		list = append(list, t)
+	}
+	return list, total, s.wrap("transactions", rows.Err())
+}
+
+// Receipt says how a task was charged.
+type Receipt struct {
+	TaskID       string
+	Quote        Quote
+	FromPacks    Money // part of the total that resource packs covered
+	BalanceAfter Money // right after the charge
+	SettledAt    time.Time
+}
+
+// Settle charges a finished task once, in the transaction that finishes it: its hold ends, a non-batch task draws on the
+// account's active packs (those that expire first first), the rest leaves the balance as one deduction in the ledger,
+// which may be 0.0000. Settling a task again changes nothing and returns the first receipt.
+func (s *Store) Settle(ctx context.Context, tx *sql.Tx, account, task string, q Quote, batch bool) (Receipt, error) {
+	r, err := s.settle(ctx, tx, account, task, q, batch)
+	return r, s.wrap("settle "+task, err)
+}
+
+func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q Quote, batch bool) (Receipt, error) {
+	if _, err := s.lock(ctx, tx, account); err != nil {
+		return Receipt{}, err
+	}
+	if r, err := receipt(ctx, tx, task); err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return r, err
+	}
+	if q.Total < 0 || q.Total != q.Detail.Total {
+		return Receipt{}, fmt.Errorf("%w: total %s, detail %s", ErrUsage, q.Total, q.Detail.Total)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1", task); err != nil {
+		return Receipt{}, err
+	}
+	now := db.Micros(s.now())
+	rest := q.Total
+	if !batch && rest > 0 {
+		packs, err := readPacks(ctx, tx, account, now)
+		if err != nil {
+			return Receipt{}, err
+		}
+		for _, p := range packs {
+			draw := min(p.Remaining, rest)
+			if draw == 0 {
+				continue
+			}
+			if _, err := tx.ExecContext(ctx, "UPDATE packs SET remaining = remaining - $2 WHERE id = $1", p.ID, draw); err != nil {
+				return Receipt{}, err
+			}
+			if _, err := tx.ExecContext(ctx, "INSERT INTO pack_uses (pack_id, task_id, amount, created_at) VALUES ($1, $2, $3, $4)", p.ID, task, draw, now); err != nil {
+				return Receipt{}, err
+			}
+			rest -= draw
+		}
+	}
+	r := Receipt{TaskID: task, Quote: q, FromPacks: q.Total - rest, SettledAt: db.Time(now)}
+	description := fmt.Sprintf("Transcription, %s, %d min", q.Mode, q.Minutes)
+	if batch {
+		description += ", batch"
+	}
+	switch {
+	case r.FromPacks > 0 && rest == 0:
+		description += fmt.Sprintf("; %s covered by resource packs", r.FromPacks)
+	case r.FromPacks > 0:
+		description += fmt.Sprintf("; %s of %s covered by resource packs", r.FromPacks, q.Total)
+	}
+	t, err := s.post(ctx, tx, account, task, Deduction, -rest, description)
+	if err != nil {
+		return Receipt{}, err
+	}
+	r.BalanceAfter = t.BalanceAfter
+	detail, err := json.Marshal(q.Detail)
+	if err != nil {
+		return Receipt{}, err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO settlements (task_id, account_id, mode, minutes, detail, total, from_packs, balance_after, settled_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, string(detail), q.Total, r.FromPacks, r.BalanceAfter, now)
+	return r, err
+}
+
+func receipt(ctx context.Context, q querier, task string) (Receipt, error) {
+	r := Receipt{TaskID: task}
+	var mode, detail string
+	var at int64
+	err := q.QueryRowContext(ctx, "SELECT mode, minutes, detail, total, from_packs, balance_after, settled_at FROM settlements WHERE task_id = $1", task).
+		Scan(&mode, &r.Quote.Minutes, &detail, &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, &at)
+	if err != nil {
+		return Receipt{}, err
+	}
+	r.Quote.Mode, r.SettledAt = Mode(mode), db.Time(at)
+	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
+}
+
+// ErrNotSettled says that a task has not been charged.
+var ErrNotSettled = errors.New("task is not settled")
+
+// ReceiptOf returns how a task was charged, or an error that wraps ErrNotSettled.
+func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
+	r, err := receipt(ctx, s.db.Read(), task)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotSettled
+	}
+	return r, s.wrap("receipt of "+task, err)
+}
+
+// Bill is the specification's billing block of a task result.
+type Bill struct {
+	Mode            Mode   `json:"mode"`
+	BillableMinutes int64  `json:"billable_minutes"`
+	Detail          Detail `json:"detail"`
+	Amount          Money  `json:"amount"`
+	Balance         Money  `json:"balance"` // the account's at the time of asking
+}
+
+// Bill returns the billing block of a charged task with the account's balance of this moment.
+func (s *Store) Bill(ctx context.Context, account, task string) (Bill, error) {
+	r, err := s.ReceiptOf(ctx, task)
+	if err != nil {
+		return Bill{}, err
+	}
+	balance, err := s.Balance(ctx, account)
+	if err != nil {
+		return Bill{}, err
+	}
+	return Bill{Mode: r.Quote.Mode, BillableMinutes: r.Quote.Minutes, Detail: r.Quote.Detail, Amount: r.Quote.Total, Balance: balance}, nil
+}

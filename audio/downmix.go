@@ -1,0 +1,175 @@
+package audio
+
+import "math"
+
+// Rules of the downmix, per block. "Cancels" compares the energy of the mean with what the mean of unrelated channels would have:
+// 0 for channels in antiphase, 1 for unrelated ones, N for N equal ones.
+const (
+	blocksPerSecond = 2
+	cancelBelow     = 0.1  // 10 dB less than unrelated channels would give: the mean is losing the signal
+	cancelUntil     = 0.4  // and is trusted again from here on
+	audible         = 1e-8 // mean square of a channel that counts as carrying a signal, −80 dBFS
+	fadesPerSecond  = 100  // a change of weights takes 10 ms
+	maxBlock        = 1 << 20
+)
+
+// downmix makes one channel out of several in bounded memory, block by block; the result does not depend on how the input is cut.
+type downmix struct {
+	channels int
+	fade     int
+	block    []float32 // interleaved; cap is the block's length
+	weights  []float32 // in force at the end of the last block
+	target   []float32
+	energy   []float64 // per channel since the beginning, constant parts left out
+	heard    []bool    // channels that ever carried a signal
+	single   int       // channel taken alone while the mean cancels, else -1
+	started  bool
+	mono     []float32
+	emit     func([]float32) error
+}
+
+func newDownmix(channels, rate int, emit func([]float32) error) *downmix {
+	frames := max(1, min(rate/blocksPerSecond, maxBlock/channels))
+	return &downmix{
+		channels: channels, fade: max(1, rate/fadesPerSecond), block: make([]float32, 0, frames*channels),
+		weights: make([]float32, channels), target: make([]float32, channels),
+		energy: make([]float64, channels), heard: make([]bool, channels), single: -1,
+		mono: make([]float32, frames), emit: emit,
+	}
+}
+
+// write takes interleaved samples, whole frames or not.
+func (d *downmix) write(samples []float32) error {
+	for len(samples) > 0 {
+		n := min(len(samples), cap(d.block)-len(d.block))
+		d.block = append(d.block, samples[:n]...)
+		samples = samples[n:]
+		if len(d.block) == cap(d.block) {
+			if err := d.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush mixes the block that has been collected.
+func (d *downmix) flush() error {
+	frames := len(d.block) / d.channels
+	if frames == 0 {
+		return nil
+	}
+	block := d.block[:frames*d.channels]
+	d.aim(block, frames)
+	mono := d.mono[:frames]
+	from := 0
+	if changed := !equal(d.weights, d.target); changed && d.started {
+		from = min(d.fade, frames)
+		for i := range from {
+			t := float32(i) / float32(d.fade)
+			var y float32
+			for c, x := range block[i*d.channels : (i+1)*d.channels] {
+				y += x * (d.weights[c] + t*(d.target[c]-d.weights[c]))
+			}
+			mono[i] = y
+		}
+	}
+	mix(mono[from:], block[from*d.channels:], d.target)
+	copy(d.weights, d.target)
+	d.started = true
+	d.block = d.block[:0]
+	return d.emit(mono)
+}
+
+func mix(mono, block, w []float32) {
+	if len(w) == 2 {
+		w0, w1 := w[0], w[1]
+		for i := range mono {
+			mono[i] = w0*block[2*i] + w1*block[2*i+1]
+		}
+		return
+	}
+	for i := range mono {
+		var y float32
+		for c, x := range block[i*len(w) : (i+1)*len(w)] {
+			y += x * w[c]
+		}
+		mono[i] = y
+	}
+}
+
+// aim sets the weights for a block.
+func (d *downmix) aim(block []float32, frames int) {
+	n := float64(frames)
+	var sums, squares [8]float64 // on the stack for the usual numbers of channels
+	sum, square := sums[:], squares[:]
+	if d.channels > len(sums) {
+		sum, square = make([]float64, d.channels), make([]float64, d.channels)
+	}
+	sum, square = sum[:d.channels], square[:d.channels]
+	for i := 0; i+d.channels <= len(block); i += d.channels {
+		for c, x := range block[i : i+d.channels] {
+			v := float64(x)
+			sum[c] += v
+			square[c] += v * v
+		}
+	}
+	total, loud, active := 0.0, 0, 0
+	for c := range sum {
+		e := math.Max(0, square[c]-sum[c]*sum[c]/n)
+		d.energy[c] += e
+		total += e
+		if square[c] > audible*n {
+			d.heard[c] = true
+		}
+		if d.heard[c] {
+			active++
+		}
+		if d.energy[c] > d.energy[loud] {
+			loud = c
+		}
+	}
+	for c := range d.target {
+		d.target[c] = 0
+		if active == 0 {
+			d.target[c] = 1 / float32(d.channels)
+		} else if d.heard[c] {
+			d.target[c] = 1 / float32(active)
+		}
+	}
+	if active > 1 && total > audible*n {
+		var s, q float64
+		for i := 0; i+d.channels <= len(block); i += d.channels {
+			y := 0.0
+			for c, x := range block[i : i+d.channels] {
+				y += float64(x * d.target[c])
+			}
+			s += y
+			q += y * y
+		}
+		ratio := math.Max(0, q-s*s/n) * float64(active*active) / total
+		switch {
+		case d.single < 0 && ratio < cancelBelow:
+			d.single = loud
+		case d.single >= 0 && ratio > cancelUntil:
+			d.single = -1
+		case d.single >= 0 && d.energy[loud] > 2*d.energy[d.single]:
+			d.single = loud
+		}
+	}
+	if d.single >= 0 {
+		for c := range d.target {
+			d.target[c] = 0
+		}
+		d.target[d.single] = 1
+	}
+}
+
+func equal(a, b []float32) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,311 @@
+package audio
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// audioDecoders are the decoders that ffmpeg may use: those of the accepted containers. No decoder of pictures or video is among them,
+// so a cover of 65535 × 65535 pixels is never looked into. Names that a build lacks do no harm.
+const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,truehd,mlp,dca,alac,als,amrnb,amrwb,libopencore_amrnb,libopencore_amrwb,ape,atrac1,atrac3,atrac3plus," +
+	"cook,sipr,ra_144,ra_288,ralf,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,dvaudio,flac,g722,g723_1,g726,g726le,g729,gsm,gsm_ms,libgsm,libgsm_ms,ilbc," +
+	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,speex,libspeex,tak,truespeech,tta," +
+	"vorbis,libvorbis,wavpack,wmalossless,wmapro,wmav1,wmav2,wmavoice,xma1,xma2,mace3,mace6," +
+	"adpcm_ms,adpcm_ima_wav,adpcm_ima_qt,adpcm_swf,adpcm_yamaha,adpcm_ct,adpcm_sbpro_2,adpcm_sbpro_3,adpcm_sbpro_4," +
+	"pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_s64le,pcm_s64be,pcm_u16le,pcm_u16be,pcm_u24le,pcm_u24be,pcm_u32le,pcm_u32be," +
+	"pcm_f16le,pcm_f24le,pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_s8_planar,pcm_s16be_planar,pcm_s16le_planar,pcm_s24le_planar,pcm_s32le_planar,pcm_bluray,pcm_dvd"
+
+// findFFmpeg is the absolute path of ffmpeg, links resolved, because the cage is built around that very file.
+func findFFmpeg(o Options) (string, error) {
+	want := o.FFmpeg
+	if want == "" {
+		want = "ffmpeg"
+	}
+	path, err := exec.LookPath(want)
+	if err == nil {
+		if path, err = filepath.Abs(path); err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or hand over WAV", ErrDecoderMissing, want, err)
+	}
+	return path, nil
+}
+
+// report is what ffmpeg says about its input.
+type report struct {
+	mu        sync.Mutex
+	output    bool // the description of the input is over
+	duration  float64
+	start     float64
+	estimated bool
+	tracks    []track
+	kinds     []string
+	video     bool
+	mapped    int // index of the decoded stream
+	problems  []string
+	faults    int
+}
+
+type track struct {
+	index    int
+	codec    string
+	fallback bool // not marked as default
+}
+
+var (
+	streamLine   = regexp.MustCompile(`^  Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\([^)]*\))?: (\w+): ([^ ,]+)(.*)$`)
+	mappingLine  = regexp.MustCompile(`^  Stream #0:(\d+) -> #0:0`)
+	durationLine = regexp.MustCompile(`^  Duration: (?:N/A|(\d+):(\d\d):(\d\d(?:\.\d+)?))(?:, start: (-?[\d.]+))?`)
+	logPrefix    = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(info|warning|error|fatal|panic)\] (.*)$`)
+)
+
+// line takes one line that ffmpeg wrote at "-loglevel repeat+level+info".
+func (r *report) line(text string) {
+	m := logPrefix.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
+	if m == nil {
+		return
+	}
+	level, text := m[1], m[2]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if level == "info" {
+		switch {
+		case strings.HasPrefix(text, "Output #0"):
+			r.output = true
+		case !r.output:
+			r.describe(text)
+		}
+		return
+	}
+	if level == "warning" {
+		if strings.HasPrefix(text, "Estimating duration from bitrate") {
+			r.estimated = true
+		}
+		if !strings.Contains(text, "corrupt") {
+			return
+		}
+	}
+	if strings.Contains(text, "not on whitelist") { // a picture or video that nobody wants to decode
+		return
+	}
+	r.faults++
+	if len(r.problems) < 3 {
+		r.problems = append(r.problems, text)
+	}
+}
+
+func (r *report) describe(text string) {
+	if m := mappingLine.FindStringSubmatch(text); m != nil {
+		r.mapped, _ = strconv.Atoi(m[1])
+		return
+	}
+	if m := durationLine.FindStringSubmatch(text); m != nil {
+		if m[1] != "" {
+			h, _ := strconv.ParseFloat(m[1], 64)
+			min, _ := strconv.ParseFloat(m[2], 64)
+			sec, _ := strconv.ParseFloat(m[3], 64)
+			r.duration = h*3600 + min*60 + sec
+		}
+		r.start, _ = strconv.ParseFloat(m[4], 64)
+		return
+	}
+	m := streamLine.FindStringSubmatch(text)
+	if m == nil || len(r.kinds) >= 1000 {
+		return
+	}
+	r.kinds = append(r.kinds, strings.ToLower(m[2]))
+	switch m[2] {
+	case "Video":
+		r.video = r.video || !strings.Contains(m[4], "(attached pic)")
+	case "Audio":
+		index, _ := strconv.Atoi(m[1])
+		r.tracks = append(r.tracks, track{index, m[3], !strings.Contains(m[4], "(default)")})
+	}
+}
+
+// wanted is the track that should be decoded: the default one, else the first.
+func (r *report) wanted() (track, bool) {
+	for _, t := range r.tracks {
+		if !t.fallback {
+			return t, true
+		}
+	}
+	if len(r.tracks) == 0 {
+		return track{}, false
+	}
+	return r.tracks[0], true
+}
+
+// declared is the length of the audio as the container says, 0 where it does not say or only guesses.
+func (r *report) declared(c container) float64 {
+	if r.estimated || c.guess {
+		return 0
+	}
+	return r.duration
+}
+
+// complaint is what ffmpeg said first, in a form that may stand in an error: printable and short, without our names for the input.
+func (r *report) complaint() string {
+	if len(r.problems) == 0 {
+		return "the decoder gave no reason"
+	}
+	text := strings.ReplaceAll(strings.Join(r.problems, "; "), "file:"+inputPath+": ", "")
+	text = strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, text)
+	if len(text) > 300 {
+		text = text[:300] + "…"
+	}
+	return text
+}
+
+// errRemap says that ffmpeg chose another track than the wanted one.
+var errRemap = errors.New("another track is wanted")
+
+// decodeFFmpeg decodes the audio track of f into rec. With seconds > 0 only the beginning is decoded.
+func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
+	bin, err := findFFmpeg(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("audio: %q (%s): %w", name, c.name, err)
+	}
+	stop := seconds
+	if stop <= 0 && o.MaxDuration >= 0 {
+		stop = o.MaxDuration.Seconds() + 1
+	}
+	track, landlock := -1, true
+	for {
+		rep, h, err := decodeOnce(ctx, name, f, c, o, bin, rec, stop, track, landlock)
+		switch {
+		case errors.Is(err, errRemap) && track < 0:
+			t, _ := rep.wanted()
+			track = t.index
+		case landlock && errors.Is(err, errUnusable):
+			landlock = false // a build that lives where the cage does not look, or a wrapper script
+		default:
+			return rep, h, err
+		}
+	}
+}
+
+// errUnusable says that ffmpeg could not even be started.
+var errUnusable = errors.New("the decoder could not be started")
+
+func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Options, bin string, rec *recorder, stop float64, track int, landlock bool) (*report, *wavHeader, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	args := []string{"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
+		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
+		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1"}
+	if track >= 0 {
+		args = append(args, "-map", "0:"+strconv.Itoa(track))
+	}
+	if stop > 0 {
+		args = append(args, "-t", strconv.FormatFloat(stop, 'f', 3, 64))
+	}
+	args = append(args, "-c:a", "pcm_f32le", "-bitexact", "-f", "wav", "pipe:1")
+
+	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: math.MaxUint32}
+	if o.MaxDecodeTime >= 0 {
+		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10 // one thread decodes, so the wall clock comes first unless the child starts more
+	}
+	rep := &report{mapped: -1}
+	ready := make(chan struct{}) // closed once it is known which track comes
+	var once sync.Once
+	watch := func(text string) {
+		rep.line(text)
+		rep.mu.Lock()
+		defer rep.mu.Unlock()
+		if rep.mapped >= 0 {
+			if t, ok := rep.wanted(); ok && track < 0 && rep.mapped != t.index {
+				cancel(errRemap)
+			}
+			once.Do(func() { close(ready) })
+		}
+		if c.sure && rep.output {
+			if err := o.checkDuration(name, rep.declared(c)); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	var h *wavHeader
+	err := caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
+		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
+		if _, err := t.r.Peek(1); err != nil {
+			return nil // not a byte: the exit status tells why
+		}
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Second): // a future ffmpeg may not say it; then its own choice counts
+		}
+		var err error
+		if h, err = readWAVHeader(t); err != nil {
+			return trouble(name, "read what the decoder wrote", err)
+		}
+		h.data = untilEOF
+		_, _, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
+		return err
+	})
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.Is(err, errWallClock):
+		return rep, h, fault(ErrTimeout, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
+	case errors.Is(err, errCage) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC):
+		return rep, h, fmt.Errorf("audio: %q: %w: %s: %w", name, errUnusable, bin, err)
+	case errors.As(err, &exit):
+		status, _ := exit.Sys().(syscall.WaitStatus)
+		switch {
+		case status.Signaled() && status.Signal() == syscall.SIGKILL: // not ours: the machine ran out of memory, or somebody stopped it
+			return rep, h, fmt.Errorf("audio: %q: ffmpeg was killed", name)
+		case status.Signaled():
+			return rep, h, fault(ErrCorrupt, name, "it made ffmpeg stop with signal %q", status.Signal())
+		case status.ExitStatus() == 127 && len(rep.kinds) == 0: // the dynamic loader's answer
+			return rep, h, fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
+		}
+		rep.faults++ // judged below by what came out
+	default:
+		return rep, h, err
+	}
+	if h == nil || rec.count == 0 {
+		if len(rep.tracks) == 0 && len(rep.kinds) > 0 {
+			return rep, h, fault(ErrNoAudio, name, "the %s file holds no audio stream, only: %s", c.name, strings.Join(rep.kinds[:min(5, len(rep.kinds))], ", "))
+		}
+		if rep.faults == 0 {
+			return rep, h, fault(ErrNoAudio, name, "the %s file holds no sample", c.name)
+		}
+		return rep, h, fault(ErrCorrupt, name, "nothing could be decoded from the %s file: %s", c.name, rep.complaint())
+	}
+	return rep, h, nil
+}
+
+// incomplete says whether a finished run left out part of the recording.
+func (r *report) incomplete(c container, seconds float64) bool {
+	if r.faults > 0 {
+		return true
+	}
+	if r.video || c.name == "mpegts" { // their duration is that of the pictures, or of time stamps
+		return false
+	}
+	d := r.declared(c)
+	return seconds+math.Max(0, r.start) < d-math.Max(0.1, d*0.001)
+}

@@ -1,0 +1,341 @@
+package audio
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"os"
+)
+
+// Open decodes a recording. The PCM must be closed. Errors: the sentinels of this package (test with errors.Is, and with
+// Permanent for "trying again cannot help"), the cause of ctx, and errors of the file system.
+func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
+	o = o.withDefaults()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	in, err := receive(ctx, src, o, false)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	file, err := tempFile(o.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rec := &recorder{name: in.name, limit: o.maxSamples(), file: file}
+	if err := in.decode(ctx, o, rec); err != nil {
+		return nil, err
+	}
+	if rec.samples == 0 {
+		return nil, fault(ErrNoAudio, in.name, "it holds no sample")
+	}
+	if max := o.maxSamples(); max >= 0 && rec.samples > max {
+		return nil, fault(ErrTooLong, in.name, "it lasts %.1f s, expected at most %.0f s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
+	}
+	pcm := &PCM{info: in.info}
+	if pcm.mapped, pcm.samples, err = mapSamples(file, int(rec.samples)); err != nil {
+		return nil, err
+	}
+	pcm.info.Duration = pcm.Duration()
+	return pcm, nil
+}
+
+// input is a source on its way to samples: either a stream that begins with a WAV header, or a file of a known container, or raw samples.
+type input struct {
+	name   string
+	info   Info
+	raw    *rawSource
+	tape   *tape      // WAV samples follow on it
+	header *wavHeader // of the tape
+	meter  *meter     // counts and hashes what the tape reads
+	file   *os.File   // regular, seekable; nil while a reader is streamed
+	hashed bool       // the MD5 of file is known already
+	container
+}
+
+func (in *input) close() {
+	if in.file != nil {
+		in.file.Close()
+	}
+}
+
+// meter counts and hashes the original bytes, keeps them under the limit, and asks whether the caller still wants them.
+type meter struct {
+	ctx  context.Context
+	r    io.Reader
+	name string
+	max  int64
+	n    int64
+	sum  hash.Hash
+}
+
+func (m *meter) Read(b []byte) (int, error) {
+	if err := context.Cause(m.ctx); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(b)
+	m.n += int64(n)
+	m.sum.Write(b[:n])
+	if m.max >= 0 && m.n > m.max {
+		return n, fault(ErrTooLarge, m.name, "it has more than %d bytes, the most that is accepted", m.max)
+	}
+	if err != nil && err != io.EOF {
+		err = trouble(m.name, "read", err)
+	}
+	return n, err
+}
+
+func (m *meter) hex() string { return hex.EncodeToString(m.sum.Sum(nil)) }
+
+// receive opens a source and recognises it. spool: a reader goes to a temporary file even when it could be streamed.
+func receive(ctx context.Context, src Source, o Options, spool bool) (in *input, err error) {
+	in = &input{name: src.Name()}
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	var peeked *bufio.Reader
+	switch s := src.(type) {
+	case rawSource:
+		if s.channels < 1 || s.channels > maxChannels || s.rate < minWAVRate || s.rate > maxWAVRate || len(s.samples)%max(1, s.channels) != 0 {
+			return in, fault(ErrUnsupported, in.name, "%d samples at %d Hz in %d channels, expected whole frames, %d to %d Hz, 1 to %d channels", len(s.samples), s.rate, s.channels, minWAVRate, maxWAVRate, maxChannels)
+		}
+		in.raw = &s
+		in.info = Info{Container: "raw", Codec: "pcm_f32le", SampleRate: s.rate, Channels: s.channels}
+		return in, nil
+	case fileSource:
+		if in.file, in.info.Size, err = s.open(o); err != nil {
+			return in, err
+		}
+		in.meter = &meter{ctx: ctx, r: in.file, name: in.name, max: -1, sum: md5.New()}
+	case readerSource:
+		in.meter = &meter{ctx: ctx, r: s.r, name: in.name, max: o.MaxBytes, sum: md5.New()}
+		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
+		head, err := peeked.Peek(sniffWindow)
+		if err != nil && err != io.EOF {
+			return in, err
+		}
+		if err == io.EOF {
+			if err := o.checkSize(in.name, int64(len(head))); err != nil {
+				return in, err
+			}
+		}
+		c, err := sniff(bytes.NewReader(head))
+		if c.name == "" && err == nil && id3Size(head) == 0 {
+			return in, unrecognised(in.name, head)
+		}
+		if spool || c != wavContainer {
+			if err := in.spool(peeked, nil, o); err != nil {
+				return in, err
+			}
+			peeked = nil
+		}
+	default:
+		return in, fault(ErrUnsupported, in.name, "a source of type %T, expected File, Reader or Raw", src)
+	}
+	if in.file != nil {
+		c, err := sniff(in.file)
+		if errors.Is(err, errFarTag) {
+			return in, fault(ErrCorrupt, in.name, "it ends inside its ID3 tag")
+		}
+		if err != nil {
+			return in, trouble(in.name, "read", err)
+		}
+		if c.name == "" {
+			head := make([]byte, 16)
+			n, _ := readAt(in.file, head, 0)
+			return in, unrecognised(in.name, head[:n])
+		}
+		in.container = c
+		if c != wavContainer {
+			in.info.Container = c.name
+			return in, nil
+		}
+		if in.hashed {
+			in.meter = &meter{ctx: ctx, r: in.file, name: in.name, max: -1, sum: md5.New()}
+		}
+		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
+	}
+	in.container = wavContainer
+	in.tape = &tape{r: peeked}
+	if in.header, err = readWAVHeader(in.tape); err != nil {
+		var e *errWAV
+		if errors.As(err, &e) {
+			return in, fault(e.kind, in.name, "%s", e.detail)
+		}
+		return in, err
+	}
+	in.info.Container, in.info.Codec = in.header.container, in.header.codec
+	in.info.SampleRate, in.info.Channels = in.header.rate, in.header.channels
+	if in.header.convert == nil { // compressed: ffmpeg's work
+		if in.header.container != "wav" {
+			return in, fault(ErrUnsupported, in.name, "%s in a %s file, expected PCM", in.header.codec, in.header.container)
+		}
+		if in.file == nil {
+			if err := in.spool(peeked, in.tape.kept, o); err != nil {
+				return in, err
+			}
+		}
+		in.tape = nil
+	}
+	return in, nil
+}
+
+// unrecognised names what stands at the beginning of a file that is none of the accepted ones.
+func unrecognised(name string, head []byte) error {
+	return fault(ErrUnsupported, name, "its content begins with %q, which is no audio or video container that is accepted here", head[:min(len(head), 12)])
+}
+
+// spool writes a reader to an unnamed file: what has been read of it already, then the rest.
+func (in *input) spool(r io.Reader, read []byte, o Options) error {
+	f, err := tempFile(o.TempDir)
+	if err != nil {
+		return err
+	}
+	in.file = f
+	if _, err := f.Write(read); err != nil {
+		return trouble(in.name, "write to the temporary folder", err)
+	}
+	n, err := io.Copy(onlyWriter{f}, onlyReader{r})
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			return trouble(in.name, "write to the temporary folder", err)
+		}
+		return err
+	}
+	if err := o.checkSize(in.name, n+int64(len(read))); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return trouble(in.name, "rewind", err)
+	}
+	in.info.Size, in.info.MD5, in.hashed = in.meter.n, in.meter.hex(), true
+	return nil
+}
+
+// onlyReader and onlyWriter keep io.Copy from shortcuts past the meter.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// decode turns the input into samples and completes its Info.
+func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
+	switch {
+	case in.raw != nil:
+		return in.decodeRaw(ctx, rec)
+	case in.tape != nil:
+		return in.decodeWAV(ctx, o, rec)
+	}
+	return in.decodeChild(ctx, o, rec)
+}
+
+func (in *input) decodeRaw(ctx context.Context, rec *recorder) error {
+	if err := rec.begin(in.raw.rate, in.raw.channels); err != nil {
+		return err
+	}
+	step := max(1, wavChunk/in.raw.channels) * in.raw.channels
+	buf := make([]float32, 0, step)
+	for s := in.raw.samples; len(s) > 0; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n := min(step, len(s))
+		buf = buf[:n]
+		for i, x := range s[:n] {
+			if x-x != 0 { // NaN or infinite
+				in.info.NonFinite++
+				x = 0
+			}
+			buf[i] = clamp(x)
+		}
+		if err := rec.write(buf, in.raw.channels); err != nil {
+			return err
+		}
+		s = s[n:]
+	}
+	return rec.end()
+}
+
+func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error {
+	h := in.header
+	if n := in.samplesAhead(); n >= 0 {
+		if err := o.checkDuration(in.name, h.seconds(n)); err != nil {
+			return err
+		}
+	}
+	got, bad, err := decodeWAV(in.tape.r, h, rec, func() error { return context.Cause(ctx) })
+	if err != nil {
+		return err
+	}
+	in.info.NonFinite = bad
+	in.info.Truncated = h.data >= 0 && got < h.data-h.data%int64(h.align)
+	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil { // what stands behind the samples counts and is hashed too
+		return err
+	}
+	if in.hashed {
+		return nil
+	}
+	in.info.Size, in.info.MD5 = in.meter.n, in.meter.hex()
+	return o.checkSize(in.name, in.info.Size)
+}
+
+// samplesAhead is how many bytes of samples will come on the tape, as far as header and file size tell; -1 if only the end of the stream can.
+func (in *input) samplesAhead() int64 {
+	n := in.header.data
+	if in.file != nil {
+		if there := in.info.Size - int64(len(in.tape.kept)); n < 0 || n > there {
+			n = there
+		}
+	}
+	return n
+}
+
+func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {
+	sum := make(chan error, 1)
+	hashCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if in.hashed {
+		sum <- nil
+	} else {
+		go func() { // beside the decoder, from the same pages of the cache
+			m := &meter{ctx: hashCtx, r: io.NewSectionReader(in.file, 0, in.info.Size), name: in.name, max: -1, sum: md5.New()}
+			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
+			in.info.MD5 = m.hex()
+			sum <- err
+		}()
+	}
+	rep, h, err := decodeFFmpeg(ctx, in.name, in.file, in.container, o, rec, 0)
+	if err != nil {
+		cancel()
+	}
+	hashErr := <-sum
+	if err != nil {
+		return err
+	}
+	if hashErr != nil {
+		return hashErr
+	}
+	in.describe(rep, h)
+	in.info.Truncated = rep.incomplete(in.container, rec.seconds())
+	return nil
+}
+
+// describe takes what ffmpeg said about the track.
+func (in *input) describe(rep *report, h *wavHeader) {
+	in.info.SampleRate, in.info.Channels = h.rate, h.channels
+	for _, t := range rep.tracks {
+		if t.index == rep.mapped {
+			in.info.Codec = t.codec
+		}
+	}
+}

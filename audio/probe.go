@@ -1,0 +1,97 @@
+package audio
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+// Probe says what a recording is without decoding it, where the container tells. Where it has no length of its own, or only one guessed
+// from a bit rate, the recording is decoded and counted, at the decoder's speed and without keeping a sample. A length that the
+// container tells may be a lie; Open counts. MD5 is set only when all bytes had to be read anyway (a Reader).
+// Limits and errors are those of Open.
+func Probe(ctx context.Context, src Source, o Options) (Info, error) {
+	o = o.withDefaults()
+	if err := context.Cause(ctx); err != nil {
+		return Info{}, err
+	}
+	in, err := receive(ctx, src, o, true)
+	if err != nil {
+		return Info{}, err
+	}
+	defer in.close()
+	switch {
+	case in.raw != nil:
+		in.info.Duration = float64(len(in.raw.samples)/in.raw.channels) / float64(in.raw.rate)
+	case in.tape != nil:
+		ahead := in.samplesAhead()
+		in.info.Duration = in.header.seconds(ahead)
+		align := int64(in.header.align)
+		in.info.Truncated = in.header.data >= 0 && ahead/align < in.header.data/align
+	default:
+		if err := in.probeChild(ctx, o); err != nil {
+			return Info{}, err
+		}
+	}
+	if in.info.Duration == 0 {
+		return Info{}, fault(ErrNoAudio, in.name, "it holds no sample")
+	}
+	if err := o.checkDuration(in.name, in.info.Duration); err != nil {
+		return Info{}, err
+	}
+	return in.info, nil
+}
+
+func (in *input) probeChild(ctx context.Context, o Options) error {
+	count := &recorder{name: in.name, limit: o.maxSamples()}
+	rep, h, err := decodeFFmpeg(ctx, in.name, in.file, in.container, o, count, 0.1)
+	if err != nil {
+		return err
+	}
+	in.describe(rep, h)
+	in.info.Duration = rep.declared(in.container)
+	if in.container.name == "ogg" {
+		chained, err := chainedOgg(in.file, in.info.Size)
+		if err != nil {
+			return trouble(in.name, "read", err)
+		}
+		if chained { // the last stream's length is all that ffmpeg reports
+			in.info.Duration = 0
+		}
+	}
+	if in.info.Duration > 0 {
+		return nil
+	}
+	count = &recorder{name: in.name, limit: o.maxSamples()}
+	if rep, _, err = decodeFFmpeg(ctx, in.name, in.file, in.container, o, count, 0); err != nil {
+		return err
+	}
+	in.info.Duration = count.seconds()
+	in.info.Truncated = rep.incomplete(in.container, count.seconds())
+	return nil
+}
+
+// chainedOgg says whether a second logical stream begins after the first one's pages (RFC 3533, section 4): it reads page headers only.
+func chainedOgg(f *os.File, size int64) (bool, error) {
+	var page [27 + 255]byte
+	begun := false // pages that do not begin a stream have been seen
+	for at := int64(0); at < size; {
+		n, err := f.ReadAt(page[:], at)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if n < 27 || string(page[:4]) != "OggS" || n < 27+int(page[26]) {
+			return false, nil // damaged or at its end: what ffmpeg says has to do
+		}
+		if page[5]&2 == 0 {
+			begun = true
+		} else if begun {
+			return true, nil
+		}
+		at += 27 + int64(page[26])
+		for _, s := range page[27 : 27+int(page[26])] {
+			at += int64(s)
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,114 @@
+package audio
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+)
+
+// recorder takes interleaved samples of any rate and writes mono samples at SampleRate to an unnamed file.
+// With a nil file it only counts: that is how Probe measures what no header tells.
+type recorder struct {
+	name    string
+	limit   int64 // most samples of the result, -1 without limit
+	file    *os.File
+	count   int64 // frames of the input
+	samples int64 // samples of the result
+	rate    int
+	mix     *downmix // nil for one channel
+	res     *Resampler
+	out     []float32
+	pending []float32
+}
+
+const recorderBuffer = 1 << 16 // samples
+
+func (r *recorder) begin(rate, channels int) error {
+	r.rate = rate
+	if r.file == nil {
+		return nil
+	}
+	var err error
+	if r.res, err = NewResampler(rate, SampleRate); err != nil {
+		return err
+	}
+	if channels > 1 {
+		r.mix = newDownmix(channels, rate, r.mono)
+	}
+	r.pending = make([]float32, 0, recorderBuffer)
+	return nil
+}
+
+// write takes interleaved samples, whole frames only.
+func (r *recorder) write(samples []float32, channels int) error {
+	r.count += int64(len(samples) / channels)
+	if r.limit >= 0 && r.count > r.limit*int64(r.rate)/SampleRate+int64(r.rate)/10 {
+		return fault(ErrTooLong, r.name, "it lasts longer than %.0f s, the most that is accepted", float64(r.limit)/SampleRate)
+	}
+	switch {
+	case r.file == nil:
+		return nil
+	case r.mix != nil:
+		return r.mix.write(samples)
+	}
+	return r.mono(samples)
+}
+
+func (r *recorder) mono(samples []float32) error {
+	r.out = r.res.Process(r.out[:0], samples)
+	return r.keep(r.out)
+}
+
+func (r *recorder) keep(samples []float32) error {
+	r.samples += int64(len(samples))
+	for len(samples) > 0 {
+		n := min(len(samples), cap(r.pending)-len(r.pending))
+		for _, x := range samples[:n] {
+			r.pending = append(r.pending, clamp(x))
+		}
+		samples = samples[n:]
+		if len(r.pending) == cap(r.pending) {
+			if err := r.spill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *recorder) spill() error {
+	if len(r.pending) == 0 {
+		return nil
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r.pending))), len(r.pending)*4)
+	if _, err := r.file.Write(b); err != nil {
+		return fmt.Errorf("audio: %q: write decoded samples to the temporary folder: %w", r.name, err)
+	}
+	r.pending = r.pending[:0]
+	return nil
+}
+
+// end writes what is still under way.
+func (r *recorder) end() error {
+	if r.file == nil {
+		return nil
+	}
+	if r.mix != nil {
+		if err := r.mix.flush(); err != nil {
+			return err
+		}
+	}
+	r.out = r.res.Flush(r.out[:0])
+	if err := r.keep(r.out); err != nil {
+		return err
+	}
+	return r.spill()
+}
+
+// seconds is the length of the input.
+func (r *recorder) seconds() float64 {
+	if r.rate == 0 {
+		return 0
+	}
+	return float64(r.count) / float64(r.rate)
+}

@@ -1,0 +1,170 @@
+package audio
+
+import (
+	"fmt"
+	"math"
+)
+
+// The resampler's filter: a sinc under a Kaiser window. The stop band begins at the lower of the two Nyquist frequencies, so nothing
+// folds back; the pass band ends at 0.91 of it. Length and shape follow Kaiser's formulas (J. F. Kaiser, "Nonrecursive digital
+// filter design using the I0-sinh window function", 1974): beta = 0.1102 (A − 8.7), taps = (A − 7.95) / (2.285 Δω).
+const (
+	stopBandDB    = 96.0
+	passBand      = 0.91                                                     // of the lower Nyquist frequency
+	kaiserBeta    = 0.1102 * (stopBandDB - 8.7)                              //
+	tapsAtLowRate = (stopBandDB - 7.95) / (2.285 * math.Pi * (1 - passBand)) // filter length in samples at the lower rate
+	cutOff        = (1 + passBand) / 2                                       // middle of the transition, of the lower Nyquist frequency
+	maxTable      = 1 << 19                                                  // coefficients (2 MiB); above it, phases are interpolated
+	lerpPhases    = 1 << 10                                                  // linear interpolation between 1024 phases errs below −115 dB
+	maxRate       = 1 << 24                                                  // Hz; keeps every product below far from overflow
+)
+
+// Resampler changes the sample rate of one channel, streaming: the result does not depend on how the input is cut into pieces.
+// Output sample k lies at input time k·from/to: there is no delay to take off, and n input samples give ⌈n·to/from⌉ output samples.
+// Not safe for concurrent use.
+type Resampler struct {
+	up, down int       // rates divided by their greatest common divisor: to, from
+	taps     int       // per phase, a multiple of 8
+	table    []float32 // phases × taps; one more row when interpolating
+	lerp     bool
+
+	buf     []float32 // input not done with; buf[0] is the first tap of the next output sample when skip is 0
+	skip    int       // input samples to drop before the next output sample's first tap
+	phase   int       // position between input samples, in 1/up
+	in, out int64     // samples taken and given so far
+	flushed bool
+}
+
+// NewResampler makes a resampler between two rates in Hz, any ratio. Equal rates pass the samples through.
+func NewResampler(from, to int) (*Resampler, error) {
+	if from <= 0 || to <= 0 || from > maxRate || to > maxRate {
+		return nil, fmt.Errorf("audio: resample from %d Hz to %d Hz: expected rates from 1 to %d Hz", from, to, maxRate)
+	}
+	g := gcd(from, to)
+	r := &Resampler{up: to / g, down: from / g}
+	if from == to {
+		return r, nil
+	}
+	stretch := math.Max(1, float64(from)/float64(to)) // the filter works at the lower rate, taps are counted at the input's
+	r.taps = (int(math.Ceil(tapsAtLowRate*stretch)) + 7) &^ 7
+	phases := r.up
+	if phases*r.taps > maxTable {
+		phases, r.lerp = lerpPhases, true
+	}
+	rows := phases
+	if r.lerp {
+		rows++
+	}
+	r.table = make([]float32, rows*r.taps)
+	row := make([]float64, r.taps)
+	half := float64(r.taps) / 2
+	fc := cutOff / stretch // of the input's Nyquist frequency
+	norm := 1 / bessel0(kaiserBeta)
+	for p := range rows {
+		sum := 0.0
+		for m := range row {
+			t := float64(p)/float64(phases) + half - 1 - float64(m)
+			w := 0.0
+			if u := t / half; u > -1 && u < 1 {
+				w = bessel0(kaiserBeta*math.Sqrt(1-u*u)) * norm
+			}
+			row[m] = sinc(fc*t) * w
+			sum += row[m]
+		}
+		for m, c := range row { // each phase passes a constant unchanged
+			r.table[p*r.taps+m] = float32(c / sum)
+		}
+	}
+	r.buf = make([]float32, r.taps/2-1, 4*r.taps+8192)
+	return r, nil
+}
+
+// Process takes input samples and appends the output samples that are complete to dst.
+func (r *Resampler) Process(dst, src []float32) []float32 {
+	if r.taps == 0 {
+		return append(dst, src...)
+	}
+	r.in += int64(len(src))
+	for len(src) > 0 { // in pieces, so that the buffer stays in the cache whatever the caller hands over
+		n := min(len(src), 8192)
+		dst = r.run(dst, src[:n])
+		src = src[n:]
+	}
+	return dst
+}
+
+// Flush appends what the end of the input still owes. The resampler must not be used afterwards.
+func (r *Resampler) Flush(dst []float32) []float32 {
+	if r.taps == 0 || r.flushed {
+		return dst
+	}
+	r.flushed = true
+	want := (r.in*int64(r.up) + int64(r.down) - 1) / int64(r.down)
+	owed := len(dst) + int(want-r.out)
+	dst = r.run(dst, make([]float32, r.taps))
+	return dst[:owed]
+}
+
+func (r *Resampler) run(dst, src []float32) []float32 {
+	if r.skip >= len(src)+len(r.buf) {
+		r.skip -= len(src) + len(r.buf)
+		r.buf = r.buf[:0]
+		return dst
+	}
+	r.buf = append(r.buf, src...)
+	pos, phase, taps := r.skip, r.phase, r.taps
+	step, rest := r.down/r.up, r.down%r.up
+	before := len(dst)
+	for pos+taps <= len(r.buf) {
+		window := r.buf[pos : pos+taps : pos+taps]
+		var y float32
+		if r.lerp {
+			at := float64(phase) / float64(r.up) * lerpPhases
+			p := int(at)
+			mu := float32(at - float64(p))
+			y = dot(r.table[p*taps:(p+1)*taps], window)
+			y += mu * (dot(r.table[(p+1)*taps:(p+2)*taps], window) - y)
+		} else {
+			y = dot(r.table[phase*taps:(phase+1)*taps], window)
+		}
+		dst = append(dst, y)
+		pos += step
+		if phase += rest; phase >= r.up {
+			phase -= r.up
+			pos++
+		}
+	}
+	r.out += int64(len(dst) - before)
+	r.phase = phase
+	if pos >= len(r.buf) {
+		r.skip, r.buf = pos-len(r.buf), r.buf[:0]
+		return dst
+	}
+	r.skip = 0
+	r.buf = r.buf[:copy(r.buf, r.buf[pos:])]
+	return dst
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return math.Sin(math.Pi*x) / (math.Pi * x)
+}
+
+// bessel0 is the modified Bessel function of the first kind and order zero, by its power series.
+func bessel0(x float64) float64 {
+	sum, term, q := 1.0, 1.0, x*x/4
+	for k := 1.0; term > sum*1e-17; k++ {
+		term *= q / (k * k)
+		sum += term
+	}
+	return sum
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -1,0 +1,121 @@
+package audio
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// convert turns the samples in src into floats in dst (same count) and returns how many were NaN or infinite; those become 0.
+type convert func(dst []float32, src []byte) (nonFinite int)
+
+func fromU8(dst []float32, src []byte) int {
+	for i, b := range src[:len(dst)] {
+		dst[i] = (float32(b) - 128) / 128
+	}
+	return 0
+}
+
+func fromS16LE(dst []float32, src []byte) int {
+	src = src[:2*len(dst)]
+	for i := range dst {
+		dst[i] = float32(int16(uint16(src[2*i])|uint16(src[2*i+1])<<8)) * (1.0 / (1 << 15))
+	}
+	return 0
+}
+
+func fromS16BE(dst []float32, src []byte) int {
+	src = src[:2*len(dst)]
+	for i := range dst {
+		dst[i] = float32(int16(binary.BigEndian.Uint16(src[2*i:]))) * (1.0 / (1 << 15))
+	}
+	return 0
+}
+
+func fromS24LE(dst []float32, src []byte) int {
+	src = src[:3*len(dst)]
+	for i := range dst {
+		v := int32(uint32(src[3*i])<<8 | uint32(src[3*i+1])<<16 | uint32(src[3*i+2])<<24)
+		dst[i] = float32(v>>8) * (1.0 / (1 << 23))
+	}
+	return 0
+}
+
+func fromS24BE(dst []float32, src []byte) int {
+	src = src[:3*len(dst)]
+	for i := range dst {
+		v := int32(uint32(src[3*i+2])<<8 | uint32(src[3*i+1])<<16 | uint32(src[3*i])<<24)
+		dst[i] = float32(v>>8) * (1.0 / (1 << 23))
+	}
+	return 0
+}
+
+func fromS32(order binary.ByteOrder) convert {
+	return func(dst []float32, src []byte) int {
+		for i := range dst {
+			dst[i] = float32(float64(int32(order.Uint32(src[4*i:]))) * (1.0 / (1 << 31)))
+		}
+		return 0
+	}
+}
+
+func fromF32(order binary.ByteOrder) convert {
+	return func(dst []float32, src []byte) (bad int) {
+		for i := range dst {
+			bits := order.Uint32(src[4*i:])
+			if bits&0x7f800000 == 0x7f800000 {
+				dst[i] = 0
+				bad++
+				continue
+			}
+			dst[i] = clamp(math.Float32frombits(bits))
+		}
+		return bad
+	}
+}
+
+func fromF64(order binary.ByteOrder) convert {
+	return func(dst []float32, src []byte) (bad int) {
+		for i := range dst {
+			v := math.Float64frombits(order.Uint64(src[8*i:]))
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				dst[i] = 0
+				bad++
+				continue
+			}
+			dst[i] = clamp(float32(math.Min(math.Max(v, -1), 1)))
+		}
+		return bad
+	}
+}
+
+func fromTable(table *[256]float32) convert {
+	return func(dst []float32, src []byte) int {
+		for i, b := range src[:len(dst)] {
+			dst[i] = table[b]
+		}
+		return 0
+	}
+}
+
+// aLaw and muLaw are the decoding tables of ITU-T G.711.
+var aLaw, muLaw = func() (a, mu [256]float32) {
+	for i := range 256 {
+		x := byte(i) ^ 0x55
+		m := int(x&0x0f)<<4 + 8
+		if seg := x >> 4 & 7; seg > 0 {
+			m = (m + 0x100) << (seg - 1)
+		}
+		if x&0x80 == 0 {
+			m = -m
+		}
+		a[i] = float32(m) / (1 << 15)
+
+		x = ^byte(i)
+		m = (int(x&0x0f)<<3+0x84)<<(x>>4&7) - 0x84
+		if x&0x80 != 0 {
+			m = -m
+		}
+		mu[i] = float32(m) / (1 << 15)
+	}
+	return a, mu
+}()

@@ -1,0 +1,98 @@
+package audio
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// SandboxState says what holds the ffmpeg child on this machine. Always in force: explicit demuxer, lists of allowed demuxers, protocols and
+// decoders, one input descriptor, no standard input, an empty environment, a process group that is killed as a whole, the wall clock.
+type SandboxState struct {
+	FFmpeg  string // path of the decoder; empty when it is missing
+	Version string // of the decoder
+	Works   bool   // it could be started in the cage
+
+	Landlock            int  // version of the kernel's Landlock interface that is used; 0: none, the child can read what its user can
+	Seccomp             bool // system calls for network, other processes and file attributes are refused
+	NoNewPrivileges     bool // set-user-id programs give nothing
+	CapabilitiesDropped bool // root's powers are taken away (true as well when there are none)
+	Limits              bool // address space, processor time, file size, descriptors, core files
+
+	Problems []string // what is missing and what to do about it
+}
+
+// Strength is a short description for people: "landlock v6, seccomp, no new privileges, no capabilities, resource limits".
+func (s SandboxState) Strength() string {
+	var parts []string
+	if s.Landlock > 0 {
+		parts = append(parts, fmt.Sprintf("landlock v%d", s.Landlock))
+	}
+	for _, p := range []struct {
+		on   bool
+		name string
+	}{{s.Seccomp, "seccomp"}, {s.NoNewPrivileges, "no new privileges"}, {s.CapabilitiesDropped, "no capabilities"}, {s.Limits, "resource limits"}} {
+		if p.on {
+			parts = append(parts, p.name)
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+var versionLine = regexp.MustCompile(`^ffmpeg version (\S+)`)
+
+// Sandbox builds the cage once, starts ffmpeg in it to ask for its version, and says what is in force. It takes about a tenth of a second.
+func Sandbox() SandboxState { return sandbox(Options{}) }
+
+func sandbox(o Options) SandboxState {
+	bin, missing := findFFmpeg(o)
+	var s SandboxState
+	var caging error
+	onCagedThread(func() { s, caging = cageThread(bin, nil, true) })
+	if caging != nil {
+		s.Problems = append(s.Problems, "the cage cannot be built: "+caging.Error())
+	}
+	if missing != nil {
+		s.Problems = append(s.Problems, missing.Error())
+		return s
+	}
+	s.FFmpeg = bin
+	for _, landlock := range []bool{true, false} {
+		var version string
+		err := caged{
+			bin: bin, args: []string{"-version"}, landlock: landlock,
+			limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: 20},
+		}.run(context.Background(), func(string) {}, func(out io.Reader) error {
+			b, err := io.ReadAll(io.LimitReader(out, 1<<16))
+			if m := versionLine.FindSubmatch(b); m != nil {
+				version = string(m[1])
+			}
+			return err
+		})
+		if err == nil && version != "" {
+			s.Works, s.Version, s.Limits = true, version, runtime.GOOS == "linux"
+			if !landlock {
+				s.Landlock = 0
+				s.Problems = append(s.Problems, bin+" cannot run under Landlock (a wrapper script, or libraries in an unusual place): name the program itself")
+			}
+			break
+		}
+		if !landlock {
+			s.Problems = append(s.Problems, fmt.Sprintf("%s does not start or is no ffmpeg: %v", bin, err))
+		}
+	}
+	if s.Landlock == 0 {
+		s.Problems = append(s.Problems, "no Landlock: the decoder can read other files; Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK has it")
+	}
+	if !s.Seccomp {
+		s.Problems = append(s.Problems, "no seccomp filter: the decoder's network is not closed; Linux on amd64 or arm64 has it")
+	}
+	return s
+}

@@ -1,0 +1,272 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// container is a file format that is accepted.
+type container struct {
+	name    string
+	demuxer string // ffmpeg's name, the only one that it may use
+	sure    bool   // the header's duration counts samples, so a length over the limit is refused before decoding
+	guess   bool   // the container has no duration of its own, ffprobe estimates one from the bit rate
+}
+
+var (
+	wavContainer  = container{name: "wav", demuxer: "wav", sure: true}
+	mp3Container  = container{name: "mp3", demuxer: "mp3"}
+	adtsContainer = container{name: "aac", demuxer: "aac", guess: true}
+)
+
+// magics are the containers that a fixed string at a fixed place gives away. Playlists, scripts, pictures, archives and subtitles
+// are not among them, whatever ffmpeg could do with them.
+var magics = []struct {
+	at    int
+	magic string
+	container
+}{
+	{0, "fLaC", container{name: "flac", demuxer: "flac", sure: true}},
+	{0, "OggS", container{name: "ogg", demuxer: "ogg"}},
+	{0, "\x1a\x45\xdf\xa3", container{name: "matroska", demuxer: "matroska"}},
+	{0, "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00", container{name: "w64", demuxer: "w64", sure: true}},
+	{0, ".snd", container{name: "au", demuxer: "au", sure: true}},
+	{0, "caff", container{name: "caf", demuxer: "caf", sure: true}},
+	{0, "#!AMR\n", container{name: "amr", demuxer: "amr", guess: true}},
+	{0, "#!AMR-WB\n", container{name: "amr", demuxer: "amr", guess: true}},
+	{0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c", container{name: "asf", demuxer: "asf"}},
+	{0, "FLV\x01", container{name: "flv", demuxer: "flv"}},
+	{0, "wvpk", container{name: "wavpack", demuxer: "wv", sure: true}},
+	{0, "MAC ", container{name: "ape", demuxer: "ape", sure: true}},
+	{0, "TTA1", container{name: "tta", demuxer: "tta", sure: true}},
+	{0, "MP+", container{name: "musepack", demuxer: "mpc", sure: true}},
+	{0, "MPCK", container{name: "musepack", demuxer: "mpc8", sure: true}},
+	{0, "tBaK", container{name: "tak", demuxer: "tak", sure: true}},
+	{0, "DSD ", container{name: "dsf", demuxer: "dsf", sure: true}},
+	{0, "Creative Voice File\x1a", container{name: "voc", demuxer: "voc"}},
+	{0, ".RMF", container{name: "realmedia", demuxer: "rm"}},
+	{0, ".ra\xfd", container{name: "realmedia", demuxer: "rm"}},
+	{0, "\x00\x00\x01\xba", container{name: "mpeg-ps", demuxer: "mpeg"}},
+	{0, "\x7f\xfe\x80\x01", container{name: "dts", demuxer: "dts", guess: true}},
+	{4, "ftyp", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "moov", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "mdat", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "wide", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "free", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "skip", container{name: "mp4", demuxer: "mov", sure: true}},
+}
+
+// sniffWindow is how much of the beginning is looked at, behind ID3 tags.
+const sniffWindow = 64 << 10
+
+// errFarTag says that an ID3 tag reaches beyond what is at hand.
+var errFarTag = errors.New("the ID3 tag reaches further")
+
+// sniff recognises a container by its content. The reader need not hold the whole recording; errFarTag asks for more of it.
+func sniff(r io.ReaderAt) (container, error) {
+	buf := make([]byte, sniffWindow)
+	var at int64
+	for range 8192 { // some tools write one ID3v2 tag after the other
+		n, err := readAt(r, buf[:10], at)
+		if err != nil {
+			return container{}, err
+		}
+		size := id3Size(buf[:n])
+		if size == 0 {
+			break
+		}
+		at += size
+	}
+	n, err := readAt(r, buf, at)
+	if err != nil {
+		return container{}, err
+	}
+	head := buf[:n]
+	if at > 0 && n == 0 {
+		// The tag claims more than there is. Frames may stand inside what it claims.
+		if n, err = readAt(r, buf, 0); err != nil {
+			return container{}, err
+		}
+		if c, ok := rawStream(buf[:n], true); ok {
+			return c, nil
+		}
+		return container{}, errFarTag
+	}
+	if c, ok := byMagic(head); ok && (at == 0 || c.name == "flac") {
+		return c, nil
+	}
+	if c, ok := rawStream(head, at > 0); ok {
+		return c, nil
+	}
+	return container{}, nil
+}
+
+func readAt(r io.ReaderAt, b []byte, at int64) (int, error) {
+	n, err := r.ReadAt(b, at)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// id3Size is the length of the ID3v2 tag at the beginning of b, 0 if there is none. Four 7-bit bytes hold its size.
+func id3Size(b []byte) int64 {
+	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
+		return 0
+	}
+	size := 10 + int64(b[6])<<21 + int64(b[7])<<14 + int64(b[8])<<7 + int64(b[9])
+	if b[5]&0x10 != 0 { // a footer repeats the header
+		size += 10
+	}
+	return size
+}
+
+func byMagic(b []byte) (container, bool) {
+	if len(b) >= 12 {
+		switch form := string(b[8:12]); string(b[:4]) {
+		case "RIFF":
+			switch form {
+			case "WAVE":
+				return wavContainer, true
+			case "AVI ":
+				return container{name: "avi", demuxer: "avi"}, true
+			case "XWMA":
+				return container{name: "xwma", demuxer: "xwma", sure: true}, true
+			}
+		case "RIFX", "RF64", "BW64":
+			if form == "WAVE" {
+				return wavContainer, true
+			}
+		case "FORM":
+			if form == "AIFF" || form == "AIFC" {
+				return container{name: "aiff", demuxer: "aiff", sure: true}, true
+			}
+		}
+	}
+	for _, m := range magics {
+		if len(b) >= m.at+len(m.magic) && string(b[m.at:m.at+len(m.magic)]) == m.magic {
+			return m.container, true
+		}
+	}
+	return container{}, false
+}
+
+// rawStream recognises formats that are nothing but a row of frames: several headers have to stand where the one before says that the
+// next one is. tagged: an ID3 tag was there, so that fewer will do.
+func rawStream(b []byte, tagged bool) (container, bool) {
+	if n := transportPackets(b); n != 0 {
+		return container{name: "mpegts", demuxer: "mpegts"}, true
+	}
+	if len(b) >= 6 && b[0] == 0x0b && b[1] == 0x77 {
+		if b[5]>>3 > 10 {
+			return container{name: "eac3", demuxer: "eac3", guess: true}, true
+		}
+		return container{name: "ac3", demuxer: "ac3", guess: true}, true
+	}
+	for i := 0; i+4 <= len(b); i++ {
+		j := bytes.IndexByte(b[i:], 0xff)
+		if j < 0 {
+			break
+		}
+		i += j
+		if chain(b[i:], mpegFrame, tagged || i == 0) {
+			return mp3Container, true
+		}
+		if chain(b[i:], adtsFrame, tagged || i == 0) {
+			return adtsContainer, true
+		}
+	}
+	return container{}, false
+}
+
+// chain says whether b begins with a row of frames: four of them, or two and the end of the file when they begin where they should.
+func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
+	_, kind := frame(b)
+	for n := 0; ; n++ {
+		size, k := frame(b)
+		switch {
+		case n == 4:
+			return true
+		case size == 0 || k != kind:
+			// the end of the file, or its ID3v1 tag
+			return expected && n >= 2 && (len(b) < 4 || string(b[:3]) == "TAG")
+		case size >= len(b):
+			return expected && n >= 1
+		}
+		b = b[size:]
+	}
+}
+
+// mpegFrame reads the header of an MPEG-1, -2 or -2.5 audio frame (ISO 11172-3, 13818-3): its length in bytes, 0 if it is none,
+// and the fields that do not change within a stream.
+func mpegFrame(b []byte) (size int, kind uint32) {
+	if len(b) < 4 {
+		return 0, 0
+	}
+	h := binary.BigEndian.Uint32(b)
+	version, layer := h>>19&3, 4-int(h>>17&3)
+	rateIndex, bits := h>>10&3, h>>12&15
+	if h>>21 != 0x7ff || version == 1 || layer == 4 || rateIndex == 3 || bits == 0 || bits == 15 {
+		return 0, 0
+	}
+	rate := [3]int{44100, 48000, 32000}[rateIndex]
+	table := 0
+	switch {
+	case version == 3: // MPEG-1
+		table = layer - 1
+	case layer == 1:
+		table = 3
+	default:
+		table = 4
+	}
+	kbps := [5][15]int{
+		{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
+		{0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384},
+		{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
+		{0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256},
+		{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+	}[table][bits]
+	samples := 1152
+	switch {
+	case version == 2:
+		rate /= 2
+	case version == 0:
+		rate /= 4
+	}
+	pad := int(h >> 9 & 1)
+	switch {
+	case layer == 1:
+		return (12*kbps*1000/rate + pad) * 4, h & 0xfffe0c00
+	case layer == 3 && version != 3:
+		samples = 576
+	}
+	return samples/8*kbps*1000/rate + pad, h & 0xfffe0c00
+}
+
+// adtsFrame reads the header of an AAC frame in ADTS (ISO 13818-7).
+func adtsFrame(b []byte) (size int, kind uint32) {
+	if len(b) < 7 || b[0] != 0xff || b[1]&0xf6 != 0xf0 || b[2]>>2&15 > 12 {
+		return 0, 0
+	}
+	size = int(b[3]&3)<<11 | int(b[4])<<3 | int(b[5])>>5
+	if size < 8 {
+		return 0, 0
+	}
+	return size, uint32(b[1])<<16 | uint32(b[2]&0xfd)<<8 | uint32(b[3]&0xc0)
+}
+
+// transportPackets recognises MPEG-TS by its sync bytes: the packet length, 0 if it is none.
+func transportPackets(b []byte) int {
+	for _, p := range []struct{ size, at int }{{188, 0}, {192, 4}, {204, 0}} {
+		n := 0
+		for i := p.at; i < len(b) && b[i] == 0x47; i += p.size {
+			n++
+		}
+		if n >= 5 && (p.at+n*p.size >= len(b) || n >= 16) {
+			return p.size
+		}
+	}
+	return 0
+}

@@ -1,0 +1,335 @@
+package audio
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+const (
+	maxChannels   = 64
+	minWAVRate    = 1000       // Hz; below it a few kilobytes would become hours
+	maxWAVRate    = 768000     // Hz
+	maxWAVHeader  = 16 << 20   // bytes before the samples
+	streamingSize = 0x7fff0000 // data sizes from here on are what writers to a pipe put in, not a length
+	untilEOF      = int64(-1)
+)
+
+// WAVE format tags.
+const (
+	tagPCM        = 0x0001
+	tagFloat      = 0x0003
+	tagALaw       = 0x0006
+	tagMuLaw      = 0x0007
+	tagExtensible = 0xfffe
+)
+
+// wavCompressed are the tags that ffmpeg is asked to decode.
+var wavCompressed = map[uint16]string{
+	0x0002: "adpcm_ms", 0x0011: "adpcm_ima_wav", 0x0020: "adpcm_yamaha", 0x0022: "truespeech", 0x0031: "gsm_ms",
+	0x0040: "g726", 0x0042: "g723_1", 0x0045: "g726", 0x0050: "mp2", 0x0055: "mp3", 0x0064: "g726", 0x0069: "adpcm_ima_wav",
+	0x00ff: "aac", 0x0160: "wmav1", 0x0161: "wmav2", 0x0162: "wmapro", 0x0163: "wmalossless", 0x028f: "adpcm_g722",
+	0x1602: "aac_latm", 0x1610: "aac", 0x2000: "ac3", 0x2001: "dts", 0xa109: "speex", 0xf1ac: "flac",
+}
+
+// guidTail ends every sub-format of WAVE_FORMAT_EXTENSIBLE that wraps a plain tag.
+const guidTail = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+
+// wavHeader is what stands before the samples.
+type wavHeader struct {
+	container string // wav, rifx, rf64, bw64
+	order     binary.ByteOrder
+	tag       uint16 // of the samples; the sub-format's when extensible
+	channels  int
+	rate      int
+	width     int   // bytes per sample of one channel; 0 when compressed
+	align     int   // bytes per frame (block when compressed)
+	data      int64 // bytes of samples as the header says, or untilEOF
+	codec     string
+	convert   convert // nil when compressed
+}
+
+// errWAV is a fault in the header; its text names field, expectation and finding.
+type errWAV struct {
+	kind   error
+	detail string
+}
+
+func (e *errWAV) Error() string { return e.detail }
+func (e *errWAV) Unwrap() error { return e.kind }
+
+func wavFault(kind error, format string, args ...any) error {
+	return &errWAV{kind, fmt.Sprintf(format, args...)}
+}
+
+// tape reads a header front to back and keeps what it read, so that a stream can still be handed to ffmpeg from its first byte.
+type tape struct {
+	r    *bufio.Reader
+	kept []byte
+}
+
+func (t *tape) read(n int, what string) ([]byte, error) {
+	at := len(t.kept)
+	if at+n > maxWAVHeader {
+		return nil, wavFault(ErrCorrupt, "no samples within the first %d MiB, expected a data chunk", maxWAVHeader>>20)
+	}
+	t.kept = append(t.kept, make([]byte, n)...)
+	m, err := io.ReadFull(t.r, t.kept[at:])
+	t.kept = t.kept[:at+m]
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, wavFault(ErrCorrupt, "it ends after %d bytes inside %s", len(t.kept), what)
+	}
+	return t.kept[at:], err
+}
+
+// skip passes over n bytes in pieces, so that a size from the header never becomes memory.
+func (t *tape) skip(n int64, what string) error {
+	for n > 0 {
+		step := int(min(n, 4096))
+		if _, err := t.read(step, what); err != nil {
+			return err
+		}
+		n -= int64(step)
+	}
+	return nil
+}
+
+// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM "Multimedia Programming Interface and Data
+// Specifications 1.0" (RIFF, WAVE), "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64).
+// Sizes in the header are only hints: writers that cannot seek leave 0 or 0xFFFFFFFF there.
+func readWAVHeader(t *tape) (*wavHeader, error) {
+	head, err := t.read(12, "the RIFF header")
+	if err != nil {
+		return nil, err
+	}
+	h := &wavHeader{order: binary.LittleEndian}
+	switch string(head[:4]) {
+	case "RIFF":
+		h.container = "wav"
+	case "RIFX":
+		h.container, h.order = "rifx", binary.BigEndian
+	case "RF64":
+		h.container = "rf64"
+	case "BW64":
+		h.container = "bw64"
+	default:
+		return nil, wavFault(ErrUnsupported, "it begins with %q, expected RIFF, RIFX, RF64 or BW64", head[:4])
+	}
+	if form := string(head[8:12]); form != "WAVE" {
+		return nil, wavFault(ErrUnsupported, "a RIFF file of form %q, expected WAVE", form)
+	}
+	formSize := h.order.Uint32(head[4:])
+	long := int64(-1) // data size from ds64
+	haveFormat := false
+	for {
+		ch, err := t.read(8, "the list of chunks (no data chunk yet)")
+		if err != nil {
+			return nil, err
+		}
+		id, size := string(ch[:4]), int64(h.order.Uint32(ch[4:]))
+		switch id {
+		case "fmt ":
+			if haveFormat { // the first one counts
+				break
+			}
+			if size < 16 || size > 4096 {
+				return nil, wavFault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", size)
+			}
+			body, err := t.read(int(size), "the fmt chunk")
+			if err != nil {
+				return nil, err
+			}
+			if err := h.format(body); err != nil {
+				return nil, err
+			}
+			haveFormat = true
+			size &= 1 // the pad byte is left
+			if err := t.skip(size, "the fmt chunk"); err != nil {
+				return nil, err
+			}
+			continue
+		case "ds64":
+			if size < 28 || h.container != "rf64" && h.container != "bw64" {
+				break
+			}
+			body, err := t.read(28, "the ds64 chunk")
+			if err != nil {
+				return nil, err
+			}
+			if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {
+				long = int64(v)
+			}
+			size -= 28
+		case "data":
+			if !haveFormat {
+				return nil, wavFault(ErrCorrupt, "the data chunk comes before any fmt chunk")
+			}
+			h.data = h.dataSize(t, size, long, formSize)
+			return h, nil
+		}
+		if err := t.skip(size+size&1, fmt.Sprintf("the %q chunk, which announces %d bytes", id, size)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// dataSize decides how far the samples reach.
+func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
+	switch {
+	case size == math.MaxUint32 && long >= 0:
+		return long
+	case size >= streamingSize:
+		return untilEOF
+	case size > 0:
+		return size
+	}
+	// A size of 0: an empty recording, or a header that was never patched. Bytes that follow and are no chunk are samples.
+	next, _ := t.r.Peek(8)
+	if len(next) == 0 {
+		return 0
+	}
+	if formSize != 0 && formSize != math.MaxUint32 && len(next) == 8 && isChunkID(next[:4]) {
+		return 0
+	}
+	return untilEOF
+}
+
+func isChunkID(id []byte) bool {
+	for _, c := range id {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// format reads a fmt chunk.
+func (h *wavHeader) format(b []byte) error {
+	h.tag = h.order.Uint16(b)
+	channels, rate := int(h.order.Uint16(b[2:])), int64(h.order.Uint32(b[4:]))
+	align, bits := int(h.order.Uint16(b[12:])), int(h.order.Uint16(b[14:])) // b[8:12], bytes per second, is often wrong and never needed
+	if h.tag == tagExtensible {
+		if len(b) < 40 {
+			return wavFault(ErrCorrupt, "an extensible fmt chunk of %d bytes, expected 40", len(b))
+		}
+		if string(b[26:40]) != guidTail {
+			return wavFault(ErrUnsupported, "an extensible fmt chunk with the unknown sub-format %x", b[24:40])
+		}
+		h.tag = h.order.Uint16(b[24:])
+	}
+	if channels < 1 || channels > maxChannels {
+		return wavFault(ErrCorrupt, "the fmt chunk says %d channels, expected 1 to %d", channels, maxChannels)
+	}
+	if rate < minWAVRate || rate > maxWAVRate {
+		return wavFault(ErrCorrupt, "the fmt chunk says %d samples per second, expected %d to %d", rate, minWAVRate, maxWAVRate)
+	}
+	h.channels, h.rate, h.align = channels, int(rate), align
+	if codec, ok := wavCompressed[h.tag]; ok {
+		if align == 0 {
+			return wavFault(ErrCorrupt, "the fmt chunk says blocks of 0 bytes for %s", codec)
+		}
+		h.codec = codec
+		return nil
+	}
+	switch h.tag {
+	case tagPCM, tagFloat, tagALaw, tagMuLaw:
+	default:
+		return wavFault(ErrUnsupported, "the fmt chunk says format 0x%04x, which is none of PCM, float, A-law, µ-law and the compressed ones", h.tag)
+	}
+	if bits < 8 || bits > 64 {
+		return wavFault(ErrCorrupt, "the fmt chunk says %d bits per sample, expected 8 to 64", bits)
+	}
+	h.width = (bits + 7) / 8
+	if align != 0 { // the container may be wider than the samples: they are left-aligned in it
+		if align%channels != 0 || align/channels < h.width || align/channels > 8 {
+			return wavFault(ErrCorrupt, "the fmt chunk says %d bytes per frame for %d channels of %d bits, expected %d", align, channels, bits, channels*h.width)
+		}
+		h.width = align / channels
+	}
+	h.align = h.width * channels
+	big := h.order == binary.ByteOrder(binary.BigEndian)
+	type key struct {
+		tag   uint16
+		width int
+	}
+	switch (key{h.tag, h.width}) {
+	case key{tagPCM, 1}:
+		h.codec, h.convert = "pcm_u8", fromU8
+	case key{tagPCM, 2}:
+		h.codec, h.convert = "pcm_s16le", fromS16LE
+		if big {
+			h.codec, h.convert = "pcm_s16be", fromS16BE
+		}
+	case key{tagPCM, 3}:
+		h.codec, h.convert = "pcm_s24le", fromS24LE
+		if big {
+			h.codec, h.convert = "pcm_s24be", fromS24BE
+		}
+	case key{tagPCM, 4}:
+		h.codec, h.convert = "pcm_s32le", fromS32(h.order)
+		if big {
+			h.codec = "pcm_s32be"
+		}
+	case key{tagFloat, 4}:
+		h.codec, h.convert = "pcm_f32le", fromF32(h.order)
+		if big {
+			h.codec = "pcm_f32be"
+		}
+	case key{tagFloat, 8}:
+		h.codec, h.convert = "pcm_f64le", fromF64(h.order)
+		if big {
+			h.codec = "pcm_f64be"
+		}
+	case key{tagALaw, 1}:
+		h.codec, h.convert = "pcm_alaw", fromTable(&aLaw)
+	case key{tagMuLaw, 1}:
+		h.codec, h.convert = "pcm_mulaw", fromTable(&muLaw)
+	default:
+		return wavFault(ErrUnsupported, "samples of format 0x%04x in %d bytes, expected PCM in 1 to 4, float in 4 or 8, A-law or µ-law in 1", h.tag, h.width)
+	}
+	return nil
+}
+
+// seconds is the length of n bytes of samples.
+func (h *wavHeader) seconds(n int64) float64 {
+	return float64(n/int64(h.align)) / float64(h.rate)
+}
+
+// wavChunk is how many bytes of samples are converted at a time.
+const wavChunk = 1 << 16
+
+// decodeWAV reads the samples and returns how many bytes of whole frames came and how many samples were not finite.
+func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, nonFinite int64, err error) {
+	if err := rec.begin(h.rate, h.channels); err != nil {
+		return 0, 0, err
+	}
+	if h.data >= 0 {
+		r = io.LimitReader(r, h.data)
+	}
+	chunk := max(1, wavChunk/h.align) * h.align
+	buf := make([]byte, chunk)
+	samples := make([]float32, chunk/h.width)
+	for {
+		if err := check(); err != nil {
+			return got, nonFinite, err
+		}
+		n, err := io.ReadFull(r, buf)
+		end := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return got, nonFinite, err
+		}
+		n -= n % h.align
+		out := samples[:n/h.width]
+		nonFinite += int64(h.convert(out, buf[:n]))
+		got += int64(n)
+		if err := rec.write(out, h.channels); err != nil {
+			return got, nonFinite, err
+		}
+		if end {
+			return got, nonFinite, rec.end()
+		}
+	}
+}

@@ -114,44 +114,55 @@ func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	return err
 }
 
-// Get asks a URL and follows at most MaxRedirects redirects, each checked like
-// the first URL. The caller closes the response's body. Statuses are not
-// judged. header may be nil; it is sent to every hop, so it must not hold
-// credentials.
+// Do sends a request and judges no status. GET and HEAD follow at most
+// MaxRedirects redirects, each checked like the first URL; every other method,
+// and every one when MaxRedirects is 0, hands the 3xx response back. The
+// header is sent to every hop, so it must not hold credentials. The caller
+// closes the response's body.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	if req.URL == nil {
+		return nil, refuse("the URL is empty")
+	}
+	return c.do(req.Context(), req.Method, req.URL.String(), req.Header, req.Body, req.ContentLength)
+}
+
+// Get is Do for a GET request; header may be nil.
 func (c *Client) Get(ctx context.Context, raw string, header http.Header) (*http.Response, error) {
+	return c.do(ctx, http.MethodGet, raw, header, nil, 0)
+}
+
+// Post is Do for a POST request with a body that is at hand; header may be nil.
+func (c *Client) Post(ctx context.Context, raw string, header http.Header, body []byte) (*http.Response, error) {
+	return c.do(ctx, http.MethodPost, raw, header, io.NopCloser(bytes.NewReader(body)), int64(len(body)))
+}
+
+func (c *Client) do(ctx context.Context, method, raw string, header http.Header, body io.ReadCloser, length int64) (*http.Response, error) {
+	follows := (method == http.MethodGet || method == http.MethodHead || method == "") && c.cfg.MaxRedirects > 0
 	t, err := c.parse(raw)
 	if err != nil {
+		if body != nil {
+			_ = body.Close()
+		}
 		return nil, err
 	}
 	for hop := 0; ; hop++ {
-		resp, err := c.send(ctx, http.MethodGet, t, header, nil)
+		resp, err := c.send(ctx, method, t, header, body, length)
 		if err != nil {
 			return nil, err
 		}
 		location := resp.Header.Get("Location")
-		if !redirects(resp.StatusCode) || location == "" || c.cfg.MaxRedirects == 0 {
+		if !follows || !redirects(resp.StatusCode) || location == "" {
 			return resp, nil
 		}
-		resp.Body.Close()
+		_ = resp.Body.Close()
 		if hop == c.cfg.MaxRedirects {
 			return nil, refuse("more than %d redirects", c.cfg.MaxRedirects)
 		}
-		next, err := c.follow(t, location)
-		if err != nil {
+		if t, err = c.follow(t, location); err != nil {
 			return nil, err
 		}
-		t = next
+		body, length = nil, 0
 	}
-}
-
-// Post sends body to a URL and never follows a redirect: the 3xx response is
-// handed back. The caller closes the response's body.
-func (c *Client) Post(ctx context.Context, raw string, header http.Header, body []byte) (*http.Response, error) {
-	t, err := c.parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return c.send(ctx, http.MethodPost, t, header, body)
 }
 
 // Close drops connections that are not in use.
@@ -210,25 +221,18 @@ func (c *Client) follow(from *target, location string) (*target, error) {
 	return next, nil
 }
 
-func (c *Client) send(ctx context.Context, method string, t *target, header http.Header, body []byte) (*http.Response, error) {
-	var r io.Reader
-	if body != nil {
-		r = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, t.url.String(), r)
+func (c *Client) send(ctx context.Context, method string, t *target, header http.Header, body io.ReadCloser, length int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, t.url.String(), nil)
 	if err != nil {
 		return nil, refuse("the URL cannot be parsed")
 	}
+	req.Body, req.ContentLength = body, length
 	for k, v := range header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
 	}
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
+	return c.transport.RoundTrip(req)
 }
 
 // dialChecked resolves, checks every address, and connects to the addresses it

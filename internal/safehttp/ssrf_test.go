@@ -233,6 +233,35 @@ type resolverFunc func() ([]netip.Addr, error)
 
 func (f resolverFunc) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) { return f() }
 
+// TestDo: a request made elsewhere passes the same rules, and what is refused
+// says that it is permanent.
+func TestDo(t *testing.T) {
+	var got string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got = r.Method + " " + string(b) + " " + r.Header.Get("X-Signature")
+		w.Header().Set("Location", "http://127.0.0.1/")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}))
+	defer srv.Close()
+	req, err := http.NewRequest(http.MethodPost, srv.URL, strings.NewReader("body"))
+	require.NoError(t, err)
+	req.Header.Set("X-Signature", "sha256=1")
+	resp, err := allowLoopback(t, Config{MaxRedirects: 5}).Do(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+	assert.Equal(t, http.StatusTemporaryRedirect, resp.StatusCode)
+	assert.Equal(t, "POST body sha256=1", got)
+
+	c, err := New(Config{})
+	require.NoError(t, err)
+	_, err = c.Do(req)
+	require.ErrorIs(t, err, ErrRefused)
+	var p interface{ Permanent() bool }
+	require.ErrorAs(t, err, &p)
+	assert.True(t, p.Permanent())
+}
+
 func TestAllow(t *testing.T) {
 	var hits atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hits.Add(1) }))

@@ -16,13 +16,25 @@ import (
 // or later. A caller must not retry after it.
 var ErrRefused = errors.New("address refused")
 
+// refusal is an error that says why a URL is not asked.
+type refusal struct{ reason string }
+
+// Error implements error.
+func (e *refusal) Error() string { return ErrRefused.Error() + ": " + e.reason }
+
+// Is makes errors.Is(err, ErrRefused) true.
+func (e *refusal) Is(target error) bool { return target == ErrRefused }
+
+// Permanent says that asking again is of no use.
+func (e *refusal) Permanent() bool { return true }
+
 // errNotPublic is the one answer for everything that depends on the network: a
 // private answer, a mixed one and a name that does not exist read alike, so
 // that nobody learns from the text what exists inside.
-var errNotPublic = fmt.Errorf("%w: the host is not a public address that this service may ask", ErrRefused)
+var errNotPublic error = &refusal{"the host is not a public address that this service may ask"}
 
 func refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+	return &refusal{fmt.Sprintf(format, args...)}
 }
 
 // MaxURL is the longest URL taken, in bytes.

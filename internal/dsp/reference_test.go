@@ -154,7 +154,7 @@ func TestYAMNetMatchesReference(t *testing.T) {
 	m.Compute(got, x)
 	// YAMNet keeps magnitudes down to 0.001 beside peaks of 50, without
 	// pre-emphasis: its stored bound of 1e-4 is the rounding of a float32
-	// transform itself (the scores of the network move by less than 1e-3).
+	// transform itself.
 	readReference(t, "yamnet_logmel64").check(t, got, 4)
 }
 

@@ -1,0 +1,115 @@
+package ctc
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// snap is how far (seconds) the first or last token of a stretch of speech may
+// lie from its border for a segment to begin or end at the border: a CTC network
+// fires at one frame somewhere inside a token, the detector's border is nearer.
+const snap = 0.5
+
+// written is one token on its way into the text: what it writes and where in the
+// file (seconds) it is spoken.
+type written struct {
+	token asr.Token
+	end   float64
+}
+
+// segments turns the windows' tokens into sentences with times of the file.
+func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audio.Span) []asr.Segment {
+	var stream []written
+	last := rune(0) // last character written
+	for i, h := range hyps {
+		w := windows[i]
+		first := true
+		for _, m := range e.vocab.write(h.emissions) {
+			text := m.text
+			if first && e.vocab.spaced && !strings.HasPrefix(text, " ") {
+				text = " " + text
+			}
+			first = false
+			// A space between two characters of a script without spaces is the join of
+			// two windows or pieces, not part of the writing.
+			if r, n := utf8.DecodeRuneInString(strings.TrimLeft(text, " ")); n > 0 && unspacedRune(r) && unspacedRune(last) {
+				text = strings.TrimLeft(text, " ")
+			}
+			if r, n := utf8.DecodeLastRuneInString(strings.TrimRight(text, " ")); n > 0 {
+				last = r
+			}
+			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), Time: w.Time(m.start)}, end: w.Time(m.end)}
+			if h.unbounded {
+				t.token.Time, t.end = w.Time(0), w.Time(float64(w.Len())/audio.SampleRate)
+			}
+			stream = append(stream, t)
+		}
+	}
+	tokens := make([]asr.Token, len(stream))
+	for i, s := range stream {
+		tokens[i] = s.token
+	}
+	words := asr.Words(tokens)
+	endTimes(words, stream)
+	snapToSpeech(words, speech)
+	asr.Settle(words, speech)
+	segments := asr.Sentences(words, false)
+	for i := range segments {
+		segments[i].Text = e.vocab.dress(segments[i].Text)
+	}
+	return segments
+}
+
+// endTimes gives each word the end of the last token with a letter or digit that
+// begins before the next word does.
+func endTimes(words []asr.Piece, stream []written) {
+	at := 0
+	for i := range words {
+		words[i].End = words[i].Start
+		for ; at < len(stream); at++ {
+			s := stream[at]
+			if i+1 < len(words) && s.token.Time >= words[i+1].Start && s.token.Time > words[i].Start {
+				break
+			}
+			if strings.IndexFunc(s.token.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
+				words[i].End = max(words[i].End, s.end)
+			}
+			if i+1 < len(words) && s.token.Time >= words[i+1].Start {
+				break
+			}
+		}
+	}
+}
+
+// snapToSpeech moves the start of the first word of every stretch of speech, and
+// the end of the last, to the stretch's border if that is near.
+func snapToSpeech(words []asr.Piece, speech []audio.Span) {
+	k := 0
+	for _, s := range speech {
+		a, b := s.Seconds()
+		for k < len(words) && words[k].Start < a {
+			k++
+		}
+		first := k
+		for k < len(words) && words[k].Start < b {
+			k++
+		}
+		if k == first {
+			continue
+		}
+		if words[first].Start-a < snap {
+			words[first].Start = a
+		}
+		if w := &words[k-1]; w.End < b && b-w.End < snap {
+			w.End = b
+		}
+	}
+}
+
+func unspacedRune(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}

@@ -1,0 +1,41 @@
+# Every target does what it needs first; `make help` lists them.
+SHELL := /bin/bash
+GO ?= go
+BIN := bin/otograph
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help setup build demo test test-long lint bench fmt clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+setup: ## install what is missing: native libraries, and as root on Debian ffmpeg and a C compiler
+	@bash third_party/setup.sh
+
+build: setup ## build bin/otograph
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
+
+demo: build ## transcribe the bundled recording: who spoke, what was said, what else was heard
+	@$(BIN) transcribe testdata/conversation.flac
+
+test: setup ## run the tests with the race detector
+	@$(GO) test -race -timeout 14m ./...
+
+test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill
+	@$(GO) test -race -tags long -timeout 180m ./...
+
+lint: setup ## check format, vet and lint
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt is needed on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@$(GO) vet ./...
+	@$(GO) run $(GOLANGCI) run ./...
+
+bench: setup ## run the micro benchmarks of every stage
+	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+fmt: ## format the source
+	@gofmt -w $$(git ls-files '*.go')
+
+clean: ## remove what was built and fetched
+	@rm -rf bin third_party/native web/dist web/node_modules

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// Units splits a text into what it is scored by: words, or characters for
+// languages written without spaces (Chinese, Japanese, Thai …). language is an
+// ISO 639-1 code; an empty one scores by words.
+//
+// Rules, the same for reference and hypothesis: Unicode NFKC (full-width forms,
+// ligatures), lower case, apostrophes kept inside a word and otherwise removed
+// like all other punctuation and symbols, hyphens and dashes part words, and
+// runs of Latin letters or digits inside a text of characters stay one unit.
+func Units(language, text string) []string {
+	characters := language != "" && !asr.Spaced(language)
+	var units []string
+	var word strings.Builder
+	flush := func() {
+		if w := strings.Trim(word.String(), "'"); w != "" {
+			units = append(units, w)
+		}
+		word.Reset()
+	}
+	for _, r := range strings.ToLower(norm.NFKC.String(text)) {
+		switch {
+		case r == '\'' || r == '’' || r == 'ʼ':
+			word.WriteByte('\'')
+		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r):
+			if characters && !isLatinOrDigit(r) {
+				flush()
+				units = append(units, string(r))
+				continue
+			}
+			word.WriteRune(r)
+		default:
+			flush()
+		}
+	}
+	flush()
+	return units
+}
+
+func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }
+
+// WordErrors counts how a hypothesis differs from its reference, in words or
+// characters (see Units). The error rate is their sum over Reference.
+type WordErrors struct {
+	Substitutions int `json:"substitutions"`
+	Deletions     int `json:"deletions"`
+	Insertions    int `json:"insertions"`
+	Reference     int `json:"reference"` // units in the reference
+}
+
+// Errors is the number of all errors.
+func (e WordErrors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
+
+// Rate is errors over reference units: the word (or character) error rate as a
+// fraction, 0 when both are empty, 1 for a text where there should be none.
+func (e WordErrors) Rate() float64 {
+	if e.Reference == 0 {
+		return min(1, float64(e.Errors()))
+	}
+	return float64(e.Errors()) / float64(e.Reference)
+}
+
+// Add adds the counts of o.
+func (e *WordErrors) Add(o WordErrors) {
+	e.Substitutions += o.Substitutions
+	e.Deletions += o.Deletions
+	e.Insertions += o.Insertions
+	e.Reference += o.Reference
+}
+
+// CompareWords aligns a hypothesis with its reference at the least number of
+// errors (Levenshtein; a substitution is preferred to an insertion with a
+// deletion, as sclite does at equal cost) and counts them.
+func CompareWords(reference, hypothesis []string) WordErrors {
+	type cell struct{ cost, sub, del, ins int }
+	row := make([]cell, len(hypothesis)+1)
+	for j := range row {
+		row[j] = cell{cost: j, ins: j}
+	}
+	for i, ref := range reference {
+		diagonal := row[0]
+		row[0] = cell{cost: i + 1, del: i + 1}
+		for j, hyp := range hypothesis {
+			above := row[j+1]
+			best := diagonal
+			if ref != hyp {
+				best.cost++
+				best.sub++
+			}
+			if c := above; c.cost+1 < best.cost {
+				best = cell{c.cost + 1, c.sub, c.del + 1, c.ins}
+			}
+			if c := row[j]; c.cost+1 < best.cost {
+				best = cell{c.cost + 1, c.sub, c.del, c.ins + 1}
+			}
+			diagonal = above
+			row[j+1] = best
+		}
+	}
+	last := row[len(hypothesis)]
+	return WordErrors{Substitutions: last.sub, Deletions: last.del, Insertions: last.ins, Reference: len(reference)}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph"
+)
+
+// bar shows the progress of one run on a terminal: percent, speed as a multiple
+// of real time, time left, stage. On anything else it prints nothing.
+type bar struct {
+	out   io.Writer
+	width func() int
+	name  string
+	start time.Time
+
+	mu    sync.Mutex
+	drawn time.Time
+	shown bool
+}
+
+// newBar makes a bar on w for the file called name, or a silent one where w is
+// no terminal or quiet is asked for.
+func newBar(w *os.File, name string, quiet bool) *bar {
+	b := &bar{name: name, start: time.Now()}
+	if fd := int(w.Fd()); !quiet && term.IsTerminal(fd) {
+		b.out = w
+		b.width = func() int {
+			if n, _, err := term.GetSize(fd); err == nil && n > 20 {
+				return n
+			}
+			return 80
+		}
+	}
+	return b
+}
+
+// update draws a report, at most ten times a second.
+func (b *bar) update(p otograph.Progress) {
+	if b.out == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.shown && !p.Done && now.Sub(b.drawn) < 100*time.Millisecond {
+		return
+	}
+	b.drawn, b.shown = now, true
+	fmt.Fprintf(b.out, "\r\x1b[K%s", b.line(p, now.Sub(b.start)))
+}
+
+// line is the text of the bar after the given time.
+func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
+	status := fmt.Sprintf("%3.0f %%", p.Fraction*100)
+	if s := elapsed.Seconds(); p.Fraction > 0.02 && s > 0.5 && p.AudioDuration > 0 {
+		left := time.Duration(s / p.Fraction * (1 - p.Fraction) * float64(time.Second))
+		status += fmt.Sprintf("  %.1f × real time  %s left", p.AudioDuration*p.Fraction/s, left.Round(time.Second))
+	}
+	status += "  " + string(p.Stage)
+	width := b.width() - 1
+	name := []rune(b.name)
+	if len(name) > 24 {
+		name = append([]rune("…"), name[len(name)-23:]...)
+	}
+	room := min(30, width-len(name)-len([]rune(status))-5)
+	if room < 5 {
+		return clip(status, width)
+	}
+	full := int(p.Fraction*float64(room) + 0.5)
+	return fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status)
+}
+
+func clip(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:max(0, width)])
+	}
+	return s
+}
+
+// clear takes the bar away, so that what is printed next stands alone.
+func (b *bar) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shown {
+		fmt.Fprint(b.out, "\r\x1b[K")
+		b.shown = false
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+)
+
+type doctorCmd struct {
+	JSON bool `help:"Print the findings as JSON."`
+
+	modelFlags
+}
+
+// finding is one line of the doctor's report.
+type finding struct {
+	Part  string `json:"part"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`           // what there is
+	ToDo  string `json:"to_do,omitempty"` // what to do about it
+}
+
+func (c *doctorCmd) Run(ctx context.Context) error {
+	findings := []finding{c.program(), c.machine(), c.whisper(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
+	findings = append(findings, c.models()...)
+	healthy := true
+	for _, f := range findings {
+		healthy = healthy && f.OK
+	}
+	if c.JSON {
+		enc := json.NewEncoder(os.Stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(findings); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range findings {
+			mark := "ok  "
+			if !f.OK {
+				mark = "MISS"
+			}
+			fmt.Printf("%s  %-14s %s\n", mark, f.Part, f.Found)
+			if f.ToDo != "" {
+				fmt.Printf("      %-14s → %s\n", "", f.ToDo)
+			}
+		}
+	}
+	if !healthy {
+		return errReported
+	}
+	return nil
+}
+
+func (doctorCmd) program() finding {
+	found := "otograph " + version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		found += ", " + info.GoVersion
+	}
+	return finding{Part: "program", OK: true, Found: found}
+}
+
+func (doctorCmd) machine() finding {
+	found := fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	if n := runtime.GOMAXPROCS(0); n != runtime.NumCPU() {
+		found += fmt.Sprintf(", %d may be used", n)
+	}
+	return finding{Part: "machine", OK: true, Found: found}
+}
+
+const fetchNative = "run `otograph native` (in a checkout: `make setup`)"
+
+func (doctorCmd) whisper() finding {
+	f := finding{Part: "whisper.cpp"}
+	lib, err := whisper.OpenLibrary()
+	if err != nil {
+		f.Found, f.ToDo = err.Error(), fetchNative
+		return f
+	}
+	f.OK, f.Found = true, "libwhisper "+lib.Version
+	if lib.Backend != "" {
+		f.Found += ", ggml backend " + lib.Backend
+	}
+	if features := cpuFeatures(lib.System); features != "" {
+		f.Found += " (" + features + ")"
+	}
+	if dir, err := native.Whisper(); err == nil {
+		if dir == "" {
+			dir = "the system's libraries"
+		}
+		f.Found += ", from " + dir
+	}
+	return f
+}
+
+// cpuFeatures picks the features that are on out of ggml's line
+// ("CPU : SSE3 = 1 | AVX = 1 | AVX512 = 0 |").
+func cpuFeatures(system string) string {
+	var on []string
+	for _, part := range strings.FieldsFunc(system, func(r rune) bool { return r == '|' || r == ':' || r == ',' }) {
+		if name, value, ok := strings.Cut(part, "="); ok && strings.TrimSpace(value) == "1" {
+			on = append(on, strings.TrimSpace(name))
+		}
+	}
+	return strings.Join(on, " ")
+}
+
+func (doctorCmd) onnxRuntime() finding {
+	f := finding{Part: "ONNX Runtime"}
+	v, err := ort.Version()
+	if err != nil {
+		f.Found, f.ToDo = err.Error(), fetchNative
+		return f
+	}
+	f.OK, f.Found = true, v
+	if path, err := native.ONNXRuntime(); err == nil {
+		f.Found += ", from " + path
+	}
+	return f
+}
+
+func (doctorCmd) ffmpeg(context.Context) finding {
+	s := audio.Sandbox()
+	f := finding{Part: "ffmpeg", OK: s.FFmpeg != "", Found: s.Version + ", " + s.FFmpeg}
+	if !f.OK {
+		f.Found = "not found: WAV files can be read, compressed formats can't"
+		f.ToDo = "install ffmpeg (Debian: apt-get install ffmpeg)"
+	}
+	return f
+}
+
+func (doctorCmd) sandbox(context.Context) finding {
+	s := audio.Sandbox()
+	f := finding{Part: "decoder cage", OK: s.FFmpeg == "" || s.Works, Found: s.Strength(), ToDo: strings.Join(s.Problems, "; ")}
+	if s.FFmpeg == "" {
+		f.Found, f.ToDo = "nothing to cage", ""
+	}
+	return f
+}
+
+func (c *doctorCmd) models() []finding {
+	set, err := c.open()
+	if err != nil {
+		return []finding{{Part: "models", Found: err.Error(), ToDo: "see `otograph models --help`"}}
+	}
+	var out []finding
+	for _, role := range models.Roles() {
+		for _, m := range set.All(role) {
+			f := finding{Part: string(role), OK: true, Found: fmt.Sprintf("%s (%s)", m.Name, m.Contract)}
+			if len(m.Languages) > 0 {
+				f.Found += ", " + strings.Join(m.Languages, " ")
+			}
+			if m.Demo {
+				f.Found += ", embedded demonstration model"
+				f.ToDo = "for real recordings: `otograph models pull balanced`, or --" + string(role) + "-model FILE"
+			} else if path := m.Main().Path; path != "" {
+				f.Found += ", " + path
+			}
+			out = append(out, f)
+		}
+		if _, ok := set.Role(role); !ok {
+			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull balanced`, or --" + string(role) + "-model FILE"})
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+// Command otograph turns recordings into what was said, by whom, and what else
+// was heard. `otograph --help` lists its commands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the Makefile.
+var version = "dev"
+
+// Exit codes of every command.
+const (
+	exitFailed      = 1   // something went wrong; the message says what
+	exitUsage       = 2   // the command line is wrong
+	exitInterrupted = 130 // Ctrl-C or SIGTERM
+)
+
+type cli struct {
+	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: what was said, by whom, and what else was heard."`
+	Doctor     doctorCmd     `cmd:"" help:"Say what is installed, what is missing, and what to do about it."`
+	Models     modelsCmd     `cmd:"" help:"List, fetch and check models."`
+	Native     nativeCmd     `cmd:"" help:"Fetch the native libraries (libwhisper, ONNX Runtime)."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+}
+
+const description = `Otograph turns a recording into what was said, by whom, and what else was heard. Offline, on your own machine.
+
+  otograph transcribe meeting.m4a
+  otograph transcribe --format srt -o meeting.srt meeting.m4a
+  otograph doctor
+
+Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second Ctrl-C ends the program at once, should a stage not come to its end.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) int {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("otograph"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic(err) // the command structs themselves are wrong
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
+		return exitUsage
+	}
+	err = k.Run()
+	switch usage := (*usageError)(nil); {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "otograph: interrupted")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+		return exitUsage
+	case errors.Is(err, errReported):
+		return exitFailed
+	default:
+		fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+		return exitFailed
+	}
+}
+
+// errReported marks a failure whose message has been printed already.
+var errReported = errors.New("failed")
+
+// usageError is a command line that can't be followed.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+type versionCmd struct{}
+
+func (versionCmd) Run() error {
+	fmt.Println("otograph", version)
+	return nil
+}

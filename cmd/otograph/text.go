@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph"
+)
+
+// textStyle says how the text format looks.
+type textStyle struct {
+	words  bool // times and probabilities of the words below each segment
+	colour bool // for a terminal
+}
+
+// line is a segment or an event, to be sorted by time.
+type line struct {
+	start, end float64
+	segment    *otograph.Segment
+	event      *otograph.AudioEvent
+}
+
+// speakerColours are the terminal's colours of the speakers, in turn.
+var speakerColours = []int{36, 33, 35, 32, 34, 31}
+
+// writeText prints a result for people: one line a segment, with its time and
+// speaker, events between them at their time.
+func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
+	var lines []line
+	for i := range res.Segments {
+		s := &res.Segments[i]
+		lines = append(lines, line{s.Start, s.End, s, nil})
+	}
+	for i := range res.AudioEvents {
+		e := &res.AudioEvents[i]
+		if res.Ran.ASR && e.Class == "Speech" {
+			continue // the transcript says it better; the other formats keep it
+		}
+		lines = append(lines, line{e.Start, e.End, nil, e})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.start, b.start) })
+
+	out := bufio.NewWriter(w)
+	times := 0
+	for _, l := range lines {
+		times = max(times, len(clock(l.end)))
+	}
+	who := len("sound")
+	for _, s := range res.Segments {
+		who = max(who, len(s.Speaker))
+	}
+	if !res.Ran.Diarize && len(res.AudioEvents) == 0 {
+		who = 0
+	}
+	paint := func(code, text string) string {
+		if !style.colour {
+			return text
+		}
+		return "\x1b[" + code + "m" + text + "\x1b[0m"
+	}
+	for _, l := range lines {
+		stamp := fmt.Sprintf("%*s – %*s", times, clock(l.start), times, clock(l.end))
+		if l.event != nil {
+			fmt.Fprintf(out, "%s  %s  %s\n", paint("2", stamp), paint("2", fmt.Sprintf("%-*s", who, "sound")),
+				paint("3", fmt.Sprintf("[%s, %.0f %%]", l.event.Class, l.event.Confidence*100)))
+			continue
+		}
+		fmt.Fprint(out, paint("2", stamp), "  ")
+		if who > 0 {
+			fmt.Fprint(out, paint(speakerColour(l.segment.Speaker), fmt.Sprintf("%-*s", who, l.segment.Speaker)), "  ")
+		}
+		fmt.Fprintln(out, l.segment.Text)
+		if style.words {
+			indent := strings.Repeat(" ", 2*times+3)
+			for _, w := range l.segment.Words {
+				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s\n", indent, w.Start, w.End, w.Probability*100, w.Word)
+			}
+		}
+	}
+	return out.Flush()
+}
+
+func speakerColour(speaker string) string {
+	n := 0
+	_, _ = fmt.Sscanf(speaker, "SPEAKER_%d", &n) // no speaker: the first colour
+	return fmt.Sprint(speakerColours[n%len(speakerColours)])
+}
+
+// clock prints seconds as 1:02:03.4.
+func clock(seconds float64) string {
+	tenths := int64(seconds*10 + 0.5)
+	h, m, s := tenths/36000, tenths/600%60, tenths%600
+	if h > 0 {
+		return fmt.Sprintf("%d:%02d:%02d.%d", h, m, s/10, s%10)
+	}
+	return fmt.Sprintf("%d:%02d.%d", m, s/10, s%10)
+}
+
+// summary is one line about a run: length, language, tier, speakers, speed.
+func summary(name string, res *otograph.Result, took time.Duration) string {
+	parts := []string{name, clock(res.AudioDuration)}
+	if res.Ran.ASR {
+		parts = append(parts, fmt.Sprintf("language %s (%.0f %%)", res.Language, res.LanguageProbability*100))
+		tier := "standard tier"
+		if res.Tier == otograph.TierOptimized {
+			tier = "optimized tier"
+		}
+		parts = append(parts, tier)
+	}
+	if res.Ran.Diarize {
+		parts = append(parts, plural(res.NumSpeakers, "speaker"))
+	}
+	if res.Ran.AudioEvents {
+		parts = append(parts, plural(len(res.AudioEvents), "sound event"))
+	}
+	if s := took.Seconds(); s > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f s, %.0f × real time", s, res.AudioDuration/s))
+	}
+	if res.Stats.Truncated {
+		parts = append(parts, "the file ends early: this is what there was")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+)
+
+type transcribeCmd struct {
+	Files  []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
+	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,rttm" default:"text" help:"text, json, srt, vtt, tsv or rttm."`
+	Output string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
+	Words  bool     `help:"Show the time and probability of every word in the text format."`
+	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
+	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
+
+	modelFlags
+	optionFlags `embed:""`
+}
+
+func (c *transcribeCmd) Run(ctx context.Context) error {
+	opt, err := c.options()
+	if err != nil {
+		return err
+	}
+	files, err := expandInputs(c.Files)
+	if err != nil {
+		return err
+	}
+	if err := c.checkOutput(files); err != nil {
+		return err
+	}
+	set, err := c.open()
+	if err != nil {
+		return err
+	}
+	p, err := otograph.Open(set, otograph.WithCores(c.Cores))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if !c.Quiet {
+		c.notice(set, opt)
+	}
+	failed := false
+	for i, file := range files {
+		if i > 0 && c.Output == "" && c.Format == "text" {
+			fmt.Println()
+		}
+		if err := c.one(ctx, p, file, len(files) > 1, opt); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+			failed = true
+		}
+	}
+	if failed {
+		return errReported
+	}
+	return nil
+}
+
+// checkOutput finds an impossible -o before hours of work.
+func (c *transcribeCmd) checkOutput(files []string) error {
+	if c.Output == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Output)
+	isDir := err == nil && info.IsDir()
+	if len(files) > 1 && err == nil && !isDir {
+		return &usageError{fmt.Errorf("-o %s: several recordings need a folder, and this is a file", c.Output)}
+	}
+	if len(files) == 1 {
+		return nil
+	}
+	written := map[string]string{}
+	for _, f := range files {
+		out := c.outputPath(f, true)
+		if other, ok := written[out]; ok {
+			return &usageError{fmt.Errorf("-o %s: %s and %s would both be written to %s", c.Output, other, f, out)}
+		}
+		written[out] = f
+	}
+	return os.MkdirAll(c.Output, 0o777)
+}
+
+// outputPath is where the result of a recording goes; empty is standard output.
+func (c *transcribeCmd) outputPath(file string, many bool) string {
+	if c.Output == "" {
+		return ""
+	}
+	if info, err := os.Stat(c.Output); !many && (err != nil || !info.IsDir()) {
+		return c.Output
+	}
+	name := filepath.Base(file)
+	if file == "-" {
+		name = "stdin"
+	}
+	extension := map[string]string{"text": ".txt"}[c.Format]
+	if extension == "" {
+		extension = "." + c.Format
+	}
+	return filepath.Join(c.Output, strings.TrimSuffix(name, filepath.Ext(name))+extension)
+}
+
+func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file string, many bool, opt otograph.Options) error {
+	src, name := otograph.File(file), filepath.Base(file)
+	if file == "-" {
+		src, name = audio.Reader(os.Stdin, "standard input"), "standard input"
+	}
+	b := newBar(os.Stderr, name, c.Quiet)
+	start := time.Now()
+	res, err := p.Run(ctx, src, opt, otograph.OnProgress(b.update))
+	took := time.Since(start)
+	b.clear()
+	if err != nil && (res == nil || ctx.Err() != nil) {
+		return err
+	}
+	if werr := c.write(file, name, many, res); werr != nil {
+		return werr
+	}
+	if !c.Quiet && c.Format == "text" {
+		fmt.Fprintln(os.Stderr, summary(name, res, took))
+	}
+	if stage := (*otograph.StageError)(nil); errors.As(err, &stage) {
+		return fmt.Errorf("%s: %w (what the other stages found has been written)", name, err)
+	}
+	return err
+}
+
+// write renders the result and puts it where -o says, whole or not at all.
+func (c *transcribeCmd) write(file, name string, many bool, res *otograph.Result) error {
+	path := c.outputPath(file, many)
+	var buf bytes.Buffer
+	colour := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	if err := c.render(&buf, name, res, colour); err != nil {
+		return err
+	}
+	if path == "" {
+		_, err := io.Copy(os.Stdout, &buf)
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".otograph-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // gone already when all went well
+	_, err = tmp.Write(buf.Bytes())
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+func (c *transcribeCmd) render(w io.Writer, name string, res *otograph.Result, colour bool) error {
+	switch c.Format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(res)
+	case "text":
+		return writeText(w, res, textStyle{words: c.Words, colour: colour})
+	default:
+		return writeSubtitle(w, c.Format, name, res)
+	}
+}

@@ -1,0 +1,228 @@
+package otograph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/ctc"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/ecapa"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/events/panns"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+// engine is a model that is loaded when it is first needed and kept until the
+// pipeline closes. A failure to load is not kept: the next run tries again.
+type engine[T io.Closer] struct {
+	mu     sync.Mutex
+	value  T
+	loaded bool
+}
+
+// get returns the engine, loading it with open if need be.
+func (e *engine[T]) get(open func() (T, error)) (T, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.loaded {
+		return e.value, nil
+	}
+	v, err := open()
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	e.value, e.loaded = v, true
+	return v, nil
+}
+
+func (e *engine[T]) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.loaded {
+		return nil
+	}
+	e.loaded = false
+	return e.value.Close()
+}
+
+// optimizedEngine is a recogniser of the optimized tier; some of them can name
+// the language, too.
+type optimizedEngine interface {
+	asr.Transcriber
+	asr.LanguageDetector
+}
+
+// engines are the models of one pipeline, each loaded at most once.
+type engines struct {
+	set       *models.Set
+	cores     int
+	log       *slog.Logger
+	standard  engine[*whisper.Engine]
+	vad       engine[*silero.Model]
+	embedder  engine[*ecapa.Model]
+	tagger    engine[*panns.Model]
+	mu        sync.Mutex
+	optimized map[string]*engine[*ctc.Engine] // by model name
+}
+
+// source hands a model file to ONNX Runtime.
+func source(m *models.Model, f models.File) (ort.Source, error) {
+	src := ort.Source{Path: f.Path, Name: f.Name, Role: string(m.Role)}
+	if f.Data != nil {
+		data, err := f.Data()
+		if err != nil {
+			return src, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+		}
+		src.Path, src.Data = "", data
+	}
+	return src, nil
+}
+
+func (e *engines) loadVAD() (vad.Model, error) {
+	return e.vad.get(func() (*silero.Model, error) {
+		m, err := e.set.Need(models.RoleVAD)
+		if err != nil {
+			return nil, err
+		}
+		src, err := source(m, m.Main())
+		if err != nil {
+			return nil, err
+		}
+		return silero.Open(src, silero.Options{})
+	})
+}
+
+func (e *engines) loadEmbedder() (diarize.Embedder, error) {
+	return e.embedder.get(func() (*ecapa.Model, error) {
+		m, err := e.set.Need(models.RoleEmbedder)
+		if err != nil {
+			return nil, err
+		}
+		src, err := source(m, m.Main())
+		if err != nil {
+			return nil, err
+		}
+		return ecapa.Open(src, ecapa.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker})
+	})
+}
+
+func (e *engines) loadTagger() (events.Tagger, error) {
+	return e.tagger.get(func() (*panns.Model, error) {
+		m, err := e.set.Need(models.RoleTagger)
+		if err != nil {
+			return nil, err
+		}
+		src, err := source(m, m.Main())
+		if err != nil {
+			return nil, err
+		}
+		return panns.Open(src, panns.Options{Contract: m.Contract, SampleRate: m.SampleRate})
+	})
+}
+
+func (e *engines) loadStandard() (*whisper.Engine, error) {
+	return e.standard.get(func() (*whisper.Engine, error) {
+		m, err := e.set.Need(models.RoleStandard)
+		if err != nil {
+			return nil, err
+		}
+		f := m.Main()
+		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds}
+		if f.Data != nil {
+			if wm.Data, err = f.Data(); err != nil {
+				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+			}
+			wm.Path = ""
+		}
+		return whisper.Open(wm, whisper.Options{})
+	})
+}
+
+// loadOptimized opens the optimized model for a language; without a language,
+// the first one.
+func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
+	m, ok := e.set.OptimizedFor(language)
+	if language == "" {
+		m, ok = e.set.Role(models.RoleOptimized)
+	}
+	if !ok {
+		_, err := e.set.Need(models.RoleOptimized)
+		return nil, err
+	}
+	e.mu.Lock()
+	if e.optimized == nil {
+		e.optimized = map[string]*engine[*ctc.Engine]{}
+	}
+	slot := e.optimized[m.Name]
+	if slot == nil {
+		slot = &engine[*ctc.Engine]{}
+		e.optimized[m.Name] = slot
+	}
+	e.mu.Unlock()
+	return slot.get(func() (*ctc.Engine, error) { return openCTC(m) })
+}
+
+func (e *engines) hasOptimized(language string) bool {
+	_, ok := e.set.OptimizedFor(language)
+	return ok
+}
+
+func (e *engines) hasStandard() bool {
+	_, ok := e.set.Role(models.RoleStandard)
+	return ok
+}
+
+// load opens what the roles name; for the optimized role, every model of it.
+func (e *engines) load(ctx context.Context, roles []models.Role) error {
+	for _, role := range roles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch role {
+		case models.RoleStandard:
+			_, err = e.loadStandard()
+		case models.RoleVAD:
+			_, err = e.loadVAD()
+		case models.RoleEmbedder:
+			_, err = e.loadEmbedder()
+		case models.RoleTagger:
+			_, err = e.loadTagger()
+		case models.RoleOptimized:
+			for _, m := range e.set.All(role) {
+				for _, language := range m.Languages {
+					if _, err = e.loadOptimized(language); err != nil {
+						return err
+					}
+				}
+			}
+			_, err = e.loadOptimized("")
+		default:
+			_, err = models.ParseRole(string(role))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *engines) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.tagger.Close()}
+	for _, o := range e.optimized {
+		errs = append(errs, o.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+// Package otograph turns a recording into what was said, by whom, and what else
+// was heard.
+//
+// A Pipeline holds models and runs recordings through them:
+//
+//	p, err := otograph.Open(demo.Models())
+//	if err != nil { … }
+//	defer p.Close()
+//	res, err := p.Run(ctx, otograph.File("meeting.m4a"), otograph.Options{})
+//	for _, s := range res.Segments {
+//		fmt.Println(s.Start, s.Speaker, s.Text)
+//	}
+//
+// The stages are: decode → voice activity → language → transcription (the
+// standard tier on Whisper models, or the optimized tier on small CTC-type
+// models) beside sound events and voice embeddings → speakers. Options is the
+// same object that the HTTP service takes.
+//
+// The native libraries (libwhisper, ONNX Runtime) are opened when they are
+// first needed; a program builds and starts without them, and an error says
+// what to do where one is missing.
+package otograph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+)
+
+// ErrClosed is returned by methods of a Pipeline that has been closed.
+var ErrClosed = errors.New("pipeline is closed")
+
+// Pipeline runs recordings through a set of models. It is safe for concurrent
+// use; runs share the models and the budget of cores.
+type Pipeline struct {
+	engines engines
+	cores   int
+	gate    *semaphore.Weighted // one unit per core; held while a core computes
+	audio   audio.Options
+	log     *slog.Logger
+
+	alive context.Context // ends when Close begins
+	stop  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	runs   sync.WaitGroup
+	free   sync.Once
+	freed  error
+}
+
+// Option changes how a Pipeline works.
+type Option func(*Pipeline)
+
+// WithCores bounds the cores that all runs of the pipeline use together; the
+// default is what the Go runtime may use.
+func WithCores(n int) Option {
+	return func(p *Pipeline) {
+		if n > 0 {
+			p.cores = n
+		}
+	}
+}
+
+// WithLogger receives what the stages and the native libraries have to say,
+// mostly at debug level. By default nothing is logged.
+func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = log } }
+
+// WithAudio sets the limits and paths of the decoder; the default is the
+// specification's limits: 1 KB to 2 GB, at most 5 hours.
+func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o } }
+
+// Open makes a pipeline of a set of models. Models are loaded when a run first
+// needs them; Load does it ahead of time.
+func Open(set *models.Set, options ...Option) (*Pipeline, error) {
+	if set == nil || len(set.Models) == 0 {
+		return nil, fmt.Errorf("%w: the set holds no model", models.ErrMissing)
+	}
+	p := &Pipeline{cores: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler)}
+	for _, o := range options {
+		o(p)
+	}
+	p.gate = semaphore.NewWeighted(int64(p.cores))
+	p.engines.set, p.engines.cores, p.engines.log = set, p.cores, p.log
+	p.alive, p.stop = context.WithCancelCause(context.Background())
+	return p, nil
+}
+
+// Models is the set that the pipeline was opened with.
+func (p *Pipeline) Models() *models.Set { return p.engines.set }
+
+// Load opens the models of the given roles now; without any, those of all roles
+// that the set fills. An error names the file, the role, what was expected and
+// what came.
+func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
+	done, err := p.enter()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if len(roles) == 0 {
+		for _, role := range models.Roles() {
+			if _, ok := p.engines.set.Role(role); ok {
+				roles = append(roles, role)
+			}
+		}
+	}
+	return p.engines.load(ctx, roles)
+}
+
+// enter counts a caller in; Close waits until it is counted out.
+func (p *Pipeline) enter() (done func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	p.runs.Add(1)
+	return p.runs.Done, nil
+}
+
+// Close stops running calls (they return ErrClosed), waits for them and frees
+// the models. It may be called more than once.
+func (p *Pipeline) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop(ErrClosed)
+	p.runs.Wait()
+	p.free.Do(func() { p.freed = p.engines.Close() })
+	return p.freed
+}
+
+// Source is a recording: a file, a stream or samples.
+type Source = audio.Source
+
+// File is the recording in a file of any format.
+func File(path string) Source { return audio.File(path) }

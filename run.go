@@ -1,0 +1,350 @@
+package otograph
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/vad"
+)
+
+// RunOption changes one run.
+type RunOption func(*run)
+
+// OnProgress receives the progress of a run.
+func OnProgress(f func(Progress)) RunOption {
+	return func(r *run) { r.progress.report = f }
+}
+
+// Stats counts the work of a run.
+type Stats struct {
+	// ASR counts the work of the recogniser.
+	ASR asr.Stats
+	// VADWindows, EmbeddingWindows and EventFrames count what the other models were asked.
+	VADWindows, EmbeddingWindows, EventFrames int
+	// NonFinite is the number of NaN and Inf samples that were read as silence.
+	NonFinite int
+	// Truncated is true when the file ended early and what there was has been processed.
+	Truncated bool
+	// StageSeconds is the wall time of each stage in seconds; stages overlap.
+	StageSeconds map[Stage]float64
+}
+
+// Run processes one recording. Options that break a rule are an *OptionError
+// and nothing is read. Bad input is an error of package audio (audio.Permanent
+// tells it from trouble with the machine). When a stage fails after decoding, the error
+// is a *StageError (several are joined) and the Result holds what the other
+// stages found. A cancelled context ends the run within one window.
+func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
+	opt, err := options.Effective()
+	if err != nil {
+		return nil, err
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
+
+	r := &run{p: p, opt: opt, result: &Result{Stats: Stats{StageSeconds: map[Stage]float64{}}}}
+	for _, o := range runOptions {
+		o(r)
+	}
+	res, err := r.do(ctx, src)
+	if err != nil && ctx.Err() != nil {
+		// Every stage reports the cancellation in its own words: say it once.
+		return res, context.Cause(ctx)
+	}
+	return res, err
+}
+
+// run is the state of one Run.
+type run struct {
+	p        *Pipeline
+	opt      EffectiveOptions
+	progress progress
+	result   *Result
+
+	pcm         *audio.PCM
+	speech      []audio.Span
+	language    string
+	probability float64
+	tier        Tier
+	transcript  *asr.Transcript
+	embedded    *diarize.Embeddings
+	diarized    *diarize.Result
+	heard       []events.Event
+}
+
+func (r *run) do(ctx context.Context, src Source) (*Result, error) {
+	if err := r.checkModels(); err != nil {
+		return nil, err
+	}
+	r.progress.plan(r.opt)
+	if err := r.stage(ctx, StageDecode, func(ctx context.Context) (err error) {
+		r.pcm, err = audio.Open(ctx, src, r.p.audio)
+		return err
+	}); err != nil {
+		return nil, unstage(err) // nothing to keep: the plain error of package audio says it best
+	}
+	defer r.pcm.Close()
+	info := r.pcm.Info()
+	r.result.AudioDuration, r.result.AudioMD5 = centi(r.pcm.Duration()), info.MD5
+	r.result.Stats.NonFinite, r.result.Stats.Truncated = int(info.NonFinite), info.Truncated
+	r.progress.duration(r.pcm.Duration())
+
+	var errs []error
+	if r.opt.EnableASR {
+		if err := r.stage(ctx, StageVAD, r.detectSpeech); err != nil {
+			errs = append(errs, err)
+			r.opt.EnableASR, r.opt.EnableDiarize = false, false
+			if !r.opt.EnableAudioEvents {
+				return r.result, err
+			}
+		}
+	}
+	errs = append(errs, r.middle(ctx)...)
+	if r.opt.EnableDiarize && r.embedded != nil {
+		if err := r.stage(ctx, StageDiarize, r.cluster); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	r.fill()
+	if err := errors.Join(errs...); err != nil {
+		if len(errs) == 1 {
+			return r.result, errs[0]
+		}
+		return r.result, err
+	}
+	return r.result, nil
+}
+
+// middle runs transcription beside events and embeddings. A failure of one does
+// not end the others.
+func (r *run) middle(ctx context.Context) []error {
+	var asrErr, embedErr, eventErr error
+	var g errgroup.Group
+	if r.opt.EnableASR {
+		g.Go(func() error {
+			if asrErr = r.stage(ctx, StageLanguage, r.findLanguage); asrErr == nil {
+				asrErr = r.stage(ctx, StageTranscribe, r.transcribe)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error { // one core beside the transcription
+		if r.opt.EnableDiarize {
+			embedErr = r.stage(ctx, StageEmbed, r.embed)
+		}
+		if r.opt.EnableAudioEvents {
+			eventErr = r.stage(ctx, StageEvents, r.listen)
+		}
+		return nil
+	})
+	_ = g.Wait() // the functions keep their errors apart
+	var errs []error
+	for _, err := range []error{asrErr, embedErr, eventErr} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// checkModels finds a missing model before any work is done.
+func (r *run) checkModels() error {
+	e := &r.p.engines
+	need := func(on bool, role models.Role) error {
+		if !on {
+			return nil
+		}
+		_, err := e.set.Need(role)
+		return err
+	}
+	asrOn := r.opt.EnableASR
+	standard := r.opt.Optimize != nil && !*r.opt.Optimize || !e.hasOptimized("")
+	return errors.Join(
+		need(asrOn, models.RoleVAD),
+		need(asrOn && standard && !e.hasStandard() && len(e.set.All(models.RoleOptimized)) == 0, models.RoleStandard),
+		need(r.opt.EnableDiarize, models.RoleEmbedder),
+		need(r.opt.EnableAudioEvents, models.RoleTagger),
+	)
+}
+
+// stage runs one stage, measures it, reports its end and names it in its error.
+func (r *run) stage(ctx context.Context, s Stage, f func(context.Context) error) error {
+	start := time.Now()
+	err := f(ctx)
+	r.progress.ended(s, time.Since(start), err == nil)
+	if err == nil {
+		return nil
+	}
+	r.p.log.DebugContext(ctx, "stage failed", "stage", s, "error", err)
+	return &StageError{Stage: s, Err: err}
+}
+
+// hold waits for one of the pipeline's cores.
+func (r *run) hold(ctx context.Context) (release func(), err error) {
+	if err := r.p.gate.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { r.p.gate.Release(1) }, nil
+}
+
+func (r *run) detectSpeech(ctx context.Context) error {
+	m, err := r.p.engines.loadVAD()
+	if err != nil {
+		return err
+	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	opt := vad.DefaultOptions()
+	opt.Threshold = r.opt.VADThreshold
+	opt.MinSpeech = time.Duration(r.opt.VADMinSpeechMS) * time.Millisecond
+	opt.MinSilence = time.Duration(r.opt.VADMinSilenceMS) * time.Millisecond
+	opt.SpeechPad = time.Duration(r.opt.VADSpeechPadMS) * time.Millisecond
+	r.speech, err = vad.Detect(ctx, m, r.pcm, opt)
+	r.result.Stats.VADWindows = (r.pcm.Len() + 511) / 512
+	return err
+}
+
+// findLanguage takes the caller's language, or asks the standard model, or, if
+// there is none, the optimized model.
+func (r *run) findLanguage(ctx context.Context) error {
+	if r.opt.ASRLanguage != nil {
+		r.language, _ = asr.NormalizeLanguage(*r.opt.ASRLanguage) // validated before
+		r.probability = 1
+		return nil
+	}
+	var detector asr.LanguageDetector
+	var err error
+	if r.p.engines.hasStandard() {
+		detector, err = r.p.engines.loadStandard()
+	} else {
+		detector, err = r.p.engines.loadOptimized("")
+	}
+	if err != nil {
+		return err
+	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.language, r.probability, err = detector.DetectLanguage(ctx, r.pcm, r.speech)
+	if errors.Is(err, asr.ErrNoDetector) {
+		return optionError("asr_language", "must be given: none of the loaded models can tell the language")
+	}
+	return err
+}
+
+func (r *run) transcribe(ctx context.Context) error {
+	r.tier = tierFor(r.language, r.opt, r.p.engines.hasOptimized)
+	r.progress.tier(r.tier)
+	if len(r.speech) == 0 {
+		r.transcript = &asr.Transcript{Language: r.language}
+		return nil
+	}
+	var t asr.Transcriber
+	var err error
+	if r.tier == TierOptimized {
+		t, err = r.p.engines.loadOptimized(r.language)
+	} else {
+		t, err = r.p.engines.loadStandard()
+	}
+	if err != nil {
+		return err
+	}
+	opt := asr.DefaultOptions()
+	opt.Language = r.language
+	opt.BeamSize = r.opt.ASRBeamSize
+	opt.Temperature = r.opt.ASRTemperature
+	opt.BestOf = or(r.opt.ASRBestOf, 0)
+	opt.Hotwords = r.opt.Hotwords
+	opt.InitialPrompt = or(r.opt.InitialPrompt, "")
+	opt.NoSpeechThreshold = r.opt.NoSpeechThreshold
+	// Words help to split segments between speakers, so they are wanted whenever the tier has them.
+	opt.WordTimestamps = r.opt.TimestampLevel == TimestampWord
+	opt.Parallel = r.p.cores
+	opt.Gate = r.p.gate
+	opt.Progress = func(done, total float64) { r.progress.part(StageTranscribe, done, total) }
+	r.transcript, err = t.Transcribe(ctx, r.pcm, r.speech, opt)
+	return err
+}
+
+func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
+	opt := diarize.DefaultOptions()
+	opt.NumSpeakers = or(r.opt.NumSpeakers, 0)
+	opt.MinSpeakers, opt.MaxSpeakers = r.opt.MinSpeakers, r.opt.MaxSpeakers
+	opt.MinSegment = r.opt.DiarizeMinSegmentSec
+	opt.SingleSpeakerThreshold = r.opt.DiarizeSingleSpeakerThreshold
+	opt.SameSpeakerCosine = e.SameSpeaker()
+	return opt
+}
+
+func (r *run) embed(ctx context.Context) error {
+	e, err := r.p.engines.loadEmbedder()
+	if err != nil {
+		return err
+	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.embedded, err = diarize.Embed(ctx, e, r.pcm, r.speech, r.diarizeOptions(e))
+	return err
+}
+
+func (r *run) cluster(ctx context.Context) error {
+	e, err := r.p.engines.loadEmbedder()
+	if err != nil {
+		return err
+	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.diarized, err = diarize.Cluster(ctx, r.embedded, r.diarizeOptions(e))
+	return err
+}
+
+func (r *run) listen(ctx context.Context) error {
+	t, err := r.p.engines.loadTagger()
+	if err != nil {
+		return err
+	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	opt := events.DefaultOptions()
+	opt.Threshold, opt.Classes = r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
+	if r.heard, err = events.Detect(ctx, t, r.pcm, opt); err == nil && r.heard == nil {
+		r.heard = []events.Event{} // heard nothing, as against did not listen
+	}
+	return err
+}
+
+// unstage takes the stage's name off an error.
+func unstage(err error) error {
+	if s := (*StageError)(nil); errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}

@@ -11,6 +11,9 @@ type Set struct {
 	// Name names the set in lists and errors.
 	Name   string
 	Models []Model
+	// Ignored says, for each file of a folder that looked like a model but serves
+	// no role, why; it is for people to read.
+	Ignored []error
 }
 
 // Role returns the first model of a role. A nil Set has none.
@@ -82,6 +85,7 @@ func (s *Set) Merge(fallback *Set) *Set {
 	if s != nil {
 		merged.Name = s.Name
 		merged.Models = append(merged.Models, s.Models...)
+		merged.Ignored = append(merged.Ignored, s.Ignored...)
 	}
 	if fallback == nil {
 		return merged
@@ -89,6 +93,7 @@ func (s *Set) Merge(fallback *Set) *Set {
 	if merged.Name == "" {
 		merged.Name = fallback.Name
 	}
+	merged.Ignored = append(merged.Ignored, fallback.Ignored...)
 	for _, m := range fallback.Models {
 		if _, ok := s.Role(m.Role); !ok {
 			merged.Models = append(merged.Models, m)

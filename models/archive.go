@@ -1,0 +1,148 @@
+package models
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Limits on an archive. The largest published one unpacks to 1.3 GB in some
+// dozen files.
+const (
+	maxArchiveFiles = 10_000
+	maxUnpacked     = 8 << 30 // bytes in all
+	// What an archive may unpack to for its size: weights hardly compress, so
+	// published ones stay below 2; the allowance is for small ones.
+	maxRatio     = 50
+	minAllowance = 64 << 20 // bytes
+)
+
+// unpack extracts the files of a .tar.bz2, .tar.gz or .tar that want accepts (by
+// base name) into dir, which must exist, flat. Everything else in the archive
+// is stepped over: links and devices are never made, and no name leads out of
+// dir. It returns the names extracted.
+func unpack(ctx context.Context, archive, dir string, want func(name string) bool) ([]string, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r, err := decompress(bufio.NewReaderSize(f, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
+	}
+	allowed := min(maxUnpacked, minAllowance+maxRatio*info.Size())
+	limited := &io.LimitedReader{R: r, N: allowed}
+	t := tar.NewReader(limited)
+	var names []string
+	for count := 0; ; count++ {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		head, err := t.Next()
+		if err == io.EOF && limited.N > 0 {
+			return names, nil
+		}
+		if err != nil {
+			return nil, broken(archive, limited, allowed, err)
+		}
+		if count >= maxArchiveFiles {
+			return nil, fmt.Errorf("%w: %s: more than %d files", ErrBroken, archive, maxArchiveFiles)
+		}
+		if head.Typeflag != tar.TypeReg {
+			continue
+		}
+		if !filepath.IsLocal(filepath.FromSlash(head.Name)) || strings.Contains(head.Name, `\`) {
+			return nil, fmt.Errorf("%w: %s: the name %q leads out of the archive", ErrBroken, archive, head.Name)
+		}
+		name := path.Base(head.Name)
+		if strings.HasPrefix(name, ".") || !want(name) {
+			continue
+		}
+		// O_EXCL: a name that comes twice is not what a publisher writes.
+		out, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+		if errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("%w: %s: it holds %q twice", ErrBroken, archive, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.Copy(out, contextReader{ctx, t})
+		if err == nil {
+			err = out.Sync()
+		}
+		if closed := out.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, broken(archive, limited, allowed, err)
+		}
+		names = append(names, name)
+	}
+}
+
+func broken(archive string, limited *io.LimitedReader, allowed int64, err error) error {
+	if limited.N <= 0 {
+		return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", ErrBroken, archive, allowed)
+	}
+	var disk *os.PathError
+	if errors.As(err, &disk) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
+}
+
+// decompress looks at the first bytes to tell bzip2, gzip and plain tar.
+func decompress(r *bufio.Reader) (io.Reader, error) {
+	head, err := r.Peek(3)
+	if err != nil {
+		return nil, fmt.Errorf("expected an archive, found %d bytes", len(head))
+	}
+	switch {
+	case string(head) == "BZh":
+		return bzip2.NewReader(r), nil
+	case head[0] == 0x1f && head[1] == 0x8b:
+		return gzip.NewReader(r)
+	}
+	return r, nil
+}
+
+// isArchive tells an archive by its name.
+func isArchive(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range []string{".tar.bz2", ".tbz2", ".tar.gz", ".tgz", ".tar"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// contextReader stops reading when its context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,405 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrOffline marks a download that could not reach its host at all.
+var ErrOffline = errors.New("no connection")
+
+// Progress tells how far a download is.
+type Progress struct {
+	// Model and File name what is being fetched.
+	Model, File string
+	// Done and Total count bytes; Total is 0 while it is not known.
+	Done, Total int64
+	// Resumed is how many bytes an earlier attempt had left.
+	Resumed int64
+}
+
+// Limits of a download.
+const (
+	// maxDownload bounds a file whose size the catalog does not know (bytes).
+	maxDownload = 8 << 30
+	// maxAttempts is how often in a row an attempt may bring nothing.
+	maxAttempts = 5
+	// maxRedirects follows what hosts of models do: two or three hops to a
+	// content network.
+	maxRedirects = 10
+)
+
+// fetcher downloads files, resuming what was cut.
+type fetcher struct {
+	client   *http.Client
+	mirror   string
+	log      *slog.Logger
+	progress func(Progress)
+	// stall is how long a connection may bring nothing.
+	stall time.Duration
+	// pause is the wait before the second attempt; it doubles with each.
+	pause time.Duration
+}
+
+// state is kept beside a partial download: what the bytes are of. A download is
+// resumed only under a strong validator, so that bytes of two versions are never
+// joined.
+type state struct {
+	URL  string `json:"url"`
+	ETag string `json:"etag"`
+	Size int64  `json:"size"`
+}
+
+// mirrored is the address of a file on the mirror: MIRROR/HOST/PATH, the layout
+// that `wget --force-directories` writes, or what the mirror says with {host}
+// and {path}.
+func (f *fetcher) mirrored(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	if f.mirror == "" {
+		return address, nil
+	}
+	to := f.mirror
+	if !strings.Contains(to, "{path}") {
+		to = strings.TrimSuffix(to, "/") + "/{host}/{path}"
+	}
+	to = strings.NewReplacer("{host}", u.Host, "{path}", strings.TrimPrefix(u.EscapedPath(), "/")).Replace(to)
+	m, err := url.Parse(to)
+	if err != nil || (m.Scheme != "http" && m.Scheme != "https") || m.Host == "" {
+		return "", fmt.Errorf("mirror: expected an http or https address, found %q", f.mirror)
+	}
+	return to, nil
+}
+
+// permanent marks an error that another attempt will not mend.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// errRestart asks for another attempt from the first byte.
+var errRestart = errors.New("start again")
+
+// fetch downloads d into the file part (which may hold what an earlier run
+// left), checks length and hash, and returns the hash.
+func (f *fetcher) fetch(ctx context.Context, model string, d Download, part string) (string, error) {
+	address, err := f.mirrored(d.URL)
+	if err != nil {
+		return "", err
+	}
+	resumed := partSize(part) // what an earlier run left
+	best, idle := resumed, 0
+	for {
+		err := f.attempt(ctx, model, d, address, part)
+		if err == nil {
+			sum, err := f.verify(d, part, address)
+			if err == nil {
+				return sum, os.Remove(part + ".json")
+			}
+			discard(part)
+			// Bytes that an earlier run left may have been damaged on disk since: one
+			// download in one piece decides.
+			if resumed > 0 {
+				resumed, best, idle = 0, 0, 0
+				f.log.Warn("resumed download does not match, starting again", "file", d.Name, "error", err)
+				continue
+			}
+			return "", err
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		var p permanent
+		if errors.As(err, &p) {
+			if errors.Is(err, ErrBroken) {
+				discard(part)
+			}
+			return "", p.error
+		}
+		// Only bytes beyond all before count as progress, so that a source which
+		// starts again and again cannot keep this loop going.
+		if size := partSize(part); size > best {
+			best, idle = size, 0
+		}
+		if idle++; idle >= maxAttempts {
+			return "", f.explain(err, address, d)
+		}
+		f.log.Info("download interrupted, trying again", "file", d.Name, "bytes", partSize(part), "error", err)
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-time.After(f.pause << (idle - 1)):
+		}
+	}
+}
+
+// attempt makes one request, from the byte where part ends if its validator is
+// known and still holds.
+func (f *fetcher) attempt(ctx context.Context, model string, d Download, address, part string) (err error) {
+	have, st := partSize(part), readState(part)
+	if have > 0 && (st.URL != address || st.ETag == "") {
+		discard(part)
+		have, st = 0, state{}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("nothing came for %s", f.stall)) })
+	defer watch.Stop()
+	defer func() {
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.As(err, &permanent{}) {
+			err = cause
+		}
+	}()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return permanent{err}
+	}
+	// Compressed in transit, neither ranges nor lengths would be the file's.
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "otograph")
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		req.Header.Set("If-Range", st.ETag)
+	}
+	resp, err := f.client.Do(req)
+	if errors.Is(err, errRedirect) {
+		return permanent{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+
+	etag := resp.Header.Get("ETag")
+	if strings.HasPrefix(etag, "W/") || len(etag) > 1024 {
+		etag = ""
+	}
+	total := int64(-1)
+	switch resp.StatusCode {
+	case http.StatusOK:
+		// The whole file: the first request, a source that changed, or one that
+		// knows no ranges.
+		if have > 0 {
+			discard(part)
+			have = 0
+		}
+		total = resp.ContentLength
+	case http.StatusPartialContent:
+		first, size, ok := contentRange(resp.Header.Get("Content-Range"))
+		if !ok || first != have || have == 0 || (etag != "" && etag != st.ETag) || (st.Size > 0 && size != st.Size) {
+			discard(part)
+			return fmt.Errorf("%w: the answer to a resumed download is of another file", errRestart)
+		}
+		etag, total = st.ETag, size
+	case http.StatusRequestedRangeNotSatisfiable:
+		if _, size, ok := contentRange(resp.Header.Get("Content-Range")); ok && size == have {
+			return nil // it was complete already
+		}
+		discard(part)
+		return fmt.Errorf("%w: the source has no byte %d", errRestart, have)
+	case http.StatusTooManyRequests, http.StatusRequestTimeout,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%s answers %s", address, resp.Status)
+	default:
+		return permanent{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
+	}
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return permanent{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", ErrBroken, d.Name, address, enc)}
+	}
+	limit := int64(maxDownload)
+	if d.Size > 0 {
+		limit = d.Size
+		if total >= 0 && total != d.Size {
+			return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", ErrBroken, d.Name, d.Size, address, total)}
+		}
+	}
+	if total > limit {
+		return permanent{fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", ErrBroken, d.Name, limit, address, total)}
+	}
+
+	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return permanent{err}
+	}
+	defer func() {
+		if closed := out.Close(); err == nil && closed != nil {
+			err = permanent{closed}
+		}
+	}()
+	if have == 0 {
+		if err := writeState(part, state{address, etag, max(total, 0)}); err != nil {
+			return permanent{err}
+		}
+	}
+	return f.copy(out, resp.Body, watch, Progress{Model: model, File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}, limit, total, address)
+}
+
+// copy writes the body behind what the file has, at most up to limit.
+func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progress, limit, total int64, address string) error {
+	buf := make([]byte, 128<<10)
+	f.progress(p)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			watch.Reset(f.stall)
+			if p.Done+int64(n) > limit {
+				return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", ErrBroken, p.File, limit, address)}
+			}
+			if _, err := out.Write(buf[:n]); err != nil {
+				return permanent{fmt.Errorf("%s: %w", p.File, err)}
+			}
+			p.Done += int64(n)
+			f.progress(p)
+		}
+		switch {
+		case err == io.EOF && total >= 0 && p.Done < total:
+			return io.ErrUnexpectedEOF
+		case err == io.EOF:
+			if err := out.Sync(); err != nil {
+				return permanent{err}
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// verify checks length and hash of a complete download.
+func (f *fetcher) verify(d Download, part, address string) (string, error) {
+	sum, size, err := hashFile(part)
+	if err != nil {
+		return "", err
+	}
+	if d.Size > 0 && size != d.Size {
+		return "", fmt.Errorf("%w: %s from %s: expected %d bytes, found %d", ErrBroken, d.Name, address, d.Size, size)
+	}
+	if d.SHA256 != "" && sum != d.SHA256 {
+		return "", fmt.Errorf("%w: %s from %s: expected sha256 %s, found %s", ErrBroken, d.Name, address, d.SHA256, sum)
+	}
+	return sum, nil
+}
+
+// explain turns the last error of a download that never got through into
+// something to act on.
+func (f *fetcher) explain(err error, address string, d Download) error {
+	var dns *net.DNSError
+	var op *net.OpError
+	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+		host := address
+		if u, e := url.Parse(address); e == nil {
+			host = u.Host
+		}
+		return fmt.Errorf("%w: %s cannot be reached (%w). Without a connection: fetch %s elsewhere and run `otograph models import FILE`; "+
+			"behind a proxy set HTTPS_PROXY; with a copy in the house pass --mirror URL", ErrOffline, host, err, d.URL)
+	}
+	return fmt.Errorf("%s: the download from %s was cut %d times in a row: %w; run the command again to go on", d.Name, address, maxAttempts, err)
+}
+
+// contentRange reads "bytes 5-9/10" and "bytes */10"; first is -1 for the
+// latter.
+func contentRange(s string) (first, size int64, ok bool) {
+	s, ok = strings.CutPrefix(s, "bytes ")
+	if !ok {
+		return 0, 0, false
+	}
+	span, total, ok := strings.Cut(s, "/")
+	if !ok {
+		return 0, 0, false
+	}
+	size, err := strconv.ParseInt(total, 10, 64)
+	if err != nil || size < 0 {
+		return 0, 0, false
+	}
+	if span == "*" {
+		return -1, size, true
+	}
+	from, to, ok := strings.Cut(span, "-")
+	first, err1 := strconv.ParseInt(from, 10, 64)
+	last, err2 := strconv.ParseInt(to, 10, 64)
+	return first, size, ok && err1 == nil && err2 == nil && first >= 0 && last == size-1
+}
+
+func partSize(part string) int64 {
+	info, err := os.Stat(part)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// discard throws a partial download away.
+func discard(part string) {
+	os.Remove(part)
+	os.Remove(part + ".json")
+}
+
+func readState(part string) state {
+	var st state
+	if data, err := os.ReadFile(part + ".json"); err != nil || json.Unmarshal(data, &st) != nil {
+		return state{}
+	}
+	return st
+}
+
+func writeState(part string, st state) error {
+	data, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(part+".json", data, 0o644)
+}
+
+// hashFile returns a file's SHA-256 in hex and its size.
+func hashFile(file string) (string, int64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), n, nil
+}
+
+// partFile is where a download is kept until it is complete. Its name depends on
+// the expected content, so that another version never meets its bytes.
+func partFile(dir string, d Download) string {
+	sum := sha256.Sum256([]byte(d.URL + "\n" + d.SHA256))
+	return filepath.Join(dir, hex.EncodeToString(sum[:8])+"-"+path.Base(d.Name)+".part")
+}
+
+// errRedirect marks a redirect that was refused.
+var errRedirect = errors.New("redirect refused")
+
+// checkRedirect refuses what a model's host has no reason to do.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("%w: more than %d in a row", errRedirect, maxRedirects)
+	case req.URL.Scheme != "http" && req.URL.Scheme != "https",
+		via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
+		return fmt.Errorf("%w: from %s to %s", errRedirect, via[0].URL.Scheme, req.URL.Scheme)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// Status is what a check of a file found.
+type Status string
+
+// The results of a check.
+const (
+	StatusOK      Status = "ok"
+	StatusChanged Status = "changed" // the hash is not the recorded one
+	StatusMissing Status = "missing"
+	// StatusUnrecorded: there is no hash to compare with.
+	StatusUnrecorded Status = "unrecorded"
+)
+
+// Check is the result of checking one file.
+type Check struct {
+	Role   Role
+	Model  string
+	Path   string
+	Status Status
+	// Want is the recorded or published hash, Got that of the file; empty where
+	// there is none.
+	Want, Got string
+}
+
+// Verify hashes every file of the folder's models, those in use and those only
+// kept, and compares with what was recorded or is published. A difference is a
+// result, not an error.
+func (s *Store) Verify(ctx context.Context) ([]Check, error) {
+	m, err := s.manifest()
+	if err != nil {
+		return nil, err
+	}
+	var checks []Check
+	seen := map[string]bool{}
+	one := func(role Role, model, name, want string) error {
+		if seen[name] {
+			return nil
+		}
+		seen[name] = true
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		c := Check{Role: role, Model: model, Path: filepath.Join(s.Dir, filepath.FromSlash(name)), Want: want}
+		sum, size, err := hashFile(c.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.Status = StatusMissing
+			checks = append(checks, c)
+			return nil
+		case err != nil:
+			return err
+		}
+		if c.Want == "" {
+			c.Want = publishedHash(role, path.Base(name), size)
+		}
+		switch c.Got = sum; {
+		case c.Want == "":
+			c.Status = StatusUnrecorded
+		case c.Want == sum:
+			c.Status = StatusOK
+		default:
+			c.Status = StatusChanged
+		}
+		checks = append(checks, c)
+		return nil
+	}
+	for _, role := range Roles() {
+		for _, e := range m.Roles[string(role)] {
+			for _, name := range e.allFiles() {
+				if err := one(role, e.name(), name, e.SHA256[name]); err != nil {
+					return checks, err
+				}
+			}
+		}
+	}
+	for _, c := range Catalog() {
+		if info, err := os.Stat(filepath.Join(s.Dir, c.Name)); err != nil || !info.IsDir() {
+			continue
+		}
+		for _, a := range c.Files {
+			if err := one(c.Role, c.Name, path.Join(c.Name, a.Name), a.SHA256); err != nil {
+				return checks, err
+			}
+		}
+	}
+	return checks, nil
+}
+
+// allFiles are the names of an entry's files, data files included, in order.
+func (e *entry) allFiles() []string {
+	var names []string
+	for _, part := range partOrder {
+		if name := e.Files[part]; name != "" {
+			names = append(names, name)
+		}
+	}
+	var rest []string
+	for name := range e.SHA256 {
+		if !slices.Contains(names, name) {
+			rest = append(rest, name)
+		}
+	}
+	slices.Sort(rest)
+	return append(names, rest...)
+}
+
+// publishedHash is the catalog's hash of a file, told by name and size.
+func publishedHash(role Role, name string, size int64) string {
+	for _, e := range Catalog() {
+		for _, f := range e.Files {
+			if e.Role == role && f.Name == name && f.Size == size {
+				return f.SHA256
+			}
+		}
+	}
+	return ""
+}
+
+// Listed is a line of the list of models.
+type Listed struct {
+	Role      Role
+	Name      string
+	Contract  string
+	Languages []string
+	Licence   string
+	// Size is the download in bytes (0: not known) or, of a model that is not in
+	// the catalog, what lies on disk.
+	Size int64
+	// Profiles are those that the model belongs to.
+	Profiles []string
+	// Installed: it lies in the folder. InUse: the folder's otograph.json uses it.
+	Installed, InUse bool
+	// Catalog is nil for a model that came from elsewhere.
+	Catalog *Entry
+}
+
+// List returns the catalog's models and the folder's own, by role.
+func (s *Store) List() ([]Listed, error) {
+	m, err := s.manifest()
+	if err != nil {
+		return nil, err
+	}
+	var lines []Listed
+	for _, role := range Roles() {
+		listed := map[string]bool{}
+		for _, c := range Catalog() {
+			if c.Role != role {
+				continue
+			}
+			line := Listed{
+				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, Licence: c.Licence, Size: c.Bytes(), Catalog: &c,
+			}
+			for _, p := range Profiles() {
+				if slices.Contains(catalog().Profiles[p], c.Name) {
+					line.Profiles = append(line.Profiles, p)
+				}
+			}
+			line.Installed = true
+			for _, a := range c.Files {
+				info, err := os.Stat(filepath.Join(s.Dir, c.Name, a.Name))
+				if err != nil || a.Size > 0 && info.Size() != a.Size {
+					line.Installed = false
+				}
+			}
+			line.InUse = slices.ContainsFunc(m.Roles[string(role)], func(e entry) bool { return e.name() == c.Name })
+			listed[c.Name] = true
+			lines = append(lines, line)
+		}
+		for _, e := range m.Roles[string(role)] {
+			if listed[e.name()] {
+				continue
+			}
+			line := Listed{Role: role, Name: e.name(), Contract: e.Contract, Languages: e.Languages, Licence: e.Licence, Installed: true, InUse: true}
+			for _, name := range e.allFiles() {
+				info, err := os.Stat(filepath.Join(s.Dir, filepath.FromSlash(name)))
+				if err != nil {
+					line.Installed = false
+					continue
+				}
+				line.Size += info.Size()
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// Location is where a file in use lies.
+type Location struct {
+	Role  Role
+	Model string
+	Part  Part
+	Path  string // empty for an embedded file
+	Size  int64
+	Demo  bool
+}
+
+// Where returns the files that a set uses, by role. It is meant for the set that
+// a pipeline would open (Load.Open), demonstration models included.
+func Where(set *Set) []Location {
+	var places []Location
+	for _, role := range Roles() {
+		for _, m := range set.All(role) {
+			for _, f := range m.Files {
+				places = append(places, Location{Role: role, Model: m.Name, Part: f.Part, Path: f.Path, Size: f.Size, Demo: m.Demo})
+			}
+		}
+	}
+	return places
+}

@@ -1,0 +1,36 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked marks a model folder in which another pull or import is at work.
+var ErrLocked = errors.New("model folder in use")
+
+// lock makes the folder and takes its lock, which the kernel gives back when the
+// process ends, however it ends.
+func (s *Store) lock() (unlock func(), err error) {
+	if s.Dir == "" {
+		return nil, fmt.Errorf("%w: no model folder is named", ErrMissing)
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, partials), 0o755); err != nil {
+		return nil, fmt.Errorf("model folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(s.Dir, partials, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("model folder: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", ErrLocked, s.Dir)
+		}
+		return nil, fmt.Errorf("model folder: lock: %w", err)
+	}
+	return func() { f.Close() }, nil
+}

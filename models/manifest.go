@@ -1,0 +1,266 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ManifestName is the file in a model folder that says what the folder holds.
+const ManifestName = "otograph.json"
+
+// Limits on a manifest.
+const (
+	maxManifest = 1 << 20 // bytes
+	maxModels   = 256
+)
+
+// manifest is otograph.json:
+//
+//	{
+//	  "name": "my models",
+//	  "roles": {
+//	    "standard":  {"file": "ggml-small.bin", "licence": "MIT"},
+//	    "optimized": [{"name": "parakeet", "contract": "nemo-transducer",
+//	                   "files": {"encoder": "encoder.int8.onnx", "decoder": "decoder.int8.onnx",
+//	                             "joiner": "joiner.int8.onnx", "tokens": "tokens.txt"},
+//	                   "languages": ["en", "fr"], "sha256": {"tokens.txt": "…"}}]
+//	  }
+//	}
+//
+// Only "roles" and a file for each are needed; the rest is looked up in the
+// files.
+type manifest struct {
+	Name  string                      `json:"name,omitempty"`
+	Roles map[string]oneOrMany[entry] `json:"roles"`
+}
+
+// entry is one model of a manifest.
+type entry struct {
+	Name     string `json:"name,omitempty"`
+	Contract string `json:"contract,omitempty"`
+	// File is short for Files with a "model" alone.
+	File  string          `json:"file,omitempty"`
+	Files map[Part]string `json:"files,omitempty"`
+	// SHA256 holds the hash of each file, by its name as in Files.
+	SHA256        map[string]string `json:"sha256,omitempty"`
+	Languages     []string          `json:"languages,omitempty"`
+	Licence       string            `json:"licence,omitempty"`
+	Source        string            `json:"source,omitempty"`
+	WindowSeconds float64           `json:"window_seconds,omitempty"`
+	SampleRate    int               `json:"sample_rate,omitempty"`
+	SameSpeaker   float64           `json:"same_speaker,omitempty"`
+}
+
+// oneOrMany reads a JSON object or a list of them.
+type oneOrMany[T any] []T
+
+func (o *oneOrMany[T]) UnmarshalJSON(data []byte) error {
+	*o = nil
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
+		return strict(data, (*[]T)(o))
+	}
+	var one T
+	if err := strict(data, &one); err != nil {
+		return err
+	}
+	*o = oneOrMany[T]{one}
+	return nil
+}
+
+func (o oneOrMany[T]) MarshalJSON() ([]byte, error) {
+	if len(o) == 1 {
+		return json.Marshal(o[0])
+	}
+	return json.Marshal([]T(o))
+}
+
+// strict decodes JSON and refuses fields it does not know, as a mistyped field
+// would be silently ignored.
+func strict(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if dec.More() {
+		return fmt.Errorf("something follows the JSON value")
+	}
+	return nil
+}
+
+// readManifest reads dir's manifest; ErrMissing when there is none.
+func readManifest(dir string) (*manifest, error) {
+	file := filepath.Join(dir, ManifestName)
+	info, err := os.Stat(file)
+	if os.IsNotExist(err) {
+		return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxManifest {
+		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", ErrBroken, file, maxManifest, info.Size())
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBroken, file, err)
+	}
+	return m, nil
+}
+
+// parseManifest decodes and checks a manifest. The error names the field.
+func parseManifest(data []byte) (*manifest, error) {
+	var m manifest
+	if err := strict(data, &m); err != nil {
+		return nil, err
+	}
+	count := 0
+	for name, entries := range m.Roles {
+		role, err := ParseRole(name)
+		if err != nil {
+			return nil, fmt.Errorf("roles: %w", err)
+		}
+		if name != string(role) {
+			return nil, fmt.Errorf("roles: expected %q, found %q", role, name)
+		}
+		if len(entries) == 0 {
+			return nil, fmt.Errorf("roles.%s: expected a model, found an empty list", name)
+		}
+		if len(entries) > 1 && role != RoleOptimized {
+			return nil, fmt.Errorf("roles.%s: expected one model, found %d (only optimized takes several)", name, len(entries))
+		}
+		if count += len(entries); count > maxModels {
+			return nil, fmt.Errorf("roles: more than %d models", maxModels)
+		}
+		seen := map[string]bool{}
+		for i := range entries {
+			at := fmt.Sprintf("roles.%s[%d]", name, i)
+			if err := entries[i].check(role); err != nil {
+				return nil, fmt.Errorf("%s.%w", at, err)
+			}
+			if n := entries[i].name(); seen[n] {
+				return nil, fmt.Errorf("%s.name: %q is used twice", at, n)
+			} else {
+				seen[n] = true
+			}
+		}
+	}
+	return &m, nil
+}
+
+// check validates an entry and folds File into Files. Errors begin with the
+// field's name.
+func (e *entry) check(role Role) error {
+	if e.File != "" {
+		if len(e.Files) > 0 {
+			return fmt.Errorf("file: expected file or files, found both")
+		}
+		e.Files, e.File = map[Part]string{PartModel: e.File}, ""
+	}
+	if len(e.Files) == 0 {
+		return fmt.Errorf("files: expected at least one, found none")
+	}
+	known := []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig}
+	for part, file := range e.Files {
+		if !slices.Contains(known, part) {
+			return fmt.Errorf("files: part %q is not known: expected one of %v", part, known)
+		}
+		if err := localName(file); err != nil {
+			return fmt.Errorf("files.%s: %w", part, err)
+		}
+	}
+	if e.Files[PartModel] == "" && e.Files[PartEncoder] == "" {
+		return fmt.Errorf("files: expected a %q or an %q", PartModel, PartEncoder)
+	}
+	if e.Contract != "" {
+		if served, ok := ContractRole(e.Contract); !ok || served != role {
+			return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(contractsOf(role), ", "), e.Contract)
+		}
+	}
+	for file, sum := range e.SHA256 {
+		if !isSHA256(sum) {
+			return fmt.Errorf("sha256.%s: expected 64 hexadecimal digits, found %q", file, sum)
+		}
+	}
+	for _, code := range e.Languages {
+		if !isLanguage(code) {
+			return fmt.Errorf("languages: expected ISO 639 codes, found %q", code)
+		}
+	}
+	switch {
+	case math.IsNaN(e.WindowSeconds) || e.WindowSeconds < 0 || e.WindowSeconds > 3600:
+		return fmt.Errorf("window_seconds: expected 0 to 3600, found %g", e.WindowSeconds)
+	case e.SampleRate != 0 && (e.SampleRate < 8000 || e.SampleRate > 192000):
+		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
+	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
+		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
+	}
+	return nil
+}
+
+// name is the entry's name, or that of its main file.
+func (e *entry) name() string {
+	if e.Name != "" {
+		return e.Name
+	}
+	main := e.Files[PartModel]
+	if main == "" {
+		main = e.Files[PartEncoder]
+	}
+	if dir := path.Dir(main); dir != "." {
+		return path.Base(dir)
+	}
+	return stem(path.Base(main))
+}
+
+// localName checks a file name in a manifest: a slash-separated path inside the
+// folder.
+func localName(name string) error {
+	if name == "" || strings.Contains(name, `\`) || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || name != path.Clean(name) || name == "." {
+		return fmt.Errorf("expected a file inside the folder, found %q", name)
+	}
+	return nil
+}
+
+func isSHA256(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// write replaces dir's manifest at once, so that a reader sees the old or the
+// new one.
+func (m *manifest) write(dir string) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, ".otograph-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(data, '\n'))
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), filepath.Join(dir, ManifestName))
+}

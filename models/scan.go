@@ -1,0 +1,249 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxScan bounds the files that are looked at in one folder.
+const maxScan = 2000
+
+// scan opens a folder without a manifest.
+func scan(dir string) (*Set, error) {
+	set := &Set{Name: filepath.Base(dir)}
+	m, ignored, err := recogniseFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	set.Ignored = ignored
+	opened, err := m.open(dir)
+	if err != nil {
+		return nil, err
+	}
+	set.Models = opened.Models
+	return set, nil
+}
+
+// recogniseFolder makes a manifest of what it finds in a folder and, one level
+// down, its subfolders. ignored says, for each file that is a model of no role,
+// why.
+func recogniseFolder(dir string) (m *manifest, ignored []error, err error) {
+	m = &manifest{Name: filepath.Base(dir), Roles: map[string]oneOrMany[entry]{}}
+	folders := []string{"."}
+	names, err := list(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			folders = append(folders, name)
+		}
+	}
+	for _, folder := range folders {
+		entries, skipped, err := recogniseFiles(dir, folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		ignored = append(ignored, skipped...)
+		for role, found := range entries {
+			m.Roles[string(role)] = append(m.Roles[string(role)], found...)
+		}
+	}
+	for _, role := range Roles() {
+		found := m.Roles[string(role)]
+		if len(found) > 1 && role != RoleOptimized {
+			var names []string
+			for _, e := range found {
+				names = append(names, e.Files[e.mainPart()])
+			}
+			return nil, nil, fmt.Errorf("%w: %s: role %s: expected one, found %s; name one in %s or pass --%s-model FILE",
+				ErrAmbiguous, dir, role, strings.Join(names, ", "), ManifestName, role)
+		}
+		unique(found)
+	}
+	return m, ignored, nil
+}
+
+// list returns the visible names in a folder, sorted.
+func list(dir string) ([]string, error) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > maxScan {
+		return nil, fmt.Errorf("%w: %s: expected a folder of models, found %d files", ErrBroken, dir, len(found))
+	}
+	var names []string
+	for _, f := range found {
+		if !strings.HasPrefix(f.Name(), ".") {
+			names = append(names, f.Name())
+		}
+	}
+	return names, nil
+}
+
+// unique gives entries of one role different names.
+func unique(entries []entry) {
+	seen := map[string]bool{}
+	for i := range entries {
+		name := entries[i].name()
+		for n := 2; seen[name]; n++ {
+			name = fmt.Sprintf("%s-%d", entries[i].name(), n)
+		}
+		seen[name] = true
+		entries[i].Name = name
+	}
+}
+
+// candidate is one recognised file of a folder.
+type candidate struct {
+	name  string
+	found *Recognised
+}
+
+// recogniseFiles groups the model files of dir/folder into models.
+func recogniseFiles(dir, folder string) (map[Role][]entry, []error, error) {
+	names, err := list(filepath.Join(dir, folder))
+	if err != nil {
+		return nil, nil, err
+	}
+	var ignored []error
+	var files []candidate
+	for _, name := range names {
+		extension := strings.ToLower(filepath.Ext(name))
+		switch extension {
+		case ".onnx", ".bin", ".gguf", ".pth", ".ckpt", ".tflite", ".h5":
+		default:
+			continue
+		}
+		found, err := Recognise(filepath.Join(dir, folder, name))
+		switch {
+		case errors.Is(err, ErrUnsupported), err != nil && extension != ".onnx" && !errors.Is(err, errGGML):
+			ignored = append(ignored, err)
+			continue
+		case err != nil:
+			return nil, nil, err
+		case found.helper:
+			continue
+		}
+		files = append(files, candidate{name, found})
+	}
+	models := map[Role][]entry{}
+	for _, group := range groups(preferQuantised(files)) {
+		e := entry{Files: map[Part]string{}}
+		for _, c := range group {
+			e.Files[c.found.Part] = path.Join(folder, c.name)
+		}
+		if e.Files[PartModel] == "" && e.Files[PartEncoder] == "" {
+			for _, c := range group {
+				ignored = append(ignored, fmt.Errorf("%w: %s: a %s without its encoder", ErrMissing, filepath.Join(dir, folder, c.name), c.found.Part))
+			}
+			continue
+		}
+		if err := e.companions(dir, group[0].found); err != nil {
+			return nil, nil, err
+		}
+		role := group[0].found.Role
+		models[role] = append(models[role], e)
+	}
+	return models, ignored, nil
+}
+
+// preferQuantised keeps, of files that are the same model in different
+// precision (model.onnx, model.int8.onnx), the 8-bit one: it is the faster one
+// on a CPU. A manifest can name the other.
+func preferQuantised(files []candidate) []candidate {
+	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
+		return !quantised(c.name) && c.found.Role == RoleOptimized && slices.ContainsFunc(files, func(o candidate) bool {
+			return quantised(o.name) && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part && o.found.Contract == c.found.Contract
+		})
+	})
+}
+
+func quantised(name string) bool { return strings.Contains(strings.ToLower(name), "int8") }
+
+// stem is a file name without extension and without the mark of its precision.
+func stem(name string) string {
+	name = strings.TrimSuffix(name, path.Ext(name))
+	for _, mark := range []string{".int8", "-int8", "_int8", ".fp16", "-fp16", "_fp16", ".fp32"} {
+		name = strings.TrimSuffix(name, mark)
+	}
+	return name
+}
+
+// groups puts the parts of a transducer together; every other file is a model
+// of its own.
+func groups(files []candidate) [][]candidate {
+	var out [][]candidate
+	var transducer []candidate
+	for _, c := range files {
+		if c.found.Part == PartModel {
+			out = append(out, []candidate{c})
+			continue
+		}
+		if slices.ContainsFunc(transducer, func(o candidate) bool { return o.found.Part == c.found.Part }) {
+			continue // a second set of parts in one folder needs a manifest
+		}
+		transducer = append(transducer, c)
+	}
+	if transducer != nil {
+		// The encoder stands for the model.
+		slices.SortStableFunc(transducer, func(a, b candidate) int {
+			return slices.Index(partOrder, a.found.Part) - slices.Index(partOrder, b.found.Part)
+		})
+		out = append(out, transducer)
+	}
+	return out
+}
+
+// companions completes an entry of the optimized tier with what lies beside its
+// main file: the other graphs of a transducer, tokens, am.mvn, config.json.
+func (e *entry) companions(dir string, found *Recognised) error {
+	if found.Role != RoleOptimized {
+		return nil
+	}
+	main := e.Files[e.mainPart()]
+	if main == "" {
+		return fmt.Errorf("%w: role %s: expected the encoder of the model, found its %s", ErrBroken, found.Role, found.Part)
+	}
+	folder := path.Dir(main)
+	exists := func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, folder, name))
+		return err == nil && info.Mode().IsRegular()
+	}
+	if found.Part == PartEncoder {
+		base := path.Base(main)
+		for part, word := range map[Part]string{PartDecoder: "decoder", PartJoiner: "joiner", PartDecoderJoint: "decoder_joint"} {
+			name := strings.Replace(base, "encoder", word, 1)
+			if e.Files[part] != "" || name == base || !exists(name) {
+				continue
+			}
+			if other, err := Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
+				e.Files[part] = path.Join(folder, name)
+			}
+		}
+	}
+	whole := strings.TrimSuffix(path.Base(main), path.Ext(main))
+	own := []string{whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
+	for part, names := range map[Part][]string{
+		PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json"),
+		PartCMVN:   {"am.mvn"},
+		PartConfig: {"config.json"},
+	} {
+		if e.Files[part] != "" {
+			continue
+		}
+		for _, name := range names {
+			if exists(name) {
+				e.Files[part] = path.Join(folder, name)
+				break
+			}
+		}
+	}
+	return nil
+}

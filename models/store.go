@@ -1,0 +1,370 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// EnvDir is the environment variable that names the model folder.
+const EnvDir = "OTOGRAPH_MODELS"
+
+// DefaultDir returns the model folder to use when none is named: what EnvDir
+// says (named is then true: the folder is meant to be there), else
+// otograph/models in the user's data folder ($XDG_DATA_HOME, or ~/.local/share).
+func DefaultDir() (dir string, named bool, err error) {
+	if dir := os.Getenv(EnvDir); dir != "" {
+		return dir, true, nil
+	}
+	data := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) { // the specification says to ignore relative ones
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", false, fmt.Errorf("model folder: %w; set %s", err, EnvDir)
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(data, "otograph", "models"), false, nil
+}
+
+// Store is a model folder in which models are put: each in a subfolder of its
+// own name, and what the roles use in otograph.json.
+type Store struct {
+	// Dir is the folder; it is made when needed.
+	Dir string
+	// Client makes the requests; nil means one that honours the proxy variables
+	// of the environment.
+	Client *http.Client
+	// Mirror is where to fetch instead of the publishers' hosts: MIRROR/HOST/PATH,
+	// or an address with {path} (and {host}) in it. Empty for none.
+	Mirror string
+	// Log hears of interrupted and resumed downloads; nil for none.
+	Log *slog.Logger
+	// Progress is told of each piece that arrives or is copied, from the calling
+	// goroutine; nil for none.
+	Progress func(Progress)
+
+	// Waits of the fetcher, shortened by tests; 0 means the usual.
+	stall, pause time.Duration
+}
+
+// Stored is a model that a Store put into its folder.
+type Stored struct {
+	Role Role
+	Name string
+	// Dir is the model's folder.
+	Dir string
+	// Files with their paths and hashes.
+	Files []File
+	// Trusted names the files for which no hash is published: what came is
+	// recorded, and checked from now on. People should be shown it.
+	Trusted []string
+	// Already says that nothing had to be done but to put the model to use.
+	Already bool
+	// Convert names the script in models/convert that must be run before the
+	// model can be used; empty for a model that is in use now.
+	Convert string
+}
+
+// partials is where unfinished work lies inside the folder; names with a dot are
+// passed over when a folder is read.
+const partials = ".partial"
+
+func (s *Store) fetcher() *fetcher {
+	f := &fetcher{client: s.Client, mirror: s.Mirror, log: s.Log, progress: s.Progress, stall: s.stall, pause: s.pause}
+	if f.client == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.DisableCompression = true
+		transport.ResponseHeaderTimeout = time.Minute
+		f.client = &http.Client{Transport: transport}
+	}
+	if f.client.CheckRedirect == nil {
+		client := *f.client
+		client.CheckRedirect = checkRedirect
+		f.client = &client
+	}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	if f.progress == nil {
+		f.progress = func(Progress) {}
+	}
+	f.stall = cmp.Or(f.stall, time.Minute)
+	f.pause = cmp.Or(f.pause, time.Second)
+	return f
+}
+
+// Pull downloads a model, or all of a profile, from the catalog, and puts it to
+// use. What was cut goes on where it stopped; a file is checked against its hash
+// before it gets its name. It returns what was done, also for the models before
+// one that failed. Errors: ErrMissing (name, or file at the source), ErrBroken
+// (other content than expected), ErrOffline, ErrLocked.
+func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
+	entries, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.pull(ctx, entries)
+}
+
+func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	f := s.fetcher()
+	if s.Client == nil {
+		defer f.client.CloseIdleConnections()
+	}
+	var done []Stored
+	for _, e := range entries {
+		stored, err := s.pullOne(ctx, f, e)
+		if err != nil {
+			return done, fmt.Errorf("model %s: %w", e.Name, err)
+		}
+		done = append(done, *stored)
+	}
+	return done, nil
+}
+
+func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, error) {
+	m, err := s.manifest()
+	if err != nil {
+		return nil, err
+	}
+	target := filepath.Join(s.Dir, c.Name)
+	stored := &Stored{Role: c.Role, Name: c.Name, Dir: target, Convert: c.Convert}
+	e := entry{
+		Name: c.Name, Contract: c.Contract, Files: map[Part]string{}, SHA256: map[string]string{}, Languages: c.Languages,
+		Licence: c.Licence, WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
+	}
+	recorded := m.hashes(c.Role, c.Name)
+	if sums, ok := s.present(c, recorded); ok {
+		stored.Already = true
+		for _, a := range c.Files {
+			e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
+			stored.Files = append(stored.Files, File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
+		}
+		if c.Convert != "" {
+			return stored, nil
+		}
+		return stored, s.use(m, c.Role, e)
+	}
+
+	staging := filepath.Join(s.Dir, partials, c.Name)
+	if err := os.MkdirAll(staging, 0o755); err != nil {
+		return nil, err
+	}
+	sums, err := s.stage(ctx, f, c, recorded, staging, stored)
+	if err != nil {
+		return nil, err
+	}
+	local := entry{Name: e.Name, Contract: e.Contract, Files: map[Part]string{}}
+	for _, a := range c.Files {
+		local.Files[a.Part] = a.Name
+		e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
+		stored.Files = append(stored.Files, File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
+	}
+	if c.Convert == "" {
+		if _, err := local.open(staging, c.Role); err != nil {
+			// What came is not what the catalog says: keeping it would not help.
+			os.RemoveAll(staging)
+			return nil, err
+		}
+	}
+	if err := replaceDir(staging, target); err != nil {
+		return nil, err
+	}
+	if c.Convert != "" {
+		return stored, nil
+	}
+	return stored, s.use(m, c.Role, e)
+}
+
+// stage brings the files of a catalog entry into the folder staging and returns
+// their hashes.
+func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
+	sums := map[string]string{}
+	parts := filepath.Join(s.Dir, partials)
+	if c.Archive != nil {
+		part := partFile(parts, *c.Archive)
+		if _, err := f.fetch(ctx, c.Name, *c.Archive, part); err != nil {
+			return nil, err
+		}
+		if c.Archive.SHA256 == "" {
+			stored.Trusted = append(stored.Trusted, c.Archive.Name)
+		}
+		defer os.Remove(part)
+		if err := emptyDir(staging); err != nil {
+			return nil, err
+		}
+		wanted := func(name string) bool {
+			return slices.ContainsFunc(c.Files, func(a Asset) bool { return a.Name == name })
+		}
+		if _, err := unpack(ctx, part, staging, wanted); err != nil {
+			return nil, err
+		}
+		for _, a := range c.Files {
+			file := filepath.Join(staging, a.Name)
+			sum, size, err := hashFile(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", ErrBroken, c.Archive.Name, a.Name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if a.Size > 0 && size != a.Size || a.SHA256 != "" && sum != a.SHA256 {
+				return nil, fmt.Errorf("%w: archive %s: %s: expected %d bytes, sha256 %s; found %d, %s",
+					ErrBroken, c.Archive.Name, a.Name, a.Size, a.SHA256, size, sum)
+			}
+			sums[a.Name] = sum
+		}
+		return sums, nil
+	}
+	for _, a := range c.Files {
+		d := a.Download
+		if d.SHA256 == "" {
+			// Trusted on first use: from then on the recorded hash counts.
+			if d.SHA256 = recorded[path.Join(c.Name, a.Name)]; d.SHA256 == "" {
+				stored.Trusted = append(stored.Trusted, a.Name)
+			}
+		}
+		file := filepath.Join(staging, a.Name)
+		if d.SHA256 != "" {
+			if sum, _, err := hashFile(file); err == nil && sum == d.SHA256 {
+				sums[a.Name] = sum // an interrupted pull had this file already
+				continue
+			}
+		}
+		part := partFile(parts, d)
+		sum, err := f.fetch(ctx, c.Name, d, part)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Rename(part, file); err != nil {
+			return nil, err
+		}
+		sums[a.Name] = sum
+	}
+	return sums, nil
+}
+
+// present tells whether the folder has all files of a catalog entry, with the
+// hashes that are published or recorded.
+func (s *Store) present(c Entry, recorded map[string]string) (map[string]string, bool) {
+	sums := map[string]string{}
+	for _, a := range c.Files {
+		want := cmp.Or(a.SHA256, recorded[path.Join(c.Name, a.Name)])
+		sum, _, err := hashFile(filepath.Join(s.Dir, c.Name, a.Name))
+		if err != nil || want == "" || sum != want {
+			return nil, false
+		}
+		sums[a.Name] = sum
+	}
+	return sums, true
+}
+
+// add records a file and its hash.
+func (e *entry) add(part Part, name, sum string) {
+	if part != PartData {
+		e.Files[part] = name
+	}
+	e.SHA256[name] = sum
+}
+
+// hashes returns the recorded hashes of a model, by file name.
+func (m *manifest) hashes(role Role, name string) map[string]string {
+	for _, e := range m.Roles[string(role)] {
+		if e.name() == name {
+			return e.SHA256
+		}
+	}
+	return nil
+}
+
+// manifest reads the folder's manifest. Where there is none, what lies in the
+// folder is written into a new one, so that a pulled model joins those that were
+// put there by hand instead of hiding them.
+func (s *Store) manifest() (*manifest, error) {
+	m, err := readManifest(s.Dir)
+	if err == nil || !errors.Is(err, ErrMissing) {
+		return m, err
+	}
+	found, _, err := recogniseFolder(s.Dir)
+	switch {
+	case errors.Is(err, ErrAmbiguous), errors.Is(err, fs.ErrNotExist):
+		return &manifest{Name: filepath.Base(s.Dir), Roles: map[string]oneOrMany[entry]{}}, nil
+	case err != nil:
+		return nil, err
+	}
+	return found, nil
+}
+
+// use makes a model the one of its role (for the optimized role, one of them)
+// and writes the manifest.
+func (s *Store) use(m *manifest, role Role, e entry) error {
+	if m.Roles == nil {
+		m.Roles = map[string]oneOrMany[entry]{}
+	}
+	key := string(role)
+	if role != RoleOptimized {
+		m.Roles[key] = nil
+	}
+	m.Roles[key] = append(slices.DeleteFunc(m.Roles[key], func(o entry) bool { return o.name() == e.name() }), e)
+	return m.write(s.Dir)
+}
+
+// replaceDir puts the folder staging in target's place.
+func replaceDir(staging, target string) error {
+	old := staging + ".old"
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(target, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(staging, target); err != nil {
+		return errors.Join(err, ignoreMissing(os.Rename(old, target)))
+	}
+	return os.RemoveAll(old)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// modelName turns any text into a name that is safe as a folder.
+func modelName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-+=", r):
+			return r
+		}
+		return '-'
+	}, s)
+	if len(s) > 100 {
+		s = s[:100]
+	}
+	return cmp.Or(strings.Trim(s, ".-"), "model")
+}

@@ -214,6 +214,9 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 	args := []string{"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
 		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
 		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1"}
+	if c.name == "flac" { // its frames carry checksums; a wrong one marks the recording as damaged
+		args = append([]string{"-err_detect", "crccheck"}, args...)
+	}
 	if track >= 0 {
 		args = append(args, "-map", "0:"+strconv.Itoa(track))
 	}
@@ -262,7 +265,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 			return trouble(name, "read what the decoder wrote", err)
 		}
 		h.data = untilEOF
-		_, _, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
+		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
 		return err
 	})
 	var exit *exec.ExitError
@@ -287,6 +290,9 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		return rep, h, err
 	}
 	if h == nil || rec.count == 0 {
+		if len(rep.tracks) == 0 && c.name == "mp4" && !rep.video {
+			return rep, h, fault(ErrCorrupt, name, "the mp4 file has no readable index; it is cut off or was never finished")
+		}
 		if len(rep.tracks) == 0 && len(rep.kinds) > 0 {
 			return rep, h, fault(ErrNoAudio, name, "the %s file holds no audio stream, only: %s", c.name, strings.Join(rep.kinds[:min(5, len(rep.kinds))], ", "))
 		}

@@ -40,6 +40,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, fault(ErrTooLong, in.name, "it lasts %.1f s, expected at most %.0f s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
 	}
 	pcm := &PCM{info: in.info}
+	pcm.info.NonFinite = rec.nonFinite
 	if pcm.mapped, pcm.samples, err = mapSamples(file, int(rec.samples)); err != nil {
 		return nil, err
 	}
@@ -191,6 +192,9 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 
 // unrecognised names what stands at the beginning of a file that is none of the accepted ones.
 func unrecognised(name string, head []byte) error {
+	if len(head) == 0 {
+		return fault(ErrTooSmall, name, "it is empty")
+	}
 	return fault(ErrUnsupported, name, "its content begins with %q, which is no audio or video container that is accepted here", head[:min(len(head), 12)])
 }
 
@@ -253,7 +257,7 @@ func (in *input) decodeRaw(ctx context.Context, rec *recorder) error {
 		buf = buf[:n]
 		for i, x := range s[:n] {
 			if x-x != 0 { // NaN or infinite
-				in.info.NonFinite++
+				rec.nonFinite++
 				x = 0
 			}
 			buf[i] = clamp(x)
@@ -273,11 +277,10 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 			return err
 		}
 	}
-	got, bad, err := decodeWAV(in.tape.r, h, rec, func() error { return context.Cause(ctx) })
+	got, err := decodeWAV(in.tape.r, h, rec, func() error { return context.Cause(ctx) })
 	if err != nil {
 		return err
 	}
-	in.info.NonFinite = bad
 	in.info.Truncated = h.data >= 0 && got < h.data-h.data%int64(h.align)
 	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil { // what stands behind the samples counts and is hashed too
 		return err

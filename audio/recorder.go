@@ -9,16 +9,17 @@ import (
 // recorder takes interleaved samples of any rate and writes mono samples at SampleRate to an unnamed file.
 // With a nil file it only counts: that is how Probe measures what no header tells.
 type recorder struct {
-	name    string
-	limit   int64 // most samples of the result, -1 without limit
-	file    *os.File
-	count   int64 // frames of the input
-	samples int64 // samples of the result
-	rate    int
-	mix     *downmix // nil for one channel
-	res     *Resampler
-	out     []float32
-	pending []float32
+	name      string
+	limit     int64 // most samples of the result, -1 without limit
+	file      *os.File
+	count     int64 // frames of the input
+	samples   int64 // samples of the result
+	rate      int
+	nonFinite int64    // input samples that were NaN or infinite
+	mix       *downmix // nil for one channel
+	res       *Resampler
+	out       []float32
+	pending   []float32
 }
 
 const recorderBuffer = 1 << 16 // samples

@@ -301,10 +301,10 @@ func (h *wavHeader) seconds(n int64) float64 {
 // wavChunk is how many bytes of samples are converted at a time.
 const wavChunk = 1 << 16
 
-// decodeWAV reads the samples and returns how many bytes of whole frames came and how many samples were not finite.
-func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, nonFinite int64, err error) {
+// decodeWAV reads the samples and returns how many bytes of whole frames came.
+func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, err error) {
 	if err := rec.begin(h.rate, h.channels); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if h.data >= 0 {
 		r = io.LimitReader(r, h.data)
@@ -314,22 +314,22 @@ func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (go
 	samples := make([]float32, chunk/h.width)
 	for {
 		if err := check(); err != nil {
-			return got, nonFinite, err
+			return got, err
 		}
 		n, err := io.ReadFull(r, buf)
 		end := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
-			return got, nonFinite, err
+			return got, err
 		}
 		n -= n % h.align
 		out := samples[:n/h.width]
-		nonFinite += int64(h.convert(out, buf[:n]))
+		rec.nonFinite += int64(h.convert(out, buf[:n]))
 		got += int64(n)
 		if err := rec.write(out, h.channels); err != nil {
-			return got, nonFinite, err
+			return got, err
 		}
 		if end {
-			return got, nonFinite, rec.end()
+			return got, rec.end()
 		}
 	}
 }

@@ -1,0 +1,348 @@
+package whisper
+
+import (
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// The signs of a failed decode and what is tried then, as the Whisper paper has them
+// (Radford et al. 2022, section 4.5): too repetitive or too unsure a text is decoded
+// again by sampling, at rising temperatures.
+const (
+	maxCompression  = 2.4
+	minLogProb      = -1.0
+	temperatureStep = 0.2
+	// fallbackBestOf is how many samples a fallback draws (as the published
+	// implementation does) when the caller asks for no number.
+	fallbackBestOf = 5
+	// maxDecoders is libwhisper's limit of beams or samples at once.
+	maxDecoders = 8
+)
+
+const (
+	// positions of the encoder in a second of sound, and in its whole context
+	positionsPerSecond, allPositions = 50, 1500
+	// contextMargin is added to a window's length, in positions, when the encoder's
+	// context is cut to it; the sum is rounded up to a multiple of contextStep.
+	contextMargin, contextStep = 64, 64
+	// leastSamples is the shortest sound given to libwhisper, which ignores what is
+	// shorter than 0.1 s; silence is appended up to here.
+	leastSamples = audio.SampleRate / 2
+	// restSeconds is how much speech must be left after the text's last time mark for
+	// the rest of the window to be decoded again, and restSlack how far before the
+	// end of the speech a time mark may stand without that.
+	restSeconds, restSlack = 1.0, 0.2
+	// maxRests bounds how often a window is decoded again for its rest.
+	maxRests = 6
+)
+
+// task is what all windows of one transcription share.
+type task struct {
+	opt      asr.Options
+	language string
+	initial  []int32 // tokens of the initial prompt
+	hot      *hotwords
+	threads  int
+}
+
+// attempt is one decode of a window with what is known about it.
+type attempt struct {
+	tokens      []token
+	text        string
+	avgLogProb  float64
+	compression float64
+	looped      bool
+}
+
+func (a attempt) failed() bool {
+	return len(a.tokens) > 0 && (a.looped || a.compression > maxCompression || a.avgLogProb < minLogProb)
+}
+
+// better tells whether a is to be preferred to b when both failed.
+func (a attempt) better(b attempt) bool {
+	if bad, worse := a.looped || a.compression > maxCompression, b.looped || b.compression > maxCompression; bad != worse {
+		return !bad
+	}
+	return a.avgLogProb > b.avgLogProb
+}
+
+// result is a window's text.
+type result struct {
+	words []asr.Piece
+	text  string // for the prompt of the window after
+	stats asr.Stats
+}
+
+// window decodes one window; samples are its sound, which stays untouched. previous is
+// the text before it, "" without.
+func (e *Engine) window(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
+	var r result
+	r.stats.Windows = 1
+	for rest := 0; ; rest++ {
+		a, noSpeech, err := e.attempts(s, j, t, samples, previous, &r.stats)
+		if err != nil {
+			return r, err
+		}
+		if len(a.tokens) > 0 && noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
+			r.stats.Discarded++
+			break
+		}
+		words, covered, ended := e.read(w, a)
+		for i := range words {
+			words[i].NoSpeechProb = noSpeech
+		}
+		r.words = append(r.words, words...)
+		r.text += a.text
+		if !ended || rest == maxRests {
+			break
+		}
+		// the text ended before the speech did: the rest is a window of its own
+		left := w.Rest(covered)
+		if after := w.Rest(covered + restSlack); after.SpeechSeconds() < restSeconds || left.Len() > w.Len()-audio.SampleRate/2 {
+			break
+		}
+		w, samples = left, samples[len(samples)-left.Len():]
+		r.stats.Continued++
+	}
+	e.count(j, &r.stats)
+	return r, nil
+}
+
+// count adds the native work of a job, which belongs to one window.
+func (e *Engine) count(j *job, stats *asr.Stats) {
+	encodes, steps, _ := j.work()
+	stats.EncoderPasses += encodes
+	stats.DecoderSteps += steps
+}
+
+// attempts decodes once, and again as long as the decode fails and something is left to
+// try. It also returns the no-speech probability.
+func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous string, stats *asr.Stats) (attempt, float64, error) {
+	req := request{
+		language: t.language, prompt: e.prompt(t, previous), threads: t.threads,
+		beam: min(max(t.opt.BeamSize, 1), maxDecoders), bestOf: 1, temperature: t.opt.Temperature,
+	}
+	if len(samples) < leastSamples {
+		samples = append(append(make([]float32, 0, leastSamples), samples...), make([]float32, leastSamples-len(samples))...)
+	}
+	if e.opt.Context == ContextShort {
+		positions := (len(samples)*positionsPerSecond/audio.SampleRate + contextMargin + contextStep - 1) / contextStep * contextStep
+		if positions < allPositions {
+			req.audioContext = positions
+		}
+	}
+	decode := func(s *state) (attempt, error) {
+		tokens, err := s.decode(j, req, samples)
+		if err != nil {
+			return attempt{}, err
+		}
+		a := e.assess(tokens)
+		if a.looped {
+			stats.Loops++
+		}
+		return a, nil
+	}
+	first := func() (attempt, error) {
+		if req.temperature == 0 {
+			return decode(s)
+		}
+		return e.sample(j, &req, t.opt.BestOf, decode)
+	}
+	a, err := first()
+	if err != nil {
+		return a, 0, err
+	}
+	if a.failed() && req.audioContext != 0 {
+		req.audioContext = 0
+		stats.Retries++
+		if a, err = first(); err != nil {
+			return a, 0, err
+		}
+	}
+	if len(a.tokens) == 0 {
+		return a, 0, nil
+	}
+	var noSpeech float64
+	if t.opt.Temperature == 0 { // otherwise s has decoded nothing
+		if noSpeech, err = s.noSpeech(t.threads); err != nil {
+			return a, 0, err
+		}
+	}
+	if !a.failed() || (noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb) {
+		return a, noSpeech, nil
+	}
+	bestOf := t.opt.BestOf
+	if bestOf == 0 {
+		bestOf = fallbackBestOf
+	}
+	for k := 1; a.failed() && req.temperature+temperatureStep <= 1+1e-6; k++ {
+		req.temperature = t.opt.Temperature + float64(k)*temperatureStep
+		stats.Fallbacks++
+		b, err := e.sample(j, &req, bestOf, decode)
+		if err != nil {
+			return a, 0, err
+		}
+		if len(b.tokens) > 0 && (!b.failed() || b.better(a)) {
+			a = b
+		}
+	}
+	return a, noSpeech, nil
+}
+
+// sample draws n texts at the request's temperature and returns the most likely. The
+// random numbers of libwhisper depend on what a state did before, so a new state is
+// taken; it draws 8 texts at once, and one at a time after that.
+func (e *Engine) sample(j *job, req *request, n int, decode func(*state) (attempt, error)) (attempt, error) {
+	s, err := e.weights.newState()
+	if err != nil {
+		return attempt{}, err
+	}
+	defer s.free()
+	n = max(n, 1)
+	var best attempt
+	for drawn := 0; drawn < n; {
+		req.bestOf = 1
+		if drawn == 0 {
+			req.bestOf = min(n, maxDecoders)
+		}
+		a, err := decode(s)
+		if err != nil {
+			return best, err
+		}
+		if drawn == 0 || (len(a.tokens) > 0 && (len(best.tokens) == 0 || a.better(best))) {
+			best = a
+		}
+		drawn += req.bestOf
+	}
+	return best, nil
+}
+
+// prompt puts the initial prompt and the text before the window together, as many of
+// their last tokens as the model has room for.
+func (e *Engine) prompt(t *task, previous string) []int32 {
+	room := int(e.header.TextContext)/2 - 1
+	initial := t.initial[max(0, len(t.initial)-room):]
+	if previous == "" {
+		return initial
+	}
+	before := e.weights.tokenize(previous)
+	before = before[max(0, len(before)-(room-len(initial))):]
+	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
+}
+
+// assess joins a decode's text and measures the signs of failure.
+func (e *Engine) assess(tokens []token) attempt {
+	a := attempt{}
+	var text strings.Builder
+	var pieces []asr.Token
+	for _, t := range tokens {
+		if t.id < e.eot {
+			s := e.weights.text(t.id)
+			text.WriteString(s)
+			pieces = append(pieces, asr.Token{Text: s})
+		}
+		a.avgLogProb += float64(t.logp)
+	}
+	a.text = text.String()
+	if strings.TrimSpace(a.text) == "" {
+		return attempt{}
+	}
+	a.tokens = tokens
+	a.avgLogProb /= float64(len(tokens))
+	a.compression = asr.CompressionRatio(a.text)
+	_, a.looped = asr.Unloop(asr.Words(pieces))
+	return a
+}
+
+// section is the text between two time marks, in seconds of the window.
+type section struct {
+	from, to float64
+	tokens   []asr.Token
+}
+
+// read turns a decode into words with times of the file. covered is where in the file
+// the text ends, and ended whether the decoder said so by a time mark.
+func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, covered float64, ended bool) {
+	var sections []section
+	at := 0.0
+	end := float64(w.Len()) / audio.SampleRate
+	open := section{}
+	for _, t := range a.tokens {
+		switch {
+		case t.id >= e.beg:
+			at = min(float64(t.id-e.beg)*0.02, end)
+			if len(open.tokens) > 0 {
+				open.to = at
+				sections = append(sections, open)
+				ended = true
+			}
+			open = section{from: at}
+		case t.id < e.eot:
+			time := math.NaN()
+			if t.dtw >= 0 && e.opt.AlignmentHeads != "" {
+				time = w.Time(float64(t.dtw) * 0.01)
+			}
+			open.tokens = append(open.tokens, asr.Token{
+				Text: e.weights.text(t.id), Probability: float64(t.p), LogProb: float64(t.logp), Time: time,
+			})
+			ended = false
+		}
+	}
+	if len(open.tokens) > 0 {
+		open.to = end
+		sections = append(sections, open)
+	}
+	for i, s := range sections {
+		said := asr.Words(s.tokens)
+		if len(said) == 0 {
+			continue
+		}
+		if s.to-s.from < float64(len(said))*0.04 { // nobody speaks so fast: the mark is wrong
+			s.to = end
+			if i+1 < len(sections) {
+				s.to = max(sections[i+1].from, s.to)
+			}
+		}
+		from, to := w.Time(s.from), w.Time(s.to)
+		if silent(w.Speech, from, to) {
+			continue // said where nobody speaks: invented
+		}
+		asr.Align(said, from, to, w.Speech)
+		if e.opt.AlignmentHeads != "" {
+			warp(said, s.tokens, to)
+		}
+		words = append(words, said...)
+		covered = to
+	}
+	words, _ = asr.Unloop(words)
+	return words, covered, ended
+}
+
+// warp replaces aligned times by those of the tokens, where they are known.
+func warp(words []asr.Piece, tokens []asr.Token, to float64) {
+	timed := asr.Words(tokens)
+	for i := range words {
+		if math.IsNaN(timed[i].Start) {
+			return
+		}
+	}
+	for i := range words {
+		words[i].Start, words[i].End = timed[i].Start, to
+		if i > 0 {
+			words[i-1].End = words[i].Start
+		}
+	}
+}
+
+// silent tells whether no speech lies within 0.2 s of a stretch of the file.
+func silent(speech []audio.Span, from, to float64) bool {
+	for _, s := range speech {
+		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,366 @@
+// Package whisper is the standard tier: Whisper models in ggml's format, decoded by
+// libwhisper (whisper.cpp 1.9), which is opened at run time.
+//
+// A program that imports this package builds with a C compiler alone and starts where
+// libwhisper is absent; Open then says what is missing and what to do.
+//
+// One Engine holds a model's weights once, and a pool of decoding states: as many
+// windows are decoded at once as asr.Options.Parallel says, each on one thread. What a
+// window's text is depends on nothing but its sound and the options, so that the
+// transcript is the same whatever the parallelism, and the same every time.
+//
+// Why not the Go bindings that whisper.cpp publishes
+// (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per model, so
+// that two decodes at once crash; they load models from files only; they bind neither
+// the abort callback nor the logits filter, which cancellation and hotwords need, nor
+// best-of, thresholds and log redirection; their high-level interface cannot switch
+// beam search on; and they are linked, so that a program without libwhisper does not
+// start. They serve as an independent check in a test (build tag crosscheck).
+package whisper
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// Errors that a caller can tell apart; they come wrapped with what and where.
+var (
+	// ErrModel marks a model file that is damaged or no Whisper model.
+	ErrModel = errors.New("not a usable Whisper model")
+	// ErrLibrary marks a libwhisper that does not fit this program. (One that is
+	// missing is native.ErrMissing.)
+	ErrLibrary = errors.New("libwhisper does not fit")
+	// ErrDecode marks a failure inside libwhisper, mostly for want of memory.
+	ErrDecode = errors.New("decoding failed")
+	// ErrLanguage marks a language that is missing, unknown, or not the model's.
+	ErrLanguage = errors.New("language not supported")
+	// ErrClosed is the answer of an Engine that has been closed.
+	ErrClosed = errors.New("whisper: the engine is closed")
+
+	errAborted = errors.New("whisper: decode aborted")
+)
+
+// Model names the model to open.
+type Model struct {
+	// Path is the file; or Data is its content, which must not change until Open
+	// returns (the weights are copied).
+	Path string
+	Data []byte
+	// Name names the model in errors; the path when empty.
+	Name string
+	// WindowSeconds is the longest window the model should get, 30 at most; 0 is 30.
+	WindowSeconds float64
+	// Languages are the codes (asr.NormalizeLanguage) that the model was trained
+	// for; nil is all that its vocabulary has. Detection chooses among them.
+	Languages []string
+}
+
+// Context says how much of the encoder's 30 s a shorter window is given.
+type Context int
+
+const (
+	// ContextAuto gives every window the whole 30 s, padded with silence: what
+	// Whisper models are trained with.
+	ContextAuto Context = iota
+	// ContextShort cuts the encoder to the window's length and a margin. The encoder
+	// then costs less; a decode that shows a sign of failure is repeated with the
+	// whole context. Models trained only on padded windows lose accuracy.
+	ContextShort
+)
+
+// Options sets how an Engine works; the zero value serves.
+type Options struct {
+	// Logger takes libwhisper's own log as debug records (of all engines of the
+	// process: the native log is one); nil is none.
+	Logger *slog.Logger
+	// AlignmentHeads names the published model whose alignment heads give word times
+	// by dynamic time warping: tiny, base, small, medium (each also with .en),
+	// large-v1, large-v2, large-v3, large-v3-turbo. The encoder then costs 1.2 to 1.6
+	// times as much, for segment-level output as well. Empty: word times come from
+	// the decoder's time marks and the speech's pauses.
+	AlignmentHeads string
+	// Context says how much of the encoder's context short windows get.
+	Context Context
+	// Idle is how many unused decoding states are kept for the next transcription;
+	// 0 keeps as many as have been used at once, negative none.
+	Idle int
+}
+
+// alignment gives the library's number of a model's alignment heads.
+var alignment = map[string]int{
+	"tiny.en": 3, "tiny": 4, "base.en": 5, "base": 6, "small.en": 7, "small": 8, "medium.en": 9, "medium": 10,
+	"large-v1": 11, "large-v2": 12, "large-v3": 13, "large-v3-turbo": 14,
+}
+
+// alignmentLayers gives the decoder layers of the models in alignment: heads of a
+// model with other layers would be looked for where there are none.
+var alignmentLayers = map[string]int32{
+	"tiny.en": 4, "tiny": 4, "base.en": 6, "base": 6, "small.en": 12, "small": 12, "medium.en": 24, "medium": 24,
+	"large-v1": 32, "large-v2": 32, "large-v3": 32, "large-v3-turbo": 4,
+}
+
+// Engine is a loaded model. It is safe for concurrent use. It implements
+// asr.Transcriber and asr.LanguageDetector.
+type Engine struct {
+	model     Model
+	opt       Options
+	header    Header
+	weights   *weights
+	eot, beg  int32
+	languages []string
+	packing   asr.PackOptions // how windows are filled
+
+	mu      sync.Mutex
+	closed  bool
+	freed   chan struct{} // closed when Close is done
+	idle    []*state
+	jobs    map[*job]struct{} // decodes in flight
+	busy    int               // states in use
+	peak    int               // most states ever in use
+	running sync.WaitGroup
+}
+
+var (
+	_ asr.Transcriber      = (*Engine)(nil)
+	_ asr.LanguageDetector = (*Engine)(nil)
+)
+
+// Open checks and loads a model. Errors name the file and its role; they wrap ErrModel
+// for a file that is no usable model, fs.ErrNotExist and the like for one that cannot
+// be read, native.ErrMissing without libwhisper and ErrLibrary where it does not fit.
+func Open(m Model, opt Options) (*Engine, error) {
+	if m.Name == "" {
+		m.Name = m.Path
+	}
+	if m.Name == "" {
+		m.Name = "model in memory"
+	}
+	fail := func(err error) (*Engine, error) {
+		return nil, fmt.Errorf("whisper: %s (%s): %w", m.Name, role, err)
+	}
+	header, err := m.check()
+	if err != nil {
+		return fail(err)
+	}
+	preset := 0
+	if opt.AlignmentHeads != "" {
+		p, ok := alignment[opt.AlignmentHeads]
+		if !ok {
+			return fail(fmt.Errorf("alignment heads: expected the name of a published model such as \"base\", found %q", opt.AlignmentHeads))
+		}
+		if layers := alignmentLayers[opt.AlignmentHeads]; layers != header.TextLayers {
+			return fail(fmt.Errorf("alignment heads of %s: expected a model with %d text layers, found %d", opt.AlignmentHeads, layers, header.TextLayers))
+		}
+		preset = p
+	}
+	known, err := m.languages(header)
+	if err != nil {
+		return fail(err)
+	}
+	if err := openLibrary(); err != nil {
+		return nil, err
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	setNativeLogger(opt.Logger)
+	w, err := loadWeights(m, preset)
+	if err != nil {
+		return fail(fmt.Errorf("%w: libwhisper refuses it: %w", ErrModel, err))
+	}
+	if m.WindowSeconds <= 0 || m.WindowSeconds > 30 {
+		m.WindowSeconds = 30
+	}
+	m.Data = nil
+	return &Engine{
+		model: m, opt: opt, header: header, weights: w, eot: w.eot(), beg: w.beg(), languages: known,
+		packing: asr.PackOptions{Max: m.WindowSeconds},
+		freed: make(chan struct{}), jobs: make(map[*job]struct{}),
+	}, nil
+}
+
+func (m Model) check() (Header, error) {
+	if m.Data != nil {
+		if len(m.Data) == 0 {
+			return Header{}, fmt.Errorf("%w: expected a Whisper model in ggml's format, found no data", ErrModel)
+		}
+		return Check(bytes.NewReader(m.Data), int64(len(m.Data)))
+	}
+	f, err := os.Open(m.Path)
+	if err != nil {
+		return Header{}, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Header{}, err
+	}
+	if !st.Mode().IsRegular() {
+		return Header{}, fmt.Errorf("%w: expected a file, found %s", ErrModel, st.Mode().Type())
+	}
+	return Check(f, st.Size())
+}
+
+// languages returns the codes the model can be asked for.
+func (m Model) languages(h Header) ([]string, error) {
+	if !h.Multilingual() {
+		return []string{"en"}, nil
+	}
+	if len(m.Languages) > 0 {
+		var known []string
+		for _, l := range m.Languages {
+			code, ok := asr.NormalizeLanguage(l)
+			if !ok {
+				return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
+			}
+			known = append(known, code)
+		}
+		return known, nil
+	}
+	var known []string
+	for i, l := range asr.Languages() {
+		if int32(i) < h.Vocabulary-51766 { // the vocabulary grows by one token a language
+			known = append(known, l.Code)
+		}
+	}
+	return known, nil
+}
+
+// Languages lists the codes that asr.Options.Language may have.
+func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
+
+// Header returns the model's dimensions.
+func (e *Engine) Header() Header { return e.header }
+
+// language checks the language that a transcription asks for.
+func (e *Engine) language(s string) (string, error) {
+	if s == "" {
+		return "", fmt.Errorf("whisper: language: expected a code, found none: %w", ErrLanguage)
+	}
+	code, ok := asr.NormalizeLanguage(s)
+	if !ok {
+		hint := ""
+		if near := asr.NearestLanguage(s); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return "", fmt.Errorf("whisper: language: expected an ISO 639 code, found %q%s: %w", s, hint, ErrLanguage)
+	}
+	if !slices.Contains(e.languages, code) {
+		return "", fmt.Errorf("whisper: language: %s knows %s, not %q: %w", e.model.Name, strings.Join(e.languages, ", "), code, ErrLanguage)
+	}
+	return code, nil
+}
+
+// run does native work on a state of the pool (or on a new one, which then joins the
+// pool) in a goroutine of its own. When ctx ends it tells the decode to stop and
+// returns at once; the work ends in the background, and only then do the state and
+// whatever work uses come free. Close does the same to all.
+func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*state, *job) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return ErrClosed
+	}
+	j, err := e.weights.newJob(h)
+	if err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	var s *state
+	if n := len(e.idle); n > 0 && !fresh {
+		s, e.idle = e.idle[n-1], e.idle[:n-1]
+	}
+	e.jobs[j] = struct{}{}
+	e.busy++
+	e.peak = max(e.peak, e.busy)
+	e.running.Add(1)
+	e.mu.Unlock()
+
+	done := make(chan error, 1)
+	go func() {
+		defer e.running.Done()
+		var err error
+		if s == nil {
+			s, err = e.weights.newState()
+		}
+		if err == nil {
+			err = work(s, j)
+		}
+		e.release(s, j)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if errors.Is(err, errAborted) { // by Close; or by ctx, an instant ago
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return ErrClosed
+		}
+		return err
+	case <-ctx.Done():
+		e.mu.Lock()
+		if _, inFlight := e.jobs[j]; inFlight {
+			j.abort()
+		}
+		e.mu.Unlock()
+		return context.Cause(ctx)
+	}
+}
+
+// release gives a state back and frees the job.
+func (e *Engine) release(s *state, j *job) {
+	e.mu.Lock()
+	delete(e.jobs, j)
+	e.busy--
+	keep := e.opt.Idle
+	if keep == 0 {
+		keep = e.peak
+	}
+	if s != nil && !e.closed && len(e.idle) < keep {
+		e.idle = append(e.idle, s)
+		s = nil
+	}
+	e.mu.Unlock()
+	j.free()
+	if s != nil {
+		s.free()
+	}
+}
+
+// Close stops the decodes in flight, whose callers get ErrClosed, waits for them and
+// frees the model. It may be called more than once; every call returns when all is done.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		<-e.freed
+		return nil
+	}
+	e.closed = true
+	for j := range e.jobs {
+		j.abort()
+	}
+	idle := e.idle
+	e.idle = nil
+	e.mu.Unlock()
+	e.running.Wait()
+	for _, s := range idle {
+		s.free()
+	}
+	e.weights.free()
+	close(e.freed)
+	return nil
+}

@@ -1,0 +1,76 @@
+package whisper
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// How hotwords are favoured, in natural logarithms (logits). The first token of a
+// hotword gets a small bonus, so that ordinary words are not pulled towards it; each
+// further token a larger one, so that a hotword once begun is spelt to its end. Only
+// tokens within reach of the best one are lifted at all.
+const (
+	hotStart = 2.0
+	hotNext  = 5.0
+	hotReach = 7.0
+)
+
+// hotwords is the tree of the hotwords' tokens; nodes[0] is the root.
+type hotwords struct {
+	nodes              []node
+	start, next, reach float32
+}
+
+// newHotwords builds the tree from each word's spellings: as given, in lower case,
+// with a capital, in capitals; each with and without a space before it.
+func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
+	type branch struct {
+		token    int32
+		children []*branch
+	}
+	root := &branch{}
+	add := func(tokens []int32) {
+		at := root
+		for _, t := range tokens {
+			i := slices.IndexFunc(at.children, func(b *branch) bool { return b.token == t })
+			if i < 0 {
+				at.children = append(at.children, &branch{token: t})
+				i = len(at.children) - 1
+			}
+			at = at.children[i]
+		}
+	}
+	for _, w := range words {
+		w = strings.Join(strings.Fields(w), " ")
+		if w == "" {
+			continue
+		}
+		first, size := utf8.DecodeRuneInString(w)
+		lower := strings.ToLower(w)
+		spellings := []string{w, lower, string(unicode.ToUpper(first)) + w[size:], strings.ToUpper(w)}
+		lowFirst, lowSize := utf8.DecodeRuneInString(lower)
+		spellings = append(spellings, string(unicode.ToUpper(lowFirst))+lower[lowSize:])
+		slices.Sort(spellings)
+		for _, s := range slices.Compact(spellings) {
+			add(tokenize(s))
+			add(tokenize(" " + s))
+		}
+	}
+	if len(root.children) == 0 {
+		return nil
+	}
+	h := &hotwords{nodes: []node{{}}, start: hotStart, next: hotNext, reach: hotReach}
+	level := []*branch{root}
+	for at := 0; len(level) > 0; at++ { // breadth first: children lie side by side
+		b := level[0]
+		level = level[1:]
+		h.nodes[at].first, h.nodes[at].count = int32(len(h.nodes)), int32(len(b.children))
+		for _, c := range b.children {
+			h.nodes = append(h.nodes, node{token: c.token})
+		}
+		level = append(level, b.children...)
+	}
+	return h
+}

@@ -1,0 +1,348 @@
+/* The C half of asr/whisper: opens libwhisper at run time and decodes. Nothing
+ * here is linked against it; nothing here prints. */
+#define _GNU_SOURCE
+#include "libwhisper.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every function used: result, name, arguments. */
+#define WHISPER(X)                                                                                          \
+	X(const char *, whisper_version, (void))                                                            \
+	X(const char *, whisper_print_system_info, (void))                                                  \
+	X(void, whisper_log_set, (og_log, void *))                                                          \
+	X(og_context_params *, whisper_context_default_params_by_ref, (void))                               \
+	X(void, whisper_free_context_params, (og_context_params *))                                         \
+	X(og_full_params *, whisper_full_default_params_by_ref, (int))                                      \
+	X(void, whisper_free_params, (og_full_params *))                                                    \
+	X(og_context *, whisper_init_from_file_with_params_no_state, (const char *, og_context_params))     \
+	X(og_context *, whisper_init_from_buffer_with_params_no_state, (void *, size_t, og_context_params)) \
+	X(void, whisper_free, (og_context *))                                                               \
+	X(og_state *, whisper_init_state, (og_context *))                                                   \
+	X(void, whisper_free_state, (og_state *))                                                           \
+	X(int, whisper_full_with_state, (og_context *, og_state *, og_full_params, const float *, int))     \
+	X(int, whisper_full_n_segments_from_state, (og_state *))                                            \
+	X(int, whisper_full_n_tokens_from_state, (og_state *, int))                                         \
+	X(og_token_data, whisper_full_get_token_data_from_state, (og_state *, int, int))                    \
+	X(int, whisper_decode_with_state, (og_context *, og_state *, const int32_t *, int, int, int))       \
+	X(float *, whisper_get_logits_from_state, (og_state *))                                             \
+	X(int, whisper_pcm_to_mel_with_state, (og_context *, og_state *, const float *, int, int))          \
+	X(int, whisper_lang_auto_detect_with_state, (og_context *, og_state *, int, int, float *))          \
+	X(int, whisper_lang_max_id, (void))                                                                 \
+	X(const char *, whisper_lang_str, (int))                                                            \
+	X(int, whisper_tokenize, (og_context *, const char *, int32_t *, int))                              \
+	X(const char *, whisper_token_to_str, (og_context *, int32_t))                                      \
+	X(int, whisper_n_vocab, (og_context *))                                                             \
+	X(int, whisper_is_multilingual, (og_context *))                                                     \
+	X(int32_t, whisper_token_eot, (og_context *))                                                       \
+	X(int32_t, whisper_token_sot, (og_context *))                                                       \
+	X(int32_t, whisper_token_nosp, (og_context *))                                                      \
+	X(int32_t, whisper_token_beg, (og_context *))
+#define GGML(X)                                                 \
+	X(void, ggml_backend_load_all_from_path, (const char *)) \
+	X(void, ggml_backend_load_all, (void))                   \
+	X(void *, ggml_backend_dev_by_type, (int))
+
+#define DECLARE(result, name, arguments) static result(*p_##name) arguments;
+WHISPER(DECLARE)
+GGML(DECLARE)
+
+struct og_job {
+	atomic_int abort;                       /* set to 1 to end the decode */
+	atomic_int asked;                       /* after each encoder pass and each decoder step */
+	atomic_int encodes;                     /* encoder passes begun */
+	atomic_int starts;                      /* texts begun: one for each temperature */
+	int32_t eot, beg;                       /* end of text, first time mark */
+	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
+	float start_bonus, next_bonus, reach;   /* see favour */
+};
+
+enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
+
+static char problem[4096];
+static atomic_bool want_all;
+
+extern void ogNativeLog(int level, char *text); /* native.go */
+
+static void on_log(int level, const char *text, void *user)
+{
+	(void)user;
+	if (level == LOG_ERROR || level == LOG_WARN || atomic_load(&want_all)) ogNativeLog(level, (char *)text);
+}
+
+void og_want_log(bool all) { atomic_store(&want_all, all); }
+
+static void *open_one(const char *dir, const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", name);
+	void *h = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	if (!h) snprintf(problem, sizeof problem, "%s", dlerror());
+	return h;
+}
+
+/* fits asks whether the library lays its parameters out as libwhisper.h does: the
+ * defaults, as the library writes them, must be found where we look for them. */
+static const char *fits(void)
+{
+	const char *v = p_whisper_version();
+	if (strncmp(v, "1.9.", 4)) {
+		snprintf(problem, sizeof problem, "it is version %.64s, version 1.9 is needed", v);
+		return problem;
+	}
+	og_full_params *p = p_whisper_full_default_params_by_ref(OG_BEAM_SEARCH);
+	bool ok = p && p->strategy == OG_BEAM_SEARCH && p->n_max_text_ctx == 16384 && p->thold_pt == 0.01f && p->audio_ctx == 0 &&
+		  p->suppress_blank && p->max_initial_ts == 1.0f && p->length_penalty == -1.0f && p->temperature_inc == 0.2f &&
+		  p->entropy_thold == 2.4f && p->logprob_thold == -1.0f && p->no_speech_thold == 0.6f &&
+		  p->beam_search.beam_size == 5 && p->abort_callback == NULL && p->logits_filter_callback == NULL &&
+		  p->grammar_penalty == 100.0f && p->vad_params.min_speech_duration_ms == 250 && p->vad_params.samples_overlap == 0.1f;
+	if (p) p_whisper_free_params(p);
+	og_context_params *c = p_whisper_context_default_params_by_ref();
+	ok = ok && c && c->use_gpu && !c->dtw_token_timestamps && c->dtw_n_top == -1 && c->dtw_mem_size == 128u * 1024 * 1024;
+	if (c) p_whisper_free_context_params(c);
+	return ok ? NULL : "its parameters are laid out differently from those of version 1.9.5";
+}
+
+/* og_open opens the libraries in dir ("" is the loader's own search path) and loads
+ * ggml's CPU code. NULL when all is well, else what is wrong. Not safe for two
+ * threads at once. The libraries are never closed: ggml keeps threads and tables. */
+const char *og_open(const char *dir)
+{
+	/* libgomp reads this once, when it is loaded; spinning threads would stall
+	 * every other thread of a busy machine. */
+	setenv("OMP_WAIT_POLICY", "passive", 0);
+	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
+	void *base = open_one(dir, "libggml-base.so.0");
+	void *ggml = base ? open_one(dir, "libggml.so.0") : NULL;
+	void *whisper = ggml ? open_one(dir, "libwhisper.so.1") : NULL;
+	if (!whisper) return problem;
+#define FROM(lib, name)                                                                  \
+	if (!(*(void **)&p_##name = dlsym(lib, #name))) {                                \
+		snprintf(problem, sizeof problem, "it lacks the function %s", #name); \
+		return problem;                                                          \
+	}
+#define FROM_WHISPER(result, name, arguments) FROM(whisper, name)
+#define FROM_GGML(result, name, arguments) FROM(ggml, name)
+	WHISPER(FROM_WHISPER)
+	GGML(FROM_GGML)
+	const char *misfit = fits();
+	if (misfit) return misfit;
+	p_whisper_log_set(on_log, NULL); /* sets ggml's log as well */
+	if (*dir) {
+		char path[4096];
+		snprintf(path, sizeof path, "%s/ggml", dir);
+		p_ggml_backend_load_all_from_path(path);
+	}
+	if (!p_ggml_backend_dev_by_type(DEVICE_CPU)) p_ggml_backend_load_all();
+	/* without a backend the first model load would end the process */
+	if (!p_ggml_backend_dev_by_type(DEVICE_CPU)) return "ggml finds no CPU plug-in (libggml-cpu-*.so)";
+	return NULL;
+}
+
+const char *og_version(void) { return p_whisper_version(); }
+const char *og_system_info(void) { return p_whisper_print_system_info(); }
+
+static og_context_params context_params(int aheads_preset)
+{
+	og_context_params *d = p_whisper_context_default_params_by_ref(), p = *d;
+	p_whisper_free_context_params(d);
+	p.use_gpu = false;
+	p.flash_attn = aheads_preset == 0; /* attention weights are needed for DTW */
+	p.dtw_token_timestamps = aheads_preset != 0;
+	p.dtw_aheads_preset = aheads_preset;
+	return p;
+}
+
+og_context *og_load_file(const char *path, int aheads_preset)
+{
+	return p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset));
+}
+
+og_context *og_load_memory(const void *data, size_t size, int aheads_preset)
+{
+	return p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset));
+}
+
+void og_free(og_context *c) { p_whisper_free(c); }
+og_state *og_new_state(og_context *c) { return p_whisper_init_state(c); }
+void og_free_state(og_state *s) { p_whisper_free_state(s); }
+
+og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach)
+{
+	og_job *j = calloc(1, sizeof *j + (size_t)n_nodes * sizeof *nodes);
+	if (!j) return NULL;
+	j->eot = p_whisper_token_eot(c), j->beg = p_whisper_token_beg(c);
+	if (n_nodes) {
+		memcpy(j + 1, nodes, (size_t)n_nodes * sizeof *nodes);
+		j->nodes = (const og_node *)(j + 1);
+	}
+	j->start_bonus = start_bonus, j->next_bonus = next_bonus, j->reach = reach;
+	return j;
+}
+
+void og_abort_job(og_job *j) { atomic_store(&j->abort, 1); }
+bool og_aborted(og_job *j) { return atomic_load(&j->abort) != 0; }
+void og_work(og_job *j, int *encodes, int *steps, int *starts)
+{
+	*encodes = atomic_load(&j->encodes);
+	*steps = atomic_load(&j->asked) - *encodes;
+	*starts = atomic_load(&j->starts);
+}
+void og_free_job(og_job *j) { free(j); }
+
+static bool on_abort(void *user)
+{
+	og_job *j = user;
+	atomic_fetch_add(&j->asked, 1);
+	return atomic_load(&j->abort);
+}
+
+static bool on_encode(og_context *c, og_state *s, void *user)
+{
+	(void)c, (void)s;
+	og_job *j = user;
+	atomic_fetch_add(&j->encodes, 1);
+	return true;
+}
+
+/* Repeats that end a decode: the last LOOP_TOKENS text tokens or more are one
+ * n-gram over and over, at least LOOP_TIMES times. */
+enum { LOOP_TOKENS = 12, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
+
+static bool looping(const int32_t *text, int n) /* newest first */
+{
+	for (int period = 1; period <= LOOP_PERIOD; period++) {
+		int need = period * LOOP_TIMES;
+		if (need < LOOP_TOKENS) need = (LOOP_TOKENS + period - 1) / period * period;
+		if (need > n) continue;
+		int i = period;
+		while (i < need && text[i] == text[i - period]) i++;
+		if (i == need) return true;
+	}
+	return false;
+}
+
+/* favour lifts the hotwords' tokens. A token is lifted only when it is in reach of
+ * the best one anyway, and never above it by more than its bonus: where the model is
+ * sure, and where it says silence (the end, or a time mark, is best), nothing changes. */
+static void favour(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
+{
+	int best = 0;
+	for (int i = 1; i < j->eot; i++)
+		if (logits[i] > logits[best]) best = i;
+	float top = logits[best];
+	if (!(top > -INFINITY)) return;
+	for (int i = j->eot; i < vocabulary; i++)
+		if (logits[i] > top) return;
+	/* every suffix of the text that is the beginning of a hotword, the longest first,
+	 * then the root: a longer match gives its larger bonus last and is not overwritten */
+	enum { DEPTH = 32 };
+	for (int back = n < DEPTH ? n : DEPTH; back >= 0; back--) {
+		int node = 0;
+		for (int k = back - 1; k >= 0 && node >= 0; k--) {
+			int next = -1;
+			for (int c = 0; c < j->nodes[node].count; c++)
+				if (j->nodes[j->nodes[node].first + c].token == text[k]) next = j->nodes[node].first + c;
+			node = next;
+		}
+		if (node < 0) continue;
+		for (int c = 0; c < j->nodes[node].count; c++) {
+			int32_t t = j->nodes[j->nodes[node].first + c].token;
+			float bonus = back ? j->next_bonus : j->start_bonus;
+			if (logits[t] < top - j->reach) continue;
+			if (logits[t] > top) continue; /* lifted already, or the best one */
+			float lifted = logits[t] + bonus;
+			float cap = top + bonus / 2;
+			logits[t] = lifted < cap ? lifted : cap;
+		}
+	}
+}
+
+static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, int n_tokens, float *logits, void *user)
+{
+	(void)s;
+	og_job *j = user;
+	if (n_tokens == 0) atomic_fetch_add(&j->starts, 1);
+	int32_t text[HISTORY]; /* the last text tokens, newest first */
+	int n = 0;
+	for (int i = n_tokens - 1; i >= 0 && n < HISTORY; i--)
+		if (tokens[i].id < j->eot) text[n++] = tokens[i].id;
+	int vocabulary = p_whisper_n_vocab(c);
+	if (looping(text, n)) {
+		for (int i = 0; i < vocabulary; i++)
+			if (i != j->eot) logits[i] = -INFINITY;
+		return;
+	}
+	if (j->nodes) favour(j, text, n, logits, vocabulary);
+}
+
+/* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or
+ * negative; an aborted decode may give either. */
+int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const float *samples, int n_samples)
+{
+	og_full_params *d = p_whisper_full_default_params_by_ref(r->beam > 1 ? OG_BEAM_SEARCH : OG_GREEDY), p = *d;
+	p_whisper_free_params(d);
+	p.n_threads = r->threads;
+	p.no_context = true, p.single_segment = true;
+	p.print_progress = p.print_realtime = p.print_timestamps = p.print_special = false;
+	p.language = r->language, p.detect_language = false, p.translate = false;
+	p.prompt_tokens = r->prompt, p.prompt_n_tokens = r->n_prompt;
+	p.audio_ctx = r->audio_ctx;
+	p.temperature = r->temperature, p.temperature_inc = r->temperature_inc;
+	p.greedy.best_of = r->best_of, p.beam_search.beam_size = r->beam;
+	/* no-speech is judged in Go: the library reads a probability that only its
+	 * own language detection computes */
+	p.no_speech_thold = 2;
+	p.abort_callback = on_abort, p.abort_callback_user_data = j;
+	p.encoder_begin_callback = on_encode, p.encoder_begin_callback_user_data = j;
+	p.logits_filter_callback = on_logits, p.logits_filter_callback_user_data = j;
+	return p_whisper_full_with_state(c, s, p, samples, n_samples);
+}
+
+int og_count_tokens(og_state *s)
+{
+	int n = 0;
+	for (int i = 0; i < p_whisper_full_n_segments_from_state(s); i++) n += p_whisper_full_n_tokens_from_state(s, i);
+	return n;
+}
+
+void og_copy_tokens(og_state *s, og_token_data *out)
+{
+	for (int i = 0; i < p_whisper_full_n_segments_from_state(s); i++)
+		for (int k = 0; k < p_whisper_full_n_tokens_from_state(s, i); k++) *out++ = p_whisper_full_get_token_data_from_state(s, i, k);
+}
+
+/* og_no_speech asks the decoder for the first token after "start of transcript" on
+ * the window that the state encoded last: the probability of "no speech", or
+ * negative when the decoder fails. */
+float og_no_speech(og_context *c, og_state *s, int threads)
+{
+	int32_t sot = p_whisper_token_sot(c);
+	if (p_whisper_decode_with_state(c, s, &sot, 1, 0, threads)) return -1;
+	const float *logits = p_whisper_get_logits_from_state(s);
+	int n = p_whisper_n_vocab(c);
+	float top = logits[0];
+	for (int i = 1; i < n; i++)
+		if (logits[i] > top) top = logits[i];
+	double sum = 0;
+	for (int i = 0; i < n; i++) sum += exp((double)(logits[i] - top));
+	return (float)(exp((double)(logits[p_whisper_token_nosp(c)] - top)) / sum);
+}
+
+int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
+{
+	int rc = p_whisper_pcm_to_mel_with_state(c, s, samples, n_samples, threads);
+	return rc ? rc : p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
+}
+
+int og_languages(void) { return p_whisper_lang_max_id() + 1; }
+const char *og_language(int id) { return p_whisper_lang_str(id); }
+int og_tokenize(og_context *c, const char *text, int32_t *tokens, int max) { return p_whisper_tokenize(c, text, tokens, max); }
+const char *og_token_text(og_context *c, int32_t token) { return p_whisper_token_to_str(c, token); }
+int32_t og_eot(og_context *c) { return p_whisper_token_eot(c); }
+int32_t og_beg(og_context *c) { return p_whisper_token_beg(c); }
+bool og_multilingual(og_context *c) { return p_whisper_is_multilingual(c); }

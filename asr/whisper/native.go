@@ -1,0 +1,296 @@
+package whisper
+
+/*
+#cgo LDFLAGS: -ldl -lm
+#cgo CFLAGS: -O2 -Wall -Wno-unused-parameter
+#include <stdlib.h>
+#include "libwhisper.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/otograph/otograph/internal/native"
+)
+
+// library is the one libwhisper of the process: a second copy could not be loaded
+// beside it. Once opened it stays.
+var library struct {
+	sync.Mutex
+	opened bool
+}
+
+// openLibrary finds and opens libwhisper, once. A failure is tried again by the
+// next call, so that a library fetched meanwhile is found.
+func openLibrary() error {
+	library.Lock()
+	defer library.Unlock()
+	if library.opened {
+		return nil
+	}
+	dir, err := native.Whisper()
+	if err != nil {
+		return fmt.Errorf("whisper: the standard tier needs libwhisper: %w", err)
+	}
+	cdir := C.CString(dir)
+	defer C.free(unsafe.Pointer(cdir))
+	if p := C.og_open(cdir); p != nil {
+		where := dir
+		if where == "" {
+			where = "the system's libraries"
+		}
+		return fmt.Errorf("whisper: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
+	}
+	library.opened = true
+	return nil
+}
+
+// Library describes the native library that is in use.
+type Library struct {
+	// Version is libwhisper's own, such as "1.9.5-dev".
+	Version string
+	// System is its line of build and processor features.
+	System string
+}
+
+// OpenLibrary opens libwhisper if that has not happened yet and describes it. The
+// error wraps native.ErrMissing where there is none, ErrLibrary where it does not fit.
+func OpenLibrary() (Library, error) {
+	if err := openLibrary(); err != nil {
+		return Library{}, err
+	}
+	return Library{Version: C.GoString(C.og_version()), System: strings.TrimSpace(C.GoString(C.og_system_info()))}, nil
+}
+
+// nativeLog is where the process-wide log of libwhisper and ggml goes: to the
+// logger of the engine opened last, as debug records. The last complaint is kept
+// for the error of a model that does not load.
+var nativeLog struct {
+	logger atomic.Pointer[slog.Logger]
+	sync.Mutex
+	part, complaint string
+}
+
+func setNativeLogger(l *slog.Logger) {
+	nativeLog.logger.Store(l)
+	C.og_want_log(C.bool(l.Enabled(context.Background(), slog.LevelDebug)))
+}
+
+// takeComplaint returns the last warning or error of the library and forgets it.
+func takeComplaint() string {
+	nativeLog.Lock()
+	defer nativeLog.Unlock()
+	c := nativeLog.complaint
+	nativeLog.complaint = ""
+	return c
+}
+
+//export ogNativeLog
+func ogNativeLog(level C.int, text *C.char) {
+	const warn, cont = 3, 5
+	nativeLog.Lock()
+	nativeLog.part += C.GoString(text)
+	line, rest, whole := strings.Cut(nativeLog.part, "\n")
+	if !whole {
+		nativeLog.Unlock()
+		return
+	}
+	nativeLog.part = rest
+	if line = strings.TrimSpace(line); line != "" && level >= warn && level < cont {
+		nativeLog.complaint = line
+	}
+	nativeLog.Unlock()
+	if l := nativeLog.logger.Load(); l != nil && line != "" {
+		l.Debug(line, "from", "libwhisper")
+	}
+}
+
+// weights is a loaded model (a whisper_context without a state of its own).
+type weights struct{ c *C.og_context }
+
+func loadWeights(m Model, preset int) (*weights, error) {
+	takeComplaint()
+	var c *C.og_context
+	if m.Data != nil {
+		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(preset))
+	} else {
+		path := C.CString(m.Path)
+		defer C.free(unsafe.Pointer(path))
+		c = C.og_load_file(path, C.int(preset))
+	}
+	if c == nil {
+		why := takeComplaint()
+		if why == "" {
+			why = "libwhisper gives no reason"
+		}
+		return nil, errors.New(why)
+	}
+	return &weights{c}, nil
+}
+
+func (w *weights) free() { C.og_free(w.c) }
+
+func (w *weights) multilingual() bool { return bool(C.og_multilingual(w.c)) }
+func (w *weights) eot() int32         { return int32(C.og_eot(w.c)) }
+func (w *weights) beg() int32         { return int32(C.og_beg(w.c)) }
+
+// text returns the bytes of a token, which need not be whole characters.
+func (w *weights) text(token int32) string {
+	return C.GoString(C.og_token_text(w.c, C.int32_t(token)))
+}
+
+// tokenize splits text into tokens; characters that the vocabulary lacks are left out.
+func (w *weights) tokenize(text string) []int32 {
+	c := C.CString(text)
+	defer C.free(unsafe.Pointer(c))
+	tokens := make([]int32, len(text)+1)
+	n := C.og_tokenize(w.c, c, (*C.int32_t)(unsafe.Pointer(&tokens[0])), C.int(len(tokens)))
+	if n < 0 {
+		return nil
+	}
+	return tokens[:n]
+}
+
+// newState makes a decoding state: its buffers cost about 100 to 200 MB of address
+// space with published models.
+func (w *weights) newState() (*state, error) {
+	s := C.og_new_state(w.c)
+	if s == nil {
+		return nil, errors.New("whisper: no memory for a decoding state")
+	}
+	return &state{w: w, s: s}, nil
+}
+
+// state is a whisper_state; one decode at a time may use it.
+type state struct {
+	w *weights
+	s *C.og_state
+}
+
+func (s *state) free() { C.og_free_state(s.s) }
+
+// job is the memory a decode shares with its native callbacks.
+type job struct{ j *C.og_job }
+
+// node is a token in the tree of hotwords; see og_node.
+type node struct{ token, first, count int32 }
+
+// newJob makes the memory of one or more decodes, which free gives back.
+func (w *weights) newJob(h *hotwords) (*job, error) {
+	var nodes *C.og_node
+	var n int
+	var start, next, reach float32
+	if h != nil && len(h.nodes) > 1 {
+		nodes, n = (*C.og_node)(unsafe.Pointer(&h.nodes[0])), len(h.nodes)
+		start, next, reach = h.start, h.next, h.reach
+	}
+	j := C.og_new_job(w.c, nodes, C.int(n), C.float(start), C.float(next), C.float(reach))
+	if j == nil {
+		return nil, errors.New("whisper: no memory for a decode")
+	}
+	return &job{j}, nil
+}
+
+func (j *job) abort() { C.og_abort_job(j.j) }
+func (j *job) free()  { C.og_free_job(j.j) }
+
+// work counts what the decodes of a job have done so far: encoder passes, decoder
+// steps, and how often a text was begun (once for each temperature).
+func (j *job) work() (encodes, steps, starts int) {
+	var e, s, t C.int
+	C.og_work(j.j, &e, &s, &t)
+	return int(e), max(int(s), 0), int(t)
+}
+
+// token is a decoded token. dtw is in 10 ms from the beginning of the
+// window, negative when unknown.
+type token struct {
+	id      int32
+	p, logp float32
+	dtw     int64
+}
+
+// request is what one decode wants; see og_request.
+type request struct {
+	language                     string
+	prompt                       []int32
+	threads, beam, bestOf        int
+	audioContext                 int
+	temperature, temperatureStep float64
+}
+
+// decode runs one window and returns its tokens, time marks included.
+func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
+	if len(samples) == 0 {
+		return nil, nil
+	}
+	lang := C.CString(r.language)
+	defer C.free(unsafe.Pointer(lang))
+	creq := (*C.og_request)(C.calloc(1, C.size_t(unsafe.Sizeof(C.og_request{}))))
+	defer C.free(unsafe.Pointer(creq))
+	creq.language = lang
+	if len(r.prompt) > 0 {
+		p := C.malloc(C.size_t(4 * len(r.prompt)))
+		defer C.free(p)
+		copy(unsafe.Slice((*int32)(p), len(r.prompt)), r.prompt)
+		creq.prompt, creq.n_prompt = (*C.int32_t)(p), C.int(len(r.prompt))
+	}
+	creq.threads, creq.beam, creq.best_of, creq.audio_ctx = C.int(r.threads), C.int(r.beam), C.int(r.bestOf), C.int(r.audioContext)
+	creq.temperature, creq.temperature_inc = C.float(r.temperature), C.float(r.temperatureStep)
+	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
+	if C.og_aborted(j.j) {
+		return nil, errAborted
+	}
+	if rc != 0 {
+		return nil, fmt.Errorf("whisper: libwhisper failed to decode a window of %.1f s (code %d): %w", float64(len(samples))/16000, int(rc), ErrDecode)
+	}
+	n := int(C.og_count_tokens(s.s))
+	if n == 0 {
+		return nil, nil
+	}
+	raw := make([]C.og_token_data, n)
+	C.og_copy_tokens(s.s, &raw[0])
+	tokens := make([]token, n)
+	for i, t := range raw {
+		tokens[i] = token{
+			id: int32(t.id), p: float32(t.p), logp: float32(t.plog), dtw: int64(t.t_dtw),
+		}
+	}
+	return tokens, nil
+}
+
+// noSpeech returns the probability that the window decoded last holds no speech. It
+// costs one decoder step.
+func (s *state) noSpeech(threads int) (float64, error) {
+	p := float64(C.og_no_speech(s.w.c, s.s, C.int(threads)))
+	if p < 0 {
+		return 0, fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode)
+	}
+	return p, nil
+}
+
+// detect returns the probability of every language for at most 30 s of sound. The
+// state must be a fresh one: a shortened audio context would stay in force.
+func (s *state) detect(samples []float32, threads int) (map[string]float64, error) {
+	probabilities := make([]float32, int(C.og_languages()))
+	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), C.int(threads),
+		(*C.float)(unsafe.Pointer(&probabilities[0])))
+	if rc < 0 {
+		return nil, fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode)
+	}
+	m := make(map[string]float64, len(probabilities))
+	for i, p := range probabilities {
+		if p > 0 {
+			m[C.GoString(C.og_language(C.int(i)))] = float64(p)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,294 @@
+package asr
+
+import (
+	"math"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Token is a piece of text as a recogniser gives it. Its bytes need not be whole
+// characters, and words begin with a space.
+type Token struct {
+	Text        string
+	Probability float64
+	LogProb     float64
+	// Time is where in the file (seconds) the token is spoken; NaN when unknown.
+	Time float64
+}
+
+// Piece is a word on its way into a Segment: its text as the recogniser wrote it,
+// with the spaces before it.
+type Piece struct {
+	Text       string
+	Start, End float64 // seconds of the file
+	// Probability is the mean over the tokens that the word is made of.
+	Probability float64
+	// LogProb is the sum over the Tokens tokens that begin in the word.
+	LogProb float64
+	Tokens  int
+	// NoSpeechProb is that of the window.
+	NoSpeechProb float64
+}
+
+// unspaced are the scripts written without spaces between words; their text is
+// timed by the character.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+}
+
+// Words joins tokens to words. A word begins at a space, and at each character of a
+// script that has no spaces; punctuation stays with the word before it (an opening
+// bracket or quotation mark with the one after it), and so do combining marks. Bytes
+// that are no UTF-8 are left out. The words' Start is the Time of their first token;
+// End is not set.
+func Words(tokens []Token) []Piece {
+	var stream []byte
+	var owner []int // of each byte, the token
+	for i, t := range tokens {
+		stream = append(stream, t.Text...)
+		for range len(t.Text) {
+			owner = append(owner, i)
+		}
+	}
+	var words []Piece
+	var text []rune // of the word being built
+	var from, until int
+	solid := false // text holds a letter or digit
+	open := false  // text ends in an opening mark, which wants what follows
+	counted := -1  // the last token whose LogProb was given to a word
+	flush := func() {
+		if !solid {
+			if len(words) > 0 { // spaces and punctuation alone belong to the word before
+				words[len(words)-1].Text += string(text)
+				text = text[:0]
+			}
+			return // or to the first word to come
+		}
+		w := Piece{Text: string(text), Start: tokens[owner[from]].Time}
+		n := 0
+		for i := owner[from]; i <= owner[until-1]; i++ {
+			w.Probability += tokens[i].Probability
+			n++
+			if i > counted {
+				w.LogProb += tokens[i].LogProb
+				w.Tokens++
+				counted = i
+			}
+		}
+		w.Probability /= float64(n)
+		words = append(words, w)
+		text, solid, open = text[:0], false, false
+	}
+	for at := 0; at < len(stream); {
+		r, size := utf8.DecodeRune(stream[at:])
+		if r == utf8.RuneError && size <= 1 {
+			at++
+			continue
+		}
+		switch {
+		case unicode.IsSpace(r):
+			if len(text) > 0 && !open {
+				flush()
+			}
+			r = ' '
+		case unicode.Is(unicode.M, r):
+		case unicode.In(r, unspaced...):
+			if solid && !open {
+				flush()
+			}
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			if solid && !open && unicode.In(text[len(text)-1], unspaced...) {
+				flush()
+			}
+		case unicode.In(r, unicode.Ps, unicode.Pi) && solid && unicode.In(lastSolid(text), unspaced...):
+			flush()
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || (!unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' ') {
+			if !solid {
+				from = at
+			}
+			solid, until = true, at+size
+		}
+		open = unicode.In(r, unicode.Ps, unicode.Pi)
+		text = append(text, r)
+		at += size
+	}
+	flush()
+	return words
+}
+
+// lastSolid is the last letter or digit of a text, 0 without one.
+func lastSolid(text []rune) rune {
+	for i := len(text) - 1; i >= 0; i-- {
+		if unicode.IsLetter(text[i]) || unicode.IsDigit(text[i]) {
+			return text[i]
+		}
+	}
+	return 0
+}
+
+// weight is how long a word is spoken, in letters.
+func weight(text string) float64 {
+	var w float64
+	for _, r := range text {
+		switch {
+		case unicode.IsDigit(r):
+			w += 3 // "7" is a whole word
+		case unicode.In(r, unspaced...):
+			w += 3
+		case unicode.IsLetter(r):
+			w++
+		case !unicode.In(r, unicode.P, unicode.Z, unicode.M):
+			w += 3 // "%", "+", "€"
+		}
+	}
+	return max(w, 1) + 0.5
+}
+
+// gapAnchor is the shortest silence (seconds) that must fall between two words.
+const gapAnchor = 0.1
+
+// Align gives words times between two times of the file (seconds): in proportion to
+// their letters over the speech in between, with each silence of 100 ms or more put
+// at the word border that is nearest (nearer if punctuation stands there). Without
+// any speech in between the words share the time itself.
+func Align(words []Piece, from, to float64, speech []audio.Span) {
+	if len(words) == 0 {
+		return
+	}
+	to = max(to, from)
+	type stretch struct{ start, end, at float64 } // of the file, and where it begins in speech time
+	var spans []stretch
+	var total float64
+	for _, s := range speech {
+		a, b := s.Seconds()
+		a, b = max(a, from), min(b, to)
+		if b <= a {
+			continue
+		}
+		if k := len(spans) - 1; k >= 0 && a-spans[k].end < gapAnchor {
+			spans[k].end = b
+			total = spans[k].at + b - spans[k].start
+			continue
+		}
+		spans = append(spans, stretch{a, b, total})
+		total += b - a
+	}
+	if len(spans) == 0 {
+		spans, total = []stretch{{from, to, 0}}, to-from
+	}
+	n := len(words)
+	sum := make([]float64, n+1)
+	for i, w := range words {
+		sum[i+1] = sum[i] + weight(w.Text)
+	}
+	// border[i] is the speech time between words i-1 and i; silences hold some fast
+	border, fast := make([]float64, n+1), make([]bool, n+1)
+	for i := range border {
+		border[i] = total * sum[i] / sum[n]
+	}
+	fast[0], fast[n] = true, true
+	low := 1
+	for _, s := range spans[1:] {
+		best, found := math.Inf(1), -1
+		for i := low; i < n; i++ {
+			d := math.Abs(border[i] - s.at)
+			if endsClause(words[i-1].Text) {
+				d -= 0.25
+			}
+			if d < best {
+				best, found = d, i
+			}
+		}
+		if found < 0 {
+			break
+		}
+		border[found], fast[found] = s.at, true
+		low = found + 1
+	}
+	for i := 0; i < n; {
+		j := i + 1
+		for !fast[j] {
+			j++
+		}
+		for k := i + 1; k < j; k++ {
+			border[k] = border[i] + (border[j]-border[i])*(sum[k]-sum[i])/(sum[j]-sum[i])
+		}
+		i = j
+	}
+	file := func(t float64, end bool) float64 {
+		for k := len(spans) - 1; k > 0; k-- {
+			if t > spans[k].at || (t == spans[k].at && !end) {
+				return min(spans[k].start+t-spans[k].at, spans[k].end)
+			}
+		}
+		return min(spans[0].start+t, spans[0].end)
+	}
+	for i := range words {
+		words[i].Start, words[i].End = file(border[i], false), file(border[i+1], true)
+	}
+}
+
+func endsClause(text string) bool {
+	for i := len(text); i > 0; {
+		r, size := utf8.DecodeLastRuneInString(text[:i])
+		if unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' {
+			i -= size
+			continue
+		}
+		return unicode.Is(unicode.P, r)
+	}
+	return false
+}
+
+// shortest is the least length of a word, in seconds.
+const shortest = 0.01
+
+// Settle makes the times of words sound: every word begins and ends within speech
+// (samples of the file, in order), none begins before the one before it ends, and
+// each lasts at least 10 ms, as far as the speech has room for that.
+func Settle(words []Piece, speech []audio.Span) {
+	if len(words) == 0 || len(speech) == 0 {
+		return
+	}
+	k := 0
+	var before float64
+	span := func() (float64, float64) { return speech[k].Seconds() }
+	for i := range words {
+		w := &words[i]
+		s := max(w.Start, before)
+		for k < len(speech)-1 {
+			if _, b := span(); s < b-shortest+1e-9 {
+				break
+			}
+			k++
+		}
+		a, b := span()
+		s = max(s, a)
+		e := max(w.End, s+shortest)
+		if e > b { // the end may lie in a later stretch, but not in the silence before it
+			end := b
+			for j := k + 1; j < len(speech); j++ {
+				c, d := speech[j].Seconds()
+				if e <= c+shortest {
+					break
+				}
+				end = min(e, d)
+			}
+			e = max(end, s+shortest)
+		}
+		w.Start, w.End, before = s, e, e
+	}
+	_, last := speech[len(speech)-1].Seconds()
+	for i := len(words) - 1; i >= 0; i-- { // what was pushed past the last speech moves back
+		w := &words[i]
+		if w.End <= last+1e-9 {
+			break
+		}
+		w.End = last
+		w.Start = min(w.Start, last-shortest)
+		last = w.Start
+	}
+}

@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/accounts"
+)
+
+// Principal is who a request comes from.
+type Principal struct {
+	Account string // id of the account
+	User    string // id of the user, when the request carries an access token
+}
+
+// private makes a handler one that needs credentials and a token of the
+// account's rate bucket.
+func (s *Server) private(h handler) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		who, err := s.authenticate(r.Request)
+		if err != nil {
+			return err
+		}
+		r.who = who
+		if err := s.takeToken(r.Context(), who.Account); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// open makes a handler one that needs no credentials. A request that carries
+// valid ones takes its token all the same: the rate limit is for every request.
+func (s *Server) open(h handler) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		who, err := s.authenticate(r.Request)
+		var refused *Error
+		switch {
+		case err == nil:
+			r.who = who
+			if err := s.takeToken(r.Context(), who.Account); err != nil {
+				return err
+			}
+		case !errors.As(err, &refused):
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// authenticate finds out who a request comes from. Of the two headers the API
+// key counts when both are there. An API key is taken as a bearer token too:
+// clients of other interfaces know no other way to send one.
+func (s *Server) authenticate(r *http.Request) (Principal, error) {
+	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
+	switch {
+	case len(keys) > 1 || len(bearers) > 1:
+		return Principal{}, unauthorized()
+	case len(keys) == 1:
+		return s.byKey(r.Context(), keys[0])
+	case len(bearers) == 1:
+		scheme, token, ok := strings.Cut(bearers[0], " ")
+		if !ok || !strings.EqualFold(scheme, "Bearer") {
+			return Principal{}, unauthorized()
+		}
+		if strings.HasPrefix(token, "asr_") {
+			return s.byKey(r.Context(), token)
+		}
+		who, err := s.tokens.check(token)
+		if err != nil {
+			return Principal{}, unauthorized()
+		}
+		return who, nil
+	}
+	return Principal{}, unauthorized()
+}
+
+func (s *Server) byKey(ctx context.Context, key string) (Principal, error) {
+	account, err := s.cfg.Accounts.Authenticate(ctx, key)
+	if errors.Is(err, accounts.ErrUnauthorized) {
+		return Principal{}, unauthorized()
+	}
+	return Principal{Account: account}, err
+}
+
+func (s *Server) takeToken(ctx context.Context, account string) error {
+	limits, err := s.limits.get(ctx, account)
+	if errors.Is(err, billing.ErrNoAccount) {
+		return unauthorized()
+	}
+	if err != nil {
+		return err
+	}
+	wait, err := s.cfg.Rate.TakeToken(ctx, account, limits)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		return rateLimited(retrySeconds(wait), "too many requests: see tps_limit and tps_burst in GET /account")
+	}
+	return nil
+}
+
+// limitsAge is how long an account's limits are kept: short enough that nobody
+// notices, long enough that a thousand requests a second ask a few times.
+const limitsAge = 200 * time.Millisecond
+
+// limitsCache keeps accounts' limits for a moment.
+type limitsCache struct {
+	money Money
+	mu    sync.Mutex
+	known map[string]knownLimits
+}
+
+type knownLimits struct {
+	limits billing.Limits
+	at     time.Time
+}
+
+func newLimitsCache(m Money) *limitsCache {
+	return &limitsCache{money: m, known: map[string]knownLimits{}}
+}
+
+func (c *limitsCache) get(ctx context.Context, account string) (billing.Limits, error) {
+	c.mu.Lock()
+	k, ok := c.known[account]
+	c.mu.Unlock()
+	if ok && time.Since(k.at) < limitsAge {
+		return k.limits, nil
+	}
+	l, err := c.money.Limits(ctx, account)
+	if err != nil {
+		return l, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= maxBuckets {
+		clear(c.known)
+	}
+	c.known[account] = knownLimits{l, time.Now()}
+	return l, nil
+}

@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+	"golang.org/x/sync/errgroup"
+)
+
+// batchItem is one entry of results in the answer to POST /tasks/batch.
+type batchItem struct {
+	Index   int          `json:"index"`
+	URL     string       `json:"audio_url"`
+	Success bool         `json:"success"`
+	Task    *createdTask `json:"task,omitempty"`
+	Error   string       `json:"error,omitempty"`
+}
+
+// batchLookups bounds the names of one batch that are resolved at once.
+const batchLookups = 16
+
+// createBatch is POST /tasks/batch.
+func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
+	if err := wantJSON(r.Request); err != nil {
+		return err
+	}
+	body, err := s.body(w, r.Request, maxBatchBody)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	sum.Write([]byte("POST /tasks/batch\n"))
+	sub, err := readBatch(io.TeeReader(body, sum))
+	if err != nil {
+		return err
+	}
+	key, err := idempotency(r, sum)
+	if err != nil {
+		return err
+	}
+	if sub.callbackURL != "" {
+		if err := s.checkURL(r, "callback_url", sub.callbackURL); err != nil {
+			return err
+		}
+	}
+	options, err := effective(sub.options)
+	if err != nil {
+		return err
+	}
+	requests := make([]tasks.Request, len(sub.urls))
+	g, ctx := errgroup.WithContext(r.Context())
+	g.SetLimit(batchLookups)
+	for i, u := range sub.urls {
+		requests[i] = tasks.Request{
+			Account: r.who.Account, URL: u, Filename: lastSegment(u), Options: options,
+			CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: true, AllowTraining: sub.allowTraining,
+		}
+		if sub.filenames != nil {
+			requests[i].Filename = sub.filenames[i]
+			if sub.filenames[i] == "" {
+				requests[i].Refused = errors.New("audio_filename: must not be empty")
+				continue
+			}
+		}
+		g.Go(func() error {
+			requests[i].Refused = s.refused(ctx, u)
+			return nil
+		})
+	}
+	_ = g.Wait() // lookups report into their requests
+	if err := r.Context().Err(); err != nil {
+		return err
+	}
+	items, replayed, err := s.cfg.Tasks.CreateBatch(r.Context(), requests, key)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Results []batchItem `json:"results"`
+		Created int         `json:"created_count"`
+		Failed  int         `json:"failed_count"`
+	}{Results: make([]batchItem, len(items))}
+	for i, it := range items {
+		b := batchItem{Index: i, URL: sub.urls[i], Success: it.Task != nil, Error: it.Error}
+		if it.Task != nil {
+			c := created(*it.Task)
+			b.Task = &c
+			out.Created++
+		} else {
+			out.Failed++
+		}
+		out.Results[i] = b
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	return writeJSON(w, http.StatusCreated, out)
+}
+
+// refused says why a URL of a batch is not taken, or nil.
+func (s *Server) refused(ctx context.Context, u string) error {
+	if strings.TrimSpace(u) == "" {
+		return errors.New("audio_url: must not be empty")
+	}
+	if err := s.cfg.CheckURL(ctx, u); errors.Is(err, safehttp.ErrRefused) {
+		return errors.New("audio_url: " + err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,11 @@
+// Package httpapi is the HTTP face of the service: the endpoints, fields,
+// defaults, statuses, error codes and limits of the interface specification.
+//
+// It translates and decides nothing: what a task, an account or a price is
+// lies behind the small interfaces in Config, which the packages tasks,
+// internal/accounts and billing satisfy. New gives a Server; its Handler serves
+// everything, its OpsHandler the health and metrics alone.
+//
+// The contract is openapi.yaml, written by hand, served at /openapi.json and
+// enforced by the tests on every answer.
+package httpapi

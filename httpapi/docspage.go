@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+//go:embed docs.css
+var docsCSS string
+
+// docsPage is the readable form of the OpenAPI document: one page without
+// scripts and without requests to anyone.
+type docsPage struct {
+	html []byte
+	csp  string // Content-Security-Policy that fits it
+}
+
+type docsEndpoint struct {
+	Method, Path, ID, Summary, Description string
+	Open                                   bool // needs no authentication
+	Parameters                             []docsField
+	Request                                []docsField
+	RequestType, RequestNote               string
+	Responses                              []docsResponse
+}
+
+type docsField struct {
+	Name, Type, Default, Description string
+	Required                         bool
+}
+
+type docsResponse struct{ Status, Description, Schema string }
+
+type docsSchema struct {
+	Name, Description string
+	Fields            []docsField
+}
+
+// renderDocs makes the page from the document; base is the prefix of the paths.
+func renderDocs(source []byte, base string) (*docsPage, error) {
+	doc, err := parseOpenAPI(source)
+	if err != nil {
+		return nil, err
+	}
+	d := docs{root: doc}
+	var data struct {
+		Title, Description, Base string
+		CSS                      template.CSS
+		Endpoints                []docsEndpoint
+		Schemas                  []docsSchema
+	}
+	data.Title, data.Description = text(doc, "info", "title"), text(doc, "info", "description")
+	data.Base, data.CSS = base, template.CSS(docsCSS)
+	for path, item := range pairs(child(doc, "paths")) {
+		for method, op := range pairs(item) {
+			if method == "parameters" {
+				continue
+			}
+			data.Endpoints = append(data.Endpoints, d.endpoint(strings.ToUpper(method), path, item, op))
+		}
+	}
+	for method, op := range pairs(child(doc, "webhooks", "taskFinished")) {
+		data.Endpoints = append(data.Endpoints, d.endpoint(strings.ToUpper(method), "your callback_url", nil, op))
+	}
+	for name, schema := range pairs(child(doc, "components", "schemas")) {
+		if fields := d.fields(schema); len(fields) > 0 {
+			data.Schemas = append(data.Schemas, docsSchema{Name: name, Description: text(schema, "description"), Fields: fields})
+		}
+	}
+	t, err := template.New("docs").Parse(docsHTML)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if err := t.Execute(&buf, data); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(docsCSS))
+	return &docsPage{
+		html: buf.Bytes(),
+		csp:  "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	}, nil
+}
+
+type docs struct{ root *yaml.Node }
+
+func (d docs) endpoint(method, path string, item, op *yaml.Node) docsEndpoint {
+	e := docsEndpoint{
+		Method: method, Path: path, ID: text(op, "operationId"),
+		Summary: text(op, "summary"), Description: text(op, "description"),
+	}
+	if s := child(op, "security"); s != nil && len(s.Content) == 0 {
+		e.Open = true
+	}
+	for _, list := range []*yaml.Node{child(item, "parameters"), child(op, "parameters")} {
+		if list == nil {
+			continue
+		}
+		for _, p := range list.Content {
+			p = d.resolve(p)
+			e.Parameters = append(e.Parameters, docsField{
+				Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
+				Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
+			})
+		}
+	}
+	for kind, body := range pairs(child(op, "requestBody", "content")) {
+		schema := d.resolve(child(body, "schema"))
+		e.RequestType, e.RequestNote, e.Request = kind, text(schema, "description"), d.fields(schema)
+	}
+	for status, r := range pairs(child(op, "responses")) {
+		r = d.resolve(r)
+		out := docsResponse{Status: status, Description: text(r, "description")}
+		for _, content := range pairs(child(r, "content")) {
+			out.Schema = d.typeOf(child(content, "schema"))
+			break
+		}
+		e.Responses = append(e.Responses, out)
+	}
+	return e
+}
+
+func (d docs) fields(schema *yaml.Node) []docsField {
+	schema = d.resolve(schema)
+	required := map[string]bool{}
+	if r := child(schema, "required"); r != nil {
+		for _, n := range r.Content {
+			required[n.Value] = true
+		}
+	}
+	var out []docsField
+	for name, p := range pairs(child(schema, "properties")) {
+		out = append(out, docsField{
+			Name: name, Type: d.typeOf(p), Required: required[name],
+			Default: text(d.resolve(p), "default"), Description: text(d.resolve(p), "description"),
+		})
+	}
+	return out
+}
+
+// typeOf describes a schema in a few words.
+func (d docs) typeOf(schema *yaml.Node) string {
+	if schema == nil {
+		return ""
+	}
+	if ref := text(schema, "$ref"); ref != "" {
+		name := ref[strings.LastIndexByte(ref, '/')+1:]
+		if target := d.resolve(schema); child(target, "properties") != nil {
+			return name
+		}
+		return d.typeOf(d.resolve(schema))
+	}
+	var parts []string
+	if t := child(schema, "type"); t != nil {
+		if t.Kind == yaml.ScalarNode {
+			parts = append(parts, t.Value)
+		}
+		for _, n := range t.Content {
+			parts = append(parts, n.Value)
+		}
+	}
+	out := strings.Join(parts, " or ")
+	if items := child(schema, "items"); items != nil {
+		out = strings.Replace(out, "array", "array of "+d.typeOf(items), 1)
+	}
+	if e := child(schema, "enum"); e != nil {
+		var values []string
+		for _, n := range e.Content {
+			values = append(values, n.Value)
+		}
+		out += ": " + strings.Join(values, ", ")
+	}
+	if c := text(schema, "const"); c != "" {
+		out += ": " + c
+	}
+	low, high := text(schema, "minimum"), text(schema, "maximum")
+	switch {
+	case low != "" && high != "":
+		out += ", " + low + " to " + high
+	case low != "":
+		out += ", from " + low
+	}
+	return out
+}
+
+// resolve follows a local reference.
+func (d docs) resolve(n *yaml.Node) *yaml.Node {
+	ref := text(n, "$ref")
+	if ref == "" {
+		return n
+	}
+	return child(d.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+}
+
+// child walks down a mapping; nil when something on the way is missing.
+func child(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, k := range keys {
+		var next *yaml.Node
+		for name, v := range pairs(n) {
+			if name == k {
+				next = v
+				break
+			}
+		}
+		n = next
+	}
+	return n
+}
+
+// text is the scalar found by walking down, or "".
+func text(n *yaml.Node, keys ...string) string {
+	if n = child(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// pairs iterates over a mapping in the order in which it is written.
+func pairs(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i].Value, n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}

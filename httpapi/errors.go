@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Error codes of the service, sent as error_code beside error in every failing
+// answer.
+const (
+	CodeInvalidRequest      = "invalid_request"
+	CodeUnauthorized        = "unauthorized"
+	CodeInsufficientBalance = "insufficient_balance"
+	CodeForbidden           = "forbidden"
+	CodeNotFound            = "not_found"
+	CodeConflict            = "conflict"
+	CodeConcurrencyLimit    = "concurrency_limit_exceeded"
+	CodeRateLimited         = "rate_limited"
+	CodePayloadTooLarge     = "payload_too_large"
+	CodeInternal            = "internal"
+)
+
+// Error is what a client gets to see when a request fails.
+type Error struct {
+	Status  int    // HTTP status
+	Code    string // one of the codes above
+	Message string // what was wrong, in words
+	// RetryAfter, in seconds, is sent as the Retry-After header when positive.
+	RetryAfter int
+	// cause is logged, never sent.
+	cause error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return e.Message + ": " + e.cause.Error()
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+func invalid(format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+func unauthorized() *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
+}
+
+func notFound(what string) *Error {
+	return &Error{Status: http.StatusNotFound, Code: CodeNotFound, Message: what}
+}
+
+func tooLarge(limit int64) *Error {
+	return &Error{Status: http.StatusRequestEntityTooLarge, Code: CodePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
+}
+
+func unsupportedType(want string) *Error {
+	return &Error{Status: http.StatusUnsupportedMediaType, Code: CodeInvalidRequest, Message: "Content-Type must be " + want}
+}
+
+func slowBody() *Error {
+	return &Error{Status: http.StatusRequestTimeout, Code: CodeInvalidRequest, Message: "the request body came too slowly"}
+}
+
+func methodNotAllowed(method, allow string) *Error {
+	return &Error{Status: http.StatusMethodNotAllowed, Code: CodeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", shorten(method), allow)}
+}
+
+func rateLimited(seconds int, message string) *Error {
+	return &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimited, Message: message, RetryAfter: seconds}
+}
+
+func unavailable(cause error) *Error {
+	return &Error{Status: http.StatusServiceUnavailable, Code: CodeInternal, Message: "the service cannot answer at the moment, try again", RetryAfter: 1, cause: cause}
+}
+
+// shorten keeps what a stranger sent from filling an error message.
+func shorten(s string) string {
+	r := []rune(s)
+	if len(r) > 60 {
+		r = append(r[:60], '…')
+	}
+	for i, c := range r {
+		if c < 0x20 || c == 0x7f {
+			r[i] = '\uFFFD'
+		}
+	}
+	return string(r)
+}

@@ -1,0 +1,361 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph"
+)
+
+// Bounds on the parts of a JSON body that are held in memory.
+const (
+	maxFieldName = 256      // bytes of a field's name
+	maxDepth     = 32       // nesting of one value
+	readBuffer   = 64 << 10 // bytes read at once
+)
+
+// object reads one JSON object from a stream, field by field, strictly: names
+// in their exact case, each once, nothing behind the object. Values are handed
+// to functions by name, so that a long string can be read as a stream. It never
+// holds more than one value, and never more than max bytes of it.
+type object struct {
+	r      *bufio.Reader
+	max    int // bytes of one captured value
+	fields map[string]func(*value) error
+}
+
+// value is a field's value that has not been read yet.
+type value struct {
+	o    *object
+	name string
+	kind byte // first byte: " { [ t f n - or a digit
+	read bool
+}
+
+// readObject reads r to its end. fields maps the known names to what takes the
+// value; max bounds a single captured value in bytes.
+func readObject(r io.Reader, max int, fields map[string]func(*value) error) error {
+	o := &object{r: bufio.NewReaderSize(r, readBuffer), max: max, fields: fields}
+	first, err := o.next()
+	if errors.Is(err, io.EOF) {
+		return invalid("the body is empty: a JSON object is expected")
+	}
+	if err != nil {
+		return readError(err)
+	}
+	if first != '{' {
+		return invalid("the body must be a JSON object")
+	}
+	if err := o.members(); err != nil {
+		return err
+	}
+	switch _, err := o.next(); {
+	case err == nil:
+		return invalid("the body is not valid JSON: something follows the object")
+	case !errors.Is(err, io.EOF):
+		return readError(err)
+	}
+	return nil
+}
+
+func (o *object) members() error {
+	seen := make(map[string]bool, len(o.fields))
+	for n := 0; ; n++ {
+		c, err := o.next()
+		if err != nil {
+			return readError(err)
+		}
+		if c == '}' && n == 0 {
+			return nil
+		}
+		if n > 0 {
+			if c == '}' {
+				return nil
+			}
+			if c != ',' {
+				return invalid("the body is not valid JSON: expected , or } behind a value")
+			}
+			if c, err = o.next(); err != nil {
+				return readError(err)
+			}
+		}
+		if c != '"' {
+			return invalid("the body is not valid JSON: expected a field name in double quotes")
+		}
+		name, err := o.fieldName()
+		if err != nil {
+			return err
+		}
+		take := o.fields[name]
+		if take == nil {
+			names := make([]string, 0, len(o.fields))
+			for k := range o.fields {
+				names = append(names, k)
+			}
+			slices.Sort(names)
+			return invalid("%s: there is no such field; did you mean %q?", shorten(name), otograph.Nearest(name, names))
+		}
+		if seen[name] {
+			return invalid("%s: is given twice", name)
+		}
+		seen[name] = true
+		if c, err = o.next(); err != nil {
+			return readError(err)
+		}
+		if c != ':' {
+			return invalid("the body is not valid JSON: expected : behind a field name")
+		}
+		if c, err = o.next(); err != nil {
+			return readError(err)
+		}
+		_ = o.r.UnreadByte()
+		v := &value{o: o, name: name, kind: c}
+		if err := take(v); err != nil {
+			return err
+		}
+		if !v.read {
+			return fmt.Errorf("field %s was not read by its handler", name)
+		}
+	}
+}
+
+// next gives the next byte that is not white space.
+func (o *object) next() (byte, error) {
+	for {
+		c, err := o.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c, nil
+		}
+	}
+}
+
+// fieldName reads a name whose opening quote is already read.
+func (o *object) fieldName() (string, error) {
+	raw := []byte{'"'}
+	if err := o.stringRest(&raw, maxFieldName); err != nil {
+		var e *Error
+		if errors.As(err, &e) && e.Status == http.StatusRequestEntityTooLarge {
+			return "", invalid("a field name is longer than %d bytes", maxFieldName)
+		}
+		return "", err
+	}
+	var name string
+	if !utf8.Valid(raw) || json.Unmarshal(raw, &name) != nil {
+		return "", invalid("the body is not valid JSON: a field name cannot be read")
+	}
+	return name, nil
+}
+
+// stringRest appends the rest of a string, closing quote included.
+func (o *object) stringRest(raw *[]byte, max int) error {
+	for {
+		c, err := o.r.ReadByte()
+		if err != nil {
+			return readError(err)
+		}
+		if *raw = append(*raw, c); len(*raw) > max {
+			return tooLarge(int64(max))
+		}
+		switch c {
+		case '"':
+			return nil
+		case '\\':
+			if c, err = o.r.ReadByte(); err != nil {
+				return readError(err)
+			}
+			*raw = append(*raw, c)
+		}
+	}
+}
+
+// raw captures the value as it stands in the body: valid JSON, valid UTF-8, at
+// most max bytes, at most maxDepth deep.
+func (v *value) raw() (json.RawMessage, error) {
+	v.read = true
+	var raw []byte
+	depth := 0
+	for {
+		c, err := v.o.r.ReadByte()
+		if err != nil {
+			return nil, readError(err)
+		}
+		if depth == 0 && len(raw) > 0 && (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+			_ = v.o.r.UnreadByte()
+			break // the end of a number or literal
+		}
+		if raw = append(raw, c); len(raw) > v.o.max {
+			return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
+		}
+		switch c {
+		case '"':
+			if err := v.o.stringRest(&raw, v.o.max); err != nil {
+				var e *Error
+				if errors.As(err, &e) && e.Status == http.StatusRequestEntityTooLarge {
+					return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
+				}
+				return nil, err
+			}
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return nil, invalid("%s: nested more than %d levels deep", v.name, maxDepth)
+			}
+		case '}', ']':
+			depth--
+		}
+		if depth <= 0 && (c == '"' || c == '}' || c == ']') {
+			break
+		}
+	}
+	if !utf8.Valid(raw) {
+		return nil, invalid("%s: not valid UTF-8", v.name)
+	}
+	if !json.Valid(raw) {
+		return nil, invalid("%s: not valid JSON", v.name)
+	}
+	return raw, nil
+}
+
+// text reads a string of at most max characters without NUL.
+func (v *value) text(dst *string, max int) error {
+	raw, err := v.raw()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '"' {
+		return invalid("%s: must be a string, not %s", v.name, shorten(string(raw)))
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return invalid("%s: must be a string", v.name)
+	}
+	return checkText(v.name, *dst, max)
+}
+
+func checkText(name, s string, max int) error {
+	if n := utf8.RuneCountInString(s); n > max {
+		return invalid("%s: has %d characters, at most %d are allowed", name, n, max)
+	}
+	if bytes.ContainsRune([]byte(s), 0) {
+		return invalid("%s: must not contain the character NUL", name)
+	}
+	return nil
+}
+
+// boolean reads true or false.
+func (v *value) boolean(dst *bool) error {
+	raw, err := v.raw()
+	if err != nil {
+		return err
+	}
+	switch string(raw) {
+	case "true":
+		*dst = true
+	case "false":
+		*dst = false
+	default:
+		return invalid("%s: must be true or false, not %s", v.name, shorten(string(raw)))
+	}
+	return nil
+}
+
+// texts reads an array of strings of at most maxItems; more are not even held.
+func (v *value) texts(dst *[]string, maxItems, maxLen int) error {
+	raw, err := v.raw()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '[' {
+		return invalid("%s: must be an array of strings, not %s", v.name, shorten(string(raw)))
+	}
+	var list []*string
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return invalid("%s: must be an array of strings", v.name)
+	}
+	if len(list) > maxItems {
+		return invalid("%s: has %d entries, at most %d are allowed", v.name, len(list), maxItems)
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		if s == nil {
+			return invalid("%s: entry %d must be a string, not null", v.name, i)
+		}
+		if err := checkText(fmt.Sprintf("%s[%d]", v.name, i), *s, maxLen); err != nil {
+			return err
+		}
+		out[i] = *s
+	}
+	*dst = out
+	return nil
+}
+
+// options reads an Options object.
+func (v *value) options(dst *otograph.Options) error {
+	raw, err := v.raw()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '{' {
+		return invalid("options: must be an object, not %s", shorten(string(raw)))
+	}
+	var o otograph.Options
+	if err := o.UnmarshalJSON(raw); err != nil {
+		return optionsError(err)
+	}
+	*dst = o
+	return nil
+}
+
+func optionsError(err error) *Error {
+	e := invalid("%s", err.Error())
+	e.cause = err
+	var oe *otograph.OptionError
+	if errors.As(err, &oe) && oe.Field != "" {
+		e.Message = "options." + oe.Error()
+	}
+	return e
+}
+
+// base64 gives the decoded bytes of a string as a stream. The caller reads it
+// to io.EOF or stops reading the body altogether.
+func (v *value) base64() (io.Reader, error) {
+	v.read = true
+	if v.kind != '"' {
+		raw, err := v.raw()
+		if err != nil {
+			return nil, err
+		}
+		return nil, invalid("%s: must be a string of Base64, not %s", v.name, shorten(string(raw)))
+	}
+	if _, err := v.o.r.ReadByte(); err != nil {
+		return nil, readError(err)
+	}
+	return &base64Reader{r: v.o.r}, nil
+}
+
+// readError explains why a body could not be read to its end.
+func readError(err error) error {
+	var e *Error
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &big):
+		return tooLarge(big.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return slowBody()
+	default: // io.EOF, a connection that broke, wrong chunked encoding
+		out := invalid("the body ends in the middle of the JSON object")
+		out.cause = err
+		return out
+	}
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+// OpenAPI is the contract as an OpenAPI 3.1 document in JSON, in the order in
+// which it is written.
+func OpenAPI() ([]byte, error) {
+	doc, err := parseOpenAPI(openapiYAML)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if err := writeJSONNode(&buf, doc); err != nil {
+		return nil, fmt.Errorf("openapi.yaml: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func parseOpenAPI(source []byte) (*yaml.Node, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(source, &root); err != nil {
+		return nil, fmt.Errorf("openapi.yaml: %w", err)
+	}
+	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 {
+		return nil, fmt.Errorf("openapi.yaml: expected one document")
+	}
+	return root.Content[0], nil
+}
+
+// writeJSONNode writes a YAML node as JSON and keeps the order of its keys.
+func writeJSONNode(buf *bytes.Buffer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.MappingNode:
+		buf.WriteByte('{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				buf.WriteByte(',')
+			}
+			key, err := json.Marshal(n.Content[i].Value)
+			if err != nil {
+				return err
+			}
+			buf.Write(key)
+			buf.WriteByte(':')
+			if err := writeJSONNode(buf, n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		buf.WriteByte('}')
+	case yaml.SequenceNode:
+		buf.WriteByte('[')
+		for i, c := range n.Content {
+			if i > 0 {
+				buf.WriteByte(',')
+			}
+			if err := writeJSONNode(buf, c); err != nil {
+				return err
+			}
+		}
+		buf.WriteByte(']')
+	case yaml.ScalarNode:
+		switch n.Tag {
+		case "!!int", "!!float":
+			if _, err := strconv.ParseFloat(n.Value, 64); err != nil {
+				return fmt.Errorf("line %d: number %q", n.Line, n.Value)
+			}
+			buf.WriteString(n.Value)
+		case "!!bool", "!!null":
+			buf.WriteString(n.Value)
+		default:
+			text, err := json.Marshal(n.Value)
+			if err != nil {
+				return err
+			}
+			buf.Write(text)
+		}
+	default:
+		return fmt.Errorf("line %d: anchors and aliases are not used in this document", n.Line)
+	}
+	return nil
+}

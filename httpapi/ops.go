@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// healthz says that the process lives.
+func (s *Server) healthz(w http.ResponseWriter, _ *request) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// readyz says whether requests can be answered: the stores answer and the
+// process isn't about to stop.
+func (s *Server) readyz(w http.ResponseWriter, r *request) error {
+	select {
+	case <-s.draining:
+		return &Error{Status: http.StatusServiceUnavailable, Code: CodeInternal, Message: "the service is stopping", RetryAfter: 5}
+	default:
+	}
+	if s.cfg.Ready != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+		defer cancel()
+		if err := s.cfg.Ready(ctx); err != nil {
+			return unavailable(err)
+		}
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func (s *Server) getMetrics(w http.ResponseWriter, r *request) error {
+	s.metrics.handler.ServeHTTP(w, r.Request)
+	return nil
+}
+
+func (s *Server) getOpenAPI(w http.ResponseWriter, _ *request) error {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	writeBody(w, http.StatusOK, "application/json", s.openapi)
+	return nil
+}
+
+func (s *Server) getDocs(w http.ResponseWriter, _ *request) error {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Header().Set("Content-Security-Policy", s.docs.csp)
+	writeBody(w, http.StatusOK, "text/html; charset=utf-8", s.docs.html)
+	return nil
+}

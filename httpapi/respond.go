@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// writeJSON answers with a value; what it holds is not to be kept by caches.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	writeBody(w, status, "application/json", buf.Bytes())
+	return nil
+}
+
+func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that has gone away can't be told
+}
+
+func writeError(w http.ResponseWriter, e *Error) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="otograph"`)
+	}
+	w.Header().Del("Cache-Control")
+	_ = writeJSON(w, e.Status, struct {
+		Error string `json:"error"`
+		Code  string `json:"error_code"`
+	}{e.Message, e.Code})
+}
+
+// stamp is a time as the interface writes it: RFC 3339, UTC, milliseconds.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// stampOrNull is a time that may be missing.
+func stampOrNull(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := stamp(*t)
+	return &s
+}

@@ -1,0 +1,337 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	// Tasks, Accounts and Money are the service behind the endpoints.
+	Tasks    Tasks
+	Accounts Accounts
+	Money    Money
+	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
+	// front ends share.
+	TokenKey []byte
+	// CheckURL is asked before a task with an audio or callback URL is created;
+	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
+	CheckURL func(ctx context.Context, url string) error
+	// Probe gives the length in seconds of an uploaded file, for the size of the
+	// hold; 0 when it can't be told. nil = not probed.
+	Probe func(ctx context.Context, path, filename string) (seconds float64, err error)
+	// TempDir is where files that must be local for Probe go when the blobs are
+	// not in a folder; "" = the system's.
+	TempDir string
+	// Rate holds the token buckets; nil keeps them in this process (NewBuckets(1)).
+	Rate Limiter
+	// BasePath is the prefix of all endpoints; "" = "/v1".
+	BasePath string
+	// Ready says whether requests can be answered, for /readyz; nil = always.
+	Ready func(context.Context) error
+	// Queue is asked at every scrape of /metrics; nil leaves the queue's metrics out.
+	Queue func(context.Context) (QueueStats, error)
+	// Web serves every other path that begins with neither the base path nor an
+	// operator's path; nil answers 404.
+	Web http.Handler
+	// Ops adds /healthz, /readyz and /metrics to Handler. Leave it false when
+	// OpsHandler has an address of its own.
+	Ops bool
+	// Logger gets one line per request, without secrets; nil discards it.
+	Logger *slog.Logger
+	// BodyGrace is how long a body may take to begin, and MinBodyRate (bytes
+	// per second) how fast it must come after that; 0 = 30 s, 8 KiB/s.
+	BodyGrace   time.Duration
+	MinBodyRate int64
+}
+
+// Server answers the service's HTTP requests. It is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	tokens   *tokens
+	logins   *throttle
+	limits   *limitsCache
+	prices   *pricesCache
+	metrics  *Metrics
+	openapi  []byte
+	docs     *docsPage
+	mux      *http.ServeMux
+	log      *slog.Logger
+	classes  []byte
+	draining chan struct{}
+}
+
+// New makes a Server. It fails when a part is missing or the token key is weak.
+func New(cfg Config) (*Server, error) {
+	switch {
+	case cfg.Tasks == nil, cfg.Accounts == nil, cfg.Money == nil, cfg.CheckURL == nil:
+		return nil, errors.New("httpapi: Config needs Tasks, Accounts, Money and CheckURL")
+	}
+	if cfg.BasePath == "" {
+		cfg.BasePath = "/v1"
+	}
+	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
+		return nil, fmt.Errorf("httpapi: base path %q; expected one like /v1", cfg.BasePath)
+	}
+	if cfg.Rate == nil {
+		cfg.Rate = NewBuckets(1)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.BodyGrace <= 0 {
+		cfg.BodyGrace = 30 * time.Second
+	}
+	if cfg.MinBodyRate <= 0 {
+		cfg.MinBodyRate = 8 << 10
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{})}
+	var err error
+	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
+		return nil, err
+	}
+	if s.openapi, err = OpenAPI(); err != nil {
+		return nil, err
+	}
+	if s.docs, err = renderDocs(openapiYAML, cfg.BasePath); err != nil {
+		return nil, err
+	}
+	if s.classes, err = classesJSON(); err != nil {
+		return nil, err
+	}
+	s.limits = newLimitsCache(cfg.Money)
+	s.prices = newPricesCache(cfg.Money)
+	s.metrics = newMetrics(cfg.Queue)
+	s.routes()
+	return s, nil
+}
+
+// request is one request on its way through the handlers.
+type request struct {
+	*http.Request
+	id    string
+	who   Principal // zero for endpoints without authentication
+	route string    // pattern, for logs and metrics
+}
+
+// handler answers a request or says what is wrong with it; it must not have
+// begun to answer when it returns an error.
+type handler func(w http.ResponseWriter, r *request) error
+
+// methods maps the methods of one path to their handlers.
+type methods map[string]handler
+
+func (s *Server) routes() {
+	s.mux = http.NewServeMux()
+	b := s.cfg.BasePath
+	s.route(b+"/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
+	s.route(b+"/tasks/batch", methods{"POST": s.private(s.createBatch)})
+	s.route(b+"/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
+	s.route(b+"/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
+	s.route(b+"/account", methods{"GET": s.private(s.getAccount)})
+	s.route(b+"/audio-event-classes", methods{"GET": s.private(s.listClasses)})
+	s.route(b+"/billing/transactions", methods{"GET": s.private(s.listTransactions)})
+	s.route(b+"/pricing", methods{"GET": s.open(s.getPricing)})
+	s.route(b+"/auth/login", methods{"POST": s.login})
+	s.route(b+"/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
+	s.route("/openapi.json", methods{"GET": s.getOpenAPI})
+	s.route("/docs", methods{"GET": s.getDocs})
+	if s.cfg.Ops {
+		s.opsRoutes(s.mux)
+	}
+	s.mux.Handle(b+"/", s.answer(b+"/", noSuchPath))
+	s.mux.Handle(b, s.answer(b, noSuchPath))
+	if s.cfg.Web != nil {
+		s.mux.Handle("/", s.cfg.Web)
+	} else {
+		s.mux.Handle("/", s.answer("/", noSuchPath))
+	}
+}
+
+func noSuchPath(http.ResponseWriter, *request) error { return notFound("there is no such path") }
+
+func (s *Server) opsRoutes(mux *http.ServeMux) {
+	mux.Handle("/healthz", s.answer("/healthz", methods{"GET": s.healthz}.serve))
+	mux.Handle("/readyz", s.answer("/readyz", methods{"GET": s.readyz}.serve))
+	mux.Handle("/metrics", s.answer("/metrics", methods{"GET": s.getMetrics}.serve))
+}
+
+func (s *Server) route(pattern string, m methods) {
+	s.mux.Handle(pattern, s.answer(pattern, m.serve))
+}
+
+// serve picks the method's handler; the answer to a wrong method names the
+// right ones.
+func (m methods) serve(w http.ResponseWriter, r *request) error {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if h := m[method]; h != nil {
+		return h(w, r)
+	}
+	allowed := make([]string, 0, len(m)+1)
+	for k := range m {
+		allowed = append(allowed, k)
+		if k == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", allow)
+	return methodNotAllowed(r.Method, allow)
+}
+
+// Handler serves the endpoints, the document and its page, and the rest that
+// Config names.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// ServeMux would redirect an unclean path with an answer that is not
+		// JSON; here it is a path like any other that does not exist.
+		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
+			s.answer("/", noSuchPath).ServeHTTP(w, r)
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	})
+}
+
+// OpsHandler serves /healthz, /readyz and /metrics alone, for an address of
+// their own.
+func (s *Server) OpsHandler() http.Handler {
+	mux := http.NewServeMux()
+	s.opsRoutes(mux)
+	mux.Handle("/", s.answer("/", noSuchPath))
+	return mux
+}
+
+// HTTPServer gives an http.Server with the limits that fit h: time to send the
+// header, size of the header, idle time. Bodies and answers have their own.
+func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 15 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		// A header of a megabyte still gets a proper answer.
+		MaxHeaderBytes:               2 << 20,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Drain makes /readyz fail, so that a balancer sends no more requests, and ends
+// the waits of POST /audio/transcriptions. Call it before http.Server.Shutdown.
+func (s *Server) Drain() {
+	select {
+	case <-s.draining:
+	default:
+		close(s.draining)
+	}
+}
+
+// answer wraps a handler: request id, panics, errors as JSON, one log line,
+// metrics.
+func (s *Server) answer(route string, h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		start := time.Now()
+		r := &request{Request: hr, id: uuid.NewString(), route: route}
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set("X-Request-Id", r.id)
+		rec.Header().Set("X-Content-Type-Options", "nosniff")
+		var failure *Error
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+						panic(p)
+					}
+					s.log.Error("panic", "request", r.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+					failure = s.translate(fmt.Errorf("panic: %v", p))
+				}
+			}()
+			if err := h(rec, r); err != nil {
+				failure = s.translate(err)
+			}
+		}()
+		if failure != nil {
+			if rec.status != 0 {
+				// The answer has begun: cutting the connection is the only
+				// way left to say that it isn't whole.
+				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
+				panic(http.ErrAbortHandler)
+			}
+			writeError(rec, failure)
+		}
+		took := time.Since(start)
+		s.metrics.request(route, hr.Method, rec.status, took)
+		s.logRequest(r, rec, failure, took)
+	})
+}
+
+func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time.Duration) {
+	level := slog.LevelInfo
+	attrs := []any{
+		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
+		"bytes", rec.bytes, "took", took.Round(time.Microsecond), "from", clientAddress(r.RemoteAddr),
+	}
+	if r.who.Account != "" {
+		attrs = append(attrs, "account", r.who.Account)
+	}
+	if id := r.PathValue("id"); id != "" {
+		if _, ok := taskID(id); ok {
+			attrs = append(attrs, "task", id)
+		}
+	}
+	if failure != nil {
+		attrs = append(attrs, "error_code", failure.Code)
+		if failure.Status >= 500 {
+			level = slog.LevelError
+			attrs = append(attrs, "error", failure.Error())
+		}
+	}
+	s.log.Log(r.Context(), level, "request", attrs...)
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. Each write has its own time limit, so
+// that a client that reads nothing doesn't keep a connection for ever.
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(time.Minute))
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

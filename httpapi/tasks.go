@@ -1,0 +1,392 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+)
+
+// createdTask is the Task record of a creation response.
+type createdTask struct {
+	ID         string          `json:"id"`
+	Status     tasks.Status    `json:"status"`
+	Filename   string          `json:"audio_filename"`
+	SourceType string          `json:"audio_source_type"`
+	Size       *int64          `json:"audio_size"`
+	Options    json.RawMessage `json:"options"`
+	CreatedAt  string          `json:"created_at"`
+	UpdatedAt  string          `json:"updated_at"`
+}
+
+func created(t tasks.Task) createdTask {
+	return createdTask{
+		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize,
+		Options: t.Options, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
+	}
+}
+
+// fullTask is the Task record of GET /tasks/:id.
+type fullTask struct {
+	ID            string          `json:"id"`
+	Status        tasks.Status    `json:"status"`
+	Filename      string          `json:"audio_filename"`
+	SourceType    string          `json:"audio_source_type"`
+	Size          *int64          `json:"audio_size"`
+	MD5           *string         `json:"audio_md5"`
+	AllowTraining bool            `json:"allow_training"`
+	ErrorMessage  *string         `json:"error_message"`
+	Options       json.RawMessage `json:"options"`
+	CreatedAt     string          `json:"created_at"`
+	UpdatedAt     string          `json:"updated_at"`
+	FinishedAt    *string         `json:"finished_at"`
+}
+
+// listedTask is an entry of GET /tasks.
+type listedTask struct {
+	ID         string       `json:"id"`
+	Status     tasks.Status `json:"status"`
+	Filename   string       `json:"audio_filename"`
+	SourceType string       `json:"audio_source_type"`
+	CreatedAt  string       `json:"created_at"`
+	UpdatedAt  string       `json:"updated_at"`
+	FinishedAt *string      `json:"finished_at"`
+}
+
+// taskID reads an id from a path in its canonical form.
+func taskID(text string) (string, bool) {
+	if len(text) != 36 {
+		return "", false
+	}
+	id, err := uuid.Parse(text)
+	return id.String(), err == nil
+}
+
+func (r *request) task() (string, error) {
+	id, ok := taskID(r.PathValue("id"))
+	if !ok {
+		return "", notFound("there is no such task")
+	}
+	return id, nil
+}
+
+// idempotency reads the Idempotency-Key; body is the hash of what the request
+// said, complete once the body is read.
+func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
+	values := r.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return tasks.Idempotency{}, nil
+	}
+	key := values[0]
+	if len(values) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(c rune) bool { return c < 0x20 || c > 0x7e }) {
+		return tasks.Idempotency{}, invalid("Idempotency-Key: must be given once, with 1 to 255 printable ASCII characters")
+	}
+	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(body.Sum(nil))}, nil
+}
+
+// createTask is POST /tasks.
+func (s *Server) createTask(w http.ResponseWriter, r *request) error {
+	if err := wantJSON(r.Request); err != nil {
+		return err
+	}
+	body, err := s.body(w, r.Request, MaxSubmitBody)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	sum.Write([]byte("POST /tasks\n"))
+	var audio *blob.Writer
+	defer func() {
+		if audio != nil {
+			audio.Abort()
+		}
+	}()
+	sub, err := readSubmission(io.TeeReader(body, sum), func(from io.Reader) error {
+		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
+			return err
+		}
+		n, err := copyAudio(audio, from)
+		s.metrics.upload.Add(float64(n))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	key, err := idempotency(r, sum)
+	if err != nil {
+		return err
+	}
+	if sub.callbackURL != "" {
+		if err := s.checkURL(r, "callback_url", sub.callbackURL); err != nil {
+			return err
+		}
+	}
+	options, err := effective(sub.options)
+	if err != nil {
+		return err
+	}
+	req := tasks.Request{
+		Account: r.who.Account, Filename: sub.filename, Options: options,
+		CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: sub.batch, AllowTraining: sub.allowTraining,
+	}
+	if audio == nil {
+		if err := s.checkURL(r, "audio_url", sub.audioURL); err != nil {
+			return err
+		}
+		req.URL = sub.audioURL
+		if req.Filename == "" {
+			req.Filename = lastSegment(sub.audioURL)
+		}
+	} else {
+		if err := s.commitAudio(r, audio, &req); err != nil {
+			return err
+		}
+	}
+	t, replayed, err := s.cfg.Tasks.Create(r.Context(), req, key)
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	w.Header().Set("Location", s.cfg.BasePath+"/tasks/"+t.ID)
+	return writeJSON(w, http.StatusCreated, created(t))
+}
+
+// copyAudio stores what comes from a request. Its error is the reader's *Error
+// or the store's.
+func copyAudio(w io.Writer, from io.Reader) (int64, error) {
+	// The wrapper hides ReadFrom, which would bring a buffer of its own size.
+	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
+}
+
+// commitAudio finishes an upload and learns its length, if it can be learnt.
+func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request) error {
+	info, err := audio.Commit()
+	if err != nil {
+		return err
+	}
+	req.Audio = &info
+	if info.Size == 0 {
+		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
+		return invalid("audio_base64: is empty")
+	}
+	if s.cfg.Probe == nil {
+		return nil
+	}
+	file, release, err := s.cfg.Tasks.Blobs().Local(r.Context(), info.Key, s.cfg.TempDir)
+	if err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
+		return err
+	}
+	defer release()
+	seconds, err := s.cfg.Probe(r.Context(), file, req.Filename)
+	if err != nil {
+		// What can't be probed is held for as a minute; the worker says what is
+		// wrong with it.
+		s.log.Debug("probe", "request", r.id, "error", err)
+		return nil
+	}
+	req.Seconds = seconds
+	return nil
+}
+
+// effective is the Options object with its defaults, as it is stored and echoed.
+func effective(o otograph.Options) (json.RawMessage, error) {
+	e, err := o.Effective()
+	if err != nil {
+		return nil, optionsError(err)
+	}
+	return json.Marshal(e)
+}
+
+// checkURL refuses a URL that this service may not ask. A resolver that does
+// not answer is no fault of the URL: the worker will see.
+func (s *Server) checkURL(r *request, field, u string) error {
+	err := s.cfg.CheckURL(r.Context(), u)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, safehttp.ErrRefused):
+		return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	}
+	s.log.Debug("URL not checked", "request", r.id, "field", field, "error", err)
+	return nil
+}
+
+// lastSegment is the file name of a URL: its last path segment, unescaped.
+func lastSegment(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "audio"
+	}
+	name := path.Base(u.Path)
+	name = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+	for utf8.RuneCountInString(name) > maxFilename {
+		_, size := utf8.DecodeRuneInString(name)
+		name = name[size:] // the extension is at the end
+	}
+	if name == "" || name == "." || name == "/" {
+		return "audio"
+	}
+	return name
+}
+
+// listTasks is GET /tasks.
+func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
+	page, size, err := paging(r)
+	if err != nil {
+		return err
+	}
+	status, err := queryValue(r, "status")
+	if err != nil {
+		return err
+	}
+	f := tasks.Filter{Status: tasks.Status(status), Page: page, Size: size}
+	switch f.Status {
+	case tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned:
+	case "":
+		if r.URL.Query().Has("status") {
+			return invalid("status: must be processing, done, failed or abandoned, not empty")
+		}
+	default:
+		return invalid("status: must be processing, done, failed or abandoned, not %q", shorten(status))
+	}
+	list, total, err := s.cfg.Tasks.List(r.Context(), r.who.Account, f)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Tasks    []listedTask `json:"tasks"`
+		Total    int          `json:"total"`
+		Page     int          `json:"page"`
+		PageSize int          `json:"page_size"`
+	}{make([]listedTask, len(list)), total, page, size}
+	for i, t := range list {
+		out.Tasks[i] = listedTask{
+			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
+			CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
+		}
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// Bounds on paging.
+const (
+	defaultPageSize = 20
+	maxPageSize     = 100
+	maxPage         = 1_000_000_000
+)
+
+// paging reads page and page_size.
+func paging(r *request) (page, size int, err error) {
+	if page, err = queryNumber(r, "page", 1, maxPage); err != nil {
+		return 0, 0, err
+	}
+	size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize)
+	return page, size, err
+}
+
+func queryNumber(r *request, name string, def, most int) (int, error) {
+	text, err := queryValue(r, name)
+	if err != nil {
+		return 0, err
+	}
+	if text == "" && !r.URL.Query().Has(name) {
+		return def, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most || text[0] == '+' {
+		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, shorten(text))
+	}
+	return n, nil
+}
+
+func queryValue(r *request, name string) (string, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", invalid("the query of the URL cannot be parsed")
+	}
+	values := query[name]
+	switch {
+	case len(values) > 1:
+		return "", invalid("%s: is given twice", name)
+	case len(values) == 0:
+		return "", nil
+	case !utf8.ValidString(values[0]):
+		return "", invalid("%s: not valid UTF-8", name)
+	}
+	return values[0], nil
+}
+
+// getTask is GET /tasks/:id.
+func (s *Server) getTask(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	t, err := s.cfg.Tasks.Get(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, fullTask{
+		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
+		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
+		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
+	})
+}
+
+// getResult is GET /tasks/:id/result. The result is streamed.
+func (s *Server) getResult(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	_, err = result.WriteTo(w)
+	return err
+}
+
+// deleteTask is DELETE /tasks/:id.
+func (s *Server) deleteTask(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Tasks.Delete(r.Context(), r.who.Account, id); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "the task was deleted"})
+}

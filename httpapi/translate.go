@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks"
+)
+
+// statusClientGone is logged for requests whose client went away; nobody
+// receives it.
+const statusClientGone = 499
+
+// known is the one table from the service's errors to what a client sees.
+var known = []struct {
+	err     error
+	status  int
+	code    string
+	message string
+}{
+	{tasks.ErrNotDone, http.StatusNotFound, CodeNotFound, "the task is not done: there is no result yet"},
+	{tasks.ErrNotFound, http.StatusNotFound, CodeNotFound, "there is no such task"},
+	{tasks.ErrForbidden, http.StatusForbidden, CodeForbidden, "the task belongs to another account"},
+	{tasks.ErrProcessing, http.StatusConflict, CodeConflict, "the task is processing and cannot be deleted now"},
+	{tasks.ErrIdempotencyConflict, http.StatusConflict, CodeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
+	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
+	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, CodeConcurrencyLimit, "too many tasks at once: wait for tasks to finish, see concurrency_limit in GET /account"},
+	{accounts.ErrUnauthorized, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{billing.ErrNoAccount, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{db.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
+	{blob.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
+	{db.ErrUnavailable, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
+	{blob.ErrUnavailable, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
+	{context.Canceled, statusClientGone, CodeInvalidRequest, "the client has gone away"},
+}
+
+// translate turns whatever a handler returned into what the client sees. The
+// text of an unknown error stays in the log.
+func (s *Server) translate(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	for _, k := range known {
+		if errors.Is(err, k.err) {
+			out := &Error{Status: k.status, Code: k.code, Message: k.message, cause: err}
+			if k.status == http.StatusServiceUnavailable {
+				out.RetryAfter = 1
+			}
+			return out
+		}
+	}
+	return &Error{Status: http.StatusInternalServerError, Code: CodeInternal, Message: "internal error", cause: err}
+}

@@ -84,24 +84,24 @@ func TestSegments(t *testing.T) {
 		name string
 		in   string
 		opt  func(*Options)
-		want []Segment // in windows
+		want [][2]int // in windows
 	}{
 		{"silence", "........", nil, nil},
 		{"nothing", "", nil, nil},
-		{"one", "..ssss....", nil, []Segment{{2, 6}}},
-		{"to the very end", "..ssss", nil, []Segment{{2, 6}}},
-		{"short pause", "ss.ss....", nil, []Segment{{0, 5}}},
-		{"long pause", "ss...ss...", nil, []Segment{{0, 2}, {5, 7}}},
+		{"one", "..ssss....", nil, [][2]int{{2, 6}}},
+		{"to the very end", "..ssss", nil, [][2]int{{2, 6}}},
+		{"short pause", "ss.ss....", nil, [][2]int{{0, 5}}},
+		{"long pause", "ss...ss...", nil, [][2]int{{0, 2}, {5, 7}}},
 		{"in between never begins", "..mmmm..", nil, nil},
-		{"in between does not end", "ssmmmm....", nil, []Segment{{0, 6}}},
-		{"in between does not take an end back", "ss.mmm.ss....", nil, []Segment{{0, 2}, {7, 9}}},
-		{"too short", "..ss.....ssss....", func(o *Options) { o.MinSpeech = w(3) }, []Segment{{9, 13}}},
+		{"in between does not end", "ssmmmm....", nil, [][2]int{{0, 6}}},
+		{"in between does not take an end back", "ss.mmm.ss....", nil, [][2]int{{0, 2}, {7, 9}}},
+		{"too short", "..ss.....ssss....", func(o *Options) { o.MinSpeech = w(3) }, [][2]int{{9, 13}}},
 		{"exactly the shortest is too short", "..sss.....", func(o *Options) { o.MinSpeech = w(3) }, nil},
-		{"padded", "...ss.....", func(o *Options) { o.SpeechPad = w(2) }, []Segment{{1, 7}}},
-		{"padding stops at the ends", ".sssssss.", func(o *Options) { o.SpeechPad = w(4) }, []Segment{{0, 9}}},
-		{"padding is shared", "ss....ss..", func(o *Options) { o.SpeechPad = w(2.5) }, []Segment{{0, 4}, {4, 10}}},
+		{"padded", "...ss.....", func(o *Options) { o.SpeechPad = w(2) }, [][2]int{{1, 7}}},
+		{"padding stops at the ends", ".sssssss.", func(o *Options) { o.SpeechPad = w(4) }, [][2]int{{0, 9}}},
+		{"padding is shared", "ss....ss..", func(o *Options) { o.SpeechPad = w(2.5) }, [][2]int{{0, 4}, {4, 10}}},
 		// An end after five windows: published code leaves room for one more window.
-		{"cut on the spot", "sssssssssss.....", func(o *Options) { o.MaxSpeech = w(5) }, []Segment{{0, 5}, {6, 11}}},
+		{"cut on the spot", "sssssssssss.....", func(o *Options) { o.MaxSpeech = w(5) }, [][2]int{{0, 5}, {6, 11}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSegments(t *testing.T) {
 			}
 			var want []Segment
 			for _, s := range tt.want {
-				want = append(want, Segment{Start: s.Start * Window, End: s.End * Window})
+				want = append(want, Segment{Start: s[0] * Window, End: s[1] * Window})
 			}
 			assert.Equal(t, want, Segments(probsOf(tt.in), len(tt.in)*Window, opt))
 		})
@@ -124,8 +124,8 @@ func TestCutAtTheLongestPause(t *testing.T) {
 	in := "sss....ss......ss....sss"
 	got := Segments(probsOf(in), len(in)*Window, opt)
 	require.Len(t, got, 2)
-	assert.Equal(t, Segment{0, 9 * Window}, got[0])
-	assert.Equal(t, Segment{15 * Window, 24 * Window}, got[1])
+	assert.Equal(t, Segment{Start: 0, End: 9 * Window}, got[0])
+	assert.Equal(t, Segment{Start: 15 * Window, End: 24 * Window}, got[1])
 }
 
 func TestSegmentsProperties(t *testing.T) {
@@ -181,7 +181,7 @@ func TestDetect(t *testing.T) {
 	m := fixedModel(probsOf("....ssssssssss......"))
 	got, err := Detect(context.Background(), m, pcm, DefaultOptions())
 	require.NoError(t, err)
-	assert.Equal(t, []Segment{{4*Window - 480, 14*Window + 480}}, got)
+	assert.Equal(t, []Segment{{Start: 4*Window - 480, End: 14*Window + 480}}, got)
 
 	_, err = Detect(context.Background(), m[:19], pcm, DefaultOptions())
 	assert.ErrorContains(t, err, "expected 20 probabilities for 10233 samples, the model gave 19")

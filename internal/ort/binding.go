@@ -12,20 +12,21 @@ import (
 // Binding runs a session again and again over the same memory: the caller writes into
 // the input tensors' slices, calls Run and reads the output tensors' slices. One run
 // allocates nothing in Go. A binding belongs to one goroutine at a time; several
-// bindings of one session may run at once.
+// bindings of one session may run at once. A session that is closed closes its
+// bindings first.
 type Binding struct {
 	session *Session
 	bind    *onnx.IoBinding
 	values  []onnx.Value
 	pin     runtime.Pinner
 
-	mu sync.Mutex
+	running sync.Mutex // one run at a time: they share the memory
 }
 
 // Bind fixes the tensors of all inputs and of some outputs. Their shapes must be
-// those that the model takes and gives, of rank 1 or more for outputs. The same
-// tensor may not be input and output. The binding keeps the tensors' memory in place
-// until Close, which must come before the session's.
+// those that the model takes and gives, of rank 1 or more for outputs; the value of a
+// scalar input is the one it has now. The same tensor may not be input and output.
+// The binding keeps the tensors' memory in place until Close.
 func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	if err := s.checkInputs(inputs); err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 			return nil, fmt.Errorf("%s: %w: output %s is a scalar and cannot be bound", s.source, ErrContract, name)
 		}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.session == nil {
 		return nil, fmt.Errorf("%s: %w", s.source, ErrClosed)
 	}
@@ -68,21 +69,25 @@ func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	put(inputs, bind.BindInput)
 	put(outputs, bind.BindOutput)
 	if err != nil {
-		_ = b.Close()
+		_ = b.release()
 		return nil, fmt.Errorf("%s: %w: %s", s.source, ErrRun, cleanMessage(err))
 	}
+	if s.bindings == nil {
+		s.bindings = map[*Binding]struct{}{}
+	}
+	s.bindings[b] = struct{}{}
 	return b, nil
 }
 
 // Run computes the bound outputs from the bound inputs. It cannot be interrupted:
 // bind small pieces of work.
 func (b *Binding) Run() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	s := b.session
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.session == nil || b.bind == nil {
+	b.running.Lock()
+	defer b.running.Unlock()
+	if b.bind == nil {
 		return fmt.Errorf("%s: %w", s.source, ErrClosed)
 	}
 	if err := s.session.RunWithBinding(b.bind); err != nil {
@@ -91,10 +96,16 @@ func (b *Binding) Run() error {
 	return nil
 }
 
-// Close releases the binding; it may be called more than once.
+// Close releases the binding after its last run; it may be called more than once.
 func (b *Binding) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.session.mu.Lock() // waits for runs
+	defer b.session.mu.Unlock()
+	delete(b.session.bindings, b)
+	return b.release()
+}
+
+// release is Close with the session's lock held.
+func (b *Binding) release() error {
 	if b.bind == nil {
 		return nil
 	}

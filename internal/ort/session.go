@@ -54,8 +54,9 @@ type Session struct {
 	names  []string // inputs in the order of the native session
 	outs   []Info   // outputs that are computed
 
-	mu      sync.RWMutex // held for reading by every run, for writing by Close
-	session *onnx.DynamicAdvancedSession
+	mu       sync.RWMutex // held for reading by every run, for writing by Bind and Close
+	session  *onnx.DynamicAdvancedSession
+	bindings map[*Binding]struct{} // not yet closed
 }
 
 // Open checks a model and makes a session of it. Data may be dropped afterwards.
@@ -311,6 +312,10 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
+	for b := range s.bindings { // they refer to the native session
+		_ = b.release()
+	}
+	s.bindings = nil
 	err := s.session.Destroy()
 	s.session = nil
 	if err != nil {

@@ -1,0 +1,102 @@
+package silero
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/vad"
+)
+
+// layout says how one published form of the network is fed.
+type layout struct {
+	name    string
+	context int // samples of the window before that go in front of each window
+
+	input, rate string // names of inputs; rate "" where there is none
+	output      string
+	rateRank    int
+
+	stateIn, stateOut []string
+	stateLayers       int64
+	stateSize         int64
+
+	// sequence: the rows of one call are consecutive windows of one recording.
+	// Otherwise each row is a recording of its own.
+	sequence bool
+	// maxRows is 1 where the file fixes the batch, 0 where it is free.
+	maxRows int64
+}
+
+// detect recognises the published forms by their inputs and outputs.
+func detect(g *ort.Graph) (layout, error) {
+	has := func(names ...string) bool {
+		for _, n := range names {
+			_, in := g.Input(n)
+			_, out := g.Output(n)
+			if !in && !out {
+				return false
+			}
+		}
+		return true
+	}
+	var l layout
+	switch {
+	case has("input", "state", "output", "stateN"):
+		l = layout{name: "v5/v6", context: 64, input: "input", output: "output",
+			stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128}
+	case has("input", "h", "c", "speech_probs", "hn", "cn"):
+		l = layout{name: "v6 sequence", context: 64, input: "input", output: "speech_probs", sequence: true,
+			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128}
+	case has("input", "h", "c", "output", "hn", "cn"):
+		l = layout{name: "v4", input: "input", output: "output",
+			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 2, stateSize: 64}
+	case has("x", "h", "c", "prob"):
+		l = layout{name: "v4 (k2-fsa export)", input: "x", output: "prob",
+			stateIn: []string{"h", "c"}, stateOut: []string{"new_h", "new_c"}, stateLayers: 2, stateSize: 64}
+		if !has("new_h") {
+			l.stateOut = []string{"next_h", "next_c"}
+		}
+	case has("input", "h0", "c0"):
+		return l, fmt.Errorf("this is Silero VAD v3, which is not supported; versions 4 to 6 are (it has %s)", g.IOList())
+	default:
+		return l, fmt.Errorf("expected Silero VAD v4 (input, sr, h, c), v5 or v6 (input, state, with or without sr) "+
+			"or the v6 sequence graph (input, h, c → speech_probs); it has %s", g.IOList())
+	}
+	want := ort.Contract{Exact: true}
+	if p, ok := g.Input("sr"); ok {
+		l.rate, l.rateRank = "sr", max(p.Rank(), 0)
+		want.Inputs = append(want.Inputs, ort.Info{Name: "sr", Type: ort.Int64})
+		if l.rateRank > 1 {
+			return l, fmt.Errorf("expected sr as a scalar, it has %s", p)
+		}
+	}
+	want.Inputs = append(want.Inputs, ort.Info{Name: l.input, Type: ort.Float32, Shape: []int64{-1, int64(l.context + vad.Window)}})
+	for i := range l.stateIn {
+		want.Inputs = append(want.Inputs, ort.Info{Name: l.stateIn[i], Type: ort.Float32, Shape: []int64{l.stateLayers, -1, l.stateSize}})
+		want.Outputs = append(want.Outputs, ort.Info{Name: l.stateOut[i], Type: ort.Float32})
+	}
+	want.Outputs = append(want.Outputs, ort.Info{Name: l.output, Type: ort.Float32})
+	if err := g.Check(want); err != nil {
+		return l, fmt.Errorf("%s: %w", l.name, err)
+	}
+
+	// A batch is free only where nothing fixes it.
+	in, _ := g.Input(l.input)
+	st, _ := g.Input(l.stateIn[0])
+	for _, p := range []struct {
+		info ort.Info
+		axis int
+	}{{in, 0}, {st, 1}} {
+		if l.sequence && p.axis == 1 {
+			continue
+		}
+		if p.axis < len(p.info.Shape) && p.info.Shape[p.axis] > 0 {
+			if n := p.info.Shape[p.axis]; n != 1 {
+				return l, fmt.Errorf("%s: a fixed batch of %d is not supported, 1 or a free one is", strings.TrimSpace(p.info.String()), n)
+			}
+			l.maxRows = 1
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,356 @@
+// Package silero runs Silero's voice activity network, and others with the same
+// inputs and outputs, through ONNX Runtime.
+//
+// It knows the published forms at 16 kHz: v5 and v6 (with or without the input sr,
+// free or fixed batch), v4 (both exports) and the sequence graph of v6; the form is
+// recognised by the names of inputs and outputs.
+//
+// A recording of less than eight minutes is computed in one piece, and its values are
+// the published code's. A longer one is cut into stretches that are computed as the
+// rows of a batch, each with a minute of run-in. The cuts lie in the quietest places,
+// and every joint is either in silence or where both sides give the same probability
+// within 1e-3; behind it values may differ a little for a while, because these networks
+// remember for minutes. Options.Sequential avoids that.
+package silero
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/vad"
+)
+
+// Options of a model.
+type Options struct {
+	// Threads is how many cores one call of Probabilities uses; 0 means one. The
+	// result does not depend on it.
+	Threads int
+	// Sequential computes every recording in one piece, however long: exactly the
+	// published network's values, in up to twice the time.
+	Sequential bool
+	// Logger gets warnings; nil drops them.
+	Logger *slog.Logger
+}
+
+// Model is an open network. It is safe for concurrent use.
+type Model struct {
+	session *ort.Session
+	layout  layout
+	opt     Options
+
+	mu      sync.RWMutex // held for reading while computing
+	closing atomic.Bool
+}
+
+// Open opens a model. The error wraps ort.ErrContract where the file is something
+// else than a Silero network, and the other sentinels of package ort.
+func Open(model ort.Source, opt Options) (*Model, error) {
+	s, err := ort.Open(model, ort.Options{})
+	if err != nil {
+		return nil, err
+	}
+	l, err := detect(s.Graph())
+	if err != nil {
+		_ = s.Close()
+		if errors.Is(err, ort.ErrContract) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w: %w", model, ort.ErrContract, err)
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	opt.Threads = max(opt.Threads, 1)
+	return &Model{session: s, layout: l, opt: opt}, nil
+}
+
+var _ vad.Model = (*Model)(nil)
+
+// Contract names the published form that the model has: v4, v5/v6 …
+func (m *Model) Contract() string { return m.layout.name }
+
+// Probabilities gives the probability of speech for each window of 512 samples, the
+// last one filled up with zeros. It returns within one step of the network after ctx
+// has ended. Memory beside the result does not grow with the recording.
+func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	probs := make([]float32, vad.Windows(pcm.Len()))
+	if len(probs) == 0 {
+		return probs, ctx.Err()
+	}
+	var err error
+	if m.layout.sequence {
+		err = m.blocks(ctx, pcm, probs)
+	} else {
+		err = m.stretches(ctx, pcm, probs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.session.Source(), err)
+	}
+	m.warnIfDeaf(pcm, probs)
+	return probs, nil
+}
+
+// check tells whether to stop.
+func (m *Model) check(ctx context.Context) error {
+	if m.closing.Load() {
+		return ort.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// blockWindows is how many windows the sequence graph takes at once: 16 s.
+const blockWindows = 512
+
+// blocks feeds the sequence graph, which takes many windows of one recording.
+func (m *Model) blocks(ctx context.Context, pcm *audio.PCM, probs []float32) error {
+	rows := int(m.layout.maxRows)
+	if rows == 0 {
+		rows = min(blockWindows, len(probs))
+	}
+	ln, err := newLane(m.session, m.layout, rows)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ln.close() }()
+	for at := 0; at < len(probs); at += ln.rows {
+		if err := m.check(ctx); err != nil {
+			return err
+		}
+		if left := len(probs) - at; left < ln.rows { // the last block, with its own shape
+			last, err := newLane(m.session, m.layout, left)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = last.close() }()
+			last.loadRow(0, ln.rowState(nil, 0))
+			ln = last
+		}
+		for r := range ln.rows {
+			ln.fill(r, pcm, at+r)
+		}
+		if err := ln.step(); err != nil {
+			return err
+		}
+		copy(probs[at:], ln.probs)
+	}
+	return nil
+}
+
+const (
+	// agreeWindows and agreeWithin decide that a stretch and the one before it, carried
+	// on, have become the same: two seconds within that difference.
+	agreeWindows = 64
+	agreeWithin  = 1e-3
+	// silent is the probability that both have to stay below for a cut in silence, over
+	// silentWindows (a quarter of a second).
+	silent        = 0.1
+	silentWindows = 8
+)
+
+// stretches computes a recording in batches, and then looks after the joints.
+func (m *Model) stretches(ctx context.Context, pcm *audio.PCM, probs []float32) error {
+	groups := plan(pcm, m.layout.maxRows == 0 && !m.opt.Sequential)
+	if len(groups[0]) == 1 {
+		_, err := m.group(ctx, pcm, probs, groups[0], nil)
+		return err
+	}
+	warm, err := m.group(ctx, pcm, probs, []stretch{{end: warmUp}}, nil)
+	if err != nil {
+		return err
+	}
+	// The first stretch goes on where the warm-up ended, the others begin in the state
+	// that it ended in.
+	groups[0][0].start = warmUp
+	done := make([][]rowResult, len(groups))
+	workers, run := errgroup.WithContext(ctx)
+	workers.SetLimit(m.opt.Threads)
+	for i, g := range groups {
+		workers.Go(func() error {
+			var err error
+			done[i], err = m.group(run, pcm, probs, g, warm[0].state)
+			return err
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	var rows []rowResult
+	for _, d := range done {
+		rows = append(rows, d...)
+	}
+	return m.join(ctx, pcm, probs, rows)
+}
+
+// rowResult is what is left of a stretch besides its probabilities.
+type rowResult struct {
+	stretch
+	tail  []float32 // probabilities of the last windows of the run-in
+	state []float32 // after the last window
+}
+
+// group computes stretches as the rows of one batch. state begins each row; nil is
+// the zeros of a recording's beginning.
+func (m *Model) group(ctx context.Context, pcm *audio.PCM, probs []float32, list []stretch, state []float32) ([]rowResult, error) {
+	ln, err := newLane(m.session, m.layout, len(list))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = ln.close() }()
+	out := make([]rowResult, len(list))
+	steps := 0
+	for r, s := range list {
+		out[r] = rowResult{stretch: s, tail: make([]float32, min(s.runIn, agreeWindows))}
+		steps = max(steps, s.runIn+s.end-s.start)
+		if state != nil {
+			ln.loadRow(r, state)
+		}
+	}
+	for t := range steps {
+		if err := m.check(ctx); err != nil {
+			return nil, err
+		}
+		for r, s := range list {
+			if w := s.start - s.runIn + t; w < s.end { // a finished row idles along
+				ln.fill(r, pcm, w)
+			}
+		}
+		if err := ln.step(); err != nil {
+			return nil, err
+		}
+		for r, s := range list {
+			switch w := s.start - s.runIn + t; {
+			case w >= s.end:
+			case w >= s.start:
+				probs[w] = ln.probs[r]
+				if w == s.end-1 {
+					out[r].state = ln.rowState(out[r].state, r)
+				}
+			default:
+				if i := w - s.start + len(out[r].tail); i >= 0 {
+					out[r].tail[i] = ln.probs[r]
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// join looks at the end of every stretch's run-in and at the end of the stretch before
+// it. If they neither agree nor lie in silence, the earlier one is carried on, one
+// window at a time, and its values replace the later one's until that is so.
+func (m *Model) join(ctx context.Context, pcm *audio.PCM, probs []float32, rows []rowResult) error {
+	var ln *lane
+	defer func() {
+		if ln != nil {
+			_ = ln.close()
+		}
+	}()
+	carried := 0 // windows before this one are final
+	for k := 1; k < len(rows); k++ {
+		r := rows[k]
+		var j joint
+		for i, p := range r.tail {
+			j.add(probs[r.start-len(r.tail)+i], p)
+		}
+		if r.start < carried || j.fits() {
+			continue
+		}
+		if ln == nil {
+			var err error
+			if ln, err = newLane(m.session, m.layout, 1); err != nil {
+				return err
+			}
+		}
+		ln.loadRow(0, rows[k-1].state)
+		w := r.start
+		for ; w < len(probs) && !j.fits(); w++ {
+			if err := m.check(ctx); err != nil {
+				return err
+			}
+			ln.fill(0, pcm, w)
+			if err := ln.step(); err != nil {
+				return err
+			}
+			j.add(probs[w], ln.probs[0])
+			probs[w] = ln.probs[0]
+		}
+		carried = w
+	}
+	return nil
+}
+
+// joint compares two runs over the same windows.
+type joint struct{ same, quiet int } // how many windows in a row, up to the last
+
+func (j *joint) add(a, b float32) {
+	j.same++
+	if math.Abs(float64(a-b)) > agreeWithin {
+		j.same = 0
+	}
+	j.quiet++
+	if max(a, b) > silent {
+		j.quiet = 0
+	}
+}
+
+func (j *joint) fits() bool { return j.same >= agreeWindows || j.quiet >= silentWindows }
+
+const (
+	deafMinutes = 2
+	deafProb    = 0.05 // no window above it …
+	deafLevel   = 0.01 // … though so much of the recording has this root mean square (−40 dB)
+)
+
+// warnIfDeaf tells when minutes of loud audio had no trace of speech: music may do
+// that, and so does a network that is fed in another way than it was trained (the
+// later Silero versions answer next to nothing without their context).
+func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
+	const enough = deafMinutes * 60 * audio.SampleRate / vad.Window
+	if len(probs) < enough {
+		return
+	}
+	for _, p := range probs {
+		if p > deafProb {
+			return
+		}
+	}
+	loud := 0
+	for w := range probs {
+		sum := 0.0
+		part := pcm.Samples(w*vad.Window, (w+1)*vad.Window)
+		for _, x := range part {
+			sum += float64(x) * float64(x)
+		}
+		if sum > deafLevel*deafLevel*float64(len(part)) {
+			loud++
+		}
+		if loud >= enough {
+			m.opt.Logger.Warn("voice activity: minutes of loud audio without a trace of speech; is the model the right one?",
+				"model", m.session.Source().String(), "form", m.layout.name, "loud_minutes_at_least", deafMinutes, "highest_probability_below", deafProb)
+			return
+		}
+	}
+}
+
+// Close stops what is running, waits for it and releases the model. It may be called
+// more than once.
+func (m *Model) Close() error {
+	m.closing.Store(true)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.session.Close()
+}

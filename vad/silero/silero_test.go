@@ -1,0 +1,431 @@
+package silero
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/vad"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, src ort.Source, opt Options) *Model {
+	t.Helper()
+	m, err := Open(src, opt)
+	if errors.Is(err, native.ErrMissing) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	return m
+}
+
+func demoSource(t testing.TB) ort.Source {
+	t.Helper()
+	m, ok := demo.Models().Role(models.RoleVAD)
+	require.True(t, ok)
+	data, err := m.Main().Bytes()
+	require.NoError(t, err)
+	return ort.Source{Data: data, Name: m.Name, Role: "vad"}
+}
+
+// jfk is eleven seconds of speech.
+func jfk(t testing.TB) []float32 {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/jfk.wav")
+	require.NoError(t, err)
+	return fromInt16(raw[44:])
+}
+
+func fromInt16(raw []byte) []float32 {
+	x := make([]float32, len(raw)/2)
+	for i := range x {
+		x[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:]))) / 32768
+	}
+	return x
+}
+
+// recording is speech of changing loudness with pauses and noise, of that many seconds.
+func recording(t testing.TB, seconds int) []float32 {
+	t.Helper()
+	speech := jfk(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float32, seconds*audio.SampleRate)
+	for at := 0; at < len(x); {
+		from := r.IntN(len(speech) / 2)
+		n := r.IntN(len(speech) - from)
+		gain := 0.2 + 0.8*r.Float32()
+		for i := 0; i < n && at+i < len(x); i++ {
+			x[at+i] = gain * speech[from+i]
+		}
+		at += n + r.IntN(3*audio.SampleRate)
+	}
+	for i := range x {
+		x[i] += 0.002 * (r.Float32() - 0.5)
+	}
+	return x
+}
+
+func sequential(t testing.TB, m *Model, pcm *audio.PCM) []float32 {
+	t.Helper()
+	probs := make([]float32, vad.Windows(pcm.Len()))
+	_, err := m.group(context.Background(), pcm, probs, []stretch{{end: len(probs)}}, nil)
+	require.NoError(t, err)
+	return probs
+}
+
+func TestSpeechIsHeard(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	assert.Equal(t, "v5/v6", m.Contract())
+	speech := jfk(t)
+	pcm := audio.FromSamples(speech)
+	probs, err := m.Probabilities(context.Background(), pcm)
+	require.NoError(t, err)
+	require.Len(t, probs, 344)
+	heard := 0
+	for _, p := range probs {
+		if p > 0.5 {
+			heard++
+		}
+	}
+	// The published network is above 0.5 in 227 of the 344 windows.
+	assert.InDelta(t, 227, heard, 30)
+
+	segments, err := vad.Detect(context.Background(), m, pcm, vad.DefaultOptions())
+	require.NoError(t, err)
+	require.NotEmpty(t, segments)
+	start, _ := segments[0].Seconds()
+	assert.Less(t, start, 0.6) // "And so, my fellow Americans"
+
+	for name, quiet := range map[string][]float32{"silence": make([]float32, 10*audio.SampleRate), "noise": noise(10, 0.05)} {
+		segments, err := vad.Detect(context.Background(), m, audio.FromSamples(quiet), vad.DefaultOptions())
+		require.NoError(t, err)
+		assert.Empty(t, segments, name)
+	}
+}
+
+func noise(seconds int, level float32) []float32 {
+	r := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, seconds*audio.SampleRate)
+	for i := range x {
+		x[i] = level * (2*r.Float32() - 1)
+	}
+	return x
+}
+
+func TestShortInput(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	for _, n := range []int{0, 1, 511, 512, 513} {
+		probs, err := m.Probabilities(context.Background(), audio.FromSamples(make([]float32, n)))
+		require.NoError(t, err)
+		assert.Len(t, probs, (n+511)/512)
+	}
+}
+
+// checkJoints compares a batched result with the sequential one: at every joint both
+// are the same within 1e-3 or silent, and apart from little they are the same everywhere.
+func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
+	t.Helper()
+	list := plan(pcm, true)[0]
+	require.Greater(t, len(list), 1, "the recording is too short for this test")
+	for _, s := range list[1:] {
+		assert.InDeltaSlice(t, want[s.start-64:s.start], got[s.start-64:s.start], 0.05, "before the joint at window %d", s.start)
+		for w := s.start; w < s.start+4; w++ {
+			if want[w] > 0.2 || got[w] > 0.2 {
+				assert.InDelta(t, want[w], got[w], 2e-3, "window %d at the joint", w)
+			}
+		}
+	}
+	off := 0
+	for i := range want {
+		if math.Abs(float64(want[i]-got[i])) > 0.01 {
+			off++
+		}
+	}
+	assert.Less(t, float64(off)/float64(len(want)), 0.02, "share of windows that differ")
+
+	a, b := vad.Segments(want, pcm.Len(), vad.DefaultOptions()), vad.Segments(got, pcm.Len(), vad.DefaultOptions())
+	borders := map[int]bool{}
+	for _, s := range a {
+		borders[s.Start], borders[-s.End] = true, true
+	}
+	moved := 0
+	for _, s := range b {
+		for _, at := range []int{s.Start, -s.End} {
+			if !borders[at] {
+				moved++
+			}
+		}
+	}
+	assert.LessOrEqual(t, float64(moved)/float64(2*len(a)), 0.02, "%d of %d borders moved", moved, 2*len(a))
+}
+
+func TestBatchedIsSequential(t *testing.T) {
+	pcm := audio.FromSamples(recording(t, 800))
+	m := open(t, demoSource(t), Options{})
+	want := sequential(t, m, pcm)
+	got, err := m.Probabilities(context.Background(), pcm)
+	require.NoError(t, err)
+	checkJoints(t, pcm, want, got)
+
+	for _, threads := range []int{2, 5} {
+		other := open(t, demoSource(t), Options{Threads: threads})
+		again, err := other.Probabilities(context.Background(), pcm)
+		require.NoError(t, err)
+		assert.Equal(t, got, again, "the result changes with %d threads", threads)
+	}
+	exact := open(t, demoSource(t), Options{Sequential: true})
+	again, err := exact.Probabilities(context.Background(), pcm)
+	require.NoError(t, err)
+	assert.Equal(t, want, again)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	pcm := audio.FromSamples(jfk(t))
+	want, err := m.Probabilities(context.Background(), pcm)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			got, err := m.Probabilities(context.Background(), pcm)
+			assert.NoError(t, err)
+			assert.Equal(t, want, got)
+		})
+	}
+	wg.Wait()
+}
+
+func TestPlan(t *testing.T) {
+	for _, seconds := range []int{1, 30, 479, 480, 1500, 5000} {
+		pcm := audio.FromSamples(noise(seconds, 0.1)[:seconds*audio.SampleRate-7])
+		windows := vad.Windows(pcm.Len())
+		at := 0
+		for _, g := range plan(pcm, true) {
+			assert.LessOrEqual(t, len(g), maxRows)
+			for _, s := range g {
+				require.Equal(t, at, s.start)
+				require.Greater(t, s.end, s.start)
+				if len(g) > 1 {
+					require.Greater(t, s.end-s.start, runIn)
+				}
+				if s.start > 0 {
+					assert.GreaterOrEqual(t, float64(s.runIn)*vad.Window/audio.SampleRate, 2.0)
+					assert.GreaterOrEqual(t, s.start, s.runIn)
+				} else {
+					assert.Zero(t, s.runIn)
+				}
+				at = s.end
+			}
+		}
+		assert.Equal(t, windows, at)
+		assert.Equal(t, [][]stretch{{{end: windows}}}, plan(pcm, false))
+	}
+}
+
+func TestCutsLieInPauses(t *testing.T) {
+	x := noise(1000, 0.3)
+	for at := 5 * audio.SampleRate; at < len(x); at += 5 * audio.SampleRate { // a pause every five seconds
+		clear(x[at : at+audio.SampleRate])
+	}
+	list := plan(audio.FromSamples(x), true)[0]
+	require.Greater(t, len(list), 2)
+	for _, s := range list[1:] {
+		assert.Zero(t, x[s.start*vad.Window], "cut at window %d", s.start)
+		assert.Zero(t, x[s.start*vad.Window-1], "cut at window %d", s.start)
+	}
+}
+
+// countingContext ends after its error was asked for a number of times.
+type countingContext struct {
+	context.Context
+	left, asked int
+}
+
+func (c *countingContext) Err() error {
+	c.asked++
+	if c.asked > c.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestCancelledWithinOneStep(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	pcm := audio.FromSamples(make([]float32, 10*audio.SampleRate))
+	ctx := &countingContext{Context: context.Background(), left: 20}
+	probs := make([]float32, vad.Windows(pcm.Len()))
+	for i := range probs {
+		probs[i] = -1
+	}
+	_, err := m.group(ctx, pcm, probs, []stretch{{end: len(probs)}}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.GreaterOrEqual(t, probs[19], float32(0))
+	assert.Equal(t, float32(-1), probs[20], "went on after the context had ended")
+
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = m.Probabilities(ended, audio.FromSamples(make([]float32, 300*audio.SampleRate)))
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCloseStopsAndWaits(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	var log bytes.Buffer
+	m.opt.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	pcm := audio.FromSamples(make([]float32, 3600*audio.SampleRate))
+	result := make(chan error, 1)
+	go func() {
+		_, err := m.Probabilities(context.Background(), pcm)
+		result <- err
+	}()
+	time.Sleep(20 * time.Millisecond) // either order is right; mostly the run has begun
+	require.NoError(t, m.Close())
+	assert.ErrorIs(t, <-result, ort.ErrClosed)
+	require.NoError(t, m.Close())
+	_, err := m.Probabilities(context.Background(), pcm)
+	assert.ErrorIs(t, err, ort.ErrClosed)
+}
+
+func TestNothingAllocatedPerWindow(t *testing.T) {
+	m := open(t, demoSource(t), Options{})
+	ln, err := newLane(m.session, m.layout, 4)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, ln.close()) }()
+	pcm := audio.FromSamples(jfk(t))
+	w := 0
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		for r := range 4 {
+			ln.fill(r, pcm, w+r)
+		}
+		if err := ln.step(); err != nil {
+			t.Error(err)
+		}
+		w++
+	}))
+}
+
+// TestPublished compares with what the published network gave in the published code.
+func TestPublished(t *testing.T) {
+	shared := os.Getenv("OTOGRAPH_SHARED")
+	if shared == "" {
+		t.Skip("OTOGRAPH_SHARED names no folder with the published model")
+	}
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Skip("ffmpeg, which unpacks the recordings, is missing")
+	}
+	m := open(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
+	files, err := filepath.Glob("../testdata/published/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var p struct {
+				Recording  string    `json:"recording"`
+				Samples    int       `json:"samples"`
+				Probs      []float32 `json:"probs"`
+				Timestamps map[string]struct {
+					Options  map[string]float64 `json:"options"`
+					Segments [][2]int           `json:"segments"`
+				} `json:"timestamps"`
+			}
+			require.NoError(t, json.Unmarshal(raw, &p))
+			cmd := exec.Command(ffmpeg, "-v", "error", "-i", filepath.Join(shared, "testdata/real", p.Recording), "-f", "s16le", "-")
+			decoded, err := cmd.Output()
+			require.NoError(t, err)
+			pcm := audio.FromSamples(fromInt16(decoded))
+			require.Equal(t, p.Samples, pcm.Len())
+			probs, err := m.Probabilities(context.Background(), pcm)
+			require.NoError(t, err)
+			assert.InDeltaSlice(t, p.Probs, probs, 1e-3)
+			require.Len(t, p.Timestamps, 6)
+			for name, c := range p.Timestamps {
+				ms := func(key string) time.Duration {
+					return time.Duration(c.Options[key] * float64(time.Millisecond))
+				}
+				segments := vad.Segments(probs, pcm.Len(), vad.Options{
+					Threshold: c.Options["threshold"], Exit: c.Options["neg_threshold"],
+					MinSpeech: ms("min_speech_duration_ms"), MinSilence: ms("min_silence_duration_ms"),
+					SpeechPad: ms("speech_pad_ms"), MaxSpeech: 1000 * ms("max_speech_duration_s"),
+				})
+				got := [][2]int{}
+				for _, s := range segments {
+					got = append(got, [2]int{s.Start, s.End})
+				}
+				assert.Equal(t, c.Segments, got, name)
+			}
+		})
+	}
+
+	t.Run("batched", func(t *testing.T) {
+		pcm := audio.FromSamples(recording(t, 800))
+		want := sequential(t, m, pcm)
+		got, err := m.Probabilities(context.Background(), pcm)
+		require.NoError(t, err)
+		checkJoints(t, pcm, want, got)
+	})
+	t.Run("context is fed", func(t *testing.T) { // without it v6.2 never passes 0.008
+		probs, err := m.Probabilities(context.Background(), audio.FromSamples(jfk(t)))
+		require.NoError(t, err)
+		highest := 0.0
+		for _, p := range probs {
+			highest = math.Max(highest, float64(p))
+		}
+		assert.Greater(t, highest, 0.99)
+	})
+}
+
+func BenchmarkProbabilities(b *testing.B) {
+	m := open(b, demoSource(b), Options{})
+	const seconds = 3600
+	pcm := audio.FromSamples(recording(b, seconds))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		if _, err := m.Probabilities(context.Background(), pcm); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(seconds*float64(b.N)/b.Elapsed().Seconds(), "x_real_time")
+}
+
+func TestOtherModelsAreRefused(t *testing.T) {
+	m, ok := demo.Models().Role(models.RoleTagger)
+	require.True(t, ok)
+	data, err := m.Main().Bytes()
+	require.NoError(t, err)
+	_, err = Open(ort.Source{Data: data, Name: "tagger.onnx", Role: "vad"}, Options{})
+	if errors.Is(err, native.ErrMissing) {
+		t.Skip(err)
+	}
+	require.ErrorIs(t, err, ort.ErrContract)
+	for _, want := range []string{"vad model tagger.onnx", "expected Silero VAD", "it has inputs"} {
+		assert.ErrorContains(t, err, want)
+	}
+	assert.NotContains(t, strings.ToLower(err.Error()), "\n")
+}

@@ -1,0 +1,345 @@
+package models
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ort/onnxtest"
+)
+
+// parts maps a model's parts to file names.
+func parts(m *Model) map[Part]string {
+	out := map[Part]string{}
+	for _, f := range m.Files {
+		out[f.Part] = f.Name
+	}
+	return out
+}
+
+func TestFolderWithoutManifest(t *testing.T) {
+	withData := nemoCTC().Constant("w", onnxtest.External(f32, []int64{4}, "model.onnx.data", 16)).Bytes()
+	dir := folder(t, map[string][]byte{
+		"ggml-base.en.bin":           whisperFile(51864),
+		"silero_vad.onnx":            sileroV5().Bytes(),
+		"speaker.onnx":               wespeaker().Bytes(),
+		"tagger/model.onnx":          yamnet().Bytes(),
+		"parakeet/encoder.int8.onnx": tdtEncoder().Bytes(),
+		"parakeet/decoder.int8.onnx": tdtDecoder().Bytes(),
+		"parakeet/joiner.int8.onnx":  tdtJoiner().Bytes(),
+		"parakeet/tokens.txt":        []byte("<blk> 0\n"),
+		"sense/model.onnx":           senseVoice().Bytes(),
+		"sense/model.int8.onnx":      senseVoice().Bytes(),
+		"sense/tokens.txt":           []byte("<unk> 0\n"),
+		"nemo/model.onnx":            withData,
+		"nemo/model.onnx.data":       make([]byte, 16),
+		"nemo/vocab.txt":             []byte("<blk> 0\n"),
+		"pyannote.onnx":              onnxtest.New().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", 7).Bytes(),
+		"Cnn14.pth":                  []byte("PK\x03\x04 and so on"),
+		"notes.txt":                  []byte("hello"),
+		"other.bin":                  []byte("not a model at all"),
+		".hidden.onnx":               []byte("junk"),
+	})
+	set, err := OpenDir(dir)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Base(dir), set.Name)
+	for _, role := range Roles() {
+		_, err := set.Need(role)
+		require.NoError(t, err)
+	}
+	standard, _ := set.Role(RoleStandard)
+	assert.Equal(t, []string{"en"}, standard.Languages)
+	assert.Equal(t, "ggml-base.en", standard.Name)
+	tagger, _ := set.Role(RoleTagger)
+	assert.Equal(t, "tagger", tagger.Name, "a model in a folder of its own has the folder's name")
+
+	byName := map[string]*Model{}
+	for _, m := range set.All(RoleOptimized) {
+		byName[m.Name] = m
+	}
+	require.Len(t, byName, 3)
+	assert.Equal(t, map[Part]string{PartEncoder: "encoder.int8.onnx", PartDecoder: "decoder.int8.onnx", PartJoiner: "joiner.int8.onnx", PartTokens: "tokens.txt"}, parts(byName["parakeet"]))
+	assert.Equal(t, map[Part]string{PartModel: "model.int8.onnx", PartTokens: "tokens.txt"}, parts(byName["sense"]), "of two precisions the 8-bit one")
+	assert.Equal(t, map[Part]string{PartModel: "model.onnx", PartTokens: "vocab.txt", PartData: "model.onnx.data"}, parts(byName["nemo"]))
+	m, ok := set.OptimizedFor("ja")
+	require.True(t, ok)
+	assert.Equal(t, "sense", m.Name)
+
+	require.Len(t, set.Ignored, 3)
+	all := ""
+	for _, why := range set.Ignored {
+		all += why.Error() + "\n"
+	}
+	for _, name := range []string{"pyannote.onnx", "Cnn14.pth", "other.bin"} {
+		assert.Contains(t, all, name)
+	}
+}
+
+func TestFolderTroubleIsNamed(t *testing.T) {
+	cases := map[string]struct {
+		files map[string][]byte
+		is    error
+		says  []string
+	}{
+		"two for one role": {map[string][]byte{"a.bin": whisperFile(51865), "b.bin": whisperFile(51865)}, ErrAmbiguous, []string{"role standard", "a.bin, b.bin", "--standard-model"}},
+		"cut model":        {map[string][]byte{"vad.onnx": sileroV5().Bytes()[:50]}, ErrBroken, []string{"vad.onnx", "expected"}},
+		"cut whisper":      {map[string][]byte{"w.bin": whisperFile(51865)[:80]}, ErrBroken, []string{"w.bin"}},
+		"no tokens":        {map[string][]byte{"ctc.onnx": nemoCTC().Bytes()}, ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
+		"no joiner":        {map[string][]byte{"encoder.onnx": tdtEncoder().Bytes(), "decoder.onnx": tdtDecoder().Bytes(), "tokens.txt": nil}, ErrMissing, []string{"encoder.onnx", "joiner"}},
+		"no data file": {map[string][]byte{
+			"e.onnx": nemoCTC().Constant("w", onnxtest.External(f32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
+		}, ErrMissing, []string{"w.data", "e.onnx"}},
+		"nameless embedder": {map[string][]byte{"emb.onnx": bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := OpenDir(folder(t, c.files))
+			require.ErrorIs(t, err, c.is)
+			for _, s := range c.says {
+				assert.ErrorContains(t, err, s)
+			}
+		})
+	}
+	_, err := OpenDir(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, ErrMissing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	file := filepath.Join(t.TempDir(), "f")
+	place(t, file, nil)
+	_, err = OpenDir(file)
+	require.ErrorIs(t, err, ErrBroken)
+}
+
+func TestManifestDecides(t *testing.T) {
+	sum := strings.Repeat("ab", 32)
+	dir := folder(t, map[string][]byte{
+		"a.bin":           whisperFile(51865),
+		"b.bin":           whisperFile(51865),
+		"emb.onnx":        bare().Bytes(),
+		"de/model.onnx":   nemoCTC().Bytes(),
+		"de/units.txt":    []byte("x 0"),
+		"many/model.onnx": nemoCTC().Bytes(),
+		"many/tokens.txt": []byte("x 0"),
+		"panns.onnx":      panns().Bytes(),
+		"otograph.json": []byte(`{"name": "mine", "roles": {
+			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
+			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25},
+			"optimized": [
+				{"files": {"model": "many/model.onnx", "tokens": "many/tokens.txt"}, "languages": ["de", "fr", "en"], "window_seconds": 20},
+				{"files": {"model": "de/model.onnx", "tokens": "de/units.txt"}, "languages": ["de"]}
+			],
+			"tagger": {"name": "cnn", "file": "panns.onnx", "sample_rate": 16000}
+		}}`),
+	})
+	set, err := OpenDir(dir)
+	require.NoError(t, err)
+	assert.Equal(t, "mine", set.Name)
+	standard, _ := set.Role(RoleStandard)
+	assert.Equal(t, []File{{Part: PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(whisperFile(51865))), SHA256: sum}}, standard.Files)
+	embedder, _ := set.Role(RoleEmbedder)
+	assert.Equal(t, ContractSpeechBrain, embedder.Contract)
+	assert.Equal(t, 0.25, embedder.SameSpeaker)
+	tagger, _ := set.Role(RoleTagger)
+	assert.Equal(t, "cnn", tagger.Name)
+	assert.Equal(t, 16000, tagger.SampleRate)
+	m, _ := set.OptimizedFor("de")
+	assert.Equal(t, "de", m.Name, "the model for one language beats the one for many")
+	m, _ = set.OptimizedFor("fr")
+	assert.Equal(t, "many", m.Name)
+	assert.Equal(t, 20.0, m.WindowSeconds)
+	_, ok := set.OptimizedFor("zh")
+	assert.False(t, ok)
+
+	// A file named on the command line is what its folder's manifest says.
+	m, err = OpenFile(RoleEmbedder, filepath.Join(dir, "emb.onnx"))
+	require.NoError(t, err)
+	assert.Equal(t, ContractSpeechBrain, m.Contract)
+}
+
+func TestManifestErrorsNameTheField(t *testing.T) {
+	cases := map[string]string{
+		`{`:                                    "unexpected EOF",
+		`[]`:                                   "cannot unmarshal",
+		`{"rolls": {}}`:                        "rolls",
+		`{"roles": {"driver": {"file": "a"}}}`: `role "driver"`,
+		`{"roles": {"VAD": {"file": "a"}}}`:    `expected "vad"`,
+		`{"roles": {"vad": []}}`:               "empty list",
+		`{"roles": {"vad": [{"file": "a"}, {"file": "b"}]}}`:                      "expected one model, found 2",
+		`{"roles": {"vad": {"file": "a", "contrakt": "x"}}}`:                      "contrakt",
+		`{"roles": {"vad": {"file": "a", "contract": "yamnet"}}}`:                 "silero-v5",
+		`{"roles": {"vad": {}}}`:                                                  "files: expected at least one",
+		`{"roles": {"vad": {"file": "a", "files": {"model": "b"}}}}`:              "found both",
+		`{"roles": {"vad": {"files": {"tokens": "b"}}}}`:                          `expected a "model"`,
+		`{"roles": {"vad": {"files": {"wheel": "b"}}}}`:                           `part "wheel"`,
+		`{"roles": {"vad": {"file": "../a.onnx"}}}`:                               "inside the folder",
+		`{"roles": {"vad": {"file": "/etc/a.onnx"}}}`:                             "inside the folder",
+		`{"roles": {"vad": {"file": "a//b.onnx"}}}`:                               "inside the folder",
+		`{"roles": {"vad": {"file": "a\\b.onnx"}}}`:                               "inside the folder",
+		`{"roles": {"vad": {"file": "a", "sha256": {"a": "zz"}}}}`:                "64 hexadecimal",
+		`{"roles": {"vad": {"file": "a", "languages": ["English"]}}}`:             "ISO 639",
+		`{"roles": {"vad": {"file": "a", "window_seconds": -1}}}`:                 "window_seconds",
+		`{"roles": {"vad": {"file": "a", "sample_rate": 44}}}`:                    "sample_rate",
+		`{"roles": {"embedder": {"file": "a", "same_speaker": 1}}}`:               "same_speaker",
+		`{"roles": {"optimized": [{"file": "a.onnx"}, {"file": "a.int8.onnx"}]}}`: "used twice",
+		`{"roles": {}} {}`: "follows",
+	}
+	for text, says := range cases {
+		_, err := OpenDir(folder(t, map[string][]byte{ManifestName: []byte(text)}))
+		require.ErrorIs(t, err, ErrBroken, text)
+		assert.ErrorContains(t, err, says, text)
+		assert.ErrorContains(t, err, ManifestName)
+	}
+	_, err := OpenDir(folder(t, map[string][]byte{ManifestName: make([]byte, maxManifest+1)}))
+	require.ErrorIs(t, err, ErrBroken)
+}
+
+func TestAnyWrongModelIsNamedWithRoleExpectedAndFound(t *testing.T) {
+	for _, role := range Roles() {
+		for other, data := range map[Role][]byte{
+			RoleStandard: whisperFile(51865), RoleVAD: sileroV5().Bytes(), RoleEmbedder: wespeaker().Bytes(), RoleTagger: yamnet().Bytes(),
+		} {
+			if other == role {
+				continue
+			}
+			dir := folder(t, map[string][]byte{"file.bin": data})
+			for _, open := range []func() error{
+				func() error { _, err := OpenFile(role, filepath.Join(dir, "file.bin")); return err },
+				func() error {
+					place(t, filepath.Join(dir, ManifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
+					_, err := OpenDir(dir)
+					return err
+				},
+			} {
+				err := open()
+				require.ErrorIs(t, err, ErrBroken)
+				for _, s := range []string{"file.bin", "role " + string(role), "expected", contractsOf(role)[0], "found a model for role " + string(other)} {
+					assert.ErrorContains(t, err, s)
+				}
+			}
+		}
+		_, err := OpenFile(role, filepath.Join(t.TempDir(), "gone.onnx"))
+		require.ErrorIs(t, err, ErrMissing)
+		assert.ErrorContains(t, err, "gone.onnx")
+		assert.ErrorContains(t, err, string(role))
+	}
+	dir := folder(t, map[string][]byte{"v.onnx": sileroV5().Bytes(), ManifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
+	_, err := OpenDir(dir)
+	require.ErrorIs(t, err, ErrBroken)
+	assert.ErrorContains(t, err, "expected contract silero-v4, found silero-v5")
+	_, err = OpenFile("driver", "x")
+	require.ErrorContains(t, err, "driver")
+}
+
+func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
+	dir := folder(t, map[string][]byte{"vad.onnx": sileroV5().Bytes(), "tagger.onnx": yamnet().Bytes()})
+	other := folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes(), "ctc.onnx": nemoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
+	fallback := &Set{Name: "demo", Models: []Model{
+		{Role: RoleVAD, Name: "demo-vad", Demo: true, Notice: "n1"}, {Role: RoleStandard, Name: "demo-whisper", Demo: true, Notice: "n2"},
+	}}
+	set, err := Load{Files: map[Role]string{RoleVAD: filepath.Join(other, "mine.onnx"), RoleOptimized: filepath.Join(other, "ctc.onnx")}, Dir: dir, Fallback: fallback}.Open()
+	require.NoError(t, err)
+	names := map[Role]string{}
+	for _, m := range set.Models {
+		names[m.Role] = m.Name
+	}
+	assert.Equal(t, map[Role]string{RoleVAD: "mine", RoleTagger: "tagger", RoleOptimized: "ctc", RoleStandard: "demo-whisper"}, names)
+	ctc, _ := set.Role(RoleOptimized)
+	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[PartTokens], "the token file of the model's own name")
+	assert.Equal(t, filepath.Base(dir), set.Name)
+	assert.Equal(t, "standard: n2", set.Notice(), "only roles that fell back")
+
+	err = set.RequireReal()
+	require.ErrorIs(t, err, ErrMissing)
+	assert.ErrorContains(t, err, "role standard: expected a real model, found the demonstration model demo-whisper")
+	assert.ErrorContains(t, err, "role embedder: expected a real model, found none")
+	assert.NotContains(t, err.Error(), "role vad")
+	require.NoError(t, set.RequireReal(RoleVAD, RoleTagger))
+
+	gone := filepath.Join(dir, "gone")
+	_, err = Load{Dir: gone, Fallback: fallback}.Open()
+	require.ErrorIs(t, err, ErrMissing, "a folder that is named must be there")
+	set, err = Load{Dir: gone, DirOptional: true, Fallback: fallback}.Open()
+	require.NoError(t, err)
+	assert.Len(t, set.Models, 2)
+	broken := folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
+	_, err = Load{Dir: broken, DirOptional: true, Fallback: fallback}.Open()
+	require.ErrorIs(t, err, ErrBroken, "a broken model never falls back in silence")
+	_, err = Load{Files: map[Role]string{"driver": "x"}}.Open()
+	require.Error(t, err)
+
+	// A folder in place of a file.
+	set, err = Load{Files: map[Role]string{RoleTagger: dir}}.Open()
+	require.NoError(t, err)
+	assert.Equal(t, "tagger", set.Models[0].Name)
+}
+
+func TestNeedSaysWhatToDo(t *testing.T) {
+	_, err := (&Set{Name: "mine"}).Need(RoleVAD)
+	require.ErrorIs(t, err, ErrMissing)
+	for _, s := range []string{"vad", "mine", "silero-v5", "models pull", "--vad-model"} {
+		assert.ErrorContains(t, err, s)
+	}
+	var none *Set
+	_, err = none.Need(RoleTagger)
+	require.ErrorIs(t, err, ErrMissing)
+}
+
+func TestMergeChangesNeitherSet(t *testing.T) {
+	a := &Set{Name: "a", Models: []Model{{Role: RoleOptimized, Name: "real", Languages: []string{"en"}}}}
+	b := &Set{Name: "b", Models: []Model{{Role: RoleOptimized, Name: "demo", Languages: []string{"de"}}, {Role: RoleVAD, Name: "v"}}}
+	m := a.Merge(b)
+	assert.Len(t, m.Models, 2)
+	_, ok := m.OptimizedFor("de")
+	assert.False(t, ok, "a demonstration model does not fill in for a language")
+	assert.Len(t, a.Models, 1)
+	assert.Len(t, b.Models, 2)
+	assert.Equal(t, "b", (*Set)(nil).Merge(b).Name)
+	assert.Equal(t, a, a.Merge(nil))
+}
+
+func TestManifestRoundTrip(t *testing.T) {
+	m := &manifest{Name: "x", Roles: map[string]oneOrMany[entry]{
+		"vad":       {{Name: "v", Files: map[Part]string{PartModel: "v.onnx"}}},
+		"optimized": {{Name: "a", Files: map[Part]string{PartModel: "a.onnx", PartTokens: "t"}}, {Name: "b", Files: map[Part]string{PartModel: "b.onnx"}}},
+	}}
+	dir := t.TempDir()
+	require.NoError(t, m.write(dir))
+	got, err := readManifest(dir)
+	require.NoError(t, err)
+	assert.Equal(t, m, got)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "no temporary file stays")
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"name": "x", "roles": {"vad": {"file": "a.onnx"}, "optimized": [{"files": {"model": "m", "tokens": "t"}}]}}`))
+	f.Add([]byte(`{"roles": {"vad": null}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseManifest(data)
+		if err != nil {
+			return
+		}
+		for role, entries := range m.Roles {
+			for _, e := range entries {
+				for _, name := range e.Files {
+					if !filepath.IsLocal(name) {
+						t.Fatalf("role %s: %q leads out of the folder", role, name)
+					}
+				}
+			}
+		}
+		again, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseManifest(again); err != nil {
+			t.Fatalf("%s, written again: %v", again, err)
+		}
+	})
+}

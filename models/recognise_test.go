@@ -1,0 +1,176 @@
+package models
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ort/onnxtest"
+)
+
+func TestEveryFamilyIsRecognised(t *testing.T) {
+	g := onnxtest.New
+	cases := map[string]struct {
+		graph    *onnxtest.Graph
+		role     Role
+		contract string
+		part     Part
+	}{
+		"silero v5":             {sileroV5(), RoleVAD, ContractSileroV5, PartModel},
+		"silero v6 without sr":  {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
+		"silero v4":             {g().Input("input", f32, "b", "s").Input("sr", i64).Input("h", f32, 2, "b", 64).Input("c", f32, 2, "b", 64).Output("output", f32, "b", 1).Output("hn", f32, 2, "b", 64).Output("cn", f32, 2, "b", 64), RoleVAD, ContractSileroV4, PartModel},
+		"silero v4 k2":          {g().Input("x", f32, 1, 512).Input("h", f32, 2, 1, 64).Input("c", f32, 2, 1, 64).Output("prob", f32, 1, 1).Output("new_h", f32, 2, 1, 64).Output("new_c", f32, 2, 1, 64), RoleVAD, ContractSileroV4K2, PartModel},
+		"silero sequence":       {g().Input("input", f32, "n", 576).Input("h", f32, 1, 1, 128).Input("c", f32, 1, 1, 128).Output("speech_probs", f32, "n").Output("hn", f32, 1, 1, 128).Output("cn", f32, 1, 1, 128), RoleVAD, ContractSileroSequence, PartModel},
+		"zipformer ctc":         {zipformerCTC(), RoleOptimized, ContractZipformerCTC, PartModel},
+		"wenet ctc":             {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1).Meta("model_type", "wenet_ctc"), RoleOptimized, ContractWeNetCTC, PartModel},
+		"sense voice":           {senseVoice(), RoleOptimized, ContractSenseVoice, PartModel},
+		"sense voice by funasr": {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Input("language", i32, 1).Input("textnorm", i32, 1).Output("ctc_logits", f32, 1, "T", 9).Output("encoder_out_lens", i32, 1), RoleOptimized, ContractSenseVoice, PartModel},
+		"paraformer":            {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("logits", f32, 1, "U", 9).Output("token_num", i32, 1), RoleOptimized, ContractParaformer, PartModel},
+		"nemo ctc":              {nemoCTC(), RoleOptimized, ContractNeMoCTC, PartModel},
+		"tdt encoder":           {tdtEncoder(), RoleOptimized, ContractNeMoTransducer, PartEncoder},
+		"tdt decoder":           {tdtDecoder(), RoleOptimized, ContractNeMoTransducer, PartDecoder},
+		"tdt joiner":            {tdtJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
+		"tdt decoder and joint": {g().Input("encoder_outputs", f32, 1, 1024, 1).Input("targets", i32, 1, 1).Input("target_length", i32, 1).Input("input_states_1", f32, 2, 1, 640).Input("input_states_2", f32, 2, 1, 640).Output("outputs", f32, 1, 1, 1, 9), RoleOptimized, ContractNeMoTransducer, PartDecoderJoint},
+		"titanet":               {g().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logits", f32, "B", 16681).Output("embs", f32, "B", 192), RoleEmbedder, ContractNeMoSpeaker, PartModel},
+		"wespeaker":             {wespeaker(), RoleEmbedder, ContractWeSpeaker, PartModel},
+		"3d-speaker":            {g().Input("x", f32, "B", "T", 80).Output("embedding", f32, "B", 192).Meta("framework", "3d-speaker"), RoleEmbedder, Contract3DSpeaker, PartModel},
+		"3d-speaker itself":     {g().Input("feature", f32, "B", "T", 80).Output("embedding", f32, "B", 192), RoleEmbedder, Contract3DSpeaker, PartModel},
+		"speechbrain wave":      {g().Input("wav", f32, "B", "S").Input("lens", f32, "B").Output("emb", f32, "B", 1, 192), RoleEmbedder, ContractSpeechBrainWave, PartModel},
+		"bare embedder":         {bare(), RoleEmbedder, "", PartModel},
+		"panns":                 {panns(), RoleTagger, ContractPANNs, PartModel},
+		"yamnet":                {yamnet(), RoleTagger, ContractYAMNet, PartModel},
+		"yamnet in a batch":     {g().Input("waveform", f32, "B", "n").Output("scores", f32, "p", 521), RoleTagger, ContractYAMNet, PartModel},
+		"yamnet patches":        {g().Input("patches", f32, "n", 96, 64).Output("scores", f32, "n", 521), RoleTagger, ContractYAMNetPatches, PartModel},
+		"ced":                   {g().Input("feats", f32, "B", 64, "T").Output("prob", f32, "B", 527).Meta("model_type", "CED"), RoleTagger, ContractCED, PartModel},
+		"zipformer tagger":      {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("logits", f32, "N", 527).Meta("model_type", "zipformer2"), RoleTagger, ContractZipformerTagger, PartModel},
+	}
+	dir := t.TempDir()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "_")+".onnx")
+			place(t, file, c.graph.Bytes())
+			found, err := Recognise(file)
+			require.NoError(t, err)
+			assert.Equal(t, c.role, found.Role)
+			assert.Equal(t, c.contract, found.Contract)
+			assert.Equal(t, c.part, found.Part)
+		})
+	}
+	seen := map[string]bool{}
+	for _, c := range cases {
+		seen[c.contract] = true
+	}
+	for contract := range contractRoles {
+		if contract != ContractWhisper && contract != ContractSpeechBrain { // the latter never tells itself
+			assert.True(t, seen[contract], "no test for %s", contract)
+		}
+	}
+}
+
+func TestLanguagesComeFromTheFile(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"sv.onnx":      senseVoice().Bytes(),
+		"demo.onnx":    zipformerCTC().Meta("languages", "en, es,xx1,EN").Bytes(),
+		"whisper.bin":  whisperFile(51865),
+		"english.bin":  whisperFile(51864),
+		"unknown.onnx": nemoCTC().Bytes(),
+	})
+	for name, want := range map[string][]string{
+		"sv.onnx": {"en", "ja", "ko", "yue", "zh"}, "demo.onnx": {"en", "es"}, "whisper.bin": nil, "english.bin": {"en"}, "unknown.onnx": nil,
+	} {
+		found, err := Recognise(filepath.Join(dir, name))
+		require.NoError(t, err, name)
+		assert.Equal(t, want, found.Languages, name)
+	}
+}
+
+func TestWhatIsNoModelIsNamed(t *testing.T) {
+	g := onnxtest.New
+	cases := map[string]struct {
+		data []byte
+		is   error
+		says string
+	}{
+		"empty":          {nil, ErrUnsupported, "empty file"},
+		"gguf":           {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
+		"checkpoint":     {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "models/convert"},
+		"tflite":         {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
+		"web page":       {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
+		"lfs pointer":    {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
+		"noise":          {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not an ONNX model"},
+		"cut whisper":    {whisperFile(51865)[:90], ErrBroken, "ggml Whisper"},
+		"cut onnx":       {sileroV5().Bytes()[:60], ErrBroken, "not an ONNX model"},
+		"silero v3":      {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "version 3"},
+		"segmentation":   {g().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", 7).Bytes(), ErrUnsupported, "segmentation"},
+		"streaming":      {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
+		"transducer":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("encoder_out", f32, 1, "T", 512).Output("encoder_out_lens", i64, 1).Bytes(), ErrUnsupported, "icefall"},
+		"something else": {g().Input("pixels", f32, 1, 3, 224, 224).Output("class", f32, 1, 1000).Bytes(), ErrUnsupported, "pixels float32[1,3,224,224]"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "m.onnx")
+			place(t, file, c.data)
+			_, err := Recognise(file)
+			require.ErrorIs(t, err, c.is)
+			require.ErrorIs(t, err, ErrBroken)
+			assert.ErrorContains(t, err, file)
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+	_, err := Recognise(t.TempDir())
+	require.ErrorIs(t, err, ErrBroken)
+	_, err = Recognise(filepath.Join(t.TempDir(), "none.onnx"))
+	require.ErrorIs(t, err, ErrMissing)
+}
+
+func TestExternalDataMustStayInTheFolder(t *testing.T) {
+	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
+		g := zipformerCTC().Constant("w", onnxtest.External(f32, []int64{4}, name, 16))
+		_, err := recognise(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())))
+		require.ErrorIs(t, err, ErrBroken, name)
+		assert.ErrorContains(t, err, "data file")
+	}
+}
+
+func FuzzRecognise(f *testing.F) {
+	f.Add(sileroV5().Bytes())
+	f.Add(senseVoice().Bytes())
+	f.Add(whisperFile(51865))
+	f.Add([]byte("PK\x03\x04"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		found, err := recognise(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			if !errors.Is(err, ErrBroken) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if _, err := ParseRole(string(found.Role)); err != nil {
+			t.Fatal(err)
+		}
+		if found.Contract != "" {
+			if role, ok := ContractRole(found.Contract); !ok || role != found.Role {
+				t.Fatalf("contract %q for role %s", found.Contract, found.Role)
+			}
+		}
+	})
+}
+
+// TestPublishedModels looks into the extra material, where it is at hand.
+func TestPublishedModels(t *testing.T) {
+	shared := os.Getenv("OTOGRAPH_SHARED")
+	if shared == "" {
+		t.Skip("OTOGRAPH_SHARED is not set: no published models at hand")
+	}
+	for name, contract := range map[string]string{"silero_vad.onnx": ContractSileroV5, "yamnet.onnx": ContractYAMNetPatches} {
+		found, err := Recognise(filepath.Join(shared, "models", "real", name))
+		require.NoError(t, err)
+		assert.Equal(t, contract, found.Contract)
+	}
+}

@@ -25,7 +25,8 @@ type Piece struct {
 	Start, End float64 // seconds of the file
 	// Probability is the mean over the tokens that the word is made of.
 	Probability float64
-	// LogProb is the sum over the Tokens tokens that begin in the word.
+	// LogProb is the sum over Tokens tokens: those that the word is made of, save one
+	// that it shares with the word before, and the punctuation around it.
 	LogProb float64
 	Tokens  int
 	// NoSpeechProb is that of the window.
@@ -58,6 +59,7 @@ func Words(tokens []Token) []Piece {
 	solid := false // text holds a letter or digit
 	open := false  // text ends in an opening mark, which wants what follows
 	counted := -1  // the last token whose LogProb was given to a word
+	at := 0        // of stream, what comes next
 	flush := func() {
 		if !solid {
 			if len(words) > 0 { // spaces and punctuation alone belong to the word before
@@ -71,17 +73,16 @@ func Words(tokens []Token) []Piece {
 		for i := owner[from]; i <= owner[until-1]; i++ {
 			w.Probability += tokens[i].Probability
 			n++
-			if i > counted {
-				w.LogProb += tokens[i].LogProb
-				w.Tokens++
-				counted = i
-			}
+		}
+		for ; counted < owner[at-1]; counted++ { // those of spaces and punctuation too
+			w.LogProb += tokens[counted+1].LogProb
+			w.Tokens++
 		}
 		w.Probability /= float64(n)
 		words = append(words, w)
 		text, solid, open = text[:0], false, false
 	}
-	for at := 0; at < len(stream); {
+	for at < len(stream) {
 		r, size := utf8.DecodeRune(stream[at:])
 		if r == utf8.RuneError && size <= 1 {
 			at++
@@ -105,7 +106,7 @@ func Words(tokens []Token) []Piece {
 		case unicode.In(r, unicode.Ps, unicode.Pi) && solid && unicode.In(lastSolid(text), unspaced...):
 			flush()
 		}
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || (!unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' ') {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || (!unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' ') {
 			if !solid {
 				from = at
 			}

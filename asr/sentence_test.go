@@ -1,0 +1,70 @@
+package asr
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// timed gives each word 0.3 s; "/" is a pause of one second.
+func timed(text string) []Piece {
+	var list []Piece
+	at := 0.0
+	for _, w := range strings.Fields(text) {
+		if w == "/" {
+			at++
+			continue
+		}
+		list = append(list, Piece{Text: " " + w, Start: at, End: at + 0.3, Probability: 0.5, LogProb: -1, Tokens: 2})
+		at += 0.3
+	}
+	return list
+}
+
+func TestSentences(t *testing.T) {
+	for in, want := range map[string][]string{
+		"Good morning. How are you? Fine!":          {"Good morning.", "How are you?", "Fine!"},
+		"I am / tired. Yes.":                        {"I am", "tired.", "Yes."},
+		"Ask Dr. Smith or J. Jones. Now.":           {"Ask Dr. Smith or J. Jones.", "Now."},
+		"It costs 3.50 euros. Fine.":                {"It costs 3.50 euros.", "Fine."},
+		"Wait... what is it? \"Nothing.\" He left.": {"Wait... what is it?", "\"Nothing.\"", "He left."},
+		"你好。 再见！":                                   {"你好。", "再见！"},
+		"no end at all":                             {"no end at all"},
+		"¿Qué tal? ¡Bien! Adiós.":                   {"¿Qué tal?", "¡Bien!", "Adiós."},
+		"":                                          nil,
+	} {
+		var got []string
+		for _, s := range Sentences(timed(in), true) {
+			got = append(got, s.Text)
+		}
+		assert.Equal(t, want, got, in)
+	}
+}
+
+func TestSentenceFields(t *testing.T) {
+	words := timed("Good morning. / Bye.")
+	words[0].NoSpeechProb = 0.2
+	s := Sentences(words, true)
+	require.Len(t, s, 2)
+	assert.Equal(t, Segment{
+		Start: 0, End: 0.6, Text: "Good morning.", AvgLogProb: -0.5, NoSpeechProb: 0.2,
+		Words: []Word{{"Good", 0, 0.3, 0.5}, {"morning.", 0.3, 0.6, 0.5}},
+	}, s[0])
+	assert.InDelta(t, 1.6, s[1].Start, 1e-9)
+	assert.Nil(t, Sentences(words, false)[0].Words)
+}
+
+func TestSentencesAreCutWhenTheyNeverEnd(t *testing.T) {
+	words := timed(strings.Repeat("word ", 400)) // 120 s
+	words[150].Start += 0.2                      // the only pause to speak of in its half
+	for _, s := range Sentences(words, true) {
+		assert.LessOrEqual(t, s.End-s.Start, longest)
+	}
+	var n int
+	for _, s := range Sentences(words, true) {
+		n += len(s.Words)
+	}
+	assert.Equal(t, 400, n, "nothing is lost")
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/otograph/otograph/tasks"
 )
 
 // Config is what a Server is made of.
@@ -27,10 +28,10 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// Probe gives the length in seconds of an uploaded file, for the size of the
-	// hold; 0 when it can't be told. nil = not probed.
-	Probe func(ctx context.Context, path, filename string) (seconds float64, err error)
-	// TempDir is where files that must be local for Probe go when the blobs are
+	// Prober tells the length of an uploaded file, for the size of the hold; nil
+	// = the hold is that of a minute.
+	Prober tasks.Prober
+	// TempDir is where files that must be local for Prober go when the blobs are
 	// not in a folder; "" = the system's.
 	TempDir string
 	// Rate holds the token buckets; nil keeps them in this process (NewBuckets(1)).
@@ -286,7 +287,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time
 	level := slog.LevelInfo
 	attrs := []any{
 		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
-		"bytes", rec.bytes, "took", took.Round(time.Microsecond), "from", clientAddress(r.RemoteAddr),
+		"bytes", rec.bytes, "took_ms", float64(took.Microseconds())/1000, "from", clientAddress(r.RemoteAddr),
 	}
 	if r.who.Account != "" {
 		attrs = append(attrs, "account", r.who.Account)

@@ -186,7 +186,7 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return invalid("audio_base64: is empty")
 	}
-	if s.cfg.Probe == nil {
+	if s.cfg.Prober == nil {
 		return nil
 	}
 	file, release, err := s.cfg.Tasks.Blobs().Local(r.Context(), info.Key, s.cfg.TempDir)
@@ -195,7 +195,7 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		return err
 	}
 	defer release()
-	seconds, err := s.cfg.Probe(r.Context(), file, req.Filename)
+	seconds, err := s.cfg.Prober.Probe(r.Context(), file, req.Filename)
 	if err != nil {
 		// What can't be probed is held for as a minute; the worker says what is
 		// wrong with it.

@@ -1,0 +1,341 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+
+// world is a whole service in one process: the real stores, a real HTTP server,
+// names that a fixture resolves, and a client that holds every answer against
+// the OpenAPI document.
+type world struct {
+	t        *testing.T
+	db       *db.DB
+	blobs    *blob.Store
+	accounts *accounts.Store
+	money    *billing.Store
+	tasks    *tasks.Service
+	api      *Server
+	url      string // of the server, without the base path
+	account  accounts.Account
+	key      string // of account
+	log      *lockedBuffer
+}
+
+// lockedBuffer holds what was logged.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// fixtureNames: *.example.com is public, but private.example.com is not;
+// trouble.example.com has a resolver that does not answer; all else is unknown.
+type fixtureNames struct{}
+
+func (fixtureNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	switch {
+	case host == "private.example.com":
+		return []netip.Addr{netip.MustParseAddr("10.1.2.3")}, nil
+	case host == "trouble.example.com":
+		return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+	case strings.HasSuffix(host, ".example.com"):
+		return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// newWorld makes a world on SQLite with one account that has money and limits
+// to spare. change may alter the configuration.
+func newWorld(t *testing.T, change ...func(*Config)) *world {
+	t.Helper()
+	return newWorldOn(t, dbtest.SQLite(t, db.Options{}), change...)
+}
+
+func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
+	t.Helper()
+	ctx := context.Background()
+	w := &world{t: t, db: d, log: &lockedBuffer{}}
+	var err error
+	w.blobs, err = blob.Open(ctx, t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { w.blobs.Close() })
+	w.tasks, err = tasks.New(tasks.Config{DB: d, Blobs: w.blobs})
+	require.NoError(t, err)
+	w.money, w.accounts = w.tasks.Billing(), accounts.New(d, nil)
+	w.account, w.key = w.newAccount("local", "1000")
+	outbound, err := safehttp.New(safehttp.Config{Resolver: fixtureNames{}})
+	require.NoError(t, err)
+	key, err := w.accounts.SigningKey(ctx)
+	require.NoError(t, err)
+	cfg := Config{
+		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Ready:  d.Ping,
+		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	w.api, err = New(cfg)
+	require.NoError(t, err)
+	srv := httptest.NewUnstartedServer(nil)
+	srv.Config = HTTPServer(w.api.Handler(), cfg.Logger)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	w.url = srv.URL
+	return w
+}
+
+// newAccount makes an account with a balance, wide limits and a key.
+func (w *world) newAccount(name, balance string) (accounts.Account, string) {
+	w.t.Helper()
+	ctx := context.Background()
+	a, err := w.accounts.Create(ctx, name)
+	require.NoError(w.t, err)
+	amount, err := billing.ParseMoney(balance)
+	require.NoError(w.t, err)
+	if amount > 0 {
+		_, err = w.money.Recharge(ctx, a.ID, amount, "test")
+		require.NoError(w.t, err)
+	}
+	many, tps := 1000, 100_000.0
+	require.NoError(w.t, w.money.SetLimits(ctx, a.ID, billing.Overrides{Concurrency: &many, TPS: &tps}))
+	key, _, err := w.accounts.CreateKey(ctx, a.ID)
+	require.NoError(w.t, err)
+	return a, key
+}
+
+// answer is what a request gave.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// object is the body as a JSON object.
+func (a answer) object(t testing.TB) map[string]any {
+	t.Helper()
+	var m map[string]any
+	require.NoError(t, json.Unmarshal(a.body, &m), "%s", a.body)
+	return m
+}
+
+// code is the error_code of a failing answer.
+func (a answer) code(t testing.TB) string {
+	t.Helper()
+	m := a.object(t)
+	require.Len(t, m, 2, "%s", a.body)
+	require.NotEmpty(t, m["error"])
+	code, _ := m["error_code"].(string)
+	return code
+}
+
+func with(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Add(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
+// do sends a request to the API with the world's key, and holds the answer
+// against the contract.
+func (w *world) do(method, path string, body any, headers ...http.Header) answer {
+	w.t.Helper()
+	h := with("X-API-Key", w.key)
+	for _, more := range headers {
+		for k, v := range more {
+			h[k] = v
+			if len(v) == 1 && v[0] == "" {
+				delete(h, k)
+			}
+		}
+	}
+	return w.send(method, "/v1"+path, body, h)
+}
+
+// noKey leaves the key out.
+var noKey = http.Header{"X-Api-Key": {""}}
+
+func (w *world) send(method, path string, body any, header http.Header) answer {
+	w.t.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	case io.Reader:
+		r = b
+	default:
+		text, err := json.Marshal(b)
+		require.NoError(w.t, err)
+		r = bytes.NewReader(text)
+	}
+	req, err := http.NewRequest(method, w.url+path, r)
+	require.NoError(w.t, err)
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := client.Do(req)
+	require.NoError(w.t, err)
+	defer resp.Body.Close()
+	a := answer{status: resp.StatusCode, header: resp.Header}
+	a.body, err = io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	checkContract(w.t, req, a)
+	return a
+}
+
+var client = &http.Client{
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 200, DisableCompression: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+var contract = sync.OnceValues(func() (*openapi3.T, error) {
+	text, err := OpenAPI()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.Validate(context.Background())
+})
+
+// findRoute finds the operation of a request in the document.
+func findRoute(doc *openapi3.T, method, path string) (*routers.Route, map[string]string) {
+	got := strings.Split(strings.TrimPrefix(path, "/v1"), "/")
+	var best *routers.Route
+	var bestParams map[string]string
+	for template, item := range doc.Paths.Map() {
+		want := strings.Split(template, "/")
+		if len(want) != len(got) {
+			continue
+		}
+		params, ok := map[string]string{}, true
+		for i := range want {
+			if strings.HasPrefix(want[i], "{") {
+				params[strings.Trim(want[i], "{}")] = got[i]
+			} else if want[i] != got[i] {
+				ok = false
+			}
+		}
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if op := item.GetOperation(method); ok && op != nil && (best == nil || len(params) < len(bestParams)) {
+			best = &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: op}
+			bestParams = params
+		}
+	}
+	return best, bestParams
+}
+
+// checkContract fails the test when an answer is not what the document says.
+func checkContract(t testing.TB, req *http.Request, a answer) {
+	t.Helper()
+	doc, err := contract()
+	require.NoError(t, err)
+	route, params := findRoute(doc, req.Method, req.URL.Path)
+	if !strings.HasPrefix(req.URL.Path, "/v1/") || route == nil || a.status == http.StatusMethodNotAllowed {
+		if a.status >= 400 && req.Method != http.MethodHead {
+			m := a.object(t)
+			require.Len(t, m, 2, "%s", a.body)
+			require.NotEmpty(t, m["error"])
+			require.NotEmpty(t, m["error_code"])
+			require.Equal(t, "application/json", a.header.Get("Content-Type"))
+		}
+		return
+	}
+	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
+		Status:                 a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Options: &openapi3filter.Options{
+			IncludeResponseStatus: true, MultiError: true,
+			ExcludeResponseBody: req.Method == http.MethodHead || kind == "text/vtt" || kind == "application/x-subrip",
+		},
+	})
+	require.NoError(t, err, "%s %s: %d %s", req.Method, req.URL.Path, a.status, a.body)
+}
+
+// wav is a WAV file of silence, n seconds at 8 kHz, 8 bits.
+func wav(seconds int) []byte {
+	n := 8000 * seconds
+	b := make([]byte, 44+n)
+	copy(b, "RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data")
+	put := func(at, v int) { b[at], b[at+1], b[at+2], b[at+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24) }
+	put(4, 36+n)
+	put(40, n)
+	for i := 44; i < len(b); i++ {
+		b[i] = 128
+	}
+	return b
+}
+
+// upload is the body of a Base64 submission.
+func upload(options any) map[string]any {
+	m := map[string]any{"audio_base64": base64.StdEncoding.EncodeToString(wav(2)), "audio_filename": "silence.wav"}
+	if options != nil {
+		m["options"] = options
+	}
+	return m
+}
+
+// create makes a task and gives its id.
+func (w *world) create(body any) string {
+	w.t.Helper()
+	a := w.do("POST", "/tasks", body)
+	require.Equal(w.t, 201, a.status, "%s", a.body)
+	return a.object(w.t)["id"].(string)
+}
+
+func (w *world) task(id string) map[string]any {
+	w.t.Helper()
+	a := w.do("GET", "/tasks/"+id, nil)
+	require.Equal(w.t, 200, a.status, "%s", a.body)
+	return a.object(w.t)
+}

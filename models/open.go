@@ -195,9 +195,8 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 		}
 		found, err := Recognise(file)
 		switch {
-		case errors.Is(err, ErrUnsupported) && e.Contract != "" && role != RoleStandard:
-			// A sound graph of unknown shape, with a contract given by hand: the
-			// engine checks inputs and outputs when it opens it.
+		case errors.Is(err, errUnknownGraph) && e.Contract != "" && role != RoleStandard:
+			// The engine checks inputs and outputs when it opens it.
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("role %s: %w", role, err)

@@ -19,6 +19,10 @@ import (
 // is an ErrBroken, too.
 var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
+// errUnknownGraph marks a sound ONNX model that fits no known family. With a
+// contract given by hand it may be one all the same.
+var errUnknownGraph = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
+
 // errGGML marks, without a word, trouble with a file that does begin like a
 // Whisper model; other files named .bin are none of ours.
 var errGGML = errors.New("")
@@ -260,7 +264,7 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 	case strings.Contains(modelType, "MultiTask"):
 		return refuse("a NeMo Canary model")
 	}
-	return refuse("an ONNX model of an unknown kind")
+	return nil, fmt.Errorf("%w; it has %s", errUnknownGraph, h.Signature())
 }
 
 // hasAll tells whether each name is among the values.

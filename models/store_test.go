@@ -1,0 +1,697 @@
+package models
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func hexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// host is a publisher's server that serves one file and misbehaves as told.
+type host struct {
+	mu   sync.Mutex
+	data []byte
+	etag string
+	// cut lists after how many bytes each answer in turn is cut; 0 means whole.
+	cut []int
+	// noRange: ranges are ignored. weak: the validator is a weak one. chunked: no
+	// length is told. lie: the length told is wrong by so much. blindRange: a range
+	// is served whatever If-Range says, under the changed validator.
+	noRange, weak, chunked, blindRange bool
+	status                             []int         // statuses to answer with first
+	slow                               time.Duration // before every kilobyte
+	onRequest                          func(n int, h *host)
+
+	requests []*http.Request
+	sent     int64
+}
+
+func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	n := len(h.requests)
+	h.requests = append(h.requests, r)
+	if h.onRequest != nil {
+		h.onRequest(n, h)
+	}
+	data, etag, cut := h.data, h.etag, 0
+	if n < len(h.cut) {
+		cut = h.cut[n]
+	}
+	status := 0
+	if n < len(h.status) {
+		status = h.status[n]
+	}
+	h.mu.Unlock()
+
+	if status != 0 {
+		http.Error(w, "no", status)
+		return
+	}
+	if etag != "" {
+		if h.weak {
+			etag = "W/" + etag
+		}
+		w.Header().Set("ETag", etag)
+	}
+	from, code := 0, http.StatusOK
+	if spec, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok && !h.noRange {
+		if h.blindRange || r.Header.Get("If-Range") == etag {
+			from, _ = strconv.Atoi(strings.TrimSuffix(spec, "-"))
+			code = http.StatusPartialContent
+			if from >= len(data) {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", len(data)))
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+				return
+			}
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(data)-1, len(data)))
+		}
+	}
+	body := data[from:]
+	if !h.chunked {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(code)
+	if h.chunked {
+		w.(http.Flusher).Flush()
+	}
+	if cut > 0 && cut < len(body) {
+		body = body[:cut]
+	}
+	for len(body) > 0 {
+		piece := body[:min(1024, len(body))]
+		body = body[len(piece):]
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(h.slow):
+		}
+		k, err := w.Write(piece)
+		h.mu.Lock()
+		h.sent += int64(k)
+		h.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+	if cut > 0 {
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler) // the connection breaks
+	}
+}
+
+// serve starts a host for a made-up detector of about 200 kB, and gives the
+// catalog entry and a store for it.
+func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) {
+	t.Helper()
+	data := append(sileroV5().Bytes(), onnxPadding(200_000)...)
+	h := &host{data: data, etag: `"v1"`}
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = nil
+	server.Start()
+	t.Cleanup(server.Close)
+	e := Entry{Name: "made-up-vad", Role: RoleVAD, Contract: ContractSileroV5, Licence: "MIT", Files: []Asset{
+		{Part: PartModel, Download: Download{Name: "vad.onnx", URL: server.URL + "/models/vad.onnx", Size: int64(len(data)), SHA256: hexSum(data)}},
+	}}
+	client := server.Client()
+	client.Transport.(*http.Transport).DisableCompression = true
+	s := &Store{Dir: filepath.Join(t.TempDir(), "models"), Client: client, stall: 5 * time.Second, pause: time.Millisecond}
+	if change != nil {
+		change(h, &e)
+	}
+	return h, e, s
+}
+
+// otherContent is a file of the same length with nothing in common.
+func otherContent(data []byte) []byte {
+	out := bytes.Clone(data)
+	for i := range out {
+		out[i] ^= 0x20
+	}
+	return out
+}
+
+// onnxPadding is a metadata entry of so many uneven bytes: a longer file that is
+// still a model.
+func onnxPadding(n int) []byte {
+	value := make([]byte, n)
+	for i := range value {
+		value[i] = byte('a' + i*i%23)
+	}
+	field := func(number int, body []byte) []byte {
+		out := []byte{byte(number<<3 | 2)}
+		for l := len(body); ; l >>= 7 {
+			if l < 0x80 {
+				out = append(out, byte(l))
+				break
+			}
+			out = append(out, byte(l)|0x80)
+		}
+		return append(out, body...)
+	}
+	return field(14, append(field(1, []byte("padding")), field(2, value)...))
+}
+
+func TestPull(t *testing.T) {
+	h, e, s := serve(t, nil)
+	var last Progress
+	s.Progress = func(p Progress) {
+		assert.GreaterOrEqual(t, p.Done, last.Done)
+		last = p
+	}
+	done, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	assert.False(t, done[0].Already)
+	assert.Empty(t, done[0].Trusted)
+	assert.Equal(t, Progress{Model: "made-up-vad", File: "vad.onnx", Done: int64(len(h.data)), Total: int64(len(h.data))}, last)
+	got, err := os.ReadFile(done[0].Files[0].Path)
+	require.NoError(t, err)
+	assert.Equal(t, hexSum(h.data), hexSum(got))
+
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, err := set.Need(RoleVAD)
+	require.NoError(t, err)
+	assert.Equal(t, "made-up-vad", m.Name)
+	assert.Equal(t, "MIT", m.Licence)
+	assert.Equal(t, hexSum(h.data), m.Files[0].SHA256)
+	left, err := os.ReadDir(filepath.Join(s.Dir, partials))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "only the lock stays: %v", left)
+
+	// Again: nothing is fetched.
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	assert.Len(t, h.requests, 1)
+}
+
+// what a host may do, and what must come of it.
+func TestPullSurvivesItsHost(t *testing.T) {
+	whole := func(h *host) int64 { return int64(len(h.data)) }
+	cases := map[string]struct {
+		change func(h *host, e *Entry)
+		// sent is how many bytes the host may have to send at most, as a share of
+		// the file.
+		sent     float64
+		requests int
+	}{
+		"cuts twice and resumes": {func(h *host, e *Entry) { h.cut = []int{50_000, 60_000} }, 1, 3},
+		"cuts, ignores ranges":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.noRange = true }, 1.3, 2},
+		"cuts, weak validator":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.weak = true }, 1.3, 2},
+		"cuts, no validator":     {func(h *host, e *Entry) { h.cut = []int{50_000}; h.etag = "" }, 1.3, 2},
+		"cuts, tells no length":  {func(h *host, e *Entry) { h.cut = []int{50_000}; h.chunked = true }, 1, 2},
+		"fails for a while":      {func(h *host, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
+		"is slow":                {func(h *host, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
+		"changes between": {func(h *host, e *Entry) {
+			// The first half comes from an older file; the hash is of the newer.
+			newer, older := h.data, otherContent(h.data)
+			h.data, h.etag, h.cut = older, `"old"`, []int{100_000}
+			h.onRequest = func(n int, h *host) {
+				if n == 1 {
+					h.data, h.etag = newer, `"new"`
+				}
+			}
+		}, 1.6, 2},
+		"changes between and serves the range all the same": {func(h *host, e *Entry) {
+			newer, older := h.data, otherContent(h.data)
+			h.data, h.etag, h.cut, h.blindRange = older, `"old"`, []int{100_000}, true
+			h.onRequest = func(n int, h *host) {
+				if n == 1 {
+					h.data, h.etag = newer, `"new"`
+				}
+			}
+		}, 2.1, 3},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h, e, s := serve(t, c.change)
+			done, err := s.pull(t.Context(), []Entry{e})
+			require.NoError(t, err)
+			sum, _, err := hashFile(done[0].Files[0].Path)
+			require.NoError(t, err)
+			assert.Equal(t, e.Files[0].SHA256, sum)
+			assert.Len(t, h.requests, c.requests)
+			assert.LessOrEqual(t, float64(h.sent), c.sent*float64(whole(h))+1)
+		})
+	}
+}
+
+func TestPullRefusesWhatIsNotTheFile(t *testing.T) {
+	cases := map[string]struct {
+		change func(h *host, e *Entry)
+		is     error
+		says   []string
+	}{
+		"other content": {func(h *host, e *Entry) { h.data = otherContent(h.data) }, ErrBroken, []string{"expected sha256", "found"}},
+		"longer":        {func(h *host, e *Entry) { h.data = append(h.data, 0) }, ErrBroken, []string{"bytes", "offers"}},
+		"shorter":       {func(h *host, e *Entry) { h.data = h.data[:1000] }, ErrBroken, []string{"bytes", "offers 1000"}},
+		"longer, length not told": {func(h *host, e *Entry) {
+			h.data = append(bytes.Clone(h.data), make([]byte, 1<<20)...)
+			h.chunked = true
+		}, ErrBroken, []string{"sends more"}},
+		"shorter, length not told": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, ErrBroken, []string{"found 1000"}},
+		"gone":                     {func(h *host, e *Entry) { h.status = []int{404} }, ErrMissing, []string{"404"}},
+		"web page with a hash that fits, of no model": {func(h *host, e *Entry) {
+			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
+			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
+		}, ErrBroken, []string{"web page"}},
+		"web page trusted on first use": {func(h *host, e *Entry) {
+			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
+			e.Files[0].Size, e.Files[0].SHA256 = 0, ""
+		}, ErrBroken, []string{"web page"}},
+		"model of another role": {func(h *host, e *Entry) {
+			h.data = yamnet().Bytes()
+			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
+		}, ErrBroken, []string{"role vad", "role tagger"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h, e, s := serve(t, c.change)
+			_, err := s.pull(t.Context(), []Entry{e})
+			require.ErrorIs(t, err, c.is)
+			assert.ErrorContains(t, err, "made-up-vad")
+			for _, text := range c.says {
+				assert.ErrorContains(t, err, text)
+			}
+			_, err = os.Stat(filepath.Join(s.Dir, e.Name))
+			require.ErrorIs(t, err, os.ErrNotExist, "nothing is put in place")
+			_, err = os.Stat(filepath.Join(s.Dir, ManifestName))
+			require.ErrorIs(t, err, os.ErrNotExist)
+			assert.Len(t, h.requests, 1, "what will not mend is not tried again")
+		})
+	}
+}
+
+func TestPullGoesOnAfterTheProcessEnded(t *testing.T) {
+	h, e, s := serve(t, func(h *host, e *Entry) { h.slow = 50 * time.Microsecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Progress = func(p Progress) {
+		if p.Done > 80_000 {
+			cancel()
+		}
+	}
+	_, err := s.pull(ctx, []Entry{e})
+	require.ErrorIs(t, err, context.Canceled)
+
+	var first Progress
+	s.Progress = func(p Progress) {
+		if first == (Progress{}) {
+			first = p
+		}
+	}
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Greater(t, first.Resumed, int64(80_000))
+	assert.Equal(t, first.Resumed, first.Done)
+	assert.Equal(t, fmt.Sprintf("bytes=%d-", first.Resumed), h.requests[1].Header.Get("Range"))
+	assert.Equal(t, `"v1"`, h.requests[1].Header.Get("If-Range"))
+}
+
+func TestDamagedPartialIsFetchedAgain(t *testing.T) {
+	h, e, s := serve(t, nil)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
+	part := partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	place(t, part, make([]byte, 70_000))
+	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Len(t, h.requests, 2, "resumed once, then in one piece")
+	// A complete partial file, too: the source has no byte behind it.
+	h, e, s = serve(t, nil)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
+	part = partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	place(t, part, h.data)
+	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Zero(t, h.sent)
+}
+
+func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
+	for name, change := range map[string]func(h *host, e *Entry){
+		"at once": func(h *host, e *Entry) { h.status = []int{500, 500, 500, 500, 500, 500, 500} },
+		"at the same byte": func(h *host, e *Entry) {
+			h.noRange = true
+			h.cut = []int{9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000}
+		},
+		"to and fro": func(h *host, e *Entry) {
+			h.noRange = true
+			h.cut = []int{9000, 5000, 9000, 5000, 9000, 5000, 9000, 5000}
+		},
+		"always a new etag": func(h *host, e *Entry) {
+			h.cut = []int{9000, 9000, 9000, 9000, 9000, 9000, 9000}
+			h.onRequest = func(n int, h *host) { h.etag = fmt.Sprintf(`"%d"`, n) }
+		},
+		"stalls every time": func(h *host, e *Entry) { h.slow = time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, e, s := serve(t, change)
+			s.stall = 100 * time.Millisecond
+			if name != "stalls every time" {
+				s.stall = 5 * time.Second
+			}
+			_, err := s.pull(t.Context(), []Entry{e})
+			require.Error(t, err)
+			assert.ErrorContains(t, err, "run the command again")
+			assert.LessOrEqual(t, len(h.requests), maxAttempts+1)
+		})
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	h, e, s := serve(t, func(h *host, e *Entry) { h.cut = []int{50_000} })
+	target := e.Files[0].URL
+	var hops int
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch hops++; r.URL.Path {
+		case "/file":
+			http.Redirect(w, r, "/two", http.StatusFound)
+		case "/two":
+			http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/passwd":
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		}
+	}))
+	defer front.Close()
+	e.Files[0].URL = front.URL + "/file"
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Len(t, h.requests, 2)
+	assert.Equal(t, "bytes=50000-", h.requests[1].Header.Get("Range"), "the range survives the redirects")
+
+	for path, says := range map[string]string{"/loop": "redirect refused", "/passwd": "redirect refused"} {
+		_, e, s := serve(t, nil)
+		hops = 0
+		e.Files[0].URL = front.URL + path
+		_, err := s.pull(t.Context(), []Entry{e})
+		require.ErrorContains(t, err, says)
+		assert.LessOrEqual(t, hops, maxRedirects)
+	}
+	req := httptest.NewRequest(http.MethodGet, "http://b.example/x", nil)
+	via := httptest.NewRequest(http.MethodGet, "https://a.example/x", nil)
+	require.ErrorIs(t, checkRedirect(req, []*http.Request{via}), errRedirect, "from https to http")
+}
+
+func TestOfflineSaysWhatToDo(t *testing.T) {
+	_, e, s := serve(t, nil)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	e.Files[0].URL = closed.URL + "/m.onnx"
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, ErrOffline)
+	for _, text := range []string{"otograph models import", "HTTPS_PROXY", "--mirror", e.Files[0].URL} {
+		assert.ErrorContains(t, err, text)
+	}
+}
+
+func TestMirror(t *testing.T) {
+	h, e, s := serve(t, nil)
+	mirror := strings.TrimSuffix(e.Files[0].URL, "/models/vad.onnx")
+	e.Files[0].URL = "https://models.example/some%20dir/vad.onnx?download=1"
+	for spec, path := range map[string]string{
+		mirror:                        "/models.example/some%20dir/vad.onnx",
+		mirror + "/copy/":             "/copy/models.example/some%20dir/vad.onnx",
+		mirror + "/hf/{path}?k=1":     "/hf/some%20dir/vad.onnx",
+		mirror + "/{host}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
+	} {
+		s.Dir, s.Mirror = t.TempDir(), spec
+		_, err := s.pull(t.Context(), []Entry{e})
+		require.NoError(t, err)
+		assert.Equal(t, path, h.requests[len(h.requests)-1].URL.EscapedPath())
+	}
+	s.Dir, s.Mirror = t.TempDir(), "ftp://models.example"
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.ErrorContains(t, err, "expected an http or https address")
+}
+
+func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
+	f := (&Store{}).fetcher()
+	defer f.client.CloseIdleConnections()
+	assert.NotNil(t, f.client.Transport.(*http.Transport).Proxy)
+}
+
+func TestTrustOnFirstUse(t *testing.T) {
+	h, e, s := serve(t, func(h *host, e *Entry) { e.Files[0].SHA256, e.Files[0].Size = "", 0 })
+	done, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"vad.onnx"}, done[0].Trusted)
+	assert.Equal(t, hexSum(h.data), done[0].Files[0].SHA256, "what came is recorded")
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	assert.Empty(t, done[0].Trusted)
+
+	// Damaged on disk and other content at the source: the record counts.
+	place(t, done[0].Files[0].Path, []byte("junk"))
+	h.data, h.etag = sileroV5().Meta("x", "y").Bytes(), `"v2"`
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, ErrBroken)
+	assert.ErrorContains(t, err, "expected sha256")
+}
+
+func TestTwoPullsAtOnce(t *testing.T) {
+	reached, release := make(chan struct{}), make(chan struct{})
+	_, e, s := serve(t, func(h *host, e *Entry) {
+		h.onRequest = func(int, *host) { close(reached); <-release }
+	})
+	result := make(chan error, 1)
+	go func() { _, err := s.pull(t.Context(), []Entry{e}); result <- err }()
+	<-reached
+	_, err := (&Store{Dir: s.Dir}).Pull(t.Context(), "small")
+	require.ErrorIs(t, err, ErrLocked)
+	assert.ErrorContains(t, err, s.Dir)
+	_, err = (&Store{Dir: s.Dir}).Import(t.Context(), "x.onnx", ImportOptions{})
+	require.ErrorIs(t, err, ErrLocked)
+	close(release)
+	require.NoError(t, <-result)
+}
+
+func TestPulledModelsJoinThoseAlreadyThere(t *testing.T) {
+	_, e, s := serve(t, nil)
+	place(t, filepath.Join(s.Dir, "tagger.onnx"), yamnet().Bytes())
+	place(t, filepath.Join(s.Dir, "old-vad.onnx"), sileroV5().Bytes())
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	tagger, err := set.Need(RoleTagger)
+	require.NoError(t, err)
+	assert.Equal(t, "tagger", tagger.Name)
+	vad, _ := set.Role(RoleVAD)
+	assert.Equal(t, "made-up-vad", vad.Name, "the pulled one is used now")
+	assert.FileExists(t, filepath.Join(s.Dir, "old-vad.onnx"))
+}
+
+// tarball writes an archive; a header without a name is a file of that size.
+func tarball(t *testing.T, add func(w *tar.Writer)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add(w)
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func addFile(t *testing.T, w *tar.Writer, name string, data []byte) {
+	t.Helper()
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}))
+	_, err := w.Write(data)
+	require.NoError(t, err)
+}
+
+// bzip compresses with the bzip2 command, as the standard library only reads it.
+func bzip(t *testing.T, data []byte) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("bzip2"); err != nil {
+		t.Skip("no bzip2 command to make an archive with")
+	}
+	cmd := exec.Command("bzip2", "-c")
+	cmd.Stdin = bytes.NewReader(data)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return out
+}
+
+func TestPullArchive(t *testing.T) {
+	model, tokens := nemoCTC().Bytes(), []byte("<blk> 1024\n")
+	packed := bzip(t, tarball(t, func(w *tar.Writer) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "sherpa-x/", Typeflag: tar.TypeDir, Mode: 0o755}))
+		addFile(t, w, "sherpa-x/test_wavs/0.wav", make([]byte, 5000))
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "sherpa-x/model.onnx", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}))
+		addFile(t, w, "sherpa-x/model.int8.onnx", model)
+		addFile(t, w, "sherpa-x/tokens.txt", tokens)
+	}))
+	h, _, s := serve(t, func(h *host, e *Entry) { h.data, h.cut = packed, []int{400} })
+	e := Entry{
+		Name: "x-ctc", Role: RoleOptimized, Contract: ContractNeMoCTC, Languages: []string{"es"},
+		Archive: &Download{Name: "x.tar.bz2", URL: "http://models.example/x.tar.bz2", Size: int64(len(packed)), SHA256: hexSum(packed)},
+		Files:   []Asset{{PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(model)}}, {PartTokens, Download{Name: "tokens.txt"}}},
+	}
+	s.Mirror = "http://" + h.address(t, s)
+	done, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Empty(t, done[0].Trusted)
+	names, err := list(done[0].Dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"model.int8.onnx", "tokens.txt"}, names, "only what is asked for is unpacked")
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, ok := set.OptimizedFor("es")
+	require.True(t, ok)
+	assert.Equal(t, "x-ctc", m.Name)
+	requests := len(h.requests)
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Len(t, h.requests, requests, "nothing is fetched again")
+
+	wrong := e
+	wrong.Name = "y-ctc"
+	wrong.Files = []Asset{{PartModel, Download{Name: "model.fp32.onnx"}}, {PartTokens, Download{Name: "tokens.txt"}}}
+	_, err = s.pull(t.Context(), []Entry{wrong})
+	require.ErrorIs(t, err, ErrBroken)
+	assert.ErrorContains(t, err, "model.fp32.onnx")
+	wrong.Files = []Asset{{PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(tokens)}}}
+	_, err = s.pull(t.Context(), []Entry{wrong})
+	require.ErrorIs(t, err, ErrBroken)
+}
+
+// address is where the host listens, for use as a mirror.
+func (h *host) address(t *testing.T, s *Store) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func TestHostileArchives(t *testing.T) {
+	big := func(w *tar.Writer) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "m.onnx", Mode: 0o644, Size: 200 << 20, Typeflag: tar.TypeReg}))
+		_, err := io.CopyN(w, zeros{}, 200<<20)
+		require.NoError(t, err)
+	}
+	cases := map[string]struct {
+		data []byte
+		says string
+	}{
+		"climbs out":    {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "leads out"},
+		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "leads out"},
+		"twice":         {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
+		"bomb":          {zip(t, tarball(t, big)), "unpacks to more"},
+		"cut":           {tarball(t, func(w *tar.Writer) { addFile(t, w, "m.onnx", make([]byte, 5000)) })[:3000], "EOF"},
+		"no archive":    {bytes.Repeat([]byte("not a tar "), 200), "tar"},
+		"empty":         {nil, "expected an archive"},
+		"damaged bzip2": {[]byte("BZh9 and then nothing of the kind"), "bzip2"},
+		"many, many files": {tarball(t, func(w *tar.Writer) {
+			for i := range maxArchiveFiles + 1 {
+				addFile(t, w, fmt.Sprint(i), nil)
+			}
+		}), "more than"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			place(t, filepath.Join(dir, "a.tar"), c.data)
+			out := filepath.Join(dir, "out", "deep")
+			require.NoError(t, os.MkdirAll(out, 0o755))
+			_, err := unpack(t.Context(), filepath.Join(dir, "a.tar"), out, worthUnpacking)
+			require.ErrorIs(t, err, ErrBroken)
+			assert.ErrorContains(t, err, c.says)
+			around, err := list(filepath.Join(dir, "out"))
+			require.NoError(t, err)
+			assert.Equal(t, []string{"deep"}, around, "nothing is written outside")
+		})
+	}
+	// Links are stepped over.
+	dir := t.TempDir()
+	place(t, filepath.Join(dir, "a.tar"), tarball(t, func(w *tar.Writer) {
+		for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeFifo} {
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: "m.onnx", Typeflag: kind, Linkname: "/etc/passwd"}))
+		}
+	}))
+	out := t.TempDir()
+	names, err := unpack(t.Context(), filepath.Join(dir, "a.tar"), out, worthUnpacking)
+	require.NoError(t, err)
+	assert.Empty(t, names)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func zip(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	require.NoError(t, errors.Join(err, w.Close()))
+	return b.Bytes()
+}
+
+func FuzzUnpack(f *testing.F) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	_ = w.WriteHeader(&tar.Header{Name: "d/m.onnx", Mode: 0o644, Size: 3, Typeflag: tar.TypeReg})
+	_, _ = w.Write([]byte("abc"))
+	_ = w.Close()
+	f.Add(b.Bytes())
+	f.Add([]byte("BZh9"))
+	f.Add([]byte{0x1f, 0x8b, 8})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		place(t, filepath.Join(dir, "a.tar"), data)
+		out := filepath.Join(dir, "out")
+		if err := os.Mkdir(out, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unpack(context.Background(), filepath.Join(dir, "a.tar"), out, func(string) bool { return true }); err != nil && !errors.Is(err, ErrBroken) {
+			var disk *os.PathError // a name that the file system does not take
+			if !errors.As(err, &disk) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+		}
+		found, err := os.ReadDir(dir)
+		if err != nil || len(found) != 2 {
+			t.Fatalf("something was written outside: %v %v", found, err)
+		}
+	})
+}
+
+func FuzzContentRange(f *testing.F) {
+	f.Add("bytes 5-9/10")
+	f.Add("bytes */10")
+	f.Fuzz(func(t *testing.T, s string) {
+		first, size, ok := contentRange(s)
+		if ok && (size < 0 || first >= size && size > 0 || first < -1) {
+			t.Fatalf("%q gives %d of %d", s, first, size)
+		}
+	})
+}

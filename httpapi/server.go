@@ -287,7 +287,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time
 	level := slog.LevelInfo
 	attrs := []any{
 		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
-		"bytes", rec.bytes, "took_ms", float64(took.Microseconds())/1000, "from", clientAddress(r.RemoteAddr),
+		"bytes", rec.bytes, "took_ms", float64(took.Microseconds()) / 1000, "from", clientAddress(r.RemoteAddr),
 	}
 	if r.who.Account != "" {
 		attrs = append(attrs, "account", r.who.Account)

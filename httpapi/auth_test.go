@@ -1,0 +1,264 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestT15Keys: every key that isn't the right one gives the same 401.
+func TestT15Keys(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	revoked, k, err := w.accounts.CreateKey(ctx, w.account.ID)
+	require.NoError(t, err)
+	require.Equal(t, 200, w.do("GET", "/account", nil, with("X-Api-Key", revoked)).status)
+	require.NoError(t, w.accounts.RevokeKey(ctx, k.ID))
+	assert.Len(t, w.key, 44)
+	assert.True(t, strings.HasPrefix(w.key, "asr_"))
+	n := 0
+	texts := map[string]bool{}
+	for name, key := range map[string]string{
+		"revoked": revoked, "empty": " ", "prefix alone": "asr_", "unknown": "asr_" + strings.Repeat("0", 40), "upper case": strings.ToUpper(w.key),
+		"lower case": strings.ToLower(w.key), "other prefix": "ASR_" + w.key[4:], "shorter": w.key[:43], "longer": w.key + "0", "quoted": `"` + w.key + `"`,
+		"sql": "asr_' OR '1'='1", "latin-1": "asr_\xe9" + w.key[5:], "a megabyte": strings.Repeat("a", 1<<20), "bearer inside": "Bearer " + w.key,
+	} {
+		a := w.do("GET", "/account", nil, http.Header{"X-Api-Key": {key}})
+		assert.Equal(t, 401, a.status, name)
+		assert.Equal(t, CodeUnauthorized, a.code(t), name)
+		texts[string(a.body)] = true
+		n++
+	}
+	a := w.do("GET", "/account", nil, noKey)
+	assert.Equal(t, 401, a.status)
+	assert.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
+	assert.Equal(t, 401, w.do("GET", "/account", nil, http.Header{"X-Api-Key": {w.key, w.key}}).status, "two keys")
+	assert.Len(t, texts, 1, "the refusals read alike")
+	for _, path := range []string{"/tasks", "/tasks/x", "/tasks/x/result", "/audio-event-classes", "/billing/transactions"} {
+		assert.Equal(t, 401, w.do("GET", path, nil, noKey).status, path)
+	}
+	for _, path := range []string{"/tasks", "/tasks/batch", "/audio/transcriptions"} {
+		assert.Equal(t, 401, w.do("POST", path, "{}", noKey).status, path)
+	}
+	assert.Equal(t, 401, w.do("DELETE", "/tasks/x", nil, noKey).status)
+	assert.NotContains(t, w.log.String(), w.key, "no key in the log")
+	assert.NotContains(t, w.log.String(), revoked)
+	t.Logf("T15: %d malformed, revoked or foreign keys, all 401 with one text", n)
+}
+
+func TestKeyAsBearer(t *testing.T) {
+	w := newWorld(t)
+	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, with("Authorization", "Bearer "+w.key)).status)
+	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, with("Authorization", "bearer "+w.key)).status)
+	assert.Equal(t, 401, w.do("GET", "/account", nil, noKey, with("Authorization", w.key)).status)
+	assert.Equal(t, 401, w.do("GET", "/account", nil, noKey, with("Authorization", "Basic "+w.key)).status)
+	assert.Equal(t, 200, w.do("GET", "/account", nil, with("Authorization", "Bearer nonsense")).status, "the API key counts")
+}
+
+func TestLogin(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.accounts.CreateUser(context.Background(), w.account.ID, "ann", "correct horse")
+	require.NoError(t, err)
+	a := w.do("POST", "/auth/login", `{"username":"ann","password":"correct horse"}`, noKey)
+	require.Equal(t, 200, a.status, "%s", a.body)
+	m := a.object(t)
+	assert.Equal(t, "Bearer", m["token_type"])
+	assert.EqualValues(t, 3600, m["expires_in"])
+	token := m["access_token"].(string)
+	bearer := func(token string) http.Header { return with("Authorization", "Bearer "+token) }
+	mine := w.do("GET", "/account", nil, noKey, bearer(token))
+	assert.Equal(t, 200, mine.status)
+	assert.JSONEq(t, string(w.do("GET", "/account", nil).body), string(mine.body), "token and key are of one account")
+	assert.NotContains(t, w.log.String(), "correct horse")
+	assert.NotContains(t, w.log.String(), token)
+
+	for name, forged := range forgedTokens(t, w, token) {
+		assert.Equal(t, 401, w.do("GET", "/account", nil, noKey, bearer(forged)).status, name)
+	}
+	for _, body := range []string{
+		`{"username":"ann","password":"wrong"}`, `{"username":"nobody","password":"correct horse"}`, `{"username":"ANN","password":"correct horse"}`,
+	} {
+		a := w.do("POST", "/auth/login", body, noKey)
+		assert.Equal(t, 401, a.status, body)
+		assert.Equal(t, CodeUnauthorized, a.code(t))
+		assert.Contains(t, a.object(t)["error"], "username or password is wrong")
+	}
+	for _, body := range []string{``, `{}`, `{"username":"ann"}`, `{"password":"x"}`, `{"username":1,"password":"x"}`, `{"username":"ann","password":"x","otp":1}`, `{"username":"a\u0000","password":"x"}`, `[]`} {
+		assert.Equal(t, 400, w.do("POST", "/auth/login", body, noKey).status, body)
+	}
+	assert.Equal(t, 413, w.do("POST", "/auth/login", `{"username":"`+strings.Repeat("a", maxSmallBody)+`"}`, noKey).status)
+	assert.Equal(t, 415, w.do("POST", "/auth/login", "username=ann", noKey, with("Content-Type", "application/x-www-form-urlencoded")).status)
+}
+
+// forgedTokens are tokens that look right but for one thing.
+func forgedTokens(t *testing.T, w *world, good string) map[string]string {
+	key, err := w.accounts.SigningKey(context.Background())
+	require.NoError(t, err)
+	sign := func(method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
+		now := time.Now()
+		c := jwt.MapClaims{
+			"iss": tokenIssuer, "aud": tokenAudience, "sub": "user", "account": w.account.ID,
+			"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		}
+		if change != nil {
+			change(c)
+		}
+		text, err := jwt.NewWithClaims(method, c).SignedString(key)
+		require.NoError(t, err)
+		return text
+	}
+	control := w.do("GET", "/account", nil, noKey, with("Authorization", "Bearer "+sign(jwt.SigningMethodHS256, key, nil)))
+	require.Equal(t, 200, control.status, "the forger knows the form")
+	parts := strings.Split(good, ".")
+	var payload map[string]any
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &payload))
+	payload["account"] = "another"
+	changed, _ := json.Marshal(payload)
+	return map[string]string{
+		"no signature":      sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
+		"none, stripped":    base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + ".",
+		"HS384":             sign(jwt.SigningMethodHS384, key, nil),
+		"HS512":             sign(jwt.SigningMethodHS512, key, nil),
+		"another key":       sign(jwt.SigningMethodHS256, []byte(strings.Repeat("k", 32)), nil),
+		"expired":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Second).Unix() }),
+		"endless":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "exp") }),
+		"not yet valid":     sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
+		"other issuer":      sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["iss"] = "someone" }),
+		"other audience":    sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["aud"] = "someone" }),
+		"no account":        sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "account") }),
+		"unknown account":   sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["account"] = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1" }),
+		"no user":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "sub") }),
+		"changed payload":   parts[0] + "." + base64.RawURLEncoding.EncodeToString(changed) + "." + parts[2],
+		"changed signature": good[:len(good)-2] + "AA",
+		"cut":               good[:len(good)-10],
+		"empty":             "",
+		"dots":              "..",
+		"long":              strings.Repeat("a", 100_000),
+	}
+}
+
+func TestTokenExpires(t *testing.T) {
+	tk, err := newTokens(make([]byte, 32))
+	require.NoError(t, err)
+	c := newClock()
+	tk.now = c.now
+	token, err := tk.issue(Principal{Account: "a", User: "u"})
+	require.NoError(t, err)
+	who, err := tk.check(token)
+	require.NoError(t, err)
+	assert.Equal(t, Principal{Account: "a", User: "u"}, who)
+	c.move(TokenLifetime - time.Second)
+	_, err = tk.check(token)
+	assert.NoError(t, err)
+	c.move(time.Second)
+	_, err = tk.check(token)
+	assert.ErrorIs(t, err, errToken)
+	_, err = newTokens(make([]byte, 31))
+	assert.Error(t, err, "a short key")
+}
+
+// TestLoginThrottle: five failures a minute for a user and address, then 429,
+// also for the right password; others are not touched.
+func TestLoginThrottle(t *testing.T) {
+	w := newWorld(t)
+	c := newClock()
+	w.api.logins.now = c.now
+	for _, u := range []string{"ann", "bob"} {
+		_, err := w.accounts.CreateUser(context.Background(), w.account.ID, u, "correct horse")
+		require.NoError(t, err)
+	}
+	try := func(user, password string) answer {
+		return w.do("POST", "/auth/login", fmt.Sprintf(`{"username":%q,"password":%q}`, user, password), noKey)
+	}
+	for range loginFailures {
+		assert.Equal(t, 401, try("ann", "wrong").status)
+	}
+	a := try("ann", "correct horse")
+	assert.Equal(t, 429, a.status)
+	assert.Equal(t, CodeRateLimited, a.code(t))
+	assert.Equal(t, "60", a.header.Get("Retry-After"))
+	assert.Equal(t, 429, try("ANN", "wrong").status, "case makes no new user")
+	assert.Equal(t, 200, try("bob", "correct horse").status)
+	c.move(loginWindow)
+	assert.Equal(t, 200, try("ann", "correct horse").status)
+	for range loginFailures - 1 {
+		assert.Equal(t, 401, try("ann", "wrong").status)
+	}
+	assert.Equal(t, 200, try("ann", "correct horse").status, "success forgets the failures")
+	assert.Equal(t, 401, try("ann", "wrong").status)
+}
+
+func TestThrottleIsBounded(t *testing.T) {
+	th := newThrottle()
+	c := newClock()
+	th.now = c.now
+	for i := range maxThrottled {
+		require.Zero(t, th.enter(throttleKey{fmt.Sprint(i), "a"}))
+	}
+	assert.Equal(t, loginWindow, th.enter(throttleKey{"new", "a"}))
+	c.move(loginWindow)
+	assert.Zero(t, th.enter(throttleKey{"new", "a"}))
+	assert.Len(t, th.failed, 1)
+	c.move(-time.Hour)
+	assert.Zero(t, th.enter(throttleKey{"new", "a"}), "a clock that goes back keeps nobody out")
+}
+
+func TestClientAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"192.0.2.1:80": "192.0.2.1", "[2001:db8::1]:80": "2001:db8::/64", "[2001:db8::2]:80": "2001:db8::/64",
+		"[::ffff:192.0.2.1]:80": "192.0.2.1", "[fe80::1%eth0]:80": "fe80::/64", "@": "@",
+	} {
+		assert.Equal(t, want, clientAddress(in), in)
+	}
+}
+
+// TestT14Isolation: another account's tasks can't be read, listed or deleted.
+func TestT14Isolation(t *testing.T) {
+	w := newWorld(t)
+	id := w.create(upload(nil))
+	_, other := w.newAccount("other", "10")
+	as := with("X-Api-Key", other)
+	for _, q := range []struct{ method, path string }{{"GET", "/tasks/" + id}, {"GET", "/tasks/" + id + "/result"}, {"DELETE", "/tasks/" + id}} {
+		a := w.do(q.method, q.path, nil, as)
+		assert.Equal(t, 403, a.status, q)
+		assert.Equal(t, CodeForbidden, a.code(t))
+		assert.NotContains(t, string(a.body), w.account.ID)
+		missing := strings.Replace(q.path, id, "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1", 1)
+		assert.Equal(t, 404, w.do(q.method, missing, nil, as).status, q)
+	}
+	m := w.do("GET", "/tasks", nil, as).object(t)
+	assert.EqualValues(t, 0, m["total"])
+	assert.Empty(t, m["tasks"])
+	assert.EqualValues(t, 1, w.do("GET", "/tasks", nil).object(t)["total"])
+	assert.EqualValues(t, 10, w.do("GET", "/account", nil, as).object(t)["balance"])
+	txs := w.do("GET", "/billing/transactions", nil, as).object(t)
+	assert.EqualValues(t, 1, txs["total"])
+	assert.NotEqual(t, w.account.ID, txs["transactions"].([]any)[0].(map[string]any)["user_id"])
+	assert.Equal(t, "processing", w.task(id)["status"], "still there")
+
+	// Both answers cost the same: one look at one row.
+	measure := func(path string) time.Duration {
+		best := time.Hour
+		for range 60 {
+			start := time.Now()
+			w.do("GET", path, nil, as)
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	t.Logf("T14: 403 in %v, 404 in %v at best of 60", measure("/tasks/"+id), measure("/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"))
+}
+
+var _ Accounts = (*accounts.Store)(nil)

@@ -14,8 +14,8 @@ const (
 	kaiserBeta    = 0.1102 * (stopBandDB - 8.7)                              //
 	tapsAtLowRate = (stopBandDB - 7.95) / (2.285 * math.Pi * (1 - passBand)) // filter length in samples at the lower rate
 	cutOff        = (1 + passBand) / 2                                       // middle of the transition, of the lower Nyquist frequency
-	maxTable      = 1 << 19                                                  // coefficients (2 MiB); above it, phases are interpolated
-	lerpPhases    = 1 << 10                                                  // linear interpolation between 1024 phases errs below −115 dB
+	maxTable      = 1 << 17                                                  // coefficients (512 KiB); above it, phases are interpolated
+	lerpPhases    = 1 << 10                                                  // per sample at the lower rate: linear interpolation between them errs below −115 dB
 	maxRate       = 1 << 24                                                  // Hz; keeps every product below far from overflow
 )
 
@@ -26,7 +26,7 @@ type Resampler struct {
 	up, down int       // rates divided by their greatest common divisor: to, from
 	taps     int       // per phase, a multiple of 8
 	table    []float32 // phases × taps; one more row when interpolating
-	lerp     bool
+	lerp     int       // rows of the table to interpolate between, 0 when each phase has its own
 
 	buf     []float32 // input not done with; buf[0] is the first tap of the next output sample when skip is 0
 	skip    int       // input samples to drop before the next output sample's first tap
@@ -49,10 +49,11 @@ func NewResampler(from, to int) (*Resampler, error) {
 	r.taps = (int(math.Ceil(tapsAtLowRate*stretch)) + 7) &^ 7
 	phases := r.up
 	if phases*r.taps > maxTable {
-		phases, r.lerp = lerpPhases, true
+		phases = int(math.Ceil(lerpPhases / stretch))
+		r.lerp = phases
 	}
 	rows := phases
-	if r.lerp {
+	if r.lerp > 0 {
 		rows++
 	}
 	r.table = make([]float32, rows*r.taps)
@@ -118,8 +119,8 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 	for pos+taps <= len(r.buf) {
 		window := r.buf[pos : pos+taps : pos+taps]
 		var y float32
-		if r.lerp {
-			at := float64(phase) / float64(r.up) * lerpPhases
+		if r.lerp > 0 {
+			at := float64(phase) / float64(r.up) * float64(r.lerp)
 			p := int(at)
 			mu := float32(at - float64(p))
 			y = dot(r.table[p*taps:(p+1)*taps], window)

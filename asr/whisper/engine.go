@@ -184,7 +184,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 	return &Engine{
 		model: m, opt: opt, header: header, weights: w, eot: w.eot(), beg: w.beg(), languages: known,
 		packing: asr.PackOptions{Max: m.WindowSeconds},
-		freed: make(chan struct{}), jobs: make(map[*job]struct{}),
+		freed:   make(chan struct{}), jobs: make(map[*job]struct{}),
 	}, nil
 }
 

@@ -1,0 +1,137 @@
+package whisper
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand"
+	"slices"
+	"sync"
+)
+
+// The test model is a Whisper model of the least size, written by the test: all
+// weights are zero but those that make the decoder say its plan, whatever it hears.
+// It loads and decodes in milliseconds, so that life, cancellation and the options'
+// effect on native calls can be tested often.
+const (
+	testWidth   = 32
+	testContext = 64
+	eotToken    = 50257
+	sotToken    = 50258
+	zeroMark    = 50364 // <|0.00|> of the multilingual vocabulary of 51865
+)
+
+// testWords are the tokens of the test model after the 256 bytes.
+var testWords = []string{" alpha", " beta", " gamma", " delta", ".", " omega"}
+
+func wordToken(w string) int { return 256 + slices.Index(testWords, w) }
+
+// modelWriter writes a ggml file.
+type modelWriter struct{ bytes.Buffer }
+
+func (w *modelWriter) words(v ...int32) {
+	for _, x := range v {
+		_ = binary.Write(&w.Buffer, binary.LittleEndian, x)
+	}
+}
+
+func (w *modelWriter) floats(v []float32) {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	w.Write(b)
+}
+
+var testHeader = Header{
+	Vocabulary: 51865, AudioContext: 1500, AudioState: testWidth, AudioHeads: 1, AudioLayers: 1,
+	TextContext: testContext, TextState: testWidth, TextHeads: 1, TextLayers: 1, Mels: 80, Type: 0,
+}
+
+// buildModel writes a model whose decoder says the plan: after the position of
+// plan[i], counted from "start of transcript", the token plan[i+1].
+func buildModel(h Header, plan []int) []byte {
+	var w modelWriter
+	w.words(magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
+		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
+	w.words(h.Mels, melBins)
+	w.floats(make([]float32, h.Mels*melBins))
+	w.words(int32(256 + len(testWords)))
+	for i := range 256 {
+		w.words(1)
+		w.WriteByte(byte(i))
+	}
+	for _, s := range testWords {
+		w.words(int32(len(s)))
+		w.WriteString(s)
+	}
+	r := rand.New(rand.NewSource(7))
+	embedding := make([]float32, int(h.Vocabulary)*testWidth)
+	for i := range embedding {
+		embedding[i] = float32(r.NormFloat64() / math.Sqrt(testWidth))
+	}
+	position := make([]float32, int(h.TextContext)*testWidth)
+	for p := range int(h.TextContext) {
+		next := eotToken
+		if p+1 < len(plan) {
+			next = plan[p+1]
+		}
+		for i := range testWidth {
+			position[p*testWidth+i] = 8 * embedding[next*testWidth+i]
+		}
+	}
+	names := make([]string, 0, 64)
+	want := h.want()
+	for name := range want {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		dims := want[name]
+		n := 1
+		for _, d := range dims {
+			n *= int(d)
+		}
+		conv := name == "encoder.conv1.weight" || name == "encoder.conv2.weight"
+		typ := int32(0)
+		w.words(int32(len(dims)), int32(len(name)))
+		if conv && h.Type != 0 {
+			typ = 1
+		}
+		w.words(typ)
+		w.words(dims...)
+		w.WriteString(name)
+		values := make([]float32, n)
+		switch name {
+		case "decoder.token_embedding.weight":
+			values = embedding
+		case "decoder.positional_embedding":
+			values = position
+		case "decoder.ln.weight":
+			for i := range values {
+				values[i] = 8
+			}
+		}
+		w.floats(values)
+	}
+	return w.Bytes()
+}
+
+// say is the plan of a text: marks are given in seconds, words by name.
+func say(parts ...any) []int {
+	plan := []int{sotToken, sotToken + 1, 50359}
+	for _, p := range parts {
+		switch v := p.(type) {
+		case float64:
+			plan = append(plan, zeroMark+int(math.Round(v*50)))
+		case string:
+			plan = append(plan, wordToken(v))
+		}
+	}
+	return plan
+}
+
+// testModel says "alpha beta." in the first second.
+var testModel = sync.OnceValue(func() []byte {
+	return buildModel(testHeader, say(0.0, " alpha", " beta", ".", 1.0))
+})

@@ -30,4 +30,4 @@ if [ ${#missing[@]} -gt 0 ]; then
     command -v gcc >/dev/null || exit 1
   fi
 fi
-exec bash third_party/fetch/fetch-native.sh .
+exec bash third_party/fetch/recipe/fetch.sh third_party/native

@@ -1,0 +1,14 @@
+//go:build unix
+
+package native
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes the end of a command's context end its children too.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}

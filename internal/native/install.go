@@ -1,0 +1,112 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/third_party/fetch/recipe"
+)
+
+// Install puts the native libraries into the folder dest (lib/, include/, VERSIONS),
+// where they are not there yet: it unpacks the fetch recipe into a temporary folder
+// and runs it with bash. Its few lines go to out, and one more when there was nothing
+// to do. An empty dest means [DefaultDest].
+//
+// The recipe uses the sources that this machine is configured for (apt's mirror, npm's
+// registry), checks every file by its digest, and needs no root. The error says what
+// is missing. When ctx ends, the recipe is killed; dest is then as it was before.
+func Install(ctx context.Context, dest string, out io.Writer) error {
+	if dest == "" {
+		var err error
+		if dest, err = DefaultDest(); err != nil {
+			return err
+		}
+	}
+	dest, err := filepath.Abs(dest)
+	if err != nil {
+		return fmt.Errorf("native libraries: %w", err)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		return fmt.Errorf("native libraries: bash, which runs the fetch recipe, is missing: install it, or set %s to a folder that holds %s and %s",
+			EnvDir, WhisperFile, ONNXRuntimeFile)
+	}
+	dir, err := os.MkdirTemp("", "otograph-native-")
+	if err != nil {
+		return fmt.Errorf("native libraries: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := recipe.Unpack(dir); err != nil {
+		return fmt.Errorf("native libraries: %w", err)
+	}
+	said := &lastLine{to: out}
+	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, recipe.Script), dest)
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("native libraries: %w", ctx.Err())
+	case err != nil && said.line != "":
+		// The recipe has said what to do: in the message too, for callers that drop out.
+		return fmt.Errorf("native libraries: %s", strings.TrimPrefix(said.line, "native: "))
+	case err != nil:
+		return fmt.Errorf("native libraries: the fetch recipe failed: %w", err)
+	case said.line == "":
+		_, err = fmt.Fprintf(out, "native: nothing to do, they are in %s\n", dest)
+		return err
+	}
+	return nil
+}
+
+// DefaultDest is where Install puts the libraries by default: third_party/native of
+// the checkout that this program was compiled in when the working folder is inside
+// it, else otograph/native in the user's data folder.
+func DefaultDest() (string, error) {
+	if root := Checkout(); root != "" {
+		if wd, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(root, wd); err == nil && filepath.IsLocal(rel) {
+				return filepath.Join(root, "third_party", "native"), nil
+			}
+		}
+	}
+	data := dataHome()
+	if data == "" {
+		return "", errors.New("native libraries: there is no home folder to put them in: name a folder, or set XDG_DATA_HOME")
+	}
+	return filepath.Join(data, "otograph", "native"), nil
+}
+
+// lastLine passes on what is written and keeps the last line that is not empty.
+type lastLine struct {
+	to      io.Writer
+	partial []byte
+	line    string
+}
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.partial = append(l.partial, p...)
+	for {
+		i := bytes.IndexByte(l.partial, '\n')
+		if i < 0 {
+			break
+		}
+		if s := strings.TrimSpace(string(l.partial[:i])); s != "" {
+			l.line = s
+		}
+		l.partial = l.partial[i+1:]
+	}
+	if len(l.partial) > 1<<16 { // a line that never ends is not worth keeping
+		l.partial = nil
+	}
+	return l.to.Write(p)
+}

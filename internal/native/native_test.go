@@ -1,0 +1,223 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// touch makes an empty file and the folders above it.
+func touch(t *testing.T, parts ...string) string {
+	t.Helper()
+	name := filepath.Join(parts...)
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(t, os.WriteFile(name, nil, 0o644))
+	return name
+}
+
+func TestOrderOfPlaces(t *testing.T) {
+	root := t.TempDir()
+	p := places{
+		executable: filepath.Join(root, "app", "bin", "otograph"),
+		checkout:   filepath.Join(root, "checkout"),
+		data:       filepath.Join(root, "data"),
+		system:     []string{filepath.Join(root, "system")},
+	}
+	_, err := p.find("libwhisper", WhisperFile)
+	require.ErrorIs(t, err, ErrMissing)
+	for _, want := range []string{"libwhisper", "otograph native", EnvDir, filepath.Join(root, "data", "otograph", "native", "lib")} {
+		assert.ErrorContains(t, err, want)
+	}
+
+	// Each place wins over the ones before it in this list.
+	for _, dir := range []string{
+		filepath.Join(root, "system"),
+		filepath.Join(root, "data", "otograph", "native", "lib"),
+		filepath.Join(root, "checkout", "third_party", "native", "lib"),
+		filepath.Join(root, "app", "lib"),
+	} {
+		touch(t, dir, WhisperFile)
+		got, err := p.find("libwhisper", WhisperFile)
+		require.NoError(t, err)
+		assert.Equal(t, dir, got)
+	}
+
+	// A folder that holds the other library only is passed over.
+	ort := touch(t, root, "system", ONNXRuntimeFile)
+	got, err := p.find("ONNX Runtime", ONNXRuntimeFile)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Dir(ort), got)
+
+	// The environment wins, and is not overruled when it is wrong.
+	p.env = filepath.Join(root, "own")
+	_, err = p.find("libwhisper", WhisperFile)
+	require.ErrorIs(t, err, ErrMissing)
+	assert.ErrorContains(t, err, p.env)
+	own := touch(t, root, "own", "lib", WhisperFile)
+	got, err = p.find("libwhisper", WhisperFile)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Dir(own), got)
+	p.env = filepath.Dir(own)
+	got, err = p.find("libwhisper", WhisperFile)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Dir(own), got)
+}
+
+func TestCurrentFolderIsNeverUsed(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	touch(t, dir, WhisperFile)
+	touch(t, dir, "lib", WhisperFile)
+	touch(t, dir, "third_party", "native", "lib", WhisperFile)
+	_, err := places{}.find("libwhisper", WhisperFile)
+	assert.ErrorIs(t, err, ErrMissing)
+
+	t.Setenv("XDG_DATA_HOME", "relative")
+	assert.NotContains(t, dataHome(), "relative")
+}
+
+func TestONNXRuntimeVariable(t *testing.T) {
+	dir := t.TempDir()
+	lib := touch(t, dir, "libonnxruntime.so.1.30")
+	t.Setenv(EnvONNXRuntime, lib)
+	got, err := ONNXRuntime()
+	require.NoError(t, err)
+	assert.Equal(t, lib, got)
+
+	for _, wrong := range []string{filepath.Join(dir, "absent.so"), dir} {
+		t.Setenv(EnvONNXRuntime, wrong)
+		_, err = ONNXRuntime()
+		require.ErrorIs(t, err, ErrMissing)
+		assert.ErrorContains(t, err, EnvONNXRuntime)
+		assert.ErrorContains(t, err, wrong)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	facts, err := parseVersions(strings.NewReader(
+		"libwhisper1 1.9.5+dfsg-1 9d44 debian\nlibwhisper /opt/w - prefix\n\nwhisper=1.9.5-dev cpu=haswell onnxruntime=1.30.0\n"))
+	require.NoError(t, err)
+	assert.Equal(t, []Part{{"libwhisper1", "1.9.5+dfsg-1", "9d44", "debian"}, {"libwhisper", "/opt/w", "", "prefix"}}, facts.Parts)
+	assert.Equal(t, map[string]string{"whisper": "1.9.5-dev", "cpu": "haswell", "onnxruntime": "1.30.0"}, facts.Check)
+	_, err = parseVersions(strings.NewReader("three words here\n"))
+	assert.ErrorContains(t, err, "three words here")
+
+	dir := t.TempDir()
+	t.Setenv(EnvDir, dir)
+	_, err = Versions()
+	assert.ErrorIs(t, err, ErrMissing)
+	touch(t, dir, "lib", WhisperFile)
+	_, err = Versions()
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "VERSIONS"), []byte("onnxruntime 1.30.0 ffb7 npm\n"), 0o644))
+	facts, err = Versions()
+	require.NoError(t, err)
+	assert.Equal(t, "1.30.0", facts.Parts[0].Version)
+}
+
+func TestCheckout(t *testing.T) {
+	if Checkout() == "" {
+		t.Skip("the paths were trimmed from this test")
+	}
+	raw, err := os.ReadFile(filepath.Join(Checkout(), "go.mod"))
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), "module github.com/otograph/otograph\n")
+
+	dest, err := DefaultDest() // a test runs in its package's folder: inside the checkout
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(Checkout(), "third_party", "native"), dest)
+	t.Chdir(t.TempDir())
+	data := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", data)
+	dest, err = DefaultDest()
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(data, "otograph", "native"), dest)
+}
+
+// TestInstall runs the recipe without the network: the libraries that are already
+// fetched stand in for the user's own.
+func TestInstall(t *testing.T) {
+	prefix := filepath.Join(Checkout(), "third_party", "native")
+	ort := filepath.Join(prefix, "lib", ONNXRuntimeFile)
+	for _, f := range []string{ort, filepath.Join(prefix, "include", "whisper.h"), filepath.Join(prefix, "lib", "libwhisper.so")} {
+		if _, err := os.Stat(f); err != nil {
+			t.Skipf("nothing to install from: %v", err)
+		}
+	}
+	for _, tool := range []string{"bash", "gcc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	t.Setenv("WHISPER_PREFIX", prefix)
+	t.Setenv("ONNXRUNTIME_LIB", ort)
+	t.Setenv("NATIVE_CACHE", t.TempDir())
+	dest := filepath.Join(t.TempDir(), "new folder", "native")
+	var out bytes.Buffer
+	require.NoError(t, Install(context.Background(), dest, &out), out.String())
+	assert.Contains(t, out.String(), "are in "+dest)
+	t.Setenv(EnvDir, dest)
+	t.Setenv(EnvONNXRuntime, "")
+	dir, err := Dir()
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(dest, "lib"), dir)
+	dir, err = Whisper()
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(dest, "lib"), dir)
+	facts, err := Versions()
+	require.NoError(t, err)
+	assert.NotEmpty(t, facts.Check["onnxruntime"])
+	t.Setenv(EnvONNXRuntime, ort)
+
+	out.Reset()
+	require.NoError(t, Install(context.Background(), dest, &out))
+	assert.Equal(t, "native: nothing to do, they are in "+dest+"\n", out.String())
+
+	// What cannot work says so, and leaves what is there alone.
+	t.Setenv("ONNXRUNTIME_LIB", filepath.Join(dest, "absent.so"))
+	err = Install(context.Background(), dest, &out)
+	assert.ErrorContains(t, err, "absent.so does not exist")
+	assert.FileExists(t, filepath.Join(dest, "lib", WhisperFile))
+	full := t.TempDir()
+	touch(t, full, "thesis.txt")
+	assert.ErrorContains(t, Install(context.Background(), full, &out), "holds something else")
+	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
+
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	assert.ErrorIs(t, Install(ended, filepath.Join(full, "native"), &out), context.Canceled)
+}
+
+func TestInstallNamesWhatIsMissing(t *testing.T) {
+	// A machine that has the shell's usual tools, and neither compiler nor apt nor npm.
+	bin := t.TempDir()
+	for _, tool := range []string{"bash", "cat", "sha256sum", "cut", "getconf", "mkdir", "dirname", "basename", "uname", "ls", "sed", "tr", "sort", "tar", "mktemp"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Skip(err)
+		}
+		require.NoError(t, os.Symlink(path, filepath.Join(bin, tool)))
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("NATIVE_CACHE", t.TempDir())
+	t.Setenv("ONNXRUNTIME_LIB", "")
+	t.Setenv("WHISPER_PREFIX", t.TempDir())
+	var out bytes.Buffer
+	err := Install(context.Background(), filepath.Join(t.TempDir(), "native"), &out)
+	require.Error(t, err)
+	assert.ErrorContains(t, err, "missing: gcc, npm")
+	assert.ErrorContains(t, err, "apt-get install gcc npm")
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
+
+	t.Setenv("WHISPER_PREFIX", "")
+	err = Install(context.Background(), filepath.Join(t.TempDir(), "native"), &out)
+	assert.ErrorContains(t, err, "there is no apt here")
+	assert.ErrorContains(t, err, "WHISPER_PREFIX")
+}

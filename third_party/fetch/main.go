@@ -1,0 +1,36 @@
+// Command fetch puts the native libraries (libwhisper, ggml, ONNX Runtime) where
+// programs that use Otograph find them:
+//
+//	go run github.com/otograph/otograph/third_party/fetch [DIR]
+//
+// Without DIR that is third_party/native when it is run inside the checkout it was
+// compiled from, else otograph/native in the user's data folder. It does nothing when
+// they are there. Environment variables and sources: see recipe/fetch.sh.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/otograph/otograph/internal/native"
+)
+
+func main() {
+	if len(os.Args) > 2 || len(os.Args) == 2 && len(os.Args[1]) > 0 && os.Args[1][0] == '-' {
+		fmt.Fprintln(os.Stderr, "usage: fetch [DIR]")
+		os.Exit(2)
+	}
+	dest := ""
+	if len(os.Args) == 2 {
+		dest = os.Args[1]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := native.Install(ctx, dest, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fetch:", err)
+		os.Exit(1)
+	}
+}

@@ -42,7 +42,7 @@ type Config struct {
 	// IdleTimeout bounds the silence between two reads or writes of a body;
 	// 0 = 60 s.
 	IdleTimeout time.Duration
-	// UserAgent is sent with every request; "" = "otograph".
+	// UserAgent is sent with requests that bring none; "" = "otograph".
 	UserAgent string
 	// Resolver answers look-ups; nil = the system's.
 	Resolver Resolver
@@ -230,7 +230,9 @@ func (c *Client) send(ctx context.Context, method string, t *target, header http
 	for k, v := range header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
 	}
-	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
+	}
 	req.Header.Set("Accept-Encoding", "identity")
 	return c.transport.RoundTrip(req)
 }

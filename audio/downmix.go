@@ -125,7 +125,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		if d.heard[c] {
 			active++
 		}
-		if d.energy[c] > d.energy[loud] {
+		if d.energy[c] > d.energy[loud]*1.01 { // equally loud ones: the first, whatever the rounding
 			loud = c
 		}
 	}

@@ -37,7 +37,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, fault(ErrNoAudio, in.name, "it holds no sample")
 	}
 	if max := o.maxSamples(); max >= 0 && rec.samples > max {
-		return nil, fault(ErrTooLong, in.name, "it lasts %.1f s, expected at most %.0f s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
+		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
 	}
 	pcm := &PCM{info: in.info}
 	pcm.info.NonFinite = rec.nonFinite
@@ -85,7 +85,7 @@ func (m *meter) Read(b []byte) (int, error) {
 	m.n += int64(n)
 	m.sum.Write(b[:n])
 	if m.max >= 0 && m.n > m.max {
-		return n, fault(ErrTooLarge, m.name, "it has more than %d bytes, the most that is accepted", m.max)
+		return n, fault(ErrTooLarge, m.name, "it has more bytes, expected at most %d", m.max)
 	}
 	if err != nil && err != io.EOF {
 		err = trouble(m.name, "read", err)

@@ -66,7 +66,7 @@ func (o Options) checkSize(name string, size int64) error {
 // checkDuration compares a length in seconds, as the container says it, with the limit.
 func (o Options) checkDuration(name string, seconds float64) error {
 	if o.MaxDuration >= 0 && seconds > o.MaxDuration.Seconds() {
-		return fault(ErrTooLong, name, "it lasts %.0f s, expected at most %.0f s", seconds, o.MaxDuration.Seconds())
+		return fault(ErrTooLong, name, "it lasts %.1f s, expected at most %g s", seconds, o.MaxDuration.Seconds())
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (r *recorder) begin(rate, channels int) error {
 func (r *recorder) write(samples []float32, channels int) error {
 	r.count += int64(len(samples) / channels)
 	if r.limit >= 0 && r.count > r.limit*int64(r.rate)/SampleRate+int64(r.rate)/10 {
-		return fault(ErrTooLong, r.name, "it lasts longer than %.0f s, the most that is accepted", float64(r.limit)/SampleRate)
+		return fault(ErrTooLong, r.name, "it lasts longer, expected at most %g s", float64(r.limit)/SampleRate)
 	}
 	switch {
 	case r.file == nil:

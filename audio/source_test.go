@@ -1,0 +1,208 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestNames: a name is a label. Whatever it looks like, it is never a path, an option, a pattern or an address; and a file that has such
+// a name is read like any other. The names are those of testdata/bad/manifest.jsonl.
+func TestNames(t *testing.T) {
+	needFFmpeg(t)
+	wav, err := os.ReadFile("testdata/formats/UPPER.WAV")
+	require.NoError(t, err)
+	amr, err := os.ReadFile("testdata/formats/amr_nb_8k.amr") // for ffmpeg
+	require.NoError(t, err)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	root, err := os.OpenRoot(dir) // some of these names are paths to places outside: nothing here may write there
+	require.NoError(t, err)
+	defer root.Close()
+	tested := 0
+	manifest := readManifest[badCase]
+	for _, c := range manifest(t, mustOwn("bad/manifest.jsonl")) {
+		if c.File != nil || c.Symlink != "" || c.FIFO || c.Directory {
+			continue
+		}
+		name, err := hex.DecodeString(c.NameHex)
+		require.NoError(t, err)
+		tested++
+		contents := [][]byte{wav}
+		if tested%4 == 0 {
+			contents = append(contents, amr)
+		}
+		for _, content := range contents {
+			pcm, err := Open(t.Context(), reader(content, string(name)), Options{})
+			require.NoError(t, err, "a reader called %q", name)
+			require.NoError(t, pcm.Close())
+			_, err = Open(t.Context(), reader([]byte(strings.Repeat("no audio ", 200)), string(name)), Options{})
+			require.ErrorIs(t, err, ErrUnsupported)
+			for _, c := range err.Error() {
+				require.True(t, c >= ' ' && c != 0x202e && c != 0xfffd, "an unescaped %U in %q", c, err)
+			}
+			path := string(name)
+			if filepath.Base(path) != path || !filepath.IsLocal(path) || root.WriteFile(path, content, 0o600) != nil {
+				continue // a path, or not a name that this file system takes
+			}
+			pcm, err = Open(t.Context(), File(path), Options{})
+			require.NoError(t, err, "a file called %q", path)
+			require.NoError(t, pcm.Close())
+			require.NoError(t, os.Remove(path))
+		}
+	}
+	assert.Greater(t, tested, 20)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// ownFolder is this package's folder, also after a change of directory.
+var ownFolder, _ = os.Getwd()
+
+func mustOwn(path string) string { return filepath.Join(ownFolder, "testdata", path) }
+
+func TestNotRegular(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.Symlink("/etc/passwd", at("link.wav")))
+	require.NoError(t, os.Symlink(mustOwn("formats/UPPER.WAV"), at("good.wav")))
+	require.NoError(t, syscall.Mkfifo(at("fifo.wav"), 0o600))
+	require.NoError(t, os.Mkdir(at("folder.wav"), 0o700))
+	for path, says := range map[string]string{
+		at("link.wav"): "symbolic link", at("good.wav"): "symbolic link", at("fifo.wav"): "a named pipe", at("folder.wav"): "a folder", "/dev/zero": "a device",
+	} {
+		_, err := Open(t.Context(), File(path), Options{})
+		require.ErrorIs(t, err, ErrUnsupported, path)
+		assert.ErrorContains(t, err, says)
+		assert.True(t, Permanent(err))
+		_, err = Probe(t.Context(), File(path), Options{})
+		require.ErrorIs(t, err, ErrUnsupported, path)
+	}
+	pcm, err := Open(t.Context(), File(at("good.wav")), Options{FollowLinks: true})
+	require.NoError(t, err)
+	require.NoError(t, pcm.Close())
+	_, err = Open(t.Context(), File(at("link.wav")), Options{FollowLinks: true})
+	require.ErrorIs(t, err, ErrUnsupported)
+	assert.NotContains(t, err.Error(), "/root:", "more of another file than its first bytes")
+	_, err = Open(t.Context(), File(at("missing.wav")), Options{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.False(t, Permanent(err))
+}
+
+func TestLimits(t *testing.T) {
+	needFFmpeg(t)
+	second := wavFile{data: s16(tone(SampleRate, 440, 1))}.bytes()
+	endless := wavFile{data: s16(tone(SampleRate, 440, 1)), dataSize: size(0xffffffff)}.bytes()
+	flac, err := os.ReadFile("testdata/formats/no_extension") // 3 s, length declared
+	require.NoError(t, err)
+	opus, err := os.ReadFile("testdata/formats/webm_opus_live.webm") // 11 s, length not declared
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name    string
+		content []byte
+		opt     Options
+		kind    error
+	}{
+		{"as the specification", second, Options{}, nil},
+		{"fewer bytes than 1 KiB", second[:1023], Options{}, ErrTooSmall},
+		{"just enough bytes", second, Options{MinBytes: int64(len(second))}, nil},
+		{"one byte short", second, Options{MinBytes: int64(len(second)) + 1}, ErrTooSmall},
+		{"at the upper limit", second, Options{MaxBytes: int64(len(second))}, nil},
+		{"one byte too many", second, Options{MaxBytes: int64(len(second)) - 1}, ErrTooLarge},
+		{"exactly as long as allowed", second, Options{MaxDuration: time.Second}, nil},
+		{"one sample too long", second, Options{MaxDuration: time.Second - 70*time.Microsecond}, ErrTooLong},
+		{"too long, length unknown", endless, Options{MaxDuration: time.Second / 2}, ErrTooLong},
+		{"flac at its limit", flac, Options{MaxDuration: 3 * time.Second}, nil},
+		{"flac too long", flac, Options{MaxDuration: 2 * time.Second}, ErrTooLong},
+		{"flac too large", flac, Options{MaxBytes: 60000}, ErrTooLarge},
+		{"flac too small", flac, Options{MinBytes: 70000}, ErrTooSmall},
+		{"length not declared, too long", opus, Options{MaxDuration: 10 * time.Second}, ErrTooLong},
+		{"no limits", opus, Options{MinBytes: -1, MaxBytes: -1, MaxDuration: -1, MaxDecodeTime: -1}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "upload")
+			require.NoError(t, os.WriteFile(path, c.content, 0o600))
+			for _, src := range []Source{File(path), reader(c.content, "upload"), Reader(iotest.OneByteReader(bytes.NewReader(c.content)), "upload")} {
+				pcm, err := Open(t.Context(), src, c.opt)
+				if c.kind == nil {
+					require.NoError(t, err)
+					require.NoError(t, pcm.Close())
+					continue
+				}
+				require.ErrorIs(t, err, c.kind)
+				assert.ErrorContains(t, err, "expected at ")
+				assert.True(t, Permanent(err))
+			}
+			_, err := Probe(t.Context(), File(path), c.opt)
+			if c.kind == nil {
+				require.NoError(t, err)
+			} else if c.name != "one sample too long" {
+				require.ErrorIs(t, err, c.kind)
+			}
+		})
+	}
+}
+
+// TestReaderTrouble: a read that fails is the machine's trouble and keeps its own error.
+func TestReaderTrouble(t *testing.T) {
+	broken := errors.New("the line went dead")
+	wav := wavFile{data: s16(tone(SampleRate, 440, 5))}.bytes()
+	flac, err := os.ReadFile("testdata/formats/no_extension")
+	require.NoError(t, err)
+	for _, content := range [][]byte{wav[:5], wav[:40], wav[:100000], flac[:20], flac} {
+		for _, f := range []func(Source) error{
+			func(s Source) error { _, err := Open(t.Context(), s, Options{}); return err },
+			func(s Source) error { _, err := Probe(t.Context(), s, Options{}); return err },
+		} {
+			err := f(Reader(io.MultiReader(bytes.NewReader(content), iotest.ErrReader(broken)), "upload"))
+			require.ErrorIs(t, err, broken)
+			assert.False(t, Permanent(err))
+			assert.ErrorContains(t, err, "upload")
+		}
+	}
+	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: "/nonexistent"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.False(t, Permanent(err))
+}
+
+func TestRaw(t *testing.T) {
+	src := tone(48000, 440, 0.5)
+	pcm, err := Open(t.Context(), Raw(src, 48000, 1), Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	assert.Equal(t, 8000, pcm.Len())
+	assert.Equal(t, Info{Duration: 0.5, Container: "raw", Codec: "pcm_f32le", SampleRate: 48000, Channels: 1}, pcm.Info())
+	want := tone(SampleRate, 440, 0.5)
+	for i, x := range pcm.Samples(0, pcm.Len()) {
+		require.InDelta(t, want[i], x, 1e-4)
+	}
+	info, err := Probe(t.Context(), Raw(src, 48000, 1), Options{})
+	require.NoError(t, err)
+	assert.Equal(t, pcm.Info(), info)
+	for _, bad := range []Source{Raw(src, 0, 1), Raw(src, 48000, 0), Raw(src[:999], 48000, 2), Raw(src, 48000, 65), nilSource{}} {
+		_, err := Open(t.Context(), bad, Options{})
+		require.ErrorIs(t, err, ErrUnsupported)
+	}
+	_, err = Open(t.Context(), Raw(nil, 48000, 1), Options{})
+	require.ErrorIs(t, err, ErrNoAudio)
+	_, err = Open(t.Context(), Raw(src, 48000, 1), Options{MaxDuration: time.Second / 4})
+	require.ErrorIs(t, err, ErrTooLong)
+}
+
+type nilSource struct{}
+
+func (nilSource) Name() string { return "nothing" }
+func (nilSource) source()      {}

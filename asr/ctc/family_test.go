@@ -1,0 +1,232 @@
+package ctc
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+func openMadeUp(t testing.TB, m Model) *Engine {
+	t.Helper()
+	e, err := Open(m, Options{})
+	skipWithoutRuntime(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	return e
+}
+
+func tokensFile(data string) File { return File{Name: "tokens.txt", Data: []byte(data)} }
+
+// toneFamilies are all families that hear tones.
+func toneFamilies() map[string]struct {
+	model    Model
+	contract string
+	shift    float64
+} {
+	type family = struct {
+		model    Model
+		contract string
+		shift    float64
+	}
+	config := File{Name: "config.json", Data: []byte(`{"model_type":"nemo-conformer-tdt","features_size":128,"subsampling_factor":8}`)}
+	two := []float32{0, 0, 3, 0, 0} // every step lasts two frames
+	return map[string]family{
+		"zipformer":          {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, ContractZipformer, 0.04},
+		"zipformer no meta":  {Model{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: ContractZipformer}, ContractZipformer, 0.04},
+		"wenet":              {Model{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, ContractWeNet, 0.04},
+		"sense voice k2":     {Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, ContractSenseVoice, 0.06},
+		"sense voice funasr": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
+		"sense voice sentencepiece": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"),
+			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
+		"nano":          {Model{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, ContractSenseVoice, 0.06},
+		"nemo k2":       {Model{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.08},
+		"nemo conf":     {Model{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.04},
+		"nemo onnx-asr": {Model{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractNeMoCTC, 0.08},
+		"rnnt three files": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.08},
+		"tdt three files": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.16},
+		"tdt two files": {Model{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
+			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.16},
+		"tdt that stays": {Model{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
+			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.08},
+	}
+}
+
+func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
+	for name, f := range toneFamilies() {
+		t.Run(name, func(t *testing.T) {
+			e := openMadeUp(t, f.model)
+			assert.Equal(t, f.contract, e.Contract())
+			pcm := recording()
+
+			// Token times: the whole recording in one window.
+			windows := e.windows(pcm, []audio.Span{{Start: 0, End: pcm.Len()}})
+			require.Len(t, windows, 1)
+			hyps, passes, err := e.decode(context.Background(), pcm, windows, request{}, asr.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, 1, passes)
+			want := []struct {
+				symbol     string
+				start, end float64
+			}{{" ba", 0.5, 0.8}, {"na", 1.1, 1.4}, {" ba", 2.6, 2.9}, {"na", 3.2, 3.5}}
+			var got []mark
+			for _, m := range e.vocab.write(hyps[0].emissions) {
+				got = append(got, m)
+			}
+			require.Len(t, got, len(want), "%v", got)
+			for i, w := range want {
+				assert.Equal(t, w.symbol, got[i].text)
+				assert.InDelta(t, w.start, got[i].start, f.shift+0.03, "start of token %d", i)
+				assert.Greater(t, got[i].end, got[i].start)
+				assert.LessOrEqual(t, got[i].end, w.end+f.shift+0.03, "end of token %d", i)
+				assert.LessOrEqual(t, got[i].logProb, 0.0)
+				assert.Greater(t, got[i].logProb, -1.0, "the best token of a clear tone is likely")
+			}
+
+			// The transcript: two segments within the given speech, no words.
+			tr, err := e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{WordTimestamps: true})
+			require.NoError(t, err)
+			require.Len(t, tr.Segments, 2, "%+v", tr.Segments)
+			assert.Equal(t, "Bana", tr.Segments[0].Text)
+			assert.Equal(t, "Bana", tr.Segments[1].Text)
+			assert.InDelta(t, 0.4, tr.Segments[0].Start, 1e-9, "the first word begins where speech does")
+			assert.InDelta(t, 1.5, tr.Segments[0].End, 1e-9)
+			assert.InDelta(t, 2.5, tr.Segments[1].Start, 1e-9)
+			assert.InDelta(t, 3.6, tr.Segments[1].End, 1e-9)
+			for _, s := range tr.Segments {
+				assert.Nil(t, s.Words, "this tier gives no words")
+				assert.LessOrEqual(t, s.AvgLogProb, 0.0)
+			}
+			assert.Equal(t, 2, tr.Stats.Windows)
+			assert.Equal(t, 2, tr.Stats.EncoderPasses)
+
+			// Silence says nothing.
+			silent := audio.FromSamples(make([]float32, 32000))
+			tr, err = e.Transcribe(context.Background(), silent, []audio.Span{{Start: 0, End: 32000}}, asr.Options{})
+			require.NoError(t, err)
+			assert.Empty(t, tr.Segments)
+			// The shortest stretch of speech must not break a network.
+			_, err = e.Transcribe(context.Background(), silent, []audio.Span{{Start: 16000, End: 16010}}, asr.Options{})
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestParaformer(t *testing.T) {
+	pcm := audio.FromSamples(tones(2.0, [3]float64{0.1, 1.9, lowTone}))
+	speech := []audio.Span{{Start: 0, End: pcm.Len()}}
+	for name, peaks := range map[string]bool{"with peaks": true, "plain": false} {
+		t.Run(name, func(t *testing.T) {
+			front := newFunASR()
+			frames := front.features(pcm.Samples(0, pcm.Len())).frames
+			e := openMadeUp(t, Model{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+			assert.Equal(t, ContractParaformer, e.Contract())
+			hyps, _, err := e.decode(context.Background(), pcm, e.windows(pcm, speech), request{}, asr.Options{})
+			require.NoError(t, err)
+			require.Len(t, hyps[0].emissions, 5)
+			assert.Equal(t, !peaks, hyps[0].unbounded)
+			if peaks {
+				for i, m := range hyps[0].emissions {
+					assert.InDelta(t, (float64(5*i+4)-1.5)*0.02, m.start, 1e-9)
+					assert.InDelta(t, (float64(5*i+9)-1.5)*0.02, m.end, 1e-9)
+				}
+			}
+			tr, err := e.Transcribe(context.Background(), pcm, speech, asr.Options{Language: "zh"})
+			require.NoError(t, err)
+			require.Len(t, tr.Segments, 1)
+			assert.Equal(t, "你好 hello go", tr.Segments[0].Text)
+			assert.Equal(t, "zh", tr.Language)
+			assert.GreaterOrEqual(t, tr.Segments[0].Start, 0.0)
+			assert.LessOrEqual(t, tr.Segments[0].End, 2.0)
+		})
+	}
+}
+
+func TestPeakTimes(t *testing.T) {
+	tokens := make([]emission, 2)
+	peaks := make([]float32, 60)
+	peaks[2], peaks[10], peaks[50] = 1, 0.99995, 1
+	require.True(t, peakTimes(tokens, peaks, 20))
+	assert.InDelta(t, 0.01, tokens[0].start, 1e-9)
+	assert.InDelta(t, 0.17, tokens[0].end, 1e-9)
+	assert.InDelta(t, 0.17, tokens[1].start, 1e-9)
+	assert.InDelta(t, 0.77, tokens[1].end, 1e-9, "no token is longer than 0.6 s")
+	assert.False(t, peakTimes(make([]emission, 3), peaks, 20), "as many peaks as tokens do not fit")
+	assert.False(t, peakTimes(tokens, peaks, 10), "peaks behind the window do not count")
+}
+
+func TestSenseVoiceTellsLanguageEmotionAndEvent(t *testing.T) {
+	e := openMadeUp(t, Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}})
+	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
+	pcm := recording()
+
+	language, p, err := e.DetectLanguage(context.Background(), pcm, recordingSpeech)
+	require.NoError(t, err)
+	assert.Equal(t, "en", language)
+	// e^3 against five tags at e^0.
+	assert.InDelta(t, 20.0855/(20.0855+5), p, 1e-4)
+	language, _, err = e.DetectLanguage(context.Background(), pcm, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "en", language)
+
+	tr, tags, err := e.TranscribeTagged(context.Background(), pcm, recordingSpeech, asr.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "en", tr.Language, "heard, as none was given")
+	require.Len(t, tags, 2)
+	assert.Equal(t, "HAPPY", tags[0].Emotion)
+	assert.Equal(t, "Speech", tags[0].Event)
+	assert.Equal(t, "en", tags[0].Language)
+	assert.Less(t, tags[0].End, tags[1].Start)
+
+	// A given language reaches the network.
+	tr, tags, err = e.TranscribeTagged(context.Background(), pcm, recordingSpeech, asr.Options{Language: "ja-JP"})
+	require.NoError(t, err)
+	assert.Equal(t, "ja", tr.Language)
+	assert.Equal(t, "ja", tags[0].Language)
+
+	_, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "pt"})
+	require.ErrorIs(t, err, ErrLanguage)
+	assert.ErrorContains(t, err, "zh, en, yue, ja, ko")
+}
+
+func TestBatchesGiveTheSameTextAsSingleWindows(t *testing.T) {
+	for _, name := range []string{"zipformer", "sense voice k2", "sense voice funasr"} {
+		f := toneFamilies()[name]
+		t.Run(name, func(t *testing.T) {
+			e := openMadeUp(t, f.model)
+			// Twelve utterances of slightly different length.
+			var x []float32
+			var speech []audio.Span
+			for i := range 12 {
+				u := tones(1.0+float64(i%4)*0.05, [3]float64{0.2, 0.5, lowTone}, [3]float64{0.6, 0.9, highTone})
+				x = append(x, make([]float32, 16000)...)
+				speech = append(speech, audio.Span{Start: len(x), End: len(x) + len(u)})
+				x = append(x, u...)
+			}
+			pcm := audio.FromSamples(append(x, make([]float32, 16000)...))
+			run := func(batch, parallel int) *asr.Transcript {
+				e.batch = batch
+				var calls []float64
+				tr, err := e.Transcribe(context.Background(), pcm, speech, asr.Options{Parallel: parallel, Progress: func(done, total float64) {
+					calls = append(calls, done/total)
+				}})
+				require.NoError(t, err)
+				require.NotEmpty(t, calls)
+				assert.InDelta(t, 1, calls[len(calls)-1], 1e-9)
+				assert.IsNonDecreasing(t, calls)
+				return tr
+			}
+			one := run(1, 1)
+			require.Len(t, one.Segments, 12)
+			assert.Equal(t, "Bana", one.Segments[11].Text)
+			four := run(4, 1)
+			assert.Equal(t, one.Segments, four.Segments)
+			assert.Equal(t, four, run(4, 3), "how many run at once changes nothing")
+		})
+	}
+}

@@ -154,6 +154,7 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_list ON tasks (account_id, created_at DESC, id DESC);
 CREATE INDEX tasks_queued ON tasks (lane, run_at) WHERE phase = 'queued';
 CREATE INDEX tasks_running ON tasks (worker_id) WHERE phase = 'running';
+CREATE INDEX tasks_audio ON tasks (audio_blob) WHERE audio_blob IS NOT NULL;
 
 -- When each account had its last turn in a lane: the account that waited longest is served next.
 CREATE TABLE turns (
@@ -199,6 +200,7 @@ CREATE TABLE workers (
     host text NOT NULL,
     pid bigint NOT NULL,
     pid_start text NOT NULL,
+    supervisor text,
     version text NOT NULL,
     model_set text NOT NULL,
     beats bigint NOT NULL DEFAULT 0,

@@ -1,0 +1,144 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// claim is a task in a worker's hands.
+type claim struct {
+	Task
+	attempt int64 // fencing number
+	url     string
+	blob    string // key of the audio, "" before it is fetched
+	worker  string
+	path    string // where the audio is on this machine, once it is
+}
+
+// claimLock is the advisory lock's key under which claims of transcriptions are taken one after the other on PostgreSQL,
+// so that turns are exact: the letters "lane".
+const claimLock = 0x6c616e65
+
+// longestDelay is an upper bound of how far in the future a retry can lie. A run_at beyond it was written by a clock that
+// has since gone back, and counts as due.
+func longestDelay(delays []time.Duration) time.Duration {
+	var longest time.Duration
+	for _, d := range delays {
+		longest = max(longest, d)
+	}
+	return longest + longest/4 + time.Second
+}
+
+// next gives worker the task whose turn it is, nil when there is none: first a batch task that has waited for BatchWait;
+// then the tasks lane; then, when nothing waits there, the batch lane. In a lane the account that waited longest for its
+// turn is next, and of its tasks the one that has waited longest.
+func (s *Service) next(ctx context.Context, worker, modelSet string) (*claim, error) {
+	now := s.now()
+	due := []any{db.Micros(now), db.Micros(now.Add(longestDelay(s.RetryDelays)))}
+	const isDue = "phase = 'queued' AND (run_at <= $1 OR run_at > $2)"
+	var some int
+	err := s.db.Read().QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE "+isDue+" LIMIT 1", due...).Scan(&some)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.wrap("claim", err)
+	}
+	var c *claim
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		c = nil
+		if err := s.db.AdvisoryLock(ctx, tx, claimLock); err != nil {
+			return err
+		}
+		const inTurn = " ORDER BY COALESCE((SELECT served FROM turns u WHERE u.lane = t.lane AND u.account_id = t.account_id), 0), t.queued_at, t.id LIMIT 1"
+		choices := []struct {
+			where string
+			args  []any
+		}{
+			{"lane = 'batch' AND " + isDue + " AND queued_at <= $3 ORDER BY queued_at, id LIMIT 1", append(due[:2:2], db.Micros(now.Add(-s.BatchWait)))},
+			{"lane = 'tasks' AND " + isDue + inTurn, due},
+			{"lane = 'batch' AND " + isDue + inTurn, due},
+		}
+		var id string
+		for _, choice := range choices {
+			err := tx.QueryRowContext(ctx, "SELECT id FROM tasks t WHERE "+choice.where+s.db.ForUpdate(), choice.args...).Scan(&id)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		if id == "" {
+			return nil
+		}
+		taken := claim{worker: worker}
+		var url, key sql.NullString
+		var job int64
+		var lane string
+		task, err := scanTask(tx.QueryRowContext(ctx, `UPDATE tasks SET phase = 'running', status = 'processing', attempt = attempt + 1, worker_id = $2,
+			model_set = $3, claimed_at = $4, updated_at = $4 WHERE id = $1 AND phase = 'queued' RETURNING `+taskColumns+`, attempt, audio_url, audio_blob, job_id, lane`,
+			id, worker, modelSet, db.Micros(now)), &taken.attempt, &url, &key, &job, &lane)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // deleted or taken since
+		}
+		if err != nil {
+			return err
+		}
+		taken.Task, taken.url, taken.blob = task, url.String, key.String
+		if _, err := tx.ExecContext(ctx, `INSERT INTO turns (lane, account_id, served) VALUES ($1, $2, (SELECT COALESCE(MAX(served), 0) + 1 FROM turns WHERE lane = $1))
+			ON CONFLICT (lane, account_id) DO UPDATE SET served = excluded.served`, lane, task.AccountID); err != nil {
+			return err
+		}
+		if err := s.jobRuns(ctx, tx, job, taken.attempt, worker); err != nil {
+			return err
+		}
+		c = &taken
+		return nil
+	})
+	return c, s.wrap("claim", err)
+}
+
+// held reports whether the claim is still current.
+func (s *Service) held(ctx context.Context, c *claim) (bool, error) {
+	var one int
+	err := s.db.Read().QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'", c.ID, c.attempt).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, s.wrap("check claim", err)
+}
+
+// row is what the writers of a running task read under its lock.
+type row struct {
+	Task
+	attempt, failures, crashes, interruptions int64
+	phase, worker, lane                       string
+	job, price                                int64
+	audio, result                             string
+	callbackURL, callbackSecret               sql.NullString
+}
+
+func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	var r row
+	var worker, audio, result sql.NullString
+	var err error
+	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, job_id, price_id,
+		audio_blob, result_blob, callback_url, callback_secret FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.job, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret)
+	r.worker, r.audio, r.result = worker.String, audio.String, result.String
+	return r, err
+}
+
+// guard locks the claim's task and checks that the claim is current; else the error wraps ErrSuperseded.
+func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *claim) (row, error) {
+	r, err := s.lockTask(ctx, tx, c.ID)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && (r.phase != "running" || r.attempt != c.attempt)) {
+		return r, ErrSuperseded
+	}
+	return r, err
+}

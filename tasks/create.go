@@ -1,0 +1,296 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Request asks for one task. The caller has checked options and addresses.
+type Request struct {
+	Account        string // id
+	URL            string // of the audio, or
+	Audio          *blob.Info
+	Seconds        float64 // the length of Audio; 0 when it is not known
+	Filename       string
+	Options        json.RawMessage // the effective options, echoed byte for byte
+	CallbackURL    string          // "" for none
+	CallbackSecret string          // "" for none
+	Batch          bool
+	AllowTraining  bool
+	// Refused is for CreateBatch alone: an item that the caller refused; its text becomes the item's error.
+	Refused error
+}
+
+// Idempotency makes a request that is sent again return its first answer, for 24 hours. The zero value asks for nothing.
+type Idempotency struct {
+	Key      string
+	BodyHash string // over method, path and body
+}
+
+// Item is the outcome of one item of a batch: a task or the text of an error.
+type Item struct {
+	Task  *Task
+	Error string
+}
+
+// capabilities are the options that a price depends on.
+type capabilities struct {
+	EnableDiarize     *bool   `json:"enable_diarize"`
+	EnableAudioEvents *bool   `json:"enable_audio_events"`
+	EnableASR         *bool   `json:"enable_asr"`
+	Optimize          *bool   `json:"optimize"`
+	OptimizeZh        *bool   `json:"optimize_zh"`
+	Language          *string `json:"asr_language"`
+}
+
+func on(b *bool) bool { return b == nil || *b }
+
+// usage returns what options ask for and the tiers that may run.
+func usage(options json.RawMessage, seconds float64, batch bool) (billing.Usage, []billing.Mode, error) {
+	var c capabilities
+	if err := json.Unmarshal(options, &c); err != nil {
+		return billing.Usage{}, nil, fmt.Errorf("%w: options: %w", ErrRequest, err)
+	}
+	u := billing.Usage{Seconds: seconds, Diarize: on(c.EnableDiarize), Events: on(c.EnableAudioEvents), Batch: batch}
+	standard, lite := []billing.Mode{billing.ModeStandard}, []billing.Mode{billing.ModeLite}
+	either := []billing.Mode{billing.ModeStandard, billing.ModeLite}
+	if !on(c.EnableASR) || (c.Optimize != nil && !*c.Optimize) || (c.OptimizeZh != nil && !*c.OptimizeZh) {
+		return u, standard, nil
+	}
+	if c.Language == nil {
+		return u, either, nil
+	}
+	switch *c.Language {
+	case "zh":
+		return u, lite, nil
+	case "en", "es", "fr", "pt":
+		if c.OptimizeZh != nil {
+			return u, standard, nil
+		}
+		return u, lite, nil
+	}
+	return u, either, nil
+}
+
+// Create accepts a task: the task, its hold and its job come into being in one transaction. With an idempotency key that
+// was used before for the same body, the first answer is returned again (replayed is true) and nothing else happens;
+// for another body the error wraps ErrIdempotencyConflict. Too little money or too many tasks at once are
+// billing.ErrInsufficientBalance and billing.ErrConcurrencyLimit. Audio that was uploaded for a request that is refused or
+// replayed is deleted.
+func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
+	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
+	if r.Audio != nil && (replayed || definite(err)) {
+		s.DropAudio(ctx, r.Audio.Key)
+	}
+	if err != nil {
+		return Task{}, false, err
+	}
+	if len(items) != 1 || items[0].Task == nil {
+		return Task{}, false, fmt.Errorf("%w: the key belongs to a batch", ErrIdempotencyConflict)
+	}
+	return *items[0].Task, replayed, nil
+}
+
+// definite reports an error after which nothing was committed for sure.
+func definite(err error) bool {
+	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// CreateBatch accepts several batch tasks in one transaction. Items stand for themselves: one that was refused or that the
+// balance does not cover has an error, the others become tasks.
+func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
+	return s.create(ctx, requests, idem, true)
+}
+
+func (s *Service) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
+	if len(requests) == 0 {
+		return nil, false, fmt.Errorf("%w: no items", ErrRequest)
+	}
+	account := requests[0].Account
+	for _, r := range requests {
+		switch {
+		case r.Refused != nil && batch:
+		case r.Account != account:
+			return nil, false, fmt.Errorf("%w: items of several accounts", ErrRequest)
+		case (r.URL == "") == (r.Audio == nil):
+			return nil, false, fmt.Errorf("%w: want either a URL or audio", ErrRequest)
+		case !json.Valid(r.Options):
+			return nil, false, fmt.Errorf("%w: options are not JSON", ErrRequest)
+		}
+	}
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		items, replayed = nil, false
+		if idem.Key != "" {
+			answer, found, err := s.claimKey(ctx, tx, account, idem)
+			if err != nil {
+				return err
+			}
+			if found {
+				replayed = true
+				items, err = decodeAnswer(answer)
+				return err
+			}
+		}
+		prices, err := s.billing.PricesTx(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, r := range requests {
+			if r.Refused != nil {
+				items = append(items, Item{Error: r.Refused.Error()})
+				continue
+			}
+			t, err := s.insert(ctx, tx, r, prices)
+			switch {
+			case err == nil:
+				items = append(items, Item{Task: &t})
+			case batch && (errors.Is(err, billing.ErrInsufficientBalance) || errors.Is(err, billing.ErrConcurrencyLimit)):
+				items = append(items, Item{Error: err.Error()}) // nothing was written for this item yet
+			default:
+				return err
+			}
+		}
+		if idem.Key == "" {
+			return nil
+		}
+		answer, err := encodeAnswer(items)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, idem.Key, answer)
+		return err
+	})
+	if err != nil {
+		return nil, false, s.wrap("create", err)
+	}
+	if !replayed {
+		for _, item := range items {
+			if item.Task != nil {
+				s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+			}
+		}
+	}
+	return items, replayed, nil
+}
+
+// insert writes one task with its hold and its job. The hold comes first: its refusal leaves nothing behind.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices) (Task, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Task{}, err
+	}
+	u, modes, err := usage(r.Options, r.Seconds, r.Batch)
+	if err != nil {
+		return Task{}, err
+	}
+	quote, err := prices.Dearest(u, modes...)
+	if err != nil {
+		return Task{}, err
+	}
+	now := s.now()
+	t := Task{ID: id.String(), AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
+		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now}
+	var url, key, size, md5, callback, secret any
+	if r.Audio != nil {
+		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
+		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
+	} else {
+		url = r.URL
+	}
+	if r.CallbackURL != "" {
+		callback = r.CallbackURL
+	}
+	if r.CallbackSecret != "" {
+		secret = r.CallbackSecret
+	}
+	lane := laneTasks
+	if r.Batch {
+		lane = laneBatch
+	}
+	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, quote.Total, r.Batch); err != nil {
+		return Task{}, err
+	}
+	job, err := s.jobAdd(ctx, tx, transcribeArgs{TaskID: t.ID}, lane)
+	if err != nil {
+		return Task{}, err
+	}
+	// run_at 0 and not now: a clock that goes back must not hide a new task.
+	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, job_id, run_at, queued_at,
+		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
+		callback_url, callback_secret, batch_mode, price_id, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $5, $5)`,
+		t.ID, t.AccountID, lane, job, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
+		callback, secret, t.BatchMode, prices.ID)
+	return t, err
+}
+
+// claimKey takes an idempotency key for this transaction; found says that it was used before and answer what came of it.
+func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (answer string, found bool, err error) {
+	now := s.now()
+	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
+		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
+		WHERE idempotency.created_at < $5`, account, idem.Key, idem.BodyHash, db.Micros(now), db.Micros(now.Add(-idempotencyAge)))
+	if err != nil {
+		return "", false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return "", false, err
+	}
+	var hash string
+	if err := tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, &answer); err != nil {
+		return "", false, err
+	}
+	if hash != idem.BodyHash {
+		return "", false, ErrIdempotencyConflict
+	}
+	return answer, true, nil
+}
+
+// answerItem keeps options as a string, because encoding/json reformats raw JSON.
+type answerItem struct {
+	Task    *Task  `json:"task,omitempty"`
+	Options string `json:"options,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+func encodeAnswer(items []Item) (string, error) {
+	kept := make([]answerItem, len(items))
+	for i, item := range items {
+		kept[i].Error = item.Error
+		if item.Task != nil {
+			task := *item.Task
+			kept[i].Options, task.Options = string(task.Options), nil
+			kept[i].Task = &task
+		}
+	}
+	text, err := json.Marshal(kept)
+	return string(text), err
+}
+
+func decodeAnswer(text string) ([]Item, error) {
+	var kept []answerItem
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(kept))
+	for i, k := range kept {
+		items[i] = Item{Task: k.Task, Error: k.Error}
+		if k.Task != nil {
+			k.Task.Options = json.RawMessage(k.Options)
+		}
+	}
+	return items, nil
+}

@@ -1,0 +1,299 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// fetched notes the audio that a worker has brought in.
+func (s *Service) fetched(ctx context.Context, c *claim, key string, size int64, md5 string) error {
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := s.guard(ctx, tx, c); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, updated_at = $5 WHERE id = $1",
+			c.ID, key, size, md5, db.Micros(s.now()))
+		return err
+	})
+	return s.wrap("note audio of "+c.ID, err)
+}
+
+// probed raises the task's hold to the price of its real length.
+func (s *Service) probed(ctx context.Context, c *claim, seconds float64) error {
+	u, modes, err := usage(c.Options, seconds, c.BatchMode)
+	if err != nil {
+		return Permanent(err)
+	}
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.guard(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		prices, err := s.billing.PricesByID(ctx, tx, r.price)
+		if err != nil {
+			return err
+		}
+		quote, err := prices.Dearest(u, modes...)
+		if err != nil {
+			return Permanent(err)
+		}
+		return s.billing.Raise(ctx, tx, c.ID, quote.Total)
+	})
+	return s.wrap("raise hold of "+c.ID, err)
+}
+
+// reserved are the keys of a result that this package writes when it is read.
+var reserved = map[string]bool{"task_id": true, "audio_duration": true, "audio_md5": true, "billing": true}
+
+// pack returns a result object without spaces and reserved keys, compressed.
+func pack(result json.RawMessage) ([]byte, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, result); err != nil {
+		return nil, fmt.Errorf("the engine's result is not JSON: %w", err)
+	}
+	decoder := json.NewDecoder(&compact)
+	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
+		return nil, errors.New("the engine's result is not a JSON object")
+	}
+	var out bytes.Buffer
+	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	sign := byte('{')
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := token.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		if reserved[key] {
+			continue
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range [][]byte{{sign}, name, {':'}, value} {
+			if _, err := encoder.Write(part); err != nil {
+				return nil, err
+			}
+		}
+		sign = ','
+	}
+	end := "}"
+	if sign == '{' {
+		end = "{}"
+	}
+	if _, err := encoder.Write([]byte(end)); err != nil {
+		return nil, err
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// complete stores a result and finishes its task: result, charge, ledger entry, callback and job in one transaction. It
+// may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
+// changes nothing: ErrSuperseded.
+func (s *Service) complete(ctx context.Context, c *claim, o Outcome) error {
+	data, err := pack(o.Result)
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("results/%s-%d.json.zst", c.ID, c.attempt)
+	w, err := s.blobs.Create(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if _, err := w.Commit(); err != nil {
+		return err
+	}
+	return s.settle(ctx, c, o, key)
+}
+
+func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) error {
+	u, _, err := usage(c.Options, o.Seconds, c.BatchMode)
+	if err != nil {
+		return err
+	}
+	u.Mode = billing.Mode(o.Tier)
+	if u.Mode == "" {
+		u.Mode = billing.ModeStandard
+	}
+	var receipt billing.Receipt
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.lockTask(ctx, tx, c.ID)
+		if err == nil && r.Status == StatusDone && r.result == key {
+			return nil // an earlier call did it and did not hear of it
+		}
+		if r, err = s.guard(ctx, tx, c); err != nil {
+			return err
+		}
+		prices, err := s.billing.PricesByID(ctx, tx, r.price)
+		if err != nil {
+			return err
+		}
+		quote, err := prices.Quote(u)
+		if err != nil {
+			return err
+		}
+		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET result_blob = $2, audio_seconds = $3 WHERE id = $1", c.ID, key, math.Round(o.Seconds*100)/100); err != nil {
+			return err
+		}
+		return s.finalize(ctx, tx, r, StatusDone, "", jobCompleted)
+	})
+	if errors.Is(err, ErrSuperseded) {
+		s.DropAudio(ctx, key)
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
+		s.sweepTask(ctx, c.ID)
+	}
+	return s.wrap("finish "+c.ID, err)
+}
+
+// how a claim ends without a result.
+type ending int
+
+const (
+	endPermanent   ending = iota // the input's fault: failed for good
+	endRecoverable               // counts as an attempt
+	endCrash                     // counts as an attempt and as a crash of native code
+	endInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
+	endHandedBack                // the worker drains: handed back for free
+)
+
+// release ends a claim without a result. A claim that is no longer current is left alone: ErrSuperseded.
+func (s *Service) release(ctx context.Context, c *claim, how ending, message string) error {
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.guard(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		return s.end(ctx, tx, r, how, message)
+	})
+	if err == nil {
+		s.sweepTask(ctx, c.ID)
+	}
+	return s.wrap("release "+c.ID, err)
+}
+
+// end moves a running task whose row is locked to its next state.
+func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, message string) error {
+	now := s.now()
+	if how == endInterrupted {
+		if r.interruptions++; r.interruptions > maxInterruptions {
+			how = endRecoverable
+		}
+	}
+	switch how {
+	case endPermanent:
+		return s.finalize(ctx, tx, r, StatusFailed, message, jobDiscarded)
+	case endHandedBack, endInterrupted:
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
+			r.ID, r.interruptions, db.Micros(now)); err != nil {
+			return err
+		}
+		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
+		return s.jobWaits(ctx, tx, r.job, now)
+	}
+	r.failures++
+	abandon := r.failures > int64(len(s.RetryDelays))
+	if how == endCrash {
+		if r.crashes++; r.crashes >= maxCrashes {
+			abandon = true
+			message = fmt.Sprintf("crashed the decoder %d times; last: %s", r.crashes, message)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET failures = $2, crashes = $3, interruptions = $4 WHERE id = $1", r.ID, r.failures, r.crashes, r.interruptions); err != nil {
+		return err
+	}
+	if abandon {
+		return s.finalize(ctx, tx, r, StatusAbandoned, message, jobDiscarded)
+	}
+	delay := s.RetryDelays[r.failures-1]
+	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Random()-1)))
+	at := now.Add(delay)
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', status = 'failed', error_message = $2, run_at = $3, worker_id = NULL, updated_at = $4 WHERE id = $1",
+		r.ID, message, db.Micros(at), db.Micros(now)); err != nil {
+		return err
+	}
+	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
+	return s.jobWaits(ctx, tx, r.job, at)
+}
+
+// finalize moves a task whose row is locked to a final state: hold, callback, audio and job go with it.
+func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message, job string) error {
+	now := s.now()
+	var text any
+	if message != "" {
+		text = message
+	}
+	if err := s.billing.Release(ctx, tx, r.ID); err != nil {
+		return err
+	}
+	var kept any
+	if r.audio != "" {
+		if s.KeepAudio > 0 {
+			kept = r.audio // the reference goes when the file goes
+		}
+		if err := s.doom(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
+			return err
+		}
+	}
+	if err := s.doom(ctx, tx, checkpointPrefix(r.ID), now); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5
+		WHERE id = $1`, r.ID, string(status), text, kept, db.Micros(now)); err != nil {
+		return err
+	}
+	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil
+	if message != "" {
+		r.ErrorMessage = &message
+	}
+	if r.callbackURL.Valid {
+		if err := s.announce(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	if status != StatusDone {
+		s.log.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
+	}
+	return s.jobEnds(ctx, tx, r.job, job)
+}
+
+// doom notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
+func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
+	return err
+}
+
+func newID(prefix string) (string, error) {
+	id, err := uuid.NewV7()
+	return prefix + id.String(), err
+}

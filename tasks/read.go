@@ -1,0 +1,230 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+)
+
+const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
+	error_message, options, batch_mode, created_at, updated_at, finished_at`
+
+type scanner interface{ Scan(...any) error }
+
+func scanTask(row scanner, more ...any) (Task, error) {
+	var t Task
+	var size, finished sql.NullInt64
+	var md5, message sql.NullString
+	var seconds sql.NullFloat64
+	var options string
+	var created, updated int64
+	err := row.Scan(append([]any{&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
+		&message, &options, &t.BatchMode, &created, &updated, &finished}, more...)...)
+	if err != nil {
+		return t, err
+	}
+	if size.Valid {
+		t.AudioSize = &size.Int64
+	}
+	if md5.Valid {
+		t.AudioMD5 = &md5.String
+	}
+	if seconds.Valid {
+		t.AudioDuration = &seconds.Float64
+	}
+	if message.Valid {
+		t.ErrorMessage = &message.String
+	}
+	t.Options = json.RawMessage(options)
+	t.CreatedAt, t.UpdatedAt = db.Time(created), db.Time(updated)
+	if finished.Valid {
+		at := db.Time(finished.Int64)
+		t.FinishedAt = &at
+	}
+	return t, nil
+}
+
+// Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.
+func (s *Service) Get(ctx context.Context, account, id string) (Task, error) {
+	t, _, err := s.get(ctx, account, id)
+	return t, err
+}
+
+func (s *Service) get(ctx context.Context, account, id string) (Task, string, error) {
+	var result sql.NullString
+	t, err := scanTask(s.db.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", result_blob FROM tasks WHERE id = $1", id), &result)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Task{}, "", fmt.Errorf("%w: %.40q", ErrNotFound, id)
+	}
+	if err != nil {
+		return Task{}, "", s.wrap("get", err)
+	}
+	if t.AccountID != account {
+		return Task{}, "", fmt.Errorf("%w: %s", ErrForbidden, id)
+	}
+	return t, result.String, nil
+}
+
+// Filter selects a page of an account's tasks.
+type Filter struct {
+	Status Status // "" for all
+	Page   int    // from 1
+	Size   int    // entries in a page, from 1
+}
+
+// List returns a page of an account's tasks, newest first, and how many match in all.
+func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
+	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.Valid()) {
+		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
+	}
+	where, args := "account_id = $1", []any{account}
+	if f.Status != "" {
+		where, args = where+" AND status = $2", append(args, string(f.Status))
+	}
+	var total int
+	if err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE "+where, args...).Scan(&total); err != nil {
+		return nil, 0, s.wrap("list", err)
+	}
+	if f.Page-1 > total/f.Size {
+		return nil, total, nil
+	}
+	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d OFFSET %d", taskColumns, where, f.Size, (f.Page-1)*f.Size), args...)
+	if err != nil {
+		return nil, 0, s.wrap("list", err)
+	}
+	defer rows.Close()
+	var list []Task
+	for rows.Next() {
+		t, err := scanTask(rows)
+		if err != nil {
+			return nil, 0, s.wrap("list", err)
+		}
+		list = append(list, t)
+	}
+	return list, total, s.wrap("list", rows.Err())
+}
+
+// Wait returns the task once its state is final, or with ctx's error.
+func (s *Service) Wait(ctx context.Context, account, id string) (Task, error) {
+	pause := 50 * time.Millisecond
+	for {
+		t, err := s.Get(ctx, account, id)
+		if err != nil || t.Final() {
+			return t, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return t, context.Cause(ctx)
+		case <-timer.C:
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// Result is the result of a done task, open for reading. Close it.
+type Result struct {
+	Task Task
+	Bill billing.Bill
+	file io.ReadCloser
+	body *zstd.Decoder
+}
+
+// Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Service) Result(ctx context.Context, account, id string) (*Result, error) {
+	t, key, err := s.get(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.Status != StatusDone {
+		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
+	}
+	bill, err := s.billing.Bill(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.blobs.Open(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		if _, err := s.Get(ctx, account, id); err != nil {
+			return nil, err // deleted at this moment
+		}
+	}
+	if err != nil {
+		return nil, s.wrap("result", err)
+	}
+	body, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		file.Close()
+		return nil, s.wrap("result", err)
+	}
+	return &Result{Task: t, Bill: bill, file: file, body: body}, nil
+}
+
+// WriteTo writes the specification's Task result as JSON, streaming. It can be called once.
+func (r *Result) WriteTo(w io.Writer) (int64, error) {
+	bill, err := json.Marshal(r.Bill)
+	if err != nil {
+		return 0, err
+	}
+	out := &countingWriter{w: w}
+	duration, md5 := 0.0, ""
+	if r.Task.AudioDuration != nil {
+		duration = *r.Task.AudioDuration
+	}
+	if r.Task.AudioMD5 != nil {
+		md5 = *r.Task.AudioMD5
+	}
+	fmt.Fprintf(out, `{"task_id":%q,"audio_duration":%s,"audio_md5":%q,"billing":%s`, r.Task.ID, formatSeconds(duration), md5, bill)
+	// What is stored is a JSON object without spaces: ours goes before its first key.
+	var brace [2]byte
+	if _, err := io.ReadFull(r.body, brace[:]); err != nil {
+		return out.n, fmt.Errorf("tasks: result of %s: %w", r.Task.ID, err)
+	}
+	if brace[1] != '}' {
+		_, _ = out.Write([]byte{','})
+	}
+	_, _ = out.Write(brace[1:])
+	if out.err != nil {
+		return out.n, out.err
+	}
+	_, err = io.Copy(out, r.body)
+	return out.n, err
+}
+
+// Close lets the file go.
+func (r *Result) Close() error {
+	r.body.Close()
+	return r.file.Close()
+}
+
+func formatSeconds(seconds float64) string {
+	return strconv.FormatFloat(math.Round(seconds*100)/100, 'f', -1, 64)
+}
+
+type countingWriter struct {
+	w   io.Writer
+	n   int64
+	err error
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}

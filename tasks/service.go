@@ -1,0 +1,134 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/riverqueue/river"
+)
+
+// Config is what a Service stands on. DB (migrated) and Blobs are required; zero values of the rest are the service's rules.
+type Config struct {
+	DB     *db.DB
+	Blobs  *blob.Store
+	Logger *slog.Logger     // nil discards
+	Clock  func() time.Time // nil is time.Now
+
+	KeepAudio      time.Duration   // how long audio stays after the task is final; 0 deletes it then
+	RetryDelays    []time.Duration // after the 1st, 2nd … failed attempt; default 10 s, 1 min, 5 min (4 attempts in all)
+	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
+	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
+	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
+}
+
+// Retries are moved by up to this part of their delay, either way.
+const retryJitter = 0.2
+
+// maxCrashes is how often a task may kill native code.
+const maxCrashes = 3
+
+// maxInterruptions is how often a task is handed back for free after its worker was killed from outside or its machine
+// was lost; further ones count as failed attempts, so that no task is tried for ever.
+const maxInterruptions = 10
+
+// idempotencyAge is how long an idempotency key is remembered.
+const idempotencyAge = 24 * time.Hour
+
+// Service is the task store with its rules. It is safe for concurrent use, by any number of processes on one database.
+type Service struct {
+	Config
+	db      *db.DB
+	blobs   *blob.Store
+	billing *billing.Store
+	river   *river.Client[*sql.Tx]
+	log     *slog.Logger
+}
+
+// New returns a service over a migrated database and a file store.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Blobs == nil {
+		return nil, errors.New("tasks: Config needs DB and Blobs")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.RetryDelays == nil {
+		c.RetryDelays = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
+	}
+	if c.CallbackDelays == nil {
+		c.CallbackDelays = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+	}
+	if c.BatchWait == 0 {
+		c.BatchWait = 20 * time.Hour
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	client, err := river.NewClient(c.DB.RiverDriver(), &river.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, fmt.Errorf("tasks: queue: %w", err)
+	}
+	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), river: client, log: c.Logger}, nil
+}
+
+// Billing returns the money side of the same database.
+func (s *Service) Billing() *billing.Store { return s.billing }
+
+// Blobs returns the file store.
+func (s *Service) Blobs() *blob.Store { return s.blobs }
+
+func (s *Service) now() time.Time { return db.Time(db.Micros(s.Clock())) }
+
+func (s *Service) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("tasks: %s: %w", what, s.db.Classify(err))
+}
+
+var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
+
+// audioKey is a new key for audio; the extension tells decoders what to expect.
+func audioKey(filename string) (string, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return "", err
+	}
+	ext := strings.ToLower(path.Ext(filename))
+	if !validExtension.MatchString(ext) {
+		ext = ""
+	}
+	return "audio/" + id.String() + ext, nil
+}
+
+// NewAudio begins a file for the audio of a task that is about to be created. Commit it and hand its Info to Create, or
+// Abort it.
+func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
+	key, err := audioKey(filename)
+	if err != nil {
+		return nil, err
+	}
+	return s.blobs.Create(ctx, key)
+}
+
+// DropAudio deletes audio that no task was created for. Trouble is logged: the clean-up finds what stays behind.
+func (s *Service) DropAudio(ctx context.Context, key string) {
+	if err := s.blobs.Delete(context.WithoutCancel(ctx), key); err != nil {
+		s.log.WarnContext(ctx, "audio without a task stays until the clean-up", "key", key, "error", err)
+	}
+}

@@ -203,12 +203,15 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 	case modelType == "wenet_ctc":
 		return found(RoleOptimized, ContractWeNetCTC, PartModel)
 	case strings.HasPrefix(modelType, "sense_voice"), len(h.Inputs) == 4 && in("language") && (in("text_norm") || in("textnorm")):
-		if strings.Contains(meta["comment"], "Nano") || len(h.Inputs) != 4 {
-			return refuse("FunASR Nano: SenseVoice small is")
-		}
 		return found(RoleOptimized, ContractSenseVoice, PartModel)
 	case modelType == "paraformer", in("speech", "speech_lengths") && out("logits", "token_num"):
 		return found(RoleOptimized, ContractParaformer, PartModel)
+
+	// Recognisers without metadata.
+	case in("x", "x_lens") && len(h.Inputs) == 2 && out("log_probs", "log_probs_len"):
+		return found(RoleOptimized, ContractZipformerCTC, PartModel)
+	case in("x", "x_lens") && len(h.Inputs) == 2 && out("log_probs", "log_probs_lens"):
+		return found(RoleOptimized, ContractWeNetCTC, PartModel)
 
 	// NeMo.
 	case in("audio_signal", "length") && out("embs"), meta["framework"] == "nemo":
@@ -247,6 +250,8 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 		return found(RoleEmbedder, ContractWeSpeaker, PartModel)
 	case meta["framework"] == "3d-speaker", (in("feature") || in("x")) && out("embedding") && one && first.Last() == 80:
 		return found(RoleEmbedder, Contract3DSpeaker, PartModel)
+	case meta["framework"] == "speechbrain" && one && first.Last() == 80:
+		return found(RoleEmbedder, ContractSpeechBrain, PartModel)
 	case modelType == "pyannote-segmentation-3.0", one && first.Rank() == 3 && first.Shape[1] == 1 && lastIs(h, 7):
 		return refuse("a speaker segmentation model: diarization uses a voice detector and an embedder")
 	case in("wav") && h.Inputs[0].Rank() == 2 && lastIs(h, 192):

@@ -1,0 +1,304 @@
+package models
+
+import (
+	"archive/tar"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ort/onnxtest"
+)
+
+func TestImportFileTakesItsCompanions(t *testing.T) {
+	encoder := tdtEncoder().Constant("w", onnxtest.External(f32, []int64{4}, "encoder.weights", 16)).Bytes()
+	source := folder(t, map[string][]byte{
+		"parakeet v3/encoder.onnx":    encoder,
+		"parakeet v3/encoder.weights": make([]byte, 16),
+		"parakeet v3/decoder.onnx":    tdtDecoder().Bytes(),
+		"parakeet v3/joiner.onnx":     tdtJoiner().Bytes(),
+		"parakeet v3/tokens.txt":      []byte("<blk> 0\n"),
+		"parakeet v3/readme.md":       []byte("no"),
+	})
+	reported := map[string]int64{}
+	s := &Store{Dir: filepath.Join(t.TempDir(), "m"), Progress: func(p Progress) { reported[p.File] = p.Done }}
+	done, err := s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Languages: []string{"en", "fr"}, Licence: "CC-BY-4.0"})
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	assert.Equal(t, "parakeet-v3", done[0].Name, "a general file name gives way to the folder's")
+	assert.Equal(t, int64(len(encoder)), reported["encoder.onnx"])
+	names, err := list(done[0].Dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"decoder.onnx", "encoder.onnx", "encoder.weights", "joiner.onnx", "tokens.txt"}, names)
+
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, ok := set.OptimizedFor("fr")
+	require.True(t, ok)
+	assert.Equal(t, ContractNeMoTransducer, m.Contract)
+	assert.Equal(t, "CC-BY-4.0", m.Licence)
+	for _, f := range m.Files {
+		sum, _, err := hashFile(f.Path)
+		require.NoError(t, err)
+		assert.Equal(t, sum, f.SHA256, f.Name)
+	}
+	assert.Len(t, m.Files, 5)
+
+	// The same again is nothing new; other content under the name is refused.
+	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	place(t, filepath.Join(source, "parakeet v3", "tokens.txt"), []byte("other"))
+	_, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
+	require.ErrorContains(t, err, "--name")
+	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Name: "../two"})
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(s.Dir, "two"), done[0].Dir)
+	set, err = OpenDir(s.Dir)
+	require.NoError(t, err)
+	assert.Len(t, set.All(RoleOptimized), 2)
+}
+
+func TestImportFolderAndArchive(t *testing.T) {
+	files := map[string][]byte{"vad.onnx": sileroV5().Bytes(), "model.int8.onnx": senseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
+	s := &Store{Dir: t.TempDir()}
+	done, err := s.Import(t.Context(), folder(t, files), ImportOptions{})
+	require.NoError(t, err)
+	assert.Len(t, done, 2)
+
+	archive := filepath.Join(t.TempDir(), "sherpa-sense.tar")
+	place(t, archive, tarball(t, func(w *tar.Writer) {
+		for name, data := range files {
+			addFile(t, w, "sherpa/"+name, data)
+		}
+		addFile(t, w, "sherpa/test_wavs/a.wav", []byte("RIFF"))
+	}))
+	s = &Store{Dir: t.TempDir()}
+	done, err = s.Import(t.Context(), archive, ImportOptions{Role: RoleOptimized})
+	require.NoError(t, err)
+	require.Len(t, done, 1, "only what is asked for")
+	assert.Equal(t, "sherpa-sense", done[0].Name)
+	left, err := os.ReadDir(filepath.Join(s.Dir, partials))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "only the lock stays")
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, ok := set.OptimizedFor("yue")
+	require.True(t, ok)
+	assert.Equal(t, ContractSenseVoice, m.Contract)
+}
+
+func TestImportRefuses(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"vad.onnx": sileroV5().Bytes(), "bare.onnx": bare().Bytes(), "cut.onnx": sileroV5().Bytes()[:40],
+		"model.pth": []byte("PK\x03\x04"), "ctc.onnx": nemoCTC().Bytes(), "decoder.onnx": tdtDecoder().Bytes(),
+		"junk/model.pth": []byte("PK\x03\x04"),
+	})
+	cases := map[string]struct {
+		file string
+		o    ImportOptions
+		is   error
+		says string
+	}{
+		"other role":       {"vad.onnx", ImportOptions{Role: RoleTagger}, ErrBroken, "expected a model for role tagger, found one for vad"},
+		"wrong contract":   {"vad.onnx", ImportOptions{Contract: ContractSileroV4}, ErrBroken, "expected contract silero-v4, found silero-v5"},
+		"unknown contract": {"vad.onnx", ImportOptions{Contract: "x"}, ErrBroken, "contract"},
+		"does not tell":    {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
+		"damaged":          {"cut.onnx", ImportOptions{}, ErrBroken, "cut.onnx"},
+		"checkpoint":       {"model.pth", ImportOptions{}, ErrUnsupported, "models/convert"},
+		"no tokens":        {"ctc.onnx", ImportOptions{}, ErrMissing, "tokens"},
+		"a part":           {"decoder.onnx", ImportOptions{}, ErrBroken, "encoder"},
+		"not there":        {"gone.onnx", ImportOptions{}, ErrMissing, "gone.onnx"},
+		"nothing in it":    {"junk", ImportOptions{}, ErrMissing, "model.pth"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &Store{Dir: t.TempDir()}
+			_, err := s.Import(t.Context(), filepath.Join(dir, c.file), c.o)
+			require.ErrorIs(t, err, c.is)
+			assert.ErrorContains(t, err, c.says)
+			names, err := list(s.Dir)
+			require.NoError(t, err)
+			assert.Empty(t, names)
+		})
+	}
+	s := &Store{Dir: t.TempDir()}
+	done, err := s.Import(t.Context(), filepath.Join(dir, "bare.onnx"), ImportOptions{Contract: Contract3DSpeaker, SameSpeaker: 0.4})
+	require.NoError(t, err)
+	assert.Equal(t, "bare", done[0].Name)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	assert.Equal(t, 0.4, set.Models[0].SameSpeaker)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = (&Store{Dir: t.TempDir()}).Import(ctx, filepath.Join(dir, "vad.onnx"), ImportOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestVerify(t *testing.T) {
+	_, e, s := serve(t, nil)
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	source := folder(t, map[string][]byte{"ctc.onnx": nemoCTC().Bytes(), "tokens.txt": []byte("x 0")})
+	_, err = s.Import(t.Context(), filepath.Join(source, "ctc.onnx"), ImportOptions{})
+	require.NoError(t, err)
+	m, err := readManifest(s.Dir)
+	require.NoError(t, err)
+	place(t, filepath.Join(s.Dir, "hand.onnx"), yamnet().Bytes())
+	m.Roles["tagger"] = oneOrMany[entry]{{Files: map[Part]string{PartModel: "hand.onnx"}}}
+	require.NoError(t, m.write(s.Dir))
+
+	status := func() map[string]Status {
+		checks, err := s.Verify(t.Context())
+		require.NoError(t, err)
+		out := map[string]Status{}
+		for _, c := range checks {
+			rel, err := filepath.Rel(s.Dir, c.Path)
+			require.NoError(t, err)
+			out[rel] = c.Status
+		}
+		return out
+	}
+	assert.Equal(t, map[string]Status{
+		"made-up-vad/vad.onnx": StatusOK, "ctc/ctc.onnx": StatusOK, "ctc/tokens.txt": StatusOK, "hand.onnx": StatusUnrecorded,
+	}, status())
+	data, err := os.ReadFile(filepath.Join(s.Dir, "made-up-vad/vad.onnx"))
+	require.NoError(t, err)
+	data[len(data)-1] ^= 1
+	place(t, filepath.Join(s.Dir, "made-up-vad/vad.onnx"), data)
+	require.NoError(t, os.Remove(filepath.Join(s.Dir, "ctc/tokens.txt")))
+	assert.Equal(t, map[string]Status{
+		"made-up-vad/vad.onnx": StatusChanged, "ctc/ctc.onnx": StatusOK, "ctc/tokens.txt": StatusMissing, "hand.onnx": StatusUnrecorded,
+	}, status())
+}
+
+func TestList(t *testing.T) {
+	s := &Store{Dir: filepath.Join(t.TempDir(), "none")}
+	lines, err := s.List()
+	require.NoError(t, err, "a folder that is not there yet is empty")
+	require.Len(t, lines, len(Catalog()))
+	for _, l := range lines {
+		assert.False(t, l.Installed || l.InUse, l.Name)
+	}
+	i := slices.IndexFunc(lines, func(l Listed) bool { return l.Name == "silero-v6.2.1" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, lines[i].Profiles)
+
+	s.Dir = folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes()})
+	lines, err = s.List()
+	require.NoError(t, err)
+	require.Len(t, lines, len(Catalog())+1)
+	i = slices.IndexFunc(lines, func(l Listed) bool { return l.Name == "mine" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, int64(len(sileroV5().Bytes())), lines[i].Size)
+	assert.True(t, lines[i].Installed && lines[i].InUse)
+	assert.Nil(t, lines[i].Catalog)
+}
+
+func TestWhere(t *testing.T) {
+	dir := folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes()})
+	set, err := Load{Dir: dir, Fallback: &Set{Models: []Model{{Role: RoleTagger, Name: "demo-tagger", Demo: true, Files: []File{{Part: PartModel, Size: 7}}}}}}.Open()
+	require.NoError(t, err)
+	assert.Equal(t, []Location{
+		{Role: RoleVAD, Model: "mine", Part: PartModel, Path: filepath.Join(dir, "mine.onnx"), Size: int64(len(sileroV5().Bytes()))},
+		{Role: RoleTagger, Model: "demo-tagger", Part: PartModel, Size: 7, Demo: true},
+	}, Where(set))
+}
+
+func TestDefaultDir(t *testing.T) {
+	t.Setenv("HOME", "/home/someone")
+	for _, c := range []struct {
+		env, data, want string
+		named           bool
+	}{
+		{"/models", "/data", "/models", true},
+		{"", "/data", "/data/otograph/models", false},
+		{"", "", "/home/someone/.local/share/otograph/models", false},
+		{"", "relative", "/home/someone/.local/share/otograph/models", false},
+	} {
+		t.Setenv(EnvDir, c.env)
+		t.Setenv("XDG_DATA_HOME", c.data)
+		dir, named, err := DefaultDir()
+		require.NoError(t, err)
+		assert.Equal(t, c.want, dir)
+		assert.Equal(t, c.named, named)
+	}
+}
+
+func TestCatalogIsSound(t *testing.T) {
+	names := map[string]bool{}
+	for _, e := range Catalog() {
+		assert.False(t, names[e.Name], "%s twice", e.Name)
+		names[e.Name] = true
+		assert.Equal(t, e.Name, modelName(e.Name), "a name that is a folder")
+		served, ok := ContractRole(e.Contract)
+		assert.True(t, ok && served == e.Role, "%s: contract %s", e.Name, e.Contract)
+		assert.NotEmpty(t, e.Licence, e.Name)
+		for _, code := range e.Languages {
+			assert.True(t, isLanguage(code), "%s: %s", e.Name, code)
+		}
+		downloads := []Download{}
+		if e.Archive != nil {
+			downloads = append(downloads, *e.Archive)
+			assert.True(t, isArchive(e.Archive.Name), e.Name)
+		}
+		files := map[string]bool{}
+		entry := entry{Files: map[Part]string{}}
+		for _, a := range e.Files {
+			assert.False(t, files[a.Name])
+			files[a.Name] = true
+			entry.Files[a.Part] = a.Name
+			require.NoError(t, localName(a.Name))
+			if e.Archive == nil {
+				downloads = append(downloads, a.Download)
+			} else {
+				assert.Empty(t, a.URL)
+			}
+		}
+		require.NoError(t, entry.check(e.Role), e.Name)
+		m := &Model{Role: e.Role, Name: e.Name, Contract: e.Contract}
+		for part := range entry.Files {
+			m.Files = append(m.Files, File{Part: part})
+		}
+		require.NoError(t, complete(m, ""), e.Name)
+		known := 0
+		for _, d := range downloads {
+			assert.True(t, strings.HasPrefix(d.URL, "https://"), "%s: %s", e.Name, d.URL)
+			if d.SHA256 != "" {
+				assert.True(t, isSHA256(d.SHA256), e.Name)
+				known++
+			}
+		}
+		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
+		if e.Convert != "" {
+			assert.FileExists(t, filepath.Join("convert", e.Convert))
+		}
+	}
+	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, Profiles())
+	for _, p := range Profiles() {
+		found, err := Find(p)
+		require.NoError(t, err)
+		roles := map[Role]int{}
+		for _, e := range found {
+			roles[e.Role]++
+			assert.Positive(t, e.Bytes(), "%s: a profile is of known sizes", e.Name)
+			assert.GreaterOrEqual(t, e.Sources, 2, "%s: a profile stands on more than one source", e.Name)
+			assert.Empty(t, e.Convert, "a profile needs no conversion")
+		}
+		assert.Equal(t, map[Role]int{RoleStandard: 1, RoleOptimized: 1, RoleVAD: 1, RoleEmbedder: 1, RoleTagger: 1}, roles, p)
+	}
+}
+
+func TestFindSuggests(t *testing.T) {
+	_, err := Find("silero")
+	require.ErrorIs(t, err, ErrMissing)
+	assert.ErrorContains(t, err, "silero-v6.2.1")
+	_, err = Find("nonsense")
+	assert.ErrorContains(t, err, "profiles: small, balanced, best, zh")
+}

@@ -19,6 +19,11 @@ import (
 
 // onCagedThread runs f on a new thread that ends with f.
 func onCagedThread(f func()) {
+	// Package os tries pidfds out once per process, on the thread that first needs one. In the cage the try would fail,
+	// and this whole program would do without them from then on. So it is made here.
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Release()
+	}
 	done := make(chan struct{})
 	var run func()
 	run = func() {

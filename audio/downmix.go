@@ -107,11 +107,16 @@ func (d *downmix) aim(block []float32, frames int) {
 		sum, square = make([]float64, d.channels), make([]float64, d.channels)
 	}
 	sum, square = sum[:d.channels], square[:d.channels]
-	for i := 0; i+d.channels <= len(block); i += d.channels {
-		for c, x := range block[i : i+d.channels] {
-			v := float64(x)
-			sum[c] += v
-			square[c] += v * v
+	cross := 0.0 // of two channels
+	if d.channels == 2 {
+		cross = stereoSums(block, sum, square)
+	} else {
+		for i := 0; i+d.channels <= len(block); i += d.channels {
+			for c, x := range block[i : i+d.channels] {
+				v := float64(x)
+				sum[c] += v
+				square[c] += v * v
+			}
 		}
 	}
 	total, loud, active := 0.0, 0, 0
@@ -138,16 +143,22 @@ func (d *downmix) aim(block []float32, frames int) {
 		}
 	}
 	if active > 1 && total > audible*n {
-		var s, q float64
-		for i := 0; i+d.channels <= len(block); i += d.channels {
-			y := 0.0
-			for c, x := range block[i : i+d.channels] {
-				y += float64(x * d.target[c])
+		var mixed float64 // energy of the mean
+		if d.channels == 2 {
+			mixed = (total + 2*(cross-sum[0]*sum[1]/n)) / 4
+		} else {
+			var s, q float64
+			for i := 0; i+d.channels <= len(block); i += d.channels {
+				y := 0.0
+				for c, x := range block[i : i+d.channels] {
+					y += float64(x * d.target[c])
+				}
+				s += y
+				q += y * y
 			}
-			s += y
-			q += y * y
+			mixed = q - s*s/n
 		}
-		ratio := math.Max(0, q-s*s/n) * float64(active*active) / total
+		ratio := math.Max(0, mixed) * float64(active*active) / total
 		switch {
 		case d.single < 0 && ratio < cancelBelow:
 			d.single = loud
@@ -163,6 +174,21 @@ func (d *downmix) aim(block []float32, frames int) {
 		}
 		d.target[d.single] = 1
 	}
+}
+
+// stereoSums adds up both channels, their squares and their products in one pass, which is what most recordings need.
+func stereoSums(block []float32, sum, square []float64) (cross float64) {
+	var l, r, ll, rr float64
+	for ; len(block) >= 2; block = block[2:] {
+		a, b := float64(block[0]), float64(block[1])
+		l += a
+		r += b
+		ll += a * a
+		rr += b * b
+		cross += a * b
+	}
+	sum[0], sum[1], square[0], square[1] = l, r, ll, rr
+	return cross
 }
 
 func equal(a, b []float32) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,8 +43,8 @@ func (s Source) String() string {
 type Options struct {
 	// Threads is how many cores one Run uses; 0 and 1 mean the calling one alone.
 	Threads int
-	// Outputs are the only outputs to be computed; empty means all. Run can then
-	// ask for these only.
+	// Outputs are the only outputs to be computed; empty means all that can be read
+	// (float32, int64, int32 and bool). Run can then ask for these only.
 	Outputs []string
 }
 
@@ -66,20 +67,30 @@ func Open(src Source, opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{source: src, graph: graph, outs: graph.Outputs}
+	s := &Session{source: src, graph: graph}
 	s.source.Data = nil
+	for _, out := range graph.Outputs {
+		if readableOutput(out.Type) {
+			s.outs = append(s.outs, out)
+		}
+	}
 	for _, in := range graph.Inputs {
 		s.names = append(s.names, in.Name)
 	}
 	if len(opt.Outputs) > 0 {
+		all := s.outs
 		s.outs = nil
 		for _, name := range opt.Outputs {
-			i := slices.IndexFunc(graph.Outputs, func(o Info) bool { return o.Name == name })
-			if i < 0 {
-				return nil, fmt.Errorf("%s: %w: no output %q, it has %s", src, ErrContract, name, infoList(graph.Outputs))
+			out, ok := lookup(all, name)
+			if !ok {
+				return nil, fmt.Errorf("%s: %w: expected an output %q of type float32, int64, int32 or bool, it has %s",
+					src, ErrContract, name, infoList(graph.Outputs))
 			}
-			s.outs = append(s.outs, graph.Outputs[i])
+			s.outs = append(s.outs, out)
 		}
+	}
+	if len(s.outs) == 0 {
+		return nil, fmt.Errorf("%s: %w: expected outputs of type float32, int64, int32 or bool, it has %s", src, ErrContract, infoList(graph.Outputs))
 	}
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
@@ -128,6 +139,10 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	}
 	return o, nil
 }
+
+// readableOutput tells whether an output of that type can be handed back. Of float16
+// the Go module copies half the bytes only.
+func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 || t == Bool }
 
 // cleanMessage is what ONNX Runtime said, in one line of bounded length.
 func cleanMessage(err error) string {
@@ -195,7 +210,8 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	out := make([]onnx.Value, len(s.outs))
 	defer func() {
 		for _, v := range append(in, out...) {
-			if v != nil {
+			// The module leaves typed nil pointers where it failed to wrap an output.
+			if v != nil && !reflect.ValueOf(v).IsNil() {
 				_ = v.Destroy()
 			}
 		}

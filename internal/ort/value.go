@@ -53,14 +53,14 @@ type scalarOf[T onnx.TensorData] struct {
 	set func(*Tensor, T)
 }
 
-func (s scalarOf[T]) copyInto(t *Tensor) { s.set(t, s.GetData()) }
+func (s *scalarOf[T]) copyInto(t *Tensor) { s.set(t, s.GetData()) }
 
 func newScalar[T onnx.TensorData](data []T, set func(*Tensor, T)) (onnx.Value, error) {
 	v, err := onnx.NewScalar(data[0])
 	if err != nil {
 		return nil, err
 	}
-	return scalarOf[T]{v, set}, nil
+	return &scalarOf[T]{v, set}, nil
 }
 
 func (t *Tensor) scalarValue() (onnx.Value, error) {
@@ -93,8 +93,6 @@ func newTensor(typ Type, shape []int64) (*Tensor, error) {
 		t.i32 = make([]int32, n)
 	case Bool:
 		t.b = make([]bool, n)
-	case Float16:
-		t.f16 = make([]uint16, n)
 	default:
 		return nil, fmt.Errorf("tensors of type %s are not supported", typ)
 	}
@@ -114,16 +112,6 @@ func fromValue(v onnx.Value) (*Tensor, error) {
 		return NewInt32(shape, v.GetData()), nil
 	case *onnx.Tensor[bool]:
 		return NewBool(shape, v.GetData()), nil
-	case *onnx.CustomDataTensor:
-		if Type(v.DataType()) != Float16 { // the C enumeration numbers types as TensorProto does
-			break
-		}
-		raw := v.GetData()
-		bits := make([]uint16, len(raw)/2)
-		for i := range bits {
-			bits[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
-		}
-		return NewFloat16(shape, bits), nil
 	}
 	return nil, fmt.Errorf("%T is a kind of output that is not supported", v)
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/ctc"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
@@ -245,7 +246,7 @@ func (r *run) findLanguage(ctx context.Context) error {
 	}
 	defer release()
 	r.language, r.probability, err = detector.DetectLanguage(ctx, r.pcm, r.speech)
-	if errors.Is(err, asr.ErrNoDetector) {
+	if errors.Is(err, ctc.ErrNoLanguage) {
 		return optionError("asr_language", "must be given: none of the loaded models can tell the language")
 	}
 	return err

@@ -115,9 +115,33 @@ type Options struct {
 	// Parallel is how many windows are decoded at once; 0 is 1. The text does
 	// not depend on it.
 	Parallel int
+	// Gate, if not nil, is passed before each decode and left after it, so that
+	// recognisers and whatever else computes share a number of cores.
+	Gate Gate
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in all, never from two goroutines at once.
 	Progress func(done, total float64)
+}
+
+// Gate lets a bounded number of workers compute at once. golang.org/x/sync's
+// semaphore.Weighted is one.
+type Gate interface {
+	// Acquire waits for n cores; the error is that of ctx.
+	Acquire(ctx context.Context, n int64) error
+	// Release gives n cores back.
+	Release(n int64)
+}
+
+// Pass waits at the gate for one core and returns the function that gives it
+// back. Without a gate it returns at once.
+func (o Options) Pass(ctx context.Context) (leave func(), err error) {
+	if o.Gate == nil {
+		return func() {}, nil
+	}
+	if err := o.Gate.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { o.Gate.Release(1) }, nil
 }
 
 // DefaultOptions returns the published defaults: beam 5, temperature 0,

@@ -348,6 +348,11 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Windo
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
+			leave, err := opt.Pass(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			defer leave()
 			feats := make([]matrix, len(batch))
 			var samples []float32
 			for k, i := range batch {

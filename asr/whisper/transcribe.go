@@ -89,8 +89,13 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	one := func(i int, previous string) error {
 		w := windows[i]
 		samples := w.Samples(make([]float32, 0, w.Len()), pcm)
+		leave, err := t.opt.Pass(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		var r result
-		err := e.run(ctx, t.hot, false, func(s *state, j *job) (err error) {
+		err = e.run(ctx, t.hot, false, func(s *state, j *job) (err error) {
 			r, err = e.window(s, j, t, w, samples, previous)
 			return err
 		})

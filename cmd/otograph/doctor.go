@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -38,9 +36,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 		healthy = healthy && f.OK
 	}
 	if c.JSON {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(findings); err != nil {
+		if err := printJSON(findings); err != nil {
 			return err
 		}
 	} else {

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/models"
+)
+
+type modelsCmd struct {
+	List   modelsListCmd   `cmd:"" help:"List published models and those of the model folder."`
+	Pull   modelsPullCmd   `cmd:"" help:"Download a model or a profile (small, balanced, best, zh) and put it to use."`
+	Import modelsImportCmd `cmd:"" help:"Put a model file, folder or archive of your own into the model folder."`
+	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
+	Where  modelsWhereCmd  `cmd:"" help:"Say which file serves which role."`
+}
+
+// folderFlag names the model folder that a command works on.
+type folderFlag struct {
+	Models string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" help:"Model folder; default: otograph/models in the user's data folder."`
+}
+
+func (f folderFlag) store() (*models.Store, error) {
+	dir := f.Models
+	if dir == "" {
+		var err error
+		if dir, _, err = models.DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	return &models.Store{Dir: dir}, nil
+}
+
+type modelsListCmd struct {
+	folderFlag
+	JSON bool        `help:"Print as JSON."`
+	Role models.Role `placeholder:"ROLE" help:"Only this role: standard, optimized, vad, embedder, tagger."`
+}
+
+func (c *modelsListCmd) Run() error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	if c.Role != "" {
+		if c.Role, err = models.ParseRole(string(c.Role)); err != nil {
+			return &usageError{err}
+		}
+	}
+	lines, err := store.List()
+	if err != nil {
+		return err
+	}
+	var shown []models.Listed
+	for _, l := range lines {
+		if c.Role == "" || l.Role == c.Role {
+			shown = append(shown, l)
+		}
+	}
+	if c.JSON {
+		return printJSON(shown)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ROLE\tNAME\tSIZE\tLANGUAGES\tPROFILES\tLICENCE\tSTATE")
+	for _, l := range shown {
+		state := ""
+		switch {
+		case l.InUse:
+			state = "in use"
+		case l.Installed:
+			state = "installed"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
+			strings.Join(l.Profiles, " "), clip(l.Licence, 28), state)
+	}
+	return w.Flush()
+}
+
+type modelsPullCmd struct {
+	folderFlag
+	Name   []string `arg:"" help:"Models or profiles, as models list names them."`
+	Mirror string   `placeholder:"URL" help:"Fetch from MIRROR/HOST/PATH in place of the publishers' hosts."`
+	Quiet  bool     `short:"q" help:"No progress bar."`
+}
+
+func (c *modelsPullCmd) Run(ctx context.Context) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	store.Mirror = c.Mirror
+	done := showTransfer(store, c.Quiet)
+	for _, name := range c.Name {
+		stored, err := store.Pull(ctx, name)
+		done()
+		printStored(stored)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type modelsImportCmd struct {
+	folderFlag
+	Source        string      `arg:"" help:"A model file, a folder or an archive (.tar.bz2, .tar.gz, .tar)."`
+	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's."`
+	Role          models.Role `placeholder:"ROLE" help:"What it must be for."`
+	Contract      string      `placeholder:"NAME" help:"Its contract, where the file alone does not tell."`
+	Languages     []string    `placeholder:"CODE,…" help:"Languages it knows."`
+	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio it should get at once."`
+	SampleRate    int         `placeholder:"HZ" help:"Rate of its waveform input (taggers)."`
+	SameSpeaker   float64     `placeholder:"COS" help:"Cosine from which on two voices are one person's (embedders)."`
+}
+
+func (c *modelsImportCmd) Run(ctx context.Context) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	stored, err := store.Import(ctx, c.Source, models.ImportOptions{
+		Name: c.Name, Role: c.Role, Contract: c.Contract, Languages: c.Languages,
+		WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
+	})
+	printStored(stored)
+	return err
+}
+
+type modelsVerifyCmd struct {
+	folderFlag
+	JSON bool `help:"Print as JSON."`
+}
+
+func (c *modelsVerifyCmd) Run(ctx context.Context) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	checks, err := store.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	bad := 0
+	for _, k := range checks {
+		if k.Status == models.StatusChanged || k.Status == models.StatusMissing {
+			bad++
+		}
+	}
+	if c.JSON {
+		err = printJSON(checks)
+	} else {
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		for _, k := range checks {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Status, k.Role, k.Model, k.Path)
+		}
+		err = w.Flush()
+	}
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%s changed or missing; pull or import the model again", plural(bad, "file"))
+	}
+	return err
+}
+
+type modelsWhereCmd struct {
+	modelFlags
+	JSON bool `help:"Print as JSON."`
+}
+
+func (c *modelsWhereCmd) Run() error {
+	set, err := c.open()
+	if err != nil {
+		return err
+	}
+	places := models.Where(set)
+	if c.JSON {
+		return printJSON(places)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, p := range places {
+		path := p.Path
+		if path == "" {
+			path = "(embedded demo model)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Role, p.Model, p.Part, size(p.Size), path)
+	}
+	return w.Flush()
+}
+
+func printStored(stored []models.Stored) {
+	for _, s := range stored {
+		state := "is in use"
+		if s.Convert != "" {
+			state = "is fetched; before it can be used, run models/convert/" + s.Convert
+		}
+		fmt.Printf("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
+		for _, name := range s.Trusted {
+			fmt.Printf("  no hash is published for %s: what came is recorded and checked from now on\n", name)
+		}
+	}
+}
+
+// showTransfer draws a store's progress on a terminal; done takes it away.
+func showTransfer(store *models.Store, quiet bool) (done func()) {
+	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return func() {}
+	}
+	var start, drawn time.Time
+	var file string
+	store.Progress = func(p models.Progress) {
+		now := time.Now()
+		if p.File != file {
+			file, start = p.File, now
+		}
+		if now.Sub(drawn) < 100*time.Millisecond {
+			return
+		}
+		drawn = now
+		rate := float64(p.Done-p.Resumed) / max(0.1, now.Sub(start).Seconds())
+		text := fmt.Sprintf("%s  %s", p.File, size(p.Done))
+		if p.Total > 0 {
+			text = fmt.Sprintf("%s  %3d %%  %s of %s", p.File, p.Done*100/p.Total, size(p.Done), size(p.Total))
+			if rate > 0 {
+				left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second))
+				text += fmt.Sprintf("  %s/s  %s left", size(int64(rate)), left.Round(time.Second))
+			}
+		}
+		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text)
+	}
+	return func() { fmt.Fprint(os.Stderr, "\r\x1b[K") }
+}
+
+// size prints a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n <= 0:
+		return "?"
+	case n < 1e6:
+		return fmt.Sprintf("%.0f KB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
+
+func printJSON(v any) error {
+	enc := json.NewEncoder(os.Stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// modelFlags say which models to use.
+type modelFlags struct {
+	Models         string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" group:"Models" help:"Model folder; default: the user's data folder, else the embedded demo models."`
+	StandardModel  string `placeholder:"FILE" group:"Models" help:"Whisper model (ggml) of the standard tier."`
+	OptimizedModel string `placeholder:"FILE" group:"Models" help:"CTC-type model (ONNX) of the optimized tier."`
+	VADModel       string `name:"vad-model" placeholder:"FILE" group:"Models" help:"Voice activity model (Silero, ONNX)."`
+	EmbedderModel  string `placeholder:"FILE" group:"Models" help:"Speaker embedder (ONNX)."`
+	TaggerModel    string `placeholder:"FILE" group:"Models" help:"Sound event tagger (ONNX)."`
+	RequireReal    bool   `group:"Models" help:"Fail rather than fall back to a demo model."`
+}
+
+// open puts the set together: named files, then the folder, then the demo models.
+func (f *modelFlags) open() (*models.Set, error) {
+	load := models.Load{
+		Dir: f.Models,
+		Files: map[models.Role]string{
+			models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
+			models.RoleEmbedder: f.EmbedderModel, models.RoleTagger: f.TaggerModel,
+		},
+		Fallback: demo.Models(),
+	}
+	if load.Dir == "" {
+		dir, named, err := models.DefaultDir()
+		if err == nil { // without a data folder there are only the demo models
+			load.Dir, load.DirOptional = dir, !named
+		}
+	}
+	set, err := load.Open()
+	if err != nil {
+		return nil, err
+	}
+	if f.RequireReal {
+		return set, set.RequireReal()
+	}
+	return set, nil
+}
+
+// notice says once, on standard error, which of the models that a run needs are
+// demonstration models.
+func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
+	e, err := opt.Effective()
+	if err != nil {
+		return // the run itself will say so
+	}
+	var roles []models.Role
+	if e.EnableASR {
+		roles = append(roles, models.RoleVAD)
+		if e.Optimize == nil || *e.Optimize {
+			roles = append(roles, models.RoleOptimized)
+		}
+		roles = append(roles, models.RoleStandard)
+	}
+	if e.EnableDiarize {
+		roles = append(roles, models.RoleEmbedder)
+	}
+	if e.EnableAudioEvents {
+		roles = append(roles, models.RoleTagger)
+	}
+	demos := 0
+	for _, role := range roles {
+		if m, ok := set.Role(role); ok && m.Demo {
+			demos++
+		}
+	}
+	if demos == 0 {
+		return
+	}
+	which := "the embedded demo models"
+	if demos < len(roles) {
+		which = fmt.Sprintf("embedded demo models for %d of %d roles", demos, len(roles))
+	}
+	fmt.Fprintf(os.Stderr, "Using %s: they know synthetic voices and a small vocabulary. For real recordings: `otograph models pull balanced`.\n", which)
+}

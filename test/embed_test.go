@@ -1,0 +1,87 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A program in a folder of its own imports the module. It builds without any
+// native file, says what to do where the libraries are missing, and transcribes
+// where they are.
+func TestEmbeddingProgram(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	// The module's own go.mod, with another name, holds the same pins.
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	text := strings.Replace(string(mod), "module github.com/otograph/otograph", "module example.com/embedder", 1)
+	text += "\nrequire github.com/otograph/otograph v0.0.0\nreplace github.com/otograph/otograph => " + root + "\n"
+	write("go.mod", text)
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	write("go.sum", string(sum))
+	write("main.go", `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/models/demo"
+)
+
+func main() {
+	p, err := otograph.Open(demo.Models())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	defer p.Close()
+	res, err := p.Run(context.Background(), otograph.File(os.Args[1]), otograph.Options{EnableAudioEvents: new(false)})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for _, s := range res.Segments {
+		fmt.Println(s.Start, s.Speaker, s.Text)
+	}
+}
+`)
+	run := func(env []string, name string, args ...string) (string, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	// -trimpath: the program doesn't remember the checkout, as on a user's machine.
+	out, err := run([]string{"GOFLAGS=-mod=mod"}, "go", "build", "-trimpath", "-o", "embedder", ".")
+	require.NoError(t, err, out)
+
+	recording := filepath.Join(root, "testdata", "conversation.flac")
+	empty := t.TempDir()
+	out, err = run([]string{"OTOGRAPH_NATIVE=", "ONNXRUNTIME_LIB=", "XDG_DATA_HOME=" + empty}, "./embedder", recording)
+	if err == nil {
+		t.Log("the system has the libraries installed: nothing is missing here")
+	} else {
+		assert.Contains(t, out, "otograph native", "the error says what to do")
+	}
+
+	lib := filepath.Join(root, "third_party", "native", "lib")
+	if _, err := os.Stat(lib); err != nil {
+		t.Skip("third_party/native is not there: run make setup")
+	}
+	out, err = run([]string{"OTOGRAPH_NATIVE=" + lib}, "./embedder", recording)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "SPEAKER_0 Good morning")
+}

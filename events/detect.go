@@ -1,0 +1,150 @@
+// Package events finds sound events: what else is heard in a recording, of the 521
+// classes of AudioSet that YAMNet has, and when.
+//
+// A [Tagger] scores every class in overlapping windows; [Detect] makes events of
+// the scores while they stream by, so that memory does not grow with the
+// recording. Package events/panns holds the tagger that runs published networks.
+package events
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Grid places frames in time: frame i is heard in the window
+// [i·Hop, i·Hop + Window).
+type Grid struct {
+	Window, Hop float64 // seconds
+}
+
+// cell is the part of the recording that frame i speaks for: the middle of its
+// window, one hop long, so that the cells of all frames lie side by side. The
+// first also speaks for what is before its middle; what is behind the last one's
+// is given to it by the caller.
+func (g Grid) cell(i int) (start, end float64) {
+	before := max(0, (g.Window-g.Hop)/2)
+	start = float64(i)*g.Hop + before
+	end = start + g.Hop
+	if i == 0 {
+		start = 0
+	}
+	return start, end
+}
+
+// Tagger scores recordings. Implementations are safe for concurrent use.
+type Tagger interface {
+	// Grid places the frames.
+	Grid() Grid
+	// Scores calls yield with the scores of every frame, in order: NumClasses
+	// numbers between 0 and 1 by class index, valid until yield returns. It stops
+	// at yield's error and returns it. A recording that is not empty has at least
+	// one frame, and its frames reach its end.
+	Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error
+	// Close frees the model; it may be called more than once.
+	Close() error
+}
+
+// Event is a sound that was heard.
+type Event struct {
+	Start, End float64 // seconds, rounded to 0.01; accurate to about one second
+	Class      Class
+	// Confidence is the mean score of the frames in which the class exceeds the
+	// threshold; so it exceeds it too.
+	Confidence float64
+	// Peak is the largest of those scores.
+	Peak float64
+}
+
+// closeGap is the longest pause in seconds inside one event.
+const closeGap = 1.0
+
+// open is an event that may still grow.
+type open struct {
+	frames     int // that exceed the threshold; 0: none is open
+	sum        float64
+	peak       float64
+	start, end float64 // seconds
+	last       int     // last frame
+}
+
+// event makes an event of what is open.
+func (o *open) event(class int, duration float64) Event {
+	end := min(o.end, duration)
+	return Event{
+		Start: round(min(o.start, end)), End: round(end), Class: load().classes[class],
+		Confidence: o.sum / float64(o.frames), Peak: o.peak,
+	}
+}
+
+// round brings seconds to hundredths.
+func round(seconds float64) float64 { return math.Round(seconds*100) / 100 }
+
+// Detect finds the events of a recording: per class, neighbouring frames above the
+// threshold are joined, pauses up to one second closed. Events come in order of
+// start, then class index.
+//
+// Errors: ErrOptions, the tagger's, the context's.
+func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event, error) {
+	classes, err := opt.wanted()
+	if err != nil {
+		return nil, err
+	}
+	grid := t.Grid()
+	if !(grid.Hop > 0) || !(grid.Window > 0) {
+		return nil, fmt.Errorf("events: the tagger has windows of %v s every %v s", grid.Window, grid.Hop)
+	}
+	duration := pcm.Duration()
+	var (
+		found []Event
+		state [NumClasses]open
+		next  int
+	)
+	err = t.Scores(ctx, pcm, func(frame int, scores []float32) error {
+		if len(scores) != NumClasses || frame != next {
+			return fmt.Errorf("events: the tagger gave frame %d with %d scores, expected frame %d with %d", frame, len(scores), next, NumClasses)
+		}
+		next++
+		start, end := grid.cell(frame)
+		for _, c := range classes {
+			score := float64(scores[c])
+			if !(score > opt.Threshold) {
+				continue
+			}
+			o := &state[c]
+			if o.frames > 0 && start-o.end > closeGap+1e-9 {
+				found = append(found, o.event(c, duration))
+				*o = open{}
+			}
+			if o.frames == 0 {
+				o.start = start
+			}
+			o.frames++
+			o.sum += score
+			o.peak = max(o.peak, score)
+			o.end, o.last = end, frame
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range classes {
+		o := &state[c]
+		if o.frames == 0 {
+			continue
+		}
+		if o.last == next-1 {
+			o.end = duration // the last frame speaks for the rest
+		}
+		found = append(found, o.event(c, duration))
+	}
+	slices.SortFunc(found, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Class.Index, b.Class.Index))
+	})
+	return found, nil
+}

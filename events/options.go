@@ -1,0 +1,64 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// ErrOptions marks an option out of its range; the error's text names the option
+// by its name in the service's JSON.
+var ErrOptions = errors.New("events: option out of range")
+
+// DefaultThreshold is the confidence of the service's specification above which
+// an event is returned.
+const DefaultThreshold = 0.3
+
+// Options steer what is returned.
+type Options struct {
+	// Threshold is the score (0 … 1) that a class must exceed in a frame.
+	Threshold float64
+	// Classes are the English names of the classes to look for; empty means all.
+	Classes []string
+}
+
+// DefaultOptions are the defaults of the service's specification.
+func DefaultOptions() Options { return Options{Threshold: DefaultThreshold} }
+
+// Validate reports the first option that is out of its range (ErrOptions). The
+// error for an unknown class suggests the nearest name.
+func (o Options) Validate() error {
+	_, err := o.wanted()
+	return err
+}
+
+// wanted lists the indexes of the classes to look for, ascending.
+func (o Options) wanted() ([]int, error) {
+	if math.IsNaN(o.Threshold) || o.Threshold < 0 || o.Threshold > 1 {
+		return nil, fmt.Errorf("%w: audio_events_threshold must be between 0 and 1, got %v", ErrOptions, o.Threshold)
+	}
+	var in [NumClasses]bool
+	for _, name := range o.Classes {
+		c, ok := Lookup(name)
+		if !ok {
+			return nil, fmt.Errorf("%w: audio_events_classes: there is no class %q; the nearest is %q", ErrOptions, shorten(name), Nearest(name))
+		}
+		in[c.Index] = true
+	}
+	wanted := make([]int, 0, NumClasses)
+	for i := range in {
+		if in[i] || len(o.Classes) == 0 {
+			wanted = append(wanted, i)
+		}
+	}
+	return wanted, nil
+}
+
+// shorten keeps a name in an error readable.
+func shorten(s string) string {
+	if utf8.RuneCountInString(s) <= 60 {
+		return s
+	}
+	return string([]rune(s)[:60]) + "…"
+}

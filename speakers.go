@@ -75,7 +75,7 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 		for to < len(speakers) && speakers[to] == speakers[from] {
 			to++
 		}
-		sentence := asr.EndsSentence(words[to-1].Text) && (from == 0 || asr.EndsSentence(words[from-1].Text))
+		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
 		if to-from < minSplitWords && !sentence {
 			s := whole
 			if from > 0 {
@@ -91,6 +91,15 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 	}
 }
 
+// endsSentence tells whether a sentence ends with word i.
+func endsSentence(words []asr.Word, i int) bool {
+	next := ""
+	if i+1 < len(words) {
+		next = words[i+1].Text
+	}
+	return asr.EndsSentence(words[i].Text, next)
+}
+
 // joinWords cuts the text of words from … to−1 out of the segment's own text,
 // so that its spacing and punctuation stay as they were.
 func joinWords(s asr.Segment, from, to int) string {
@@ -98,14 +107,14 @@ func joinWords(s asr.Segment, from, to int) string {
 	for i, w := range s.Words {
 		j := strings.Index(s.Text[at:], strings.TrimSpace(w.Text))
 		if j < 0 { // words and text disagree: join the words themselves
-			var b strings.Builder
+			var texts []string
 			for _, w := range s.Words[from:to] {
-				if b.Len() > 0 && !asr.Unspaced(w.Text) {
-					b.WriteByte(' ')
-				}
-				b.WriteString(strings.TrimSpace(w.Text))
+				texts = append(texts, strings.TrimSpace(w.Text))
 			}
-			return b.String()
+			if strings.Contains(strings.TrimSpace(s.Text), " ") {
+				return strings.Join(texts, " ")
+			}
+			return strings.Join(texts, "")
 		}
 		if i == from {
 			start = at + j

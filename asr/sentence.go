@@ -21,7 +21,7 @@ func Sentences(words []Piece, withWords bool) []Segment {
 	var segments []Segment
 	begin := 0
 	for i := range words {
-		if i+1 < len(words) && !endsSentence(words[i].Text, words[i+1].Text) && words[i+1].Start-words[i].End < pauseSplit {
+		if i+1 < len(words) && !EndsSentence(words[i].Text, words[i+1].Text) && words[i+1].Start-words[i].End < pauseSplit {
 			continue
 		}
 		segments = appendSegments(segments, words[begin:i+1], withWords)
@@ -70,8 +70,8 @@ var titles = map[string]bool{
 	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,
 }
 
-// endsSentence tells whether a sentence ends between two words.
-func endsSentence(word, next string) bool {
+// EndsSentence tells whether a sentence ends between two words.
+func EndsSentence(word, next string) bool {
 	word = strings.TrimSpace(word)
 	word = strings.TrimRightFunc(word, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })
 	end, size := utf8.DecodeLastRuneInString(word)

@@ -83,8 +83,8 @@ func (doctorCmd) whisper() finding {
 		return f
 	}
 	f.OK, f.Found = true, "libwhisper "+lib.Version
-	if lib.Backend != "" {
-		f.Found += ", ggml backend " + lib.Backend
+	if facts, err := native.Versions(); err == nil && facts.Check["cpu"] != "" {
+		f.Found += ", ggml backend " + facts.Check["cpu"]
 	}
 	if features := cpuFeatures(lib.System); features != "" {
 		f.Found += " (" + features + ")"

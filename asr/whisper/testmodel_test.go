@@ -22,7 +22,7 @@ const (
 )
 
 // testWords are the tokens of the test model after the 256 bytes.
-var testWords = []string{" alpha", " beta", " gamma", " delta", ".", " omega"}
+var testWords = []string{" Alpha", " beta", " gamma", " delta", ".", " omega"}
 
 func wordToken(w string) int { return 256 + slices.Index(testWords, w) }
 
@@ -131,7 +131,7 @@ func say(parts ...any) []int {
 	return plan
 }
 
-// testModel says "alpha beta." in the first second.
+// testModel says "Alpha beta." in the first second.
 var testModel = sync.OnceValue(func() []byte {
-	return buildModel(testHeader, say(0.0, " alpha", " beta", ".", 1.0))
+	return buildModel(testHeader, say(0.0, " Alpha", " beta", ".", 1.0))
 })

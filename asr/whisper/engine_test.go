@@ -1,0 +1,454 @@
+package whisper
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/native"
+)
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv("OTOGRAPH_TEST_CHILD"); task != "" {
+		os.Exit(child(task))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const second = audio.SampleRate
+
+// spans makes speech from seconds: begin, end, begin, end …
+func spans(seconds ...float64) []audio.Span {
+	var s []audio.Span
+	for i := 0; i < len(seconds); i += 2 {
+		s = append(s, audio.Span{Start: int(seconds[i] * second), End: int(seconds[i+1] * second)})
+	}
+	return s
+}
+
+// needLibrary skips a test where libwhisper has not been fetched.
+func needLibrary(t testing.TB) {
+	t.Helper()
+	if _, err := native.Whisper(); err != nil {
+		t.Skipf("libwhisper is not there: %v", err)
+	}
+}
+
+// open opens a test model and closes it after the test.
+func open(t testing.TB, data []byte, opt Options) *Engine {
+	t.Helper()
+	return openWindows(t, data, 0, opt)
+}
+
+// openWindows is open with windows of so many seconds; with 2.5 two stretches of one
+// second are two windows.
+func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
+	t.Helper()
+	needLibrary(t)
+	e, err := Open(Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// greedy asks for the cheapest decode.
+func greedy() asr.Options {
+	o := asr.DefaultOptions()
+	o.Language, o.BeamSize = "en", 1
+	return o
+}
+
+func texts(tr *asr.Transcript) []string {
+	list := []string{}
+	for _, s := range tr.Segments {
+		list = append(list, s.Text)
+	}
+	return list
+}
+
+func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	pcm := audio.FromSamples(make([]float32, 20*second))
+	tr, err := e.Transcribe(context.Background(), pcm, spans(5.2, 6.2), greedy())
+	require.NoError(t, err)
+	require.Equal(t, "en", tr.Language)
+	require.Len(t, tr.Segments, 1)
+	s := tr.Segments[0]
+	assert.Equal(t, "Alpha beta.", s.Text)
+	assert.InDelta(t, 5.2, s.Start, 1e-6, "the window begins at 5.0, the speech at 5.2")
+	assert.InDelta(t, 6.0, s.End, 1e-6, "the mark of 1.0 s")
+	require.Len(t, s.Words, 2)
+	assert.Equal(t, "beta.", s.Words[1].Text)
+	assert.Greater(t, s.Words[0].Probability, 0.9)
+	assert.Greater(t, s.AvgLogProb, -0.1)
+	assert.Equal(t, asr.Stats{Windows: 1, EncoderPasses: 1, DecoderSteps: tr.Stats.DecoderSteps}, tr.Stats)
+	assert.InDelta(t, 7, tr.Stats.DecoderSteps, 2, "prompt, mark, three words, mark, and the no-speech question")
+
+	o := greedy()
+	o.WordTimestamps = false
+	tr, err = e.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
+	require.NoError(t, err)
+	assert.Nil(t, tr.Segments[0].Words)
+	assert.Equal(t, s.Text, tr.Segments[0].Text)
+}
+
+func TestNoSpeechMakesNoWork(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 20*second)), nil, greedy())
+	require.NoError(t, err)
+	assert.Empty(t, tr.Segments)
+	assert.Equal(t, asr.Stats{}, tr.Stats)
+}
+
+func TestVeryShortSpeech(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	for _, n := range []int{1, 100, 1600, 8000} {
+		tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, n)), []audio.Span{{End: n}}, greedy())
+		require.NoError(t, err, "%d samples", n)
+		assert.Equal(t, 1, tr.Stats.EncoderPasses)
+	}
+}
+
+func TestTheRestOfAWindowIsDecoded(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	pcm := audio.FromSamples(make([]float32, 10*second))
+	tr, err := e.Transcribe(context.Background(), pcm, spans(0, 4.5), greedy())
+	require.NoError(t, err)
+	assert.Equal(t, 3, tr.Stats.Continued, "the text ends after 1 s each time; at 4 s only 0.5 s are left")
+	assert.Equal(t, 4, tr.Stats.EncoderPasses)
+	assert.Len(t, tr.Segments, 4)
+	assert.InDelta(t, 3, tr.Segments[3].Start, 0.05)
+}
+
+func TestLoopsEnd(t *testing.T) {
+	parts := []any{0.0}
+	for range 8 {
+		parts = append(parts, " Alpha", " beta")
+	}
+	e := open(t, buildModel(testHeader, say(append(parts, 1.0)...)), Options{})
+	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 2*second)), spans(0, 1), greedy())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta"}, texts(tr))
+	assert.Equal(t, 5, tr.Stats.Fallbacks, "0.2, 0.4 … 1.0")
+	assert.Equal(t, 6, tr.Stats.Loops)
+	assert.Equal(t, 6, tr.Stats.EncoderPasses)
+}
+
+func TestThePromptReachesTheDecoder(t *testing.T) {
+	// A prompt of n tokens, and the mark before it, move the plan on by n+1 positions.
+	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), Options{})
+	pcm := audio.FromSamples(make([]float32, 4*second))
+	o := greedy()
+	tr, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta gamma delta."}, texts(tr))
+	o.InitialPrompt = "omega omega"
+	tr, err = e.Transcribe(context.Background(), pcm, spans(0, 1), o)
+	require.NoError(t, err)
+	require.Len(t, tr.Segments, 1)
+	assert.NotContains(t, tr.Segments[0].Text, "Alpha")
+	assert.Contains(t, tr.Segments[0].Text, "delta.")
+}
+
+func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
+	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), 2.5, Options{})
+	pcm := audio.FromSamples(make([]float32, 70*second))
+	speech := spans(0, 1, 31, 32)
+	o := greedy()
+	o.Parallel = 2
+	tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta gamma delta.", "Alpha beta gamma delta."}, texts(tr))
+	o.ConditionOnPrevious = true
+	tr, err = e.Transcribe(context.Background(), pcm, speech, o)
+	require.NoError(t, err)
+	require.Equal(t, 2, tr.Stats.Windows)
+	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[0].Text)
+	assert.NotContains(t, strings.Join(texts(tr)[1:], " "), "Alpha", "six tokens more before the plan's beginning")
+}
+
+func TestReadDropsWhatNobodySaid(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	w := asr.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
+	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50)), dtw: -1} }
+	word := func(s string) token { return token{id: int32(wordToken(s)), p: 1, dtw: -1} }
+	words, covered, ended := e.read(w, attempt{tokens: []token{
+		mark(0), word(" Alpha"), mark(1), mark(3), word(" gamma"), word(" delta"), mark(6), mark(8), word(" beta"), mark(9.5),
+	}})
+	require.Len(t, words, 2)
+	assert.Equal(t, " Alpha", words[0].Text)
+	assert.Equal(t, " beta", words[1].Text)
+	assert.InDelta(t, 18, words[1].Start, 1e-6)
+	assert.InDelta(t, 19.5, covered, 1e-6)
+	assert.True(t, ended)
+}
+
+func TestParallelWindowsGiveTheSameText(t *testing.T) {
+	e := openWindows(t, testModel(), 2.5, Options{})
+	pcm := audio.FromSamples(make([]float32, 400*second))
+	var speech []audio.Span
+	for i := range 12 {
+		speech = append(speech, spans(float64(30*i), float64(30*i)+1.2)...)
+	}
+	var want *asr.Transcript
+	for _, parallel := range []int{0, 1, 2, 5} {
+		o := greedy()
+		o.Parallel = parallel
+		var reported []float64
+		o.Progress = func(done, total float64) { reported = append(reported, done/total) }
+		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		if want == nil {
+			want = tr
+			require.Len(t, want.Segments, 12)
+		}
+		assert.Equal(t, want, tr)
+		require.Len(t, reported, tr.Stats.Windows)
+		assert.IsIncreasing(t, reported)
+		assert.InDelta(t, 1, reported[len(reported)-1], 1e-9)
+	}
+	assert.LessOrEqual(t, len(e.idle), 5, "no more states than were used at once")
+}
+
+func TestTwoTranscriptionsAtOnce(t *testing.T) {
+	e := openWindows(t, testModel(), 2.5, Options{})
+	pcm := audio.FromSamples(make([]float32, 100*second))
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			o := greedy()
+			o.Parallel = 2
+			tr, err := e.Transcribe(context.Background(), pcm, spans(0, 1, 31, 32, 62, 63), o)
+			if assert.NoError(t, err) {
+				assert.Equal(t, []string{"Alpha beta.", "Alpha beta.", "Alpha beta."}, texts(tr))
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestCancellation(t *testing.T) {
+	e := openWindows(t, testModel(), 2.5, Options{})
+	pcm := audio.FromSamples(make([]float32, 3000*second))
+	var speech []audio.Span
+	for i := range 90 {
+		speech = append(speech, spans(float64(31*i), float64(31*i)+1)...)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("enough")
+	o := greedy()
+	n := 0
+	o.Progress = func(float64, float64) {
+		if n++; n == 3 {
+			cancel(why)
+		}
+	}
+	_, err := e.Transcribe(ctx, pcm, speech, o)
+	require.ErrorIs(t, err, why)
+	assert.LessOrEqual(t, n, 4, "nothing is begun after the cancellation")
+	_, err = e.Transcribe(ctx, pcm, speech, o)
+	require.ErrorIs(t, err, why)
+	_, _, err = e.DetectLanguage(ctx, pcm, speech)
+	require.ErrorIs(t, err, why)
+
+	// in the middle of a window
+	for range 10 {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Millisecond)
+		_, err := e.Transcribe(ctx, pcm, speech, greedy())
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		cancel()
+	}
+	e.running.Wait() // what was cancelled ends in the background
+	assert.Empty(t, e.jobs)
+	assert.Zero(t, e.busy)
+	tr, err := e.Transcribe(context.Background(), pcm, speech[:1], greedy())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "an aborted state decodes as before")
+}
+
+func TestCloseDuringRuns(t *testing.T) {
+	needLibrary(t)
+	pcm := audio.FromSamples(make([]float32, 3000*second))
+	var speech []audio.Span
+	for i := range 90 {
+		speech = append(speech, spans(float64(31*i), float64(31*i)+1)...)
+	}
+	for range 5 {
+		e, err := Open(Model{Data: testModel(), WindowSeconds: 2.5}, Options{})
+		require.NoError(t, err)
+		begun := make(chan struct{})
+		var once sync.Once
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				o := greedy()
+				o.Parallel = 2
+				o.Progress = func(float64, float64) { once.Do(func() { close(begun) }) }
+				_, err := e.Transcribe(context.Background(), pcm, speech, o)
+				assert.ErrorIs(t, err, ErrClosed)
+			})
+		}
+		<-begun
+		group.Go(func() { assert.NoError(t, e.Close()) })
+		require.NoError(t, e.Close())
+		group.Wait()
+		require.NoError(t, e.Close())
+		_, err = e.Transcribe(context.Background(), pcm, speech, greedy())
+		require.ErrorIs(t, err, ErrClosed)
+		_, _, err = e.DetectLanguage(context.Background(), pcm, speech)
+		require.ErrorIs(t, err, ErrClosed)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	pcm := audio.FromSamples(make([]float32, second))
+	for name, c := range map[string]struct {
+		change func(*asr.Options)
+		is     error
+		want   string
+	}{
+		"no language":      {func(o *asr.Options) { o.Language = "" }, ErrLanguage, "expected a code"},
+		"unknown language": {func(o *asr.Options) { o.Language = "portugese" }, ErrLanguage, `did you mean "pt"?`},
+		"not the model's":  {func(o *asr.Options) { o.Language = "yue" }, ErrLanguage, `not "yue"`},
+		"hot":              {func(o *asr.Options) { o.Temperature = 1.5 }, nil, "temperature: expected 0 to 1, found 1.5"},
+		"many":             {func(o *asr.Options) { o.BestOf = 21 }, nil, "best of: expected 0 to 20, found 21"},
+	} {
+		o := greedy()
+		c.change(&o)
+		_, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
+		require.ErrorContains(t, err, c.want, name)
+		if c.is != nil {
+			require.ErrorIs(t, err, c.is, name)
+		}
+	}
+	assert.Len(t, e.Languages(), 99)
+	o := greedy()
+	o.Language = "pt-BR"
+	tr, err := e.Transcribe(context.Background(), pcm, nil, o)
+	require.NoError(t, err)
+	assert.Equal(t, "pt", tr.Language)
+}
+
+func TestModelLanguagesAndHeads(t *testing.T) {
+	needLibrary(t)
+	e, err := Open(Model{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"de", "zh"}, e.Languages())
+	require.NoError(t, e.Close())
+	_, err = Open(Model{Data: testModel(), Languages: []string{"??"}}, Options{})
+	require.ErrorContains(t, err, "languages")
+	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "enormous"})
+	require.ErrorContains(t, err, "alignment heads")
+	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "base"})
+	require.ErrorContains(t, err, "expected a model with 6 text layers, found 1")
+}
+
+func TestSamplingDoesNotDependOnHistory(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	pcm := audio.FromSamples(make([]float32, 2*second))
+	o := greedy()
+	o.Temperature = 1
+	for _, bestOf := range []int{0, 1, 3, 10} {
+		o.BestOf = bestOf
+		first, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
+		require.NoError(t, err)
+		again, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
+		require.NoError(t, err)
+		assert.Equal(t, first, again)
+		assert.Equal(t, 1+max(0, bestOf-maxDecoders), first.Stats.EncoderPasses, "8 samples in one pass, one in each after")
+	}
+}
+
+func TestNativeLogGoesToTheLogger(t *testing.T) {
+	var b bytes.Buffer
+	var mu sync.Mutex
+	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &b}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	open(t, testModel(), Options{Logger: logger})
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Contains(t, b.String(), "level=DEBUG")
+	assert.Contains(t, b.String(), "n_vocab")
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+// child is what the test program does when a test starts it again: things that a
+// process can do only once, or that concern all that it prints.
+func child(task string) int {
+	e, err := Open(Model{Data: testModel()}, Options{})
+	switch task {
+	case "missing":
+		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "standard tier") {
+			return 0
+		}
+	case "unusable":
+		if errors.Is(err, ErrLibrary) {
+			return 0
+		}
+	case "quiet":
+		if err == nil {
+			_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
+		}
+		if err == nil {
+			_ = e.Close()
+			return 0
+		}
+	}
+	println(task, "found", err)
+	return 1
+}
+
+func startChild(t *testing.T, task, dir string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "OTOGRAPH_TEST_CHILD="+task)
+	if dir != "" {
+		cmd.Env = append(cmd.Env, native.EnvDir+"="+dir)
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Empty(t, string(out), "the library prints nothing")
+}
+
+func TestWithoutTheLibrary(t *testing.T) {
+	startChild(t, "missing", t.TempDir())
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, native.WhisperFile), []byte("no library"), 0o600))
+	startChild(t, "unusable", dir)
+}
+
+func TestTheLibraryPrintsNothing(t *testing.T) {
+	needLibrary(t)
+	startChild(t, "quiet", "")
+}
+
+func TestOpenLibrary(t *testing.T) {
+	needLibrary(t)
+	l, err := OpenLibrary()
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(l.Version, "1.9."), l.Version)
+}

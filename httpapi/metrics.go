@@ -6,29 +6,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/otograph/otograph/tasks"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// LaneStats describes one lane of the queue.
-type LaneStats struct {
-	Waiting int           // jobs that could start now or later
-	Oldest  time.Duration // how long the one that waits longest has waited
-	Running int           // jobs that are worked on
-}
-
-// QueueStats is a moment of the queue.
-type QueueStats struct {
-	Lanes   map[string]LaneStats // by name: tasks, batch
-	Workers int                  // worker processes with a fresh heartbeat
-	// CallbacksWaiting are deliveries that are due or will be tried again;
-	// CallbacksGivenUp those that failed four times.
-	CallbacksWaiting, CallbacksGivenUp int
-}
-
-// Metrics are the Prometheus metrics of a server, in a registry of their own.
-// Other parts of the process add theirs through Registry.
+// Metrics are the Prometheus metrics of one process, in a registry of their
+// own: a server's, or a worker's. Other parts of the process add theirs through
+// Registry.
 type Metrics struct {
 	registry *prometheus.Registry
 	handler  http.Handler
@@ -37,7 +23,7 @@ type Metrics struct {
 	upload   prometheus.Counter
 	waiting  prometheus.Gauge
 
-	tasks     *prometheus.CounterVec
+	runs      *prometheus.CounterVec
 	audio     *prometheus.CounterVec
 	work      *prometheus.CounterVec
 	rtf       *prometheus.HistogramVec
@@ -45,7 +31,9 @@ type Metrics struct {
 	callbacks *prometheus.CounterVec
 }
 
-func newMetrics(queue func(context.Context) (QueueStats, error)) *Metrics {
+// NewMetrics makes the metrics. stats is asked at every scrape for the state of
+// the queue; nil leaves it out.
+func NewMetrics(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_http_requests_total", Help: "Requests answered, by route, method and status.",
@@ -60,9 +48,9 @@ func newMetrics(queue func(context.Context) (QueueStats, error)) *Metrics {
 	m.waiting = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
 	})
-	m.tasks = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_tasks_finished_total", Help: "Tasks that reached a final state in this process's workers, by status.",
-	}, []string{"status"})
+	m.runs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_runs_total", Help: "Attempts to work on a task that ended, by outcome (done, failed, refused).",
+	}, []string{"outcome"})
 	m.audio = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_audio_seconds_total", Help: "Seconds of audio worked through, by tier.",
 	}, []string{"tier"})
@@ -78,39 +66,22 @@ func newMetrics(queue func(context.Context) (QueueStats, error)) *Metrics {
 		Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200},
 	}, []string{"stage"})
 	m.callbacks = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_callback_attempts_total", Help: "Callback deliveries tried, by outcome (delivered, failed, given_up).",
+		Name: "otograph_callback_attempts_total", Help: "Callback deliveries tried, by outcome (delivered, failed).",
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.requests, m.seconds, m.upload, m.waiting, m.tasks, m.audio, m.work, m.rtf, m.stages, m.callbacks,
+	m.registry.MustRegister(m.requests, m.seconds, m.upload, m.waiting, m.runs, m.audio, m.work, m.rtf, m.stages, m.callbacks,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if queue != nil {
-		m.registry.MustRegister(&queueCollector{ask: queue})
+	if stats != nil {
+		m.registry.MustRegister(&queueCollector{ask: stats})
 	}
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
 	return m
 }
 
-// Metrics gives the server's metrics.
-func (s *Server) Metrics() *Metrics { return s.metrics }
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler { return m.handler }
 
 // Registry is where further metrics of the process are registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
-
-// Finished counts a task that reached a final state: its status, its tier ("" if
-// none ran), the seconds of its audio, the seconds it took, and those of each stage.
-func (m *Metrics) Finished(status, tier string, audio, took float64, stages map[string]float64) {
-	m.tasks.WithLabelValues(status).Inc()
-	if audio > 0 && took > 0 {
-		m.audio.WithLabelValues(tier).Add(audio)
-		m.work.WithLabelValues(tier).Add(took)
-		m.rtf.WithLabelValues(tier).Observe(took / audio)
-	}
-	for stage, seconds := range stages {
-		m.stages.WithLabelValues(stage).Observe(seconds)
-	}
-}
-
-// Callback counts one attempt to deliver a callback: "delivered", "failed" or "given_up".
-func (m *Metrics) Callback(outcome string) { m.callbacks.WithLabelValues(outcome).Inc() }
 
 func (m *Metrics) request(route, method string, status int, took time.Duration) {
 	switch method {
@@ -124,21 +95,24 @@ func (m *Metrics) request(route, method string, status int, took time.Duration) 
 
 // queueCollector asks the queue when it is scraped.
 type queueCollector struct {
-	ask func(context.Context) (QueueStats, error)
+	ask func(context.Context) (tasks.Stats, error)
 }
 
 var (
-	descWaiting  = prometheus.NewDesc("otograph_queue_waiting", "Jobs that wait, by lane.", []string{"lane"}, nil)
-	descRunning  = prometheus.NewDesc("otograph_queue_running", "Jobs that are worked on, by lane.", []string{"lane"}, nil)
-	descOldest   = prometheus.NewDesc("otograph_queue_oldest_seconds", "How long the job that waits longest has waited, by lane.", []string{"lane"}, nil)
-	descWorkers  = prometheus.NewDesc("otograph_workers", "Worker processes with a fresh heartbeat.", nil, nil)
-	descCallback = prometheus.NewDesc("otograph_callbacks", "Callbacks by state (waiting, given_up).", []string{"state"}, nil)
+	descWaiting  = prometheus.NewDesc("otograph_queue_waiting", "Tasks that could run now, by lane.", []string{"lane"}, nil)
+	descDelayed  = prometheus.NewDesc("otograph_queue_delayed", "Tasks that wait for a retry, by lane.", []string{"lane"}, nil)
+	descRunning  = prometheus.NewDesc("otograph_queue_running", "Tasks that are worked on, by lane.", []string{"lane"}, nil)
+	descOldest   = prometheus.NewDesc("otograph_queue_oldest_seconds", "How long the task that waits longest has waited, by lane.", []string{"lane"}, nil)
+	descWorkers  = prometheus.NewDesc("otograph_workers", "Worker processes.", nil, nil)
+	descCallback = prometheus.NewDesc("otograph_callbacks", "Callbacks by state (waiting, running, given_up).", []string{"state"}, nil)
+	descDoomed   = prometheus.NewDesc("otograph_files_to_delete", "Files that wait for their deletion.", nil, nil)
+	descTasks    = prometheus.NewDesc("otograph_tasks", "Tasks in a final state, by state.", []string{"status"}, nil)
 	descUp       = prometheus.NewDesc("otograph_queue_up", "1 when the queue could be asked.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c *queueCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descWaiting, descRunning, descOldest, descWorkers, descCallback, descUp} {
+	for _, d := range []*prometheus.Desc{descWaiting, descDelayed, descRunning, descOldest, descWorkers, descCallback, descDoomed, descTasks, descUp} {
 		ch <- d
 	}
 }
@@ -150,18 +124,24 @@ func (c *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	q, err := c.ask(ctx)
+	st, err := c.ask(ctx)
 	if err != nil {
 		gauge(descUp, 0)
 		return
 	}
 	gauge(descUp, 1)
-	for name, l := range q.Lanes {
+	for name, l := range map[string]tasks.Lane{"tasks": st.Tasks, "batch": st.Batch} {
 		gauge(descWaiting, float64(l.Waiting), name)
+		gauge(descDelayed, float64(l.Delayed), name)
 		gauge(descRunning, float64(l.Running), name)
 		gauge(descOldest, l.Oldest.Seconds(), name)
 	}
-	gauge(descWorkers, float64(q.Workers))
-	gauge(descCallback, float64(q.CallbacksWaiting), "waiting")
-	gauge(descCallback, float64(q.CallbacksGivenUp), "given_up")
+	gauge(descWorkers, float64(st.Workers))
+	gauge(descCallback, float64(st.CallbacksWaiting), "waiting")
+	gauge(descCallback, float64(st.CallbacksRunning), "running")
+	gauge(descCallback, float64(st.CallbacksGivenUp), "given_up")
+	gauge(descDoomed, float64(st.DoomedFiles))
+	for status, n := range st.TasksByFinalState {
+		gauge(descTasks, float64(n), string(status))
+	}
 }

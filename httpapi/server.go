@@ -40,8 +40,8 @@ type Config struct {
 	BasePath string
 	// Ready says whether requests can be answered, for /readyz; nil = always.
 	Ready func(context.Context) error
-	// Queue is asked at every scrape of /metrics; nil leaves the queue's metrics out.
-	Queue func(context.Context) (QueueStats, error)
+	// Metrics counts requests and is what /metrics shows; nil = NewMetrics(nil).
+	Metrics *Metrics
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil answers 404.
 	Web http.Handler
@@ -112,7 +112,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.limits = newLimitsCache(cfg.Money)
 	s.prices = newPricesCache(cfg.Money)
-	s.metrics = newMetrics(cfg.Queue)
+	if s.metrics = cfg.Metrics; s.metrics == nil {
+		s.metrics = NewMetrics(nil)
+	}
 	s.routes()
 	return s, nil
 }

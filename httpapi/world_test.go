@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -46,6 +47,7 @@ type world struct {
 	account  accounts.Account
 	key      string // of account
 	log      *lockedBuffer
+	media    *mediaServer
 }
 
 // lockedBuffer holds what was logged.
@@ -97,18 +99,21 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	w.blobs, err = blob.Open(ctx, t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { w.blobs.Close() })
-	w.tasks, err = tasks.New(tasks.Config{DB: d, Blobs: w.blobs})
+	quick := []time.Duration{20 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond}
+	w.tasks, err = tasks.New(tasks.Config{DB: d, Blobs: w.blobs, RetryDelays: quick, CallbackDelays: quick})
 	require.NoError(t, err)
+	w.media = newMediaServer(t)
 	w.money, w.accounts = w.tasks.Billing(), accounts.New(d, nil)
 	w.account, w.key = w.newAccount("local", "1000")
-	outbound, err := safehttp.New(safehttp.Config{Resolver: fixtureNames{}})
+	outbound, err := safehttp.New(safehttp.Config{Resolver: fixtureNames{}, Allow: []string{w.media.address}})
 	require.NoError(t, err)
 	key, err := w.accounts.SigningKey(ctx)
 	require.NoError(t, err)
 	cfg := Config{
 		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
-		Ready:  d.Ping,
-		Logger: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ready:   d.Ping,
+		Metrics: NewMetrics(w.tasks.Stats),
+		Logger:  slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+	"github.com/stretchr/testify/require"
+)
+
+// mediaServer is a stranger's server: it offers audio and receives callbacks.
+type mediaServer struct {
+	url     string
+	address string // host:port
+	mu      sync.Mutex
+	got     []received
+	fail    int // how many callbacks are answered with 500 first
+}
+
+// received is one callback that arrived.
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+func newMediaServer(t testing.TB) *mediaServer {
+	m := &mediaServer{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{name}", func(w http.ResponseWriter, r *http.Request) {
+		switch name := r.PathValue("name"); {
+		case strings.HasPrefix(name, "missing"):
+			http.NotFound(w, r)
+		case strings.HasPrefix(name, "small"):
+			_, _ = w.Write([]byte("RIFF"))
+		default:
+			_, _ = w.Write(wav(2))
+		}
+	})
+	mux.HandleFunc("POST /callback", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.got = append(m.got, received{r.Header.Clone(), body})
+		if m.fail > 0 {
+			m.fail--
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	m.url, m.address = srv.URL, strings.TrimPrefix(srv.URL, "http://")
+	return m
+}
+
+// callbacks are those that arrived for a task, oldest first.
+func (m *mediaServer) callbacks(task string) []received {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []received
+	for _, g := range m.got {
+		if strings.Contains(string(g.body), task) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// fakeEngine finds what its options ask for, without listening. The file's name
+// says what goes wrong.
+type fakeEngine struct{}
+
+func (fakeEngine) ModelSet() string { return "fake" }
+
+func (fakeEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+	if _, err := os.Stat(job.Path); err != nil {
+		return tasks.Outcome{}, err
+	}
+	job.Progress("decode", 1)
+	switch {
+	case strings.HasPrefix(job.Filename, "broken"):
+		return tasks.Outcome{}, tasks.Permanent(errors.New("the audio is longer than 5 hours"))
+	case strings.HasPrefix(job.Filename, "unlucky"):
+		return tasks.Outcome{}, errors.New("the model is missing at the moment")
+	case strings.HasPrefix(job.Filename, "slow"):
+		<-ctx.Done()
+		return tasks.Outcome{}, ctx.Err()
+	}
+	var o otograph.EffectiveOptions
+	if err := json.Unmarshal(job.Options, &o); err != nil {
+		return tasks.Outcome{}, err
+	}
+	r := otograph.Result{Ran: otograph.Capabilities{ASR: o.EnableASR, Diarize: o.EnableDiarize, AudioEvents: o.EnableAudioEvents}}
+	out := tasks.Outcome{Seconds: 61.5}
+	if o.EnableASR {
+		lite := o.Optimize != nil && *o.Optimize
+		out.Tier = string(otograph.TierStandard)
+		if lite {
+			out.Tier = string(otograph.TierOptimized)
+		}
+		r.Language, r.LanguageProbability = "en", 0.98
+		seg := otograph.Segment{Start: 0.5, End: 1.75, Text: "Hello there."}
+		if !lite && o.TimestampLevel == otograph.TimestampWord {
+			seg.Words = []otograph.Word{{Word: " Hello", Start: 0.5, End: 1, Probability: 0.9}, {Word: " there.", Start: 1, End: 1.75, Probability: 0.8}}
+		}
+		if o.EnableDiarize {
+			seg.Speaker = otograph.SpeakerName(0)
+		}
+		second := seg
+		second.ID, second.Start, second.End, second.Text, second.Words = 1, 2, 3, "Good <b>day</b> & bye.", nil
+		if seg.Words != nil {
+			second.Words = []otograph.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7}}
+		}
+		r.Segments = []otograph.Segment{seg, second}
+		r.VADSegments = []otograph.Interval{{Start: 0.5, End: 3}}
+	}
+	if o.EnableDiarize {
+		r.NumSpeakers = 1
+		r.SpeakerEmbeddings = []otograph.SpeakerEmbedding{{SpeakerID: otograph.SpeakerName(0), Embedding: make([]float32, 192), SegmentCount: 1}}
+		r.DiarizeSegments = []otograph.Turn{{Start: 0.5, End: 3, Speaker: otograph.SpeakerName(0)}}
+	}
+	if o.EnableAudioEvents {
+		r.AudioEvents = []otograph.AudioEvent{{Start: 0, End: 2, Class: "Speech", Confidence: 0.9}}
+	}
+	job.Progress("transcribe", 1)
+	var err error
+	out.Result, err = json.Marshal(r)
+	return out, err
+}
+
+// work starts a worker and a notifier, as `serve` would, until the test ends.
+func (w *world) work() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	audio, err := safehttp.New(safehttp.Config{MaxRedirects: 5, Allow: []string{w.media.address}, Resolver: fixtureNames{}})
+	require.NoError(w.t, err)
+	callbacks, err := safehttp.New(safehttp.Config{Allow: []string{w.media.address}, Resolver: fixtureNames{}})
+	require.NoError(w.t, err)
+	worker, err := tasks.NewWorker(w.tasks, tasks.WorkerConfig{
+		Engine: MeasureEngine(fakeEngine{}, w.api.metrics), HTTP: audio, ID: "worker-1", Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+	})
+	require.NoError(w.t, err)
+	notifier, err := tasks.NewNotifier(w.tasks, tasks.NotifierConfig{
+		HTTP: MeasureCallbacks(callbacks, w.api.metrics), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+	})
+	require.NoError(w.t, err)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = worker.Run(ctx) })
+	wg.Go(func() { _ = notifier.Run(ctx) })
+	w.t.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// final waits until a task has reached its end and gives it.
+func (w *world) final(id string) map[string]any {
+	w.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if t := w.task(id); t["finished_at"] != nil {
+			return t
+		}
+		require.True(w.t, time.Now().Before(deadline), "task %s has no end: %v", id, w.task(id))
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/otograph/otograph/tasks"
+)
+
+// MeasureEngine gives an engine that does what e does and counts it in m: runs
+// by outcome, seconds of audio and of work and their ratio by tier, and the
+// time from the first report of each stage to its last.
+func MeasureEngine(e tasks.Engine, m *Metrics) tasks.Engine { return &measuredEngine{e, m} }
+
+type measuredEngine struct {
+	tasks.Engine
+	m *Metrics
+}
+
+// Run implements tasks.Engine.
+func (e *measuredEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+	start := time.Now()
+	first, last := map[string]time.Time{}, map[string]time.Time{}
+	report, before := job.Progress, start
+	job.Progress = func(stage string, done float64) {
+		// Reports come one at a time (tasks.Job), so plain maps do.
+		now := time.Now()
+		if first[stage].IsZero() {
+			first[stage] = before
+		}
+		last[stage], before = now, now
+		if report != nil {
+			report(stage, done)
+		}
+	}
+	out, err := e.Engine.Run(ctx, job)
+	took := time.Since(start).Seconds()
+	switch {
+	case err == nil:
+		e.m.runs.WithLabelValues("done").Inc()
+	case tasks.IsPermanent(err):
+		e.m.runs.WithLabelValues("refused").Inc()
+	default:
+		e.m.runs.WithLabelValues("failed").Inc()
+	}
+	if err == nil && out.Seconds > 0 {
+		e.m.audio.WithLabelValues(out.Tier).Add(out.Seconds)
+		e.m.work.WithLabelValues(out.Tier).Add(took)
+		e.m.rtf.WithLabelValues(out.Tier).Observe(took / out.Seconds)
+		for stage, at := range last {
+			e.m.stages.WithLabelValues(stage).Observe(at.Sub(first[stage]).Seconds())
+		}
+	}
+	return out, err
+}
+
+// MeasureCallbacks gives a client that does what c does and counts callback
+// deliveries in m by whether they were confirmed.
+func MeasureCallbacks(c tasks.HTTPDoer, m *Metrics) tasks.HTTPDoer { return &measuredDoer{c, m} }
+
+type measuredDoer struct {
+	next tasks.HTTPDoer
+	m    *Metrics
+}
+
+// Do implements tasks.HTTPDoer.
+func (d *measuredDoer) Do(r *http.Request) (*http.Response, error) {
+	resp, err := d.next.Do(r)
+	outcome := "failed"
+	if err == nil && resp.StatusCode/100 == 2 {
+		outcome = "delivered"
+	}
+	d.m.callbacks.WithLabelValues(outcome).Inc()
+	return resp, err
+}

@@ -18,11 +18,11 @@ type textStyle struct {
 	colour bool // for a terminal
 }
 
-// line is a segment or an event, to be sorted by time.
+// line is a segment or a sound, to be sorted by time.
 type line struct {
 	start, end float64
 	segment    *otograph.Segment
-	event      *otograph.AudioEvent
+	sound      string
 }
 
 // speakerColours are the terminal's colours of the speakers, in turn.
@@ -34,15 +34,9 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	var lines []line
 	for i := range res.Segments {
 		s := &res.Segments[i]
-		lines = append(lines, line{s.Start, s.End, s, nil})
+		lines = append(lines, line{s.Start, s.End, s, ""})
 	}
-	for i := range res.AudioEvents {
-		e := &res.AudioEvents[i]
-		if res.Ran.ASR && e.Class == "Speech" {
-			continue // the transcript says it better; the other formats keep it
-		}
-		lines = append(lines, line{e.Start, e.End, nil, e})
-	}
+	lines = append(lines, soundLines(res)...)
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.start, b.start) })
 
 	out := bufio.NewWriter(w)
@@ -65,9 +59,8 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	}
 	for _, l := range lines {
 		stamp := fmt.Sprintf("%*s – %*s", times, clock(l.start), times, clock(l.end))
-		if l.event != nil {
-			fmt.Fprintf(out, "%s  %s  %s\n", paint("2", stamp), paint("2", fmt.Sprintf("%-*s", who, "sound")),
-				paint("3", fmt.Sprintf("[%s, %.0f %%]", l.event.Class, l.event.Confidence*100)))
+		if l.segment == nil {
+			fmt.Fprintf(out, "%s  %s  %s\n", paint("2", stamp), paint("2", fmt.Sprintf("%-*s", who, "sound")), paint("3", l.sound))
 			continue
 		}
 		fmt.Fprint(out, paint("2", stamp), "  ")
@@ -83,6 +76,36 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		}
 	}
 	return out.Flush()
+}
+
+// soundLines are the events, those that begin and end together on one line: a
+// piano is also a keyboard instrument, a musical instrument and music. Of more
+// than three the surest are named.
+func soundLines(res *otograph.Result) []line {
+	type interval struct{ start, end float64 }
+	together := map[interval][]otograph.AudioEvent{}
+	var order []interval
+	for _, e := range res.AudioEvents {
+		if e.Class == "Silence" || res.Ran.ASR && e.Class == "Speech" {
+			continue // the transcript says it better; the other formats keep them
+		}
+		at := interval{e.Start, e.End}
+		if together[at] == nil {
+			order = append(order, at)
+		}
+		together[at] = append(together[at], e)
+	}
+	var lines []line
+	for _, at := range order {
+		same := together[at]
+		slices.SortStableFunc(same, func(a, b otograph.AudioEvent) int { return cmp.Compare(b.Confidence, a.Confidence) })
+		var names []string
+		for _, e := range same[:min(3, len(same))] {
+			names = append(names, fmt.Sprintf("%s %.0f %%", e.Class, e.Confidence*100))
+		}
+		lines = append(lines, line{at.start, at.end, nil, "[" + strings.Join(names, ", ") + "]"})
+	}
+	return lines
 }
 
 func speakerColour(speaker string) string {

@@ -31,20 +31,24 @@ const (
 // is stepped over: links and devices are never made, and no name leads out of
 // dir. It returns the names extracted.
 func unpack(ctx context.Context, archive, dir string, want func(name string) bool) ([]string, error) {
+	info, err := os.Stat(archive)
+	if err != nil {
+		return nil, err
+	}
+	return unpackWithin(ctx, min(maxUnpacked, minAllowance+maxRatio*info.Size()), archive, dir, want)
+}
+
+// unpackWithin is unpack for an archive that may be so many bytes when unpacked.
+func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want func(name string) bool) ([]string, error) {
 	f, err := os.Open(archive)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	r, err := decompress(bufio.NewReaderSize(f, 1<<20))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
 	}
-	allowed := min(maxUnpacked, minAllowance+maxRatio*info.Size())
 	limited := &io.LimitedReader{R: r, N: allowed}
 	t := tar.NewReader(limited)
 	var names []string

@@ -201,13 +201,16 @@ func (e *entry) check(role Role) error {
 	switch {
 	case math.IsNaN(e.WindowSeconds) || e.WindowSeconds < 0 || e.WindowSeconds > 3600:
 		return fmt.Errorf("window_seconds: expected 0 to 3600, found %g", e.WindowSeconds)
-	case e.SampleRate != 0 && (e.SampleRate < 8000 || e.SampleRate > 192000):
+	case e.SampleRate != 0 && !validRate(e.SampleRate):
 		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
 	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
 	}
 	return nil
 }
+
+// validRate tells whether a sample rate (Hz) is one that audio has.
+func validRate(rate int) bool { return rate >= 8000 && rate <= 192000 }
 
 // name is the entry's name, or that of its main file.
 func (e *entry) name() string {

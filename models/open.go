@@ -218,6 +218,7 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 		if len(m.Languages) == 0 {
 			m.Languages = found.Languages
 		}
+		m.SampleRate = cmp.Or(m.SampleRate, found.SampleRate)
 		for _, external := range found.External {
 			data := filepath.Join(filepath.Dir(file), external)
 			info, err := os.Stat(data)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
@@ -37,6 +38,8 @@ type Recognised struct {
 	Part Part
 	// Languages are those that the file itself names.
 	Languages []string
+	// SampleRate (Hz) is what the file itself names; 0 when it does not.
+	SampleRate int
 	// External names the data files that must lie beside it.
 	External []string
 	// Signature is what the file takes and gives, on one line.
@@ -123,6 +126,9 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 		return nil, err
 	}
 	found.External = h.External
+	if rate, err := strconv.Atoi(h.Metadata["sample_rate"]); err == nil && validRate(rate) {
+		found.SampleRate = rate
+	}
 	found.Signature = h.Signature()
 	return found, nil
 }

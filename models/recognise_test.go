@@ -94,6 +94,17 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 	}
 }
 
+func TestSampleRateComesFromTheFile(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"a.onnx": panns().Meta("sample_rate", "32000").Bytes(), "b.onnx": panns().Bytes(), "c.onnx": panns().Meta("sample_rate", "7e9").Bytes(),
+	})
+	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0, "c.onnx": 0} {
+		m, err := OpenFile(RoleTagger, filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, m.SampleRate, name)
+	}
+}
+
 func TestWhatIsNoModelIsNamed(t *testing.T) {
 	g := onnxtest.New
 	cases := map[string]struct {

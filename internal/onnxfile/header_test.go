@@ -143,7 +143,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestWeightsAreSteppedOver(t *testing.T) {
-	data := msg(7, msg(5, text(8, "w"), msg(9, make([]byte, 64<<20))), tensorValue(11, "x", Float32, 1), tensorValue(12, "y", Float32, 1))
+	data := msg(7, msg(5, text(8, "w"), msg(9, make([]byte, 8<<20))), tensorValue(11, "x", Float32, 1), tensorValue(12, "y", Float32, 1))
 	r := &counted{Reader: bytes.NewReader(data)}
 	_, err := Read(r, int64(len(data)))
 	require.NoError(t, err)

@@ -42,6 +42,13 @@ class Weights:
         if isinstance(item, h5py.Dataset):
             self.arrays["/" + name] = np.asarray(item, dtype=np.float32)
 
+    def only(self, shape):
+        """The one array of a shape: the classifier's layer has no fixed name."""
+        found = [a for a in self.arrays.values() if a.shape == shape]
+        if len(found) != 1:
+            raise SystemExit(f"{self.path}: expected one array of shape {shape}, found {len(found)}")
+        return found[0]
+
     def get(self, name, shape):
         found = [a for path, a in self.arrays.items() if path.endswith(f"/{name}:0") or path.endswith(f"/{name}")]
         if len(found) != 1:
@@ -95,8 +102,8 @@ class Builder:
             inputs = outputs
         self.nodes.append(helper.make_node("GlobalAveragePool", [self.value], ["pooled"]))
         self.nodes.append(helper.make_node("Flatten", ["pooled"], ["embeddings"]))
-        w = self.constant("logits.w", self.weights.get("logits/kernel", (1024, 521)))
-        b = self.constant("logits.b", self.weights.get("logits/bias", (521,)))
+        w = self.constant("logits.w", self.weights.only((1024, 521)))
+        b = self.constant("logits.b", self.weights.only((521,)))
         self.nodes.append(helper.make_node("Gemm", ["embeddings", w, b], ["logits"]))
         self.nodes.append(helper.make_node("Sigmoid", ["logits"], ["scores"]))
         value = helper.make_tensor_value_info

@@ -99,6 +99,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		return nil, fmt.Errorf("events: the tagger has windows of %v s every %v s", grid.Window, grid.Hop)
 	}
 	duration := pcm.Duration()
+	threshold := float32(opt.Threshold) // scores have its precision
 	var (
 		found []Event
 		state [NumClasses]open
@@ -111,10 +112,10 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		next++
 		start, end := grid.cell(frame)
 		for _, c := range classes {
-			score := float64(scores[c])
-			if !(score > opt.Threshold) {
+			if !(scores[c] > threshold) {
 				continue
 			}
+			score := float64(scores[c])
 			o := &state[c]
 			if o.frames > 0 && start-o.end > closeGap+1e-9 {
 				found = append(found, o.event(c, duration))

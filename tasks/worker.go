@@ -263,27 +263,16 @@ func (w *Worker) attempt(ctx context.Context, c *claim) error {
 	if c.AudioMD5 != nil {
 		md5 = *c.AudioMD5
 	}
-	if c.blob == "" {
-		if w.config.HTTP == nil {
-			return errors.New("this worker can't fetch URLs")
-		}
-		key, err := audioKey(c.AudioFilename)
-		if err != nil {
-			return err
-		}
-		info, err := fetchAudio(ctx, w.config.HTTP, s.blobs, c.url, key, fetchLimits{min: w.config.MinBytes, max: w.config.MaxBytes, resumes: 5, pause: w.config.FetchPause, stall: time.Minute})
-		if err != nil {
-			return err
-		}
-		if err := persist(ctx, func(ctx context.Context) error { return s.fetched(ctx, c, info.Key, info.Size, info.MD5) }); err != nil {
-			if errors.Is(err, ErrSuperseded) {
-				s.DropAudio(ctx, info.Key)
-			}
-			return err
-		}
-		c.blob, md5 = info.Key, info.MD5
+	path, release, err := "", func() {}, blob.ErrNotFound
+	if c.blob != "" {
+		path, release, err = s.blobs.Local(ctx, c.blob, w.config.TempDir)
 	}
-	path, release, err := s.blobs.Local(ctx, c.blob, w.config.TempDir)
+	if errors.Is(err, blob.ErrNotFound) && c.url != "" {
+		if md5, err = w.fetch(ctx, c); err != nil {
+			return err
+		}
+		path, release, err = s.blobs.Local(ctx, c.blob, w.config.TempDir)
+	}
 	if err != nil {
 		return fmt.Errorf("audio: %w", err)
 	}
@@ -322,6 +311,30 @@ func (w *Worker) attempt(ctx context.Context, c *claim) error {
 		done()
 	})()
 	return persist(last, func(ctx context.Context) error { return s.complete(ctx, c, outcome) })
+}
+
+// fetch brings in the audio of a URL task and returns its MD5.
+func (w *Worker) fetch(ctx context.Context, c *claim) (md5 string, err error) {
+	s := w.service
+	if w.config.HTTP == nil {
+		return "", errors.New("this worker can't fetch URLs")
+	}
+	key, err := audioKey(c.AudioFilename)
+	if err != nil {
+		return "", err
+	}
+	info, err := fetchAudio(ctx, w.config.HTTP, s.blobs, c.url, key, fetchLimits{min: w.config.MinBytes, max: w.config.MaxBytes, resumes: 5, pause: w.config.FetchPause, stall: time.Minute})
+	if err != nil {
+		return "", err
+	}
+	if err := persist(ctx, func(ctx context.Context) error { return s.fetched(ctx, c, info.Key, info.Size, info.MD5) }); err != nil {
+		if errors.Is(err, ErrSuperseded) {
+			s.DropAudio(ctx, info.Key)
+		}
+		return "", err
+	}
+	c.blob = info.Key
+	return info.MD5, nil
 }
 
 // checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.

@@ -1,0 +1,6 @@
+//go:build long
+
+package billing
+
+// histories is how many random cases a property test runs.
+const histories = 2000

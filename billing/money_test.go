@@ -1,0 +1,138 @@
+package billing
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestMoneyText(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		money  Money
+		number string
+		fixed  string
+	}{
+		{"0", 0, "0", "0.0000"},
+		{"12.5", 125000, "12.5", "12.5000"},
+		{"-0.0033", -33, "-0.0033", "-0.0033"},
+		{"+7", 70000, "7", "7.0000"},
+		{"007.10", 71000, "7.1", "7.1000"},
+		{"-10", -100000, "-10", "-10.0000"},
+		{"922337203685477.5807", math.MaxInt64, "922337203685477.5807", "922337203685477.5807"},
+	} {
+		m, err := ParseMoney(c.text)
+		require.NoError(t, err, c.text)
+		assert.Equal(t, c.money, m)
+		assert.Equal(t, c.number, m.Number())
+		assert.Equal(t, c.fixed, m.String())
+	}
+	assert.Equal(t, "-922337203685477.5808", Money(math.MinInt64).String())
+	for _, text := range []string{"", "-", ".", "1.", ".5", "1e3", "1,5", " 1", "1 ", "0x1", "1.00001", "922337203685477.5808", "99999999999999999999", "NaN", "١"} {
+		_, err := ParseMoney(text)
+		require.ErrorIs(t, err, ErrAmount, "%q", text)
+	}
+}
+
+func TestMoneyJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := Money(rapid.Int64().Draw(t, "money"))
+		if m == math.MinInt64 {
+			m++ // one more than can be written with a sign in front
+		}
+		data, err := json.Marshal(m)
+		require.NoError(t, err)
+		var back, text Money
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.NoError(t, json.Unmarshal([]byte(`"`+m.String()+`"`), &text))
+		require.Equal(t, m, back)
+		require.Equal(t, m, text)
+		exact, ok := new(big.Rat).SetString(string(data))
+		require.True(t, ok)
+		require.Zero(t, exact.Cmp(big.NewRat(int64(m), int64(Unit))))
+	})
+}
+
+func FuzzParseMoney(f *testing.F) {
+	for _, seed := range []string{"0", "-1.5", "922337203685477.5807", "1e5", "..", "+"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ParseMoney(text)
+		if err != nil {
+			require.ErrorIs(t, err, ErrAmount)
+			return
+		}
+		again, err := ParseMoney(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, again)
+	})
+}
+
+// TestShareRoundsHalfUp compares share with exact arithmetic.
+func TestShareRoundsHalfUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.Int64Range(0, math.MaxInt64).Draw(t, "amount")
+		numerator := rapid.Int64Range(0, math.MaxInt64).Draw(t, "numerator")
+		denominator := rapid.Int64Range(1, math.MaxInt64).Draw(t, "denominator")
+		product := new(big.Int).Mul(big.NewInt(amount), big.NewInt(numerator))
+		want := product.Add(product, big.NewInt(denominator/2)).Div(product, big.NewInt(denominator))
+		got, ok := share(Money(amount), numerator, denominator)
+		require.Equal(t, want.IsInt64(), ok)
+		if ok {
+			require.Equal(t, want.Int64(), int64(got))
+		}
+	})
+}
+
+func TestBillableMinutes(t *testing.T) {
+	for _, c := range []struct {
+		seconds float64
+		minutes int64
+	}{{0, 1}, {0.004, 1}, {59.99, 1}, {60, 1}, {60.004, 1}, {60.005, 2}, {60.01, 2}, {61.5, 2}, {120, 2}, {120.0049, 2}, {18000, 300}, {18000.01, 301}} {
+		got, err := BillableMinutes(c.seconds)
+		require.NoError(t, err)
+		assert.Equal(t, c.minutes, got, "%v s", c.seconds)
+	}
+	for _, seconds := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1), 1e12} {
+		_, err := BillableMinutes(seconds)
+		require.ErrorIs(t, err, ErrUsage)
+	}
+}
+
+var startPrices = Prices{Standard: 6000, Lite: 2000, Diarize: 1000, AudioEvents: 1000, BatchDiscount: 5000}
+
+func TestQuote(t *testing.T) {
+	// The bill of one minute at the starting prices, all three capabilities, as batch.
+	q, err := startPrices.Quote(Usage{Mode: ModeLite, Seconds: 10, Diarize: true, Events: true, Batch: true})
+	require.NoError(t, err)
+	data, err := json.Marshal(q.Detail)
+	require.NoError(t, err)
+	// 0.20/60 = 0.00333…, 0.10/60 = 0.001666… → 0.0017; (0.0033 + 0.0017 + 0.0017) / 2 = 0.00335 → 0.0034
+	assert.JSONEq(t, `{"base_price_per_hour":0.2,"base_amount":0.0033,"diarize_price_per_hour":0.1,"diarize_amount":0.0017,
+		"events_price_per_hour":0.1,"events_amount":0.0017,"subtotal":0.0067,"batch_discount":0.5,"total":0.0034}`, string(data))
+	assert.Equal(t, Money(34), q.Total)
+
+	q, err = startPrices.Quote(Usage{Mode: ModeStandard, Seconds: 3600})
+	require.NoError(t, err)
+	data, err = json.Marshal(q.Detail)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"base_price_per_hour":0.6,"base_amount":0.6,"subtotal":0.6,"total":0.6}`, string(data), "nothing of what was off")
+
+	full := startPrices
+	full.BatchDiscount = 0
+	q, err = full.Quote(Usage{Mode: ModeStandard, Seconds: 3600, Batch: true})
+	require.NoError(t, err)
+	assert.Equal(t, Money(6000), q.Total, "0 means no discount")
+
+	_, err = startPrices.Quote(Usage{Mode: "premium"})
+	require.ErrorIs(t, err, ErrUsage)
+	dear, err := startPrices.Dearest(Usage{Seconds: 60}, ModeLite, ModeStandard)
+	require.NoError(t, err)
+	assert.Equal(t, ModeStandard, dear.Mode)
+}

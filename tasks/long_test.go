@@ -1,0 +1,9 @@
+//go:build long
+
+package tasks
+
+// How much the reliability tests do in their long form.
+const (
+	killsInSuite = 200 // for each kind of store
+	seedsInSuite = 3000
+)

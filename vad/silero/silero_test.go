@@ -183,23 +183,25 @@ func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
 }
 
 func TestBatchedIsSequential(t *testing.T) {
-	pcm := audio.FromSamples(recording(t, 800))
+	pcm := audio.FromSamples(recording(t, 500))
 	m := open(t, demoSource(t), Options{})
 	want := sequential(t, m, pcm)
 	got, err := m.Probabilities(context.Background(), pcm)
 	require.NoError(t, err)
 	checkJoints(t, pcm, want, got)
 
-	for _, threads := range []int{2, 5} {
+	for _, threads := range []int{3} {
 		other := open(t, demoSource(t), Options{Threads: threads})
 		again, err := other.Probabilities(context.Background(), pcm)
 		require.NoError(t, err)
 		assert.Equal(t, got, again, "the result changes with %d threads", threads)
 	}
+	part := audio.FromSamples(pcm.Samples(0, 481*audio.SampleRate)) // just long enough to be cut
+	require.Greater(t, len(plan(part, true)[0]), 1)
 	exact := open(t, demoSource(t), Options{Sequential: true})
-	again, err := exact.Probabilities(context.Background(), pcm)
+	again, err := exact.Probabilities(context.Background(), part)
 	require.NoError(t, err)
-	assert.Equal(t, want, again)
+	assert.Equal(t, want[:len(again)-1], again[:len(again)-1]) // the last window is filled up
 }
 
 func TestConcurrentUse(t *testing.T) {
@@ -219,8 +221,8 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	for _, seconds := range []int{1, 30, 479, 480, 1500, 5000} {
-		pcm := audio.FromSamples(noise(seconds, 0.1)[:seconds*audio.SampleRate-7])
+	for _, seconds := range []int{1, 30, 479, 480, 1500, 5500} {
+		pcm := audio.FromSamples(make([]float32, seconds*audio.SampleRate-7))
 		windows := vad.Windows(pcm.Len())
 		at := 0
 		for _, g := range plan(pcm, true) {
@@ -246,7 +248,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestCutsLieInPauses(t *testing.T) {
-	x := noise(1000, 0.3)
+	x := noise(800, 0.3)
 	for at := 5 * audio.SampleRate; at < len(x); at += 5 * audio.SampleRate { // a pause every five seconds
 		clear(x[at : at+audio.SampleRate])
 	}
@@ -295,7 +297,7 @@ func TestCloseStopsAndWaits(t *testing.T) {
 	m := open(t, demoSource(t), Options{})
 	var log bytes.Buffer
 	m.opt.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	pcm := audio.FromSamples(make([]float32, 3600*audio.SampleRate))
+	pcm := audio.FromSamples(make([]float32, 1200*audio.SampleRate))
 	result := make(chan error, 1)
 	go func() {
 		_, err := m.Probabilities(context.Background(), pcm)
@@ -383,7 +385,7 @@ func TestPublished(t *testing.T) {
 	}
 
 	t.Run("batched", func(t *testing.T) {
-		pcm := audio.FromSamples(recording(t, 800))
+		pcm := audio.FromSamples(recording(t, 500))
 		want := sequential(t, m, pcm)
 		got, err := m.Probabilities(context.Background(), pcm)
 		require.NoError(t, err)

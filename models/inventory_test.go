@@ -302,3 +302,38 @@ func TestFindSuggests(t *testing.T) {
 	_, err = Find("nonsense")
 	assert.ErrorContains(t, err, "profiles: small, balanced, best, zh")
 }
+
+func TestPulledCheckpointWaitsForItsConversion(t *testing.T) {
+	h, e, s := serve(t, func(h *host, e *Entry) {
+		h.data = []byte("PK\x03\x04 a checkpoint")
+		e.Role, e.Contract, e.Convert = RoleTagger, ContractPANNs, "panns.py"
+		e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
+	})
+	for _, already := range []bool{false, true} {
+		done, err := s.pull(t.Context(), []Entry{e})
+		require.NoError(t, err)
+		assert.Equal(t, "panns.py", done[0].Convert)
+		assert.Equal(t, already, done[0].Already)
+		assert.FileExists(t, done[0].Files[0].Path)
+		set, err := OpenDir(s.Dir)
+		require.NoError(t, err)
+		assert.Empty(t, set.Models, "it is not put to use")
+	}
+	assert.Len(t, h.asked(), 1)
+}
+
+func TestPullReportsWhatWasDoneBeforeAFailure(t *testing.T) {
+	_, e, s := serve(t, nil)
+	gone := e
+	gone.Name = "gone"
+	gone.Files = []Asset{{PartModel, Download{Name: "x.onnx", URL: e.Files[0].URL}}}
+	gone.Files[0].Size = 5
+	done, err := s.pull(t.Context(), []Entry{e, gone})
+	require.ErrorIs(t, err, ErrBroken)
+	assert.ErrorContains(t, err, "model gone")
+	require.Len(t, done, 1)
+	assert.Equal(t, "made-up-vad", done[0].Name)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	assert.Len(t, set.Models, 1)
+}

@@ -16,8 +16,10 @@ type stretch struct {
 }
 
 const (
-	// perStretch is the least length of a stretch (4 min), longest the greatest (20 min);
-	// recordings of less than two stretches are computed in one piece.
+	// onePiece: recordings up to a quarter of an hour are computed in one piece. Batching
+	// would save a second of them and cost exactness.
+	onePiece = 900 * audio.SampleRate / vad.Window
+	// perStretch is the least length of a stretch (4 min), longest the greatest (20 min).
 	perStretch = 240 * audio.SampleRate / vad.Window
 	longest    = 1200 * audio.SampleRate / vad.Window
 	// maxRows bounds a batch: more rows were not faster.
@@ -38,10 +40,11 @@ const (
 
 // plan cuts a recording into stretches, in the quietest places, and those into groups
 // that are computed in batches. It depends on the recording alone, so that the result
-// does not change with the number of threads.
-func plan(pcm *audio.PCM, batched bool) [][]stretch {
+// does not change with the number of threads. Recordings of up to whole windows stay in
+// one piece.
+func plan(pcm *audio.PCM, whole int) [][]stretch {
 	windows := vad.Windows(pcm.Len())
-	if !batched || windows < 2*perStretch {
+	if windows <= whole || windows < 2*perStretch {
 		return [][]stretch{{{end: windows}}}
 	}
 	count := max(min(windows/perStretch, maxRows), (windows+longest-1)/longest)

@@ -5,7 +5,7 @@
 // free or fixed batch), v4 (both exports) and the sequence graph of v6; the form is
 // recognised by the names of inputs and outputs.
 //
-// A recording of less than eight minutes is computed in one piece, and its values are
+// A recording of up to fifteen minutes is computed in one piece, and its values are
 // the published code's. A longer one is cut into stretches that are computed as the
 // rows of a batch, each with a minute of run-in. The cuts lie in the quietest places,
 // and every joint is either in silence or where both sides give the same probability
@@ -46,6 +46,7 @@ type Model struct {
 	session *ort.Session
 	layout  layout
 	opt     Options
+	whole   int // windows up to which a recording is computed in one piece
 
 	mu      sync.RWMutex // held for reading while computing
 	closing atomic.Bool
@@ -70,7 +71,7 @@ func Open(model ort.Source, opt Options) (*Model, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	opt.Threads = max(opt.Threads, 1)
-	return &Model{session: s, layout: l, opt: opt}, nil
+	return &Model{session: s, layout: l, opt: opt, whole: onePiece}, nil
 }
 
 var _ vad.Model = (*Model)(nil)
@@ -160,7 +161,11 @@ const (
 
 // stretches computes a recording in batches, and then looks after the joints.
 func (m *Model) stretches(ctx context.Context, pcm *audio.PCM, probs []float32) error {
-	groups := plan(pcm, m.layout.maxRows == 0 && !m.opt.Sequential)
+	whole := m.whole
+	if m.layout.maxRows > 0 || m.opt.Sequential {
+		whole = math.MaxInt
+	}
+	groups := plan(pcm, whole)
 	if len(groups[0]) == 1 {
 		_, err := m.group(ctx, pcm, probs, groups[0], nil)
 		return err

@@ -57,7 +57,7 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 			return nil, context.Cause(ctx)
 		}
 		head, err := t.Next()
-		if err == io.EOF && limited.N > 0 {
+		if errors.Is(err, io.EOF) && limited.N > 0 {
 			return names, nil
 		}
 		if err != nil {
@@ -85,9 +85,6 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 			return nil, err
 		}
 		_, err = io.Copy(out, contextReader{ctx, t})
-		if err == nil {
-			err = out.Sync()
-		}
 		if closed := out.Close(); err == nil {
 			err = closed
 		}

@@ -191,7 +191,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	if strings.HasPrefix(etag, "W/") || len(etag) > 1024 {
 		etag = ""
 	}
-	total := int64(-1)
+	var total int64 // -1 where the host does not tell
 	switch resp.StatusCode {
 	case http.StatusOK:
 		// The whole file: the first request, a source that changed, or one that
@@ -272,9 +272,6 @@ func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progre
 		case err == io.EOF && total >= 0 && p.Done < total:
 			return io.ErrUnexpectedEOF
 		case err == io.EOF:
-			if err := out.Sync(); err != nil {
-				return permanent{err}
-			}
 			return nil
 		case err != nil:
 			return err
@@ -334,7 +331,7 @@ func contentRange(s string) (first, size int64, ok bool) {
 	from, to, ok := strings.Cut(span, "-")
 	first, err1 := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)
-	return first, size, ok && err1 == nil && err2 == nil && first >= 0 && last == size-1
+	return first, size, ok && err1 == nil && err2 == nil && first >= 0 && first <= last && last == size-1
 }
 
 func partSize(part string) int64 {

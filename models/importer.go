@@ -182,7 +182,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e en
 	case err == nil:
 		stored.Already = true
 	default:
-		if err := os.Rename(staging, target); err != nil {
+		if err := replaceDir(staging, target); err != nil {
 			return nil, err
 		}
 	}
@@ -218,9 +218,6 @@ func (s *Store) copyFile(ctx context.Context, model string, f File, to string) (
 	h := sha256.New()
 	w := io.MultiWriter(out, h, &reporter{report: s.Progress, p: Progress{Model: model, File: f.Name, Total: f.Size}})
 	_, err = io.Copy(w, contextReader{ctx, in})
-	if err == nil {
-		err = out.Sync()
-	}
 	if closed := out.Close(); err == nil {
 		err = closed
 	}

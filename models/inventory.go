@@ -64,10 +64,11 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 		if c.Want == "" {
 			c.Want = publishedHash(role, path.Base(name), size)
 		}
-		switch c.Got = sum; {
-		case c.Want == "":
+		c.Got = sum
+		switch c.Want {
+		case "":
 			c.Status = StatusUnrecorded
-		case c.Want == sum:
+		case sum:
 			c.Status = StatusOK
 		default:
 			c.Status = StatusChanged

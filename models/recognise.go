@@ -92,7 +92,7 @@ func kind(m fs.FileMode) string {
 func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 	var head [8]byte
 	n, err := r.ReadAt(head[:], 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if what := foreign(head[:n]); what != "" {

@@ -325,8 +325,12 @@ func (s *Store) use(m *manifest, role Role, e entry) error {
 	return m.write(s.Dir)
 }
 
-// replaceDir puts the folder staging in target's place.
+// replaceDir puts the folder staging in target's place, once its files are on
+// the disk.
 func replaceDir(staging, target string) error {
+	if err := syncFiles(staging); err != nil {
+		return err
+	}
 	old := staging + ".old"
 	if err := os.RemoveAll(old); err != nil {
 		return err
@@ -338,6 +342,29 @@ func replaceDir(staging, target string) error {
 		return errors.Join(err, ignoreMissing(os.Rename(old, target)))
 	}
 	return os.RemoveAll(old)
+}
+
+// syncFiles waits until a folder's files, and the folder itself, are on the disk,
+// so that no power cut leaves a model under its name without its bytes.
+func syncFiles(dir string) error {
+	names, err := list(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range append(names, ".") {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func ignoreMissing(err error) error {

@@ -234,3 +234,34 @@ func (w Window) Rest(after float64) Window {
 	}
 	return r
 }
+
+// Halve splits the window in the longest of its pauses of at least the given seconds
+// (of equals the one nearest to the middle of the speech); nil where it has none. Every
+// half ends where the pause's middle is, so the halves' sound is the window's.
+func (w Window) Halve(pause float64) []Window {
+	best, at := pause, -1
+	middle := w.SpeechSeconds() / 2
+	said, bestOff := 0.0, 0.0
+	for i := 0; i+1 < len(w.Speech); i++ {
+		said += float64(w.Speech[i].Len()) / audio.SampleRate
+		p := min(float64(w.Speech[i+1].Start-w.Speech[i].End)/audio.SampleRate, 1)
+		off := math.Abs(said - middle)
+		if p > best || (p == best && (at < 0 || off < bestOff)) {
+			best, at, bestOff = p, i, off
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	cut := (w.Speech[at].End + w.Speech[at+1].Start) / 2
+	first, second := Window{Speech: w.Speech[:at+1]}, Window{Speech: w.Speech[at+1:]}
+	for _, p := range w.Pieces {
+		if p.Start < cut {
+			first.Pieces = append(first.Pieces, audio.Span{Start: p.Start, End: min(p.End, cut)})
+		}
+		if p.End > cut {
+			second.Pieces = append(second.Pieces, audio.Span{Start: max(p.Start, cut), End: p.End})
+		}
+	}
+	return []Window{first, second}
+}

@@ -35,6 +35,8 @@ const (
 	// the rest of the window to be decoded again, and restSlack how far before the
 	// end of the speech a time mark may stand without that.
 	restSeconds, restSlack = 1.0, 0.2
+	// halfPause is the shortest pause (seconds) at which an unsure window is halved.
+	halfPause = 0.25
 	// maxRests bounds how often a window is decoded again for its rest.
 	maxRests = 6
 )
@@ -71,21 +73,71 @@ func (a attempt) better(b attempt) bool {
 
 // result is a window's text.
 type result struct {
-	words []asr.Piece
-	text  string // for the prompt of the window after
-	stats asr.Stats
+	words   []asr.Piece
+	text    string // for the prompt of the window after
+	logProb float64
+	tokens  int // that logProb is the sum of
+	stats   asr.Stats
+}
+
+// mean is the average log probability of the tokens; 0 without any, for nothing was
+// said with certainty.
+func (r *result) mean() float64 {
+	if r.tokens == 0 {
+		return 0
+	}
+	return r.logProb / float64(r.tokens)
+}
+
+// join appends what follows.
+func (r *result) join(next result) {
+	r.words = append(r.words, next.words...)
+	r.text += next.text
+	r.logProb += next.logProb
+	r.tokens += next.tokens
+	r.stats.Add(next.stats)
 }
 
 // window decodes one window; samples are its sound, which stays untouched. previous is
 // the text before it, "" without.
 func (e *Engine) window(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
-	var r result
+	r, err := e.look(s, j, t, w, samples, previous)
+	if err == nil && t.opt.Temperature == 0 && r.mean() < e.unsure {
+		if halves := w.Halve(halfPause); halves != nil {
+			var both result
+			for _, h := range halves {
+				part := samples[:h.Len()]
+				samples = samples[h.Len():]
+				var half result
+				if half, err = e.look(s, j, t, h, part, previous+both.text); err != nil {
+					break
+				}
+				both.join(half)
+			}
+			both.stats.SecondLooks++
+			if both.mean() > r.mean() {
+				both.stats.Add(r.stats)
+				r = both
+			} else {
+				r.stats.Add(both.stats)
+			}
+		}
+	}
 	r.stats.Windows = 1
+	r.stats.EncoderPasses, r.stats.DecoderSteps, _ = j.work()
+	return r, err
+}
+
+// look decodes a window, and its rest where the text ends before the speech does.
+func (e *Engine) look(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
+	var r result
 	for rest := 0; ; rest++ {
 		a, noSpeech, err := e.attempts(s, j, t, samples, previous, &r.stats)
 		if err != nil {
 			return r, err
 		}
+		r.logProb += a.avgLogProb * float64(len(a.tokens))
+		r.tokens += len(a.tokens)
 		if len(a.tokens) > 0 && noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
 			r.stats.Discarded++
 			break
@@ -107,15 +159,7 @@ func (e *Engine) window(s *state, j *job, t *task, w asr.Window, samples []float
 		w, samples = left, samples[len(samples)-left.Len():]
 		r.stats.Continued++
 	}
-	e.count(j, &r.stats)
 	return r, nil
-}
-
-// count adds the native work of a job, which belongs to one window.
-func (e *Engine) count(j *job, stats *asr.Stats) {
-	encodes, steps, _ := j.work()
-	stats.EncoderPasses += encodes
-	stats.DecoderSteps += steps
 }
 
 // attempts decodes once, and again as long as the decode fails and something is left to
@@ -155,11 +199,15 @@ func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous
 	if err != nil {
 		return a, 0, err
 	}
-	if a.failed() && req.audioContext != 0 {
+	if req.audioContext != 0 && (a.failed() || (len(a.tokens) > 0 && a.avgLogProb < e.unsure)) {
 		req.audioContext = 0
 		stats.Retries++
-		if a, err = first(); err != nil {
+		full, err := first()
+		if err != nil {
 			return a, 0, err
+		}
+		if a.failed() || (len(full.tokens) > 0 && full.better(a)) {
+			a = full
 		}
 	}
 	if len(a.tokens) == 0 {
@@ -167,7 +215,7 @@ func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous
 	}
 	var noSpeech float64
 	if t.opt.Temperature == 0 { // otherwise s has decoded nothing
-		if noSpeech, err = s.noSpeech(t.threads); err != nil {
+		if noSpeech, err = s.noSpeech(1); err != nil {
 			return a, 0, err
 		}
 	}

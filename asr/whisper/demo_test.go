@@ -1,0 +1,237 @@
+package whisper
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// demoModel is the embedded demonstration model.
+func demoModel(t testing.TB) Model {
+	t.Helper()
+	m, ok := demo.Models().Role(models.RoleStandard)
+	require.True(t, ok, "the demo set has a standard recogniser")
+	data, err := m.Main().Bytes()
+	require.NoError(t, err)
+	return Model{Data: data, Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}
+}
+
+func openDemo(t testing.TB) *Engine {
+	t.Helper()
+	needLibrary(t)
+	e, err := Open(demoModel(t), Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// clip is a recording of testdata: one sentence, with where it is spoken (seconds).
+type clip struct {
+	name, language, text string
+	end                  float64 // the speech begins at 0.25
+}
+
+var clips = []clip{
+	{"en_00", "en", "Can we meet next month?", 1.67},
+	{"en_05", "en", "He is reading a new book about China.", 2.26},
+	{"en_12", "en", "I am going to London tonight.", 1.76},
+	{"en_29", "en", "Have you seen my bottle?", 1.47},
+	{"es_00", "es", "Hoy es domingo, treinta de marzo.", 2.02},
+	{"fr_08", "fr", "Je vais au bureau ce soir.", 1.51},
+	{"pt_00", "pt", "Eu gosto muito de leite e sopa.", 2.0},
+	{"de_00", "de", "Ich mag Kuchen und Kaffee.", 1.77},
+	{"zh_00", "zh", "你要喝牛奶还是咖啡？", 2.84},
+}
+
+func read(t testing.TB, name string) *audio.PCM {
+	t.Helper()
+	pcm, err := audio.Open(context.Background(), audio.File(filepath.Join("testdata", name+".wav")), audio.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pcm.Close()) })
+	return pcm
+}
+
+func (c clip) speech() []audio.Span { return spans(0.22, c.end+0.03) }
+
+// checkWords asserts what must hold for the words of every transcript.
+func checkWords(t testing.TB, tr *asr.Transcript, speech []audio.Span) {
+	t.Helper()
+	within := func(at float64) bool {
+		for _, s := range speech {
+			if a, b := s.Seconds(); at >= a-1e-6 && at <= b+1e-6 {
+				return true
+			}
+		}
+		return false
+	}
+	before := 0.0
+	for _, s := range tr.Segments {
+		require.NotEmpty(t, s.Words, s.Text)
+		assert.InDelta(t, s.Words[0].Start, s.Start, 1e-9)
+		assert.InDelta(t, s.Words[len(s.Words)-1].End, s.End, 1e-9)
+		var joined strings.Builder
+		for _, w := range s.Words {
+			assert.GreaterOrEqual(t, w.Start, before-1e-9, w.Text)
+			assert.GreaterOrEqual(t, w.End-w.Start, 0.01-1e-9, w.Text)
+			assert.True(t, within(w.Start) && within(w.End), "%s at %g to %g is outside the speech", w.Text, w.Start, w.End)
+			assert.True(t, w.Probability > 0 && w.Probability <= 1, "%s has probability %g", w.Text, w.Probability)
+			before = w.End
+			joined.WriteString(w.Text)
+		}
+		assert.Equal(t, strings.ReplaceAll(s.Text, " ", ""), strings.ReplaceAll(joined.String(), " ", ""))
+	}
+}
+
+func TestDemoClips(t *testing.T) {
+	e := openDemo(t)
+	for _, c := range clips {
+		t.Run(c.name, func(t *testing.T) {
+			pcm := read(t, c.name)
+			o := asr.DefaultOptions()
+			o.Language = c.language
+			tr, err := e.Transcribe(context.Background(), pcm, c.speech(), o)
+			require.NoError(t, err)
+			assert.Equal(t, []string{c.text}, texts(tr))
+			checkWords(t, tr, c.speech())
+			if asr.Spaced(c.language) {
+				assert.Len(t, tr.Segments[0].Words, len(strings.Fields(c.text)))
+			} else {
+				assert.Len(t, tr.Segments[0].Words, len([]rune(c.text))-1, "a word for every character, with its punctuation")
+			}
+		})
+	}
+}
+
+func TestDemoDetectsLanguages(t *testing.T) {
+	e := openDemo(t)
+	for _, c := range clips[3:] {
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
+		require.NoError(t, err)
+		assert.Equal(t, c.language, language, c.name)
+		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
+	}
+	language, p, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 5*second)), nil)
+	require.NoError(t, err)
+	assert.Contains(t, e.Languages(), language, "a guess, from silence")
+	assert.True(t, p > 0 && p <= 1)
+	_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(nil), nil)
+	require.NoError(t, err, "not even a sample")
+}
+
+// together puts clips behind each other with a pause, and returns the speech.
+func together(t testing.TB, pause float64, list ...clip) (*audio.PCM, []audio.Span) {
+	t.Helper()
+	var x []float32
+	var speech []audio.Span
+	for _, c := range list {
+		pcm := read(t, c.name)
+		for _, s := range c.speech() {
+			speech = append(speech, audio.Span{Start: len(x) + s.Start, End: len(x) + s.End})
+		}
+		x = append(x, pcm.Samples(0, pcm.Len())...)
+		x = append(x, make([]float32, int(pause*second))...)
+	}
+	return audio.FromSamples(x), speech
+}
+
+func TestDemoIsTheSameEveryTime(t *testing.T) {
+	e := openDemo(t)
+	pcm, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	first, err := e.Transcribe(context.Background(), pcm, speech, o)
+	require.NoError(t, err)
+	require.Len(t, first.Segments, 4)
+	assert.Equal(t, clips[0].text, first.Segments[0].Text)
+	assert.Equal(t, clips[2].text, first.Segments[2].Text)
+	checkWords(t, first, speech)
+	for i, s := range first.Segments {
+		a, b := speech[i].Seconds()
+		assert.InDelta(t, a, s.Start, 0.4)
+		assert.InDelta(t, b, s.End, 0.4)
+	}
+	var group sync.WaitGroup
+	for i := range 3 { // at once, and each with another parallelism
+		group.Go(func() {
+			o := o
+			o.Parallel = 1 + i
+			tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+			if assert.NoError(t, err) {
+				assert.Equal(t, first, tr)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestDemoThreadsDoNotChangeTheText(t *testing.T) {
+	e := openDemo(t)
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	one, err := e.Transcribe(context.Background(), read(t, "en_05"), clips[1].speech(), o)
+	require.NoError(t, err)
+	o.Parallel = 2 // one window on two threads
+	two, err := e.Transcribe(context.Background(), read(t, "en_05"), clips[1].speech(), o)
+	require.NoError(t, err)
+	assert.Equal(t, texts(one), texts(two))
+}
+
+func TestDemoFindsNothingInSilence(t *testing.T) {
+	e := openDemo(t)
+	x := make([]float32, 3*second)
+	seed := uint32(1)
+	for i := range x { // faint noise that a detector mistook for speech
+		seed = seed*1664525 + 1013904223
+		x[i] = (float32(seed>>8)/(1<<23) - 1) * 0.003
+	}
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	o.Hotwords = []string{"London", "tonight", "Kubernetes"}
+	for _, samples := range [][]float32{x, make([]float32, len(x))} {
+		tr, err := e.Transcribe(context.Background(), audio.FromSamples(samples), spans(0.5, 2.5), o)
+		require.NoError(t, err)
+		assert.Empty(t, texts(tr))
+	}
+}
+
+func TestDemoTokenizes(t *testing.T) {
+	e := openDemo(t)
+	for _, text := range []string{" London", " tonight", "你要喝牛奶", " São Paulo", "Kubernetes"} {
+		var b strings.Builder
+		tokens := e.tokenize(text)
+		for _, k := range tokens {
+			b.WriteString(e.weights.text(k))
+		}
+		assert.Equal(t, text, b.String())
+	}
+}
+
+// TestDemoHotwords: in one window with three other sentences the model hears "brother"
+// for "bottle", and "beautiful" for "new".
+func TestDemoHotwords(t *testing.T) {
+	e := openDemo(t)
+	pcm, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	transcribe := func(hot ...string) string {
+		o.Hotwords = hot
+		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		return strings.Join(texts(tr), " ")
+	}
+	without := transcribe()
+	assert.NotContains(t, without, "bottle")
+	with := transcribe("BOTTLE")
+	assert.Contains(t, with, "my bottle")
+	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "words that nobody said change nothing")
+}

@@ -1,0 +1,65 @@
+package whisper
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// letters makes a token of every byte.
+func letters(s string) []int32 {
+	var tokens []int32
+	for _, b := range []byte(s) {
+		tokens = append(tokens, int32(b))
+	}
+	return tokens
+}
+
+// spelt tells whether the tree has a path of these tokens that ends in a leaf or not.
+func (h *hotwords) spelt(tokens []int32) bool {
+	at := h.nodes[0]
+	for _, t := range tokens {
+		children := h.nodes[at.first : at.first+at.count]
+		i := slices.IndexFunc(children, func(n node) bool { return n.token == t })
+		if i < 0 {
+			return false
+		}
+		at = children[i]
+	}
+	return true
+}
+
+func TestHotwordSpellings(t *testing.T) {
+	h := newHotwords([]string{"iPhone", "  New   York "}, letters)
+	require.NotNil(t, h)
+	for _, s := range []string{"iPhone", " iPhone", "iphone", " Iphone", "IPHONE", "IPhone", "New York", " new york", "NEW YORK"} {
+		assert.True(t, h.spelt(letters(s)), s)
+	}
+	assert.False(t, h.spelt(letters("phone")))
+	assert.False(t, h.spelt(letters("New  York")))
+	assert.Nil(t, newHotwords([]string{"", "  "}, letters))
+	assert.Nil(t, newHotwords([]string{"x"}, func(string) []int32 { return nil }), "no tokens in this vocabulary")
+}
+
+func TestHotwordTree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,4}`), 1, 6).Draw(t, "words")
+		h := newHotwords(words, letters)
+		for _, w := range words {
+			require.True(t, h.spelt(letters(w)))
+		}
+		seen := make([]int, len(h.nodes))
+		for _, n := range h.nodes {
+			for i := n.first; i < n.first+n.count; i++ {
+				seen[i]++
+			}
+		}
+		require.Zero(t, seen[0], "the root is nobody's child")
+		for _, n := range seen[1:] {
+			require.Equal(t, 1, n, "every other node has one parent")
+		}
+	})
+}

@@ -138,7 +138,7 @@ func (fakeEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error)
 	return out, err
 }
 
-// work starts a worker and a notifier, as `serve` would, until the test ends.
+// work starts two workers and a notifier, as `serve` would, until the test ends.
 func (w *world) work() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -146,16 +146,22 @@ func (w *world) work() {
 	require.NoError(w.t, err)
 	callbacks, err := safehttp.New(safehttp.Config{Allow: []string{w.media.address}, Resolver: fixtureNames{}})
 	require.NoError(w.t, err)
-	worker, err := tasks.NewWorker(w.tasks, tasks.WorkerConfig{
-		Engine: MeasureEngine(fakeEngine{}, w.api.metrics), HTTP: audio, ID: "worker-1", Poll: 10 * time.Millisecond, Grace: time.Millisecond,
-	})
-	require.NoError(w.t, err)
+	var workers []*tasks.Worker
+	for _, id := range []string{"worker-1", "worker-2"} { // a slow task keeps one of them
+		worker, err := tasks.NewWorker(w.tasks, tasks.WorkerConfig{
+			Engine: MeasureEngine(fakeEngine{}, w.api.metrics), HTTP: audio, ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		})
+		require.NoError(w.t, err)
+		workers = append(workers, worker)
+	}
 	notifier, err := tasks.NewNotifier(w.tasks, tasks.NotifierConfig{
 		HTTP: MeasureCallbacks(callbacks, w.api.metrics), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = worker.Run(ctx) })
+	for _, worker := range workers {
+		wg.Go(func() { _ = worker.Run(ctx) })
+	}
 	wg.Go(func() { _ = notifier.Run(ctx) })
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
 }

@@ -344,3 +344,12 @@ func (w *world) task(id string) map[string]any {
 	require.Equal(w.t, 200, a.status, "%s", a.body)
 	return a.object(w.t)
 }
+
+// openDatabase gives a fresh database of a kind, or skips.
+func openDatabase(t *testing.T, kind string) *db.DB {
+	t.Helper()
+	if kind == "postgres" {
+		return dbtest.Postgres(t, db.Options{})
+	}
+	return dbtest.SQLite(t, db.Options{})
+}

@@ -92,7 +92,7 @@ func ONNXRuntime() (string, error) {
 			}
 		}
 		if err != nil {
-			return "", fmt.Errorf("%w: %s names no library file: %v", ErrMissing, EnvONNXRuntime, err)
+			return "", fmt.Errorf("%w: %s names no library file: %w", ErrMissing, EnvONNXRuntime, err)
 		}
 		return abs, nil
 	}
@@ -136,7 +136,7 @@ func (p places) find(what string, files ...string) (string, error) {
 	if p.env != "" {
 		abs, err := filepath.Abs(p.env)
 		if err != nil {
-			return "", fmt.Errorf("%w: %s=%s: %v", ErrMissing, EnvDir, p.env, err)
+			return "", fmt.Errorf("%w: %s=%s: %w", ErrMissing, EnvDir, p.env, err)
 		}
 		for _, dir := range []string{abs, filepath.Join(abs, "lib")} {
 			if holds(dir) {

@@ -57,9 +57,10 @@ func (f form) model() []byte {
 	if f.sequence {
 		stateBatch = 1
 	}
-	if f.rate == 0 {
+	switch f.rate {
+	case 0:
 		g.Input("sr", onnxtest.Int64)
-	} else if f.rate == 1 {
+	case 1:
 		g.Input("sr", onnxtest.Int64, 1)
 	}
 	ints := func(v ...int64) string { return g.Const(onnxtest.Ints([]int64{int64(len(v))}, v...)) }

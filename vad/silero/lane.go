@@ -99,13 +99,6 @@ func (ln *lane) step() error {
 
 var errBroken = errors.New("the voice activity model gives impossible values")
 
-// reset zeroes all rows' state.
-func (ln *lane) reset() {
-	for _, s := range ln.state {
-		clear(s)
-	}
-}
-
 // rowState appends a row's state to dst, loadRow puts it back.
 func (ln *lane) rowState(dst []float32, row int) []float32 {
 	dst = dst[:0]

@@ -51,7 +51,7 @@ type fixtureOption func(*Config)
 
 func newFixture(t testing.TB, d *db.DB, options ...fixtureOption) *fixture {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "blobs")
+	dir := filepath.Join(dbtest.Dir(t), "blobs")
 	blobs, err := blob.Open(context.Background(), dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { blobs.Close() })

@@ -132,8 +132,10 @@ func (f *fixture) child(kind string, env ...string) *child {
 	source := f.source
 	require.NotEmpty(f.t, source, "the fixture must know its database")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), envProcess+"="+kind, envDatabase+"="+source, envBlobs+"="+f.dir, "GOMAXPROCS=2"), env...)
-	cmd.Stderr = os.Stderr
+	cmd.Env = append(append(os.Environ(), envProcess+"="+kind, envDatabase+"="+source, envBlobs+"="+f.dir, "GOMAXPROCS=2", "GOTRACEBACK=none"), env...)
+	if os.Getenv(envLog) != "" {
+		cmd.Stderr = os.Stderr
+	}
 	out, err := cmd.StdoutPipe()
 	require.NoError(f.t, err)
 	require.NoError(f.t, cmd.Start())

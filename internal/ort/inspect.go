@@ -21,6 +21,8 @@ const (
 	maxNodes      = 1 << 20
 	maxTensors    = 1 << 20
 	maxName       = 1 << 12
+	maxNames      = 64 << 20 // bytes of all names together
+	maxFields     = 1 << 27  // of protobuf, all together
 	maxMetaKeys   = 1 << 12
 	maxMetaBytes  = 16 << 20
 	maxExternal   = 1 << 10 // different files
@@ -85,7 +87,7 @@ func inspect(r readerAt, size int64) (*Graph, []externalData, error) {
 	if n, _ := r.ReadAt(head[:], 0); n == 8 && string(head[4:8]) == "ORTM" {
 		return nil, nil, errors.New("this is an ORT-format file; the .onnx file it was made from is needed")
 	}
-	w := &walk{graph: &Graph{Metadata: map[string]string{}, Opsets: map[string]int64{}}}
+	w := &walk{graph: &Graph{Metadata: map[string]string{}, Opsets: map[string]int64{}}, files: map[string]bool{}}
 	if err := w.model(wire{src: &window{r: r}, end: size}); err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +100,9 @@ type walk struct {
 	nodes     int
 	tensors   int
 	metaBytes int64
+	nameBytes int
 	external  []externalData
+	files     map[string]bool // of external data
 }
 
 type externalData struct {
@@ -256,6 +260,9 @@ func (w *walk) subgraph(c wire, depth int) error {
 				return fmt.Errorf("weights %q: %w", name, err)
 			}
 			if depth == 0 {
+				if err := w.noteName(name); err != nil {
+					return err
+				}
 				w.weights[name] = true
 			}
 		case 11, 12:
@@ -265,6 +272,9 @@ func (w *walk) subgraph(c wire, depth int) error {
 			p, err := valueInfo(f)
 			if err != nil {
 				return fmt.Errorf("%s %q: %w", map[uint64]string{11: "input", 12: "output"}[f.num], p.Name, err)
+			}
+			if err := w.noteName(p.Name); err != nil {
+				return err
 			}
 			list := &w.graph.Inputs
 			if f.num == 12 {
@@ -572,9 +582,17 @@ func shapeProto(c wire) ([]int64, error) {
 	return shape, nil
 }
 
+func (w *walk) noteName(name string) error {
+	if w.nameBytes += len(name); w.nameBytes > maxNames {
+		return fmt.Errorf("more than %d bytes of names", maxNames)
+	}
+	return nil
+}
+
 func (w *walk) noteExternal(d externalData) error {
 	w.external = append(w.external, d)
-	if !slices.Contains(w.graph.External, d.location) {
+	if !w.files[d.location] {
+		w.files[d.location] = true
 		w.graph.External = append(w.graph.External, d.location)
 	}
 	if len(w.graph.External) > maxExternal {

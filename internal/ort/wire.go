@@ -33,6 +33,7 @@ type window struct {
 	r     io.ReaderAt
 	start int64
 	n     int
+	seen  int // fields
 	buf   [8192]byte
 }
 
@@ -91,6 +92,9 @@ type field struct {
 }
 
 func (c *wire) next() (field, error) {
+	if c.src.seen++; c.src.seen > maxFields {
+		return field{}, fmt.Errorf("more than %d fields", maxFields)
+	}
 	tag, err := c.varint()
 	if err != nil {
 		return field{}, err

@@ -10,10 +10,12 @@ const (
 	beamWidth = 10
 	// beamTokens is how many tokens of a row may extend a prefix.
 	beamTokens = 16
-	// beamFloor is the least log probability of such a token: a hotword is only
-	// ever chosen from what the network itself considers, so nothing is invented
-	// in silence.
-	beamFloor = -7.0
+	// beamFloor is the least log probability of such a token, and beamSilence that
+	// of the blank from which on a row extends nothing: a hotword is only ever
+	// chosen from what the network itself considers, so nothing is invented in
+	// silence, however long it lasts.
+	beamFloor   = -5.3  // ln 0.005
+	beamSilence = -0.05 // ln 0.95
 )
 
 // prefix is a node of the tree of token sequences that the search has met.
@@ -39,7 +41,7 @@ func (p *prefix) child(id int, b *booster) *prefix {
 		}
 	}
 	none := math.Inf(-1)
-	c := &prefix{parent: p, id: id, at: b.step(p.at, id), blank: none, token: none, nextBlank: none, nextToken: none}
+	c := &prefix{parent: p, id: id, at: b.step(p.at, id, id == p.id), blank: none, token: none, nextBlank: none, nextToken: none}
 	c.bonus = b.score(c.at)
 	p.children = append(p.children, c)
 	return c
@@ -64,8 +66,9 @@ func (h *head) beam(scores []float32, rows, v int, b *booster) []emission {
 		}
 		at := func(id int) float64 { return float64(row[id]) - norm }
 		order = order[:0]
+		silent := at(h.blank) > beamSilence
 		for id, s := range row {
-			if id != h.blank && float64(s)-norm >= beamFloor {
+			if !silent && id != h.blank && float64(s)-norm >= beamFloor {
 				order = append(order, id)
 			}
 		}

@@ -12,7 +12,9 @@ const (
 	// character of a script without spaces, adds to the logarithm of a prefix's
 	// probability.
 	letterBonus = 0.45
-	signBonus   = 1.8
+	signBonus   = 1.5
+	// tokenBonus is the most that one token earns.
+	tokenBonus = 1.5
 	// maxHotwords and maxHotwordBytes bound the tree.
 	maxHotwords     = 1000
 	maxHotwordBytes = 200
@@ -30,14 +32,13 @@ type booster struct {
 
 type trieNode struct {
 	next map[byte]int
-	// weight is the bonus of the path from the root to here.
-	weight float64
+	// bonus is what the byte leading here adds (the last byte of a character).
+	bonus float64
+	// space tells that this byte is a space.
+	space bool
 	// end marks the last byte of a hotword; sign that its last character needs no
 	// space behind it.
 	end, sign bool
-	// kept is the bonus of the longest hotword that ends on the path to here at a
-	// word border.
-	kept float64
 }
 
 // newBooster builds the tree; nil when there is nothing to boost.
@@ -84,43 +85,20 @@ func (b *booster) add(word string, spaced bool) {
 			child, ok := b.nodes[at].next[c]
 			if !ok {
 				child = len(b.nodes)
-				kept := b.nodes[at].kept
-				if b.nodes[at].end && (b.nodes[at].sign || border(c)) {
-					kept = b.nodes[at].weight
-				}
-				b.nodes = append(b.nodes, trieNode{weight: b.nodes[at].weight, kept: kept})
+				b.nodes = append(b.nodes, trieNode{space: c == ' '})
 				if b.nodes[at].next == nil {
 					b.nodes[at].next = map[byte]int{}
 				}
 				b.nodes[at].next[c] = child
 			}
 			at = child
-			if k == n-1 && !ok {
-				b.nodes[at].weight = b.nodes[at].weight + bonus
+			if k == n-1 {
+				b.nodes[at].bonus = bonus
 			}
 		}
 	}
 	last, _ := utf8.DecodeLastRuneInString(word)
 	b.nodes[at].end, b.nodes[at].sign = true, unspacedRune(last)
-	// Words added before may run on from here.
-	b.mark(at)
-}
-
-// mark hands the bonus of an end to the nodes behind it.
-func (b *booster) mark(at int) {
-	w := b.nodes[at].weight
-	var walk func(n int)
-	walk = func(n int) {
-		b.nodes[n].kept = max(b.nodes[n].kept, w)
-		for _, c := range b.nodes[n].next {
-			walk(c)
-		}
-	}
-	for c, n := range b.nodes[at].next {
-		if b.nodes[at].sign || border(c) {
-			walk(n)
-		}
-	}
 }
 
 // border tells that a byte cannot continue a word written with spaces: anything
@@ -134,40 +112,51 @@ func border(c byte) bool {
 
 // place is where in the tree a prefix of text stands.
 type place struct {
-	node   int
-	earned float64 // bonus of words that are complete
+	node int
+	// earned is the bonus of words that are complete, pending that of the match
+	// under way, and kept what of it stays if it breaks off (a shorter hotword).
+	earned, pending, kept float64
 }
 
 // score is the bonus that the prefix has now, unfinished words included.
-func (b *booster) score(c place) float64 { return c.earned + b.nodes[c.node].weight }
+func (b *booster) score(p place) float64 { return p.earned + p.pending }
 
-// step moves the place over what a token writes.
-func (b *booster) step(c place, id int) place {
+// step moves the place over what a token writes. One token earns at most
+// tokenBonus, and nothing when it only repeats the one before it: a network that
+// hesitates within a word must not be paid twice for it.
+func (b *booster) step(p place, id int, repeats bool) place {
 	if id >= len(b.text) {
-		return c
+		return p
 	}
+	gain := 0.0
 	for _, ch := range b.text[id] {
-		n := &b.nodes[c.node]
-		if next, ok := n.next[ch]; ok {
-			c.node = next
-			continue
-		}
-		// The match ends here: keep what is complete, give back the rest, and see
-		// whether another word begins.
+		n := &b.nodes[p.node]
 		if n.end && (n.sign || border(ch)) {
-			c.earned += n.weight
-		} else {
-			c.earned += n.kept
+			p.kept = p.pending
 		}
-		c.node = b.nodes[0].next[ch] // 0, the root, where none begins
+		next, ok := n.next[ch]
+		if !ok {
+			// The match ends here: keep what is complete, give back the rest, and see
+			// whether another word begins.
+			p.earned, p.pending, p.kept, gain = p.earned+p.kept, 0, 0, 0
+			if next = b.nodes[0].next[ch]; next == 0 && n.space {
+				next = b.nodes[b.nodes[0].next[' ']].next[ch]
+			}
+		}
+		p.node = next // 0, the root, where none begins
+		if next != 0 && !repeats {
+			g := min(b.nodes[next].bonus, max(tokenBonus-gain, 0))
+			gain += g
+			p.pending += g
+		}
 	}
-	return c
+	return p
 }
 
 // finish gives the bonus of a whole text: an unfinished word has none.
-func (b *booster) finish(c place) float64 {
-	if n := b.nodes[c.node]; n.end {
-		return c.earned + n.weight
+func (b *booster) finish(p place) float64 {
+	if b.nodes[p.node].end {
+		return p.earned + p.pending
 	}
-	return c.earned + b.nodes[c.node].kept
+	return p.earned + p.kept
 }

@@ -52,6 +52,7 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 	limited := &io.LimitedReader{R: r, N: allowed}
 	t := tar.NewReader(limited)
 	var names []string
+	left := allowed
 	for count := 0; ; count++ {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -75,6 +76,11 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 		name := path.Base(head.Name)
 		if strings.HasPrefix(name, ".") || !want(name) {
 			continue
+		}
+		// A sparse file is zeros beyond what the archive holds, so what comes out is
+		// bounded as well as what goes in.
+		if left -= head.Size; head.Size < 0 || left < 0 {
+			return nil, tooLarge(archive, allowed)
 		}
 		// O_EXCL: a name that comes twice is not what a publisher writes.
 		out, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
@@ -100,13 +106,17 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 
 func broken(archive string, limited *io.LimitedReader, allowed int64, err error) error {
 	if limited.N <= 0 {
-		return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", ErrBroken, archive, allowed)
+		return tooLarge(archive, allowed)
 	}
 	var disk *os.PathError
 	if errors.As(err, &disk) {
 		return err
 	}
 	return fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
+}
+
+func tooLarge(archive string, allowed int64) error {
+	return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", ErrBroken, archive, allowed)
 }
 
 // decompress looks at the first bytes to tell bzip2, gzip and plain tar.

@@ -22,7 +22,7 @@ import (
 //
 // The recipe uses the sources that this machine is configured for (apt's mirror, npm's
 // registry), checks every file by its digest, and needs no root. The error says what
-// is missing. When ctx ends, the recipe is killed; dest is then as it was before.
+// is missing. When ctx ends, the recipe is stopped; dest is then as it was before.
 func Install(ctx context.Context, dest string, out io.Writer) error {
 	if dest == "" {
 		var err error

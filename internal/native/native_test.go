@@ -3,11 +3,13 @@ package native
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -193,6 +195,39 @@ func TestInstall(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	assert.ErrorIs(t, Install(ended, filepath.Join(full, "native"), &out), context.Canceled)
+}
+
+func TestInstallCanBeStopped(t *testing.T) {
+	prefix := filepath.Join(Checkout(), "third_party", "native")
+	ort := filepath.Join(prefix, "lib", ONNXRuntimeFile)
+	if _, err := os.Stat(ort); err != nil {
+		t.Skipf("nothing to install from: %v", err)
+	}
+	// A compiler that takes for ever.
+	bin, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
+	script := "#!/bin/sh\n[ \"$1\" = -E ] && exit 0\ntouch '" + started + "'\nsleep 600\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "gcc"), []byte(script), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("WHISPER_PREFIX", prefix)
+	t.Setenv("ONNXRUNTIME_LIB", ort)
+	t.Setenv("NATIVE_CACHE", t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for {
+			if _, err := os.Stat(started); err == nil || ctx.Err() != nil {
+				cancel()
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	parent := t.TempDir()
+	require.ErrorIs(t, Install(ctx, filepath.Join(parent, "native"), io.Discard), context.Canceled)
+	assert.FileExists(t, started)
+	left, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	assert.Empty(t, left, "something was left behind")
 }
 
 func TestInstallNamesWhatIsMissing(t *testing.T) {

@@ -38,9 +38,10 @@ type Options struct {
 	// are one voice. It is a property of the embedder; 0 takes the embedder's
 	// own value.
 	SameSpeakerCosine float64
-	// ExactWindows is the largest number of windows that is clustered as a
-	// whole; 0 means DefaultExactWindows. Above it, that many evenly spaced
-	// windows are clustered and the others join the nearest cluster.
+	// ExactWindows is the largest number of windows n that is clustered as a
+	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
+	// DefaultExactWindows. Above it, evenly spaced windows (4000 at most) are
+	// clustered and the others join the nearest cluster.
 	ExactWindows int
 	// Threads is how many goroutines clustering may use; 0 means 1. The result
 	// does not depend on it.

@@ -18,6 +18,10 @@ const spareClusters = 24
 // the right number in 42 of 60 recordings, this rule in 58.
 const nearlyBest = 0.9
 
+// sampleWindows is how many windows stand for all where there are too many: their
+// similarities take 32 MB, so that the length of a recording does not matter.
+const sampleWindows = 4000
+
 // partition finds who the vectors belong to: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
 func partition(ctx context.Context, x matrix, windows []audio.Span, opt Options) (labels []int, k int, err error) {
@@ -28,7 +32,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, opt Options)
 		return partitionExactly(ctx, x, windows, opt)
 	}
 	// Cluster an evenly spaced sample; let the rest join.
-	m := max(opt.ExactWindows, 2)
+	m := max(min(opt.ExactWindows, sampleWindows), 2)
 	sample, spans := newMatrix(m, x.dim), make([]audio.Span, m)
 	for i := range m {
 		from := i * x.n / m

@@ -266,3 +266,16 @@ func TestRealRecordings(t *testing.T) {
 		t.Logf("%s: found %d speakers, %d turns", name, len(r.Speakers), len(r.Turns))
 	}
 }
+
+// BenchmarkDiarize is one conversation without voice activity detection.
+func BenchmarkDiarize(b *testing.B) {
+	l := newListener(b)
+	pcm := open(b, "testdata/conv3.flac")
+	speech, err := vad.Detect(b.Context(), l.vad, pcm, vad.DefaultOptions())
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := diarize.Diarize(b.Context(), l.voice, pcm, speech, diarize.DefaultOptions())
+		require.NoError(b, err)
+	}
+	b.ReportMetric(pcm.Duration()*float64(b.N)/b.Elapsed().Seconds(), "x_realtime")
+}

@@ -302,3 +302,13 @@ func TestYAMNetOnRealClips(t *testing.T) {
 	}
 	assert.Equal(t, 10, clips)
 }
+
+// BenchmarkDemoTagger is a minute of sound on one core.
+func BenchmarkDemoTagger(b *testing.B) {
+	m := demoTagger(b, 1)
+	pcm := audio.FromSamples(make([]float32, 60*audio.SampleRate))
+	for b.Loop() {
+		require.NoError(b, m.Scores(b.Context(), pcm, func(int, []float32) error { return nil }))
+	}
+	b.ReportMetric(pcm.Duration()*float64(b.N)/b.Elapsed().Seconds(), "x_realtime")
+}

@@ -76,6 +76,8 @@ type run struct {
 	progress progress
 	result   *Result
 
+	checkpoints Checkpoints // nil: none
+
 	pcm         *audio.PCM
 	speech      []audio.Span
 	language    string
@@ -106,7 +108,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 
 	var errs []error
 	if r.opt.EnableASR {
-		if err := r.stage(ctx, StageVAD, r.detectSpeech); err != nil {
+		if err := r.stage(ctx, StageVAD, r.speechStage); err != nil {
 			errs = append(errs, err)
 			r.opt.EnableASR, r.opt.EnableDiarize = false, false
 			if !r.opt.EnableAudioEvents {
@@ -137,8 +139,8 @@ func (r *run) middle(ctx context.Context) []error {
 	var g errgroup.Group
 	if r.opt.EnableASR {
 		g.Go(func() error {
-			if asrErr = r.stage(ctx, StageLanguage, r.findLanguage); asrErr == nil {
-				asrErr = r.stage(ctx, StageTranscribe, r.transcribe)
+			if asrErr = r.stage(ctx, StageLanguage, r.languageStage); asrErr == nil {
+				asrErr = r.stage(ctx, StageTranscribe, r.transcribeStage)
 			}
 			return nil
 		})
@@ -148,7 +150,7 @@ func (r *run) middle(ctx context.Context) []error {
 			embedErr = r.stage(ctx, StageEmbed, r.embed)
 		}
 		if r.opt.EnableAudioEvents {
-			eventErr = r.stage(ctx, StageEvents, r.listen)
+			eventErr = r.stage(ctx, StageEvents, r.eventsStage)
 		}
 		return nil
 	})

@@ -28,7 +28,17 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"Say what is installed, what is missing, and what to do about it."`
 	Models     modelsCmd     `cmd:"" help:"List, fetch and check models."`
 	Native     nativeCmd     `cmd:"" help:"Fetch the native libraries (libwhisper, ONNX Runtime)."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+
+	Serve    serveCmd    `cmd:"" group:"Service" help:"Run the HTTP service, with its workers."`
+	Work     workCmd     `cmd:"" group:"Service" help:"Run one worker process of the service."`
+	Account  accountCmd  `cmd:"" group:"Service" help:"Create, show, credit and limit accounts."`
+	Key      keyCmd      `cmd:"" group:"Service" help:"Create, list and revoke API keys."`
+	User     userCmd     `cmd:"" group:"Service" help:"Create users who log in."`
+	Pricing  pricingCmd  `cmd:"" group:"Service" help:"Show and set prices."`
+	Callback callbackCmd `cmd:"" group:"Service" help:"List and resend callbacks."`
+	Backup   backupCmd   `cmd:"" group:"Service" help:"Copy the SQLite database while the service runs."`
+
+	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
 const description = `Otograph turns a recording into what was said, by whom, and what else was heard. Offline, on your own machine.

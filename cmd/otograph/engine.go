@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/tasks"
+)
+
+// pipelineEngine lets the task worker run the pipeline.
+type pipelineEngine struct {
+	pipeline *otograph.Pipeline
+	audio    audio.Options
+	set      string
+}
+
+// Run implements tasks.Engine.
+func (e *pipelineEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+	var opt otograph.Options
+	if err := json.Unmarshal(job.Options, &opt); err != nil {
+		return tasks.Outcome{}, tasks.Permanent(err)
+	}
+	report := func(otograph.Progress) {}
+	if job.Progress != nil {
+		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
+	}
+	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt,
+		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints))
+	if err != nil {
+		// The customer knows the recording by the name it came with.
+		if audio.Permanent(err) || errors.Is(err, otograph.ErrOptions) {
+			err = tasks.Permanent(err)
+		}
+		return tasks.Outcome{}, err
+	}
+	data, err := json.Marshal(res)
+	if err != nil {
+		return tasks.Outcome{}, err
+	}
+	return tasks.Outcome{Result: data, Tier: string(res.Tier), Seconds: res.AudioDuration}, nil
+}
+
+// ModelSet implements tasks.Engine.
+func (e *pipelineEngine) ModelSet() string { return e.set }
+
+// modelSetID is a hash over the program's version and the files of a set, so
+// that work begun with one set is never continued with another. A file without
+// a known hash counts by its size and time.
+func modelSetID(set *models.Set) string {
+	sum := sha256.New()
+	fmt.Fprintln(sum, version)
+	for _, m := range set.Models {
+		fmt.Fprintln(sum, m.Role, m.Name, m.Contract)
+		for _, f := range m.Files {
+			fmt.Fprintln(sum, f.Part, f.Name, f.SHA256)
+			if info, err := os.Stat(f.Path); err == nil && f.SHA256 == "" {
+				fmt.Fprintln(sum, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// audioProber tells the length of a recording without the models.
+type audioProber struct{ options audio.Options }
+
+// Probe implements tasks.Prober.
+func (p audioProber) Probe(ctx context.Context, path, _ string) (seconds float64, err error) {
+	info, err := audio.Probe(ctx, audio.File(path), p.options)
+	if err != nil && audio.Permanent(err) {
+		err = tasks.Permanent(err)
+	}
+	return info.Duration, err
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/tasks"
+)
+
+type pricingCmd struct {
+	Show pricingShowCmd `cmd:"" help:"Show the prices that hold now."`
+	Set  pricingSetCmd  `cmd:"" help:"Change prices; what is left out stays. Existing tasks keep theirs."`
+}
+
+type pricingShowCmd struct{ storeFlags }
+
+func (c *pricingShowCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		p, err := s.billing.Prices(ctx)
+		if err != nil {
+			return err
+		}
+		return printJSON(p)
+	})
+}
+
+type pricingSetCmd struct {
+	storeFlags
+	Standard      string `placeholder:"PRICE" help:"Standard tier, per hour."`
+	Lite          string `name:"zh-lite" placeholder:"PRICE" help:"Optimized tier, per hour."`
+	Diarize       string `placeholder:"PRICE" help:"Diarization, per hour."`
+	Events        string `name:"audio-events" placeholder:"PRICE" help:"Sound events, per hour."`
+	BatchDiscount string `placeholder:"FACTOR" help:"Batch tasks cost this part of the price, 0 to 1."`
+	From          string `placeholder:"TIME" help:"From when on; default: now."`
+}
+
+func (c *pricingSetCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		from := time.Time{}
+		if c.From != "" {
+			var err error
+			if from, err = parseTime(c.From, time.Now()); err != nil {
+				return &usageError{fmt.Errorf("--from: %w", err)}
+			}
+		}
+		p, err := s.billing.Prices(ctx)
+		if err != nil {
+			return err
+		}
+		for flag, set := range map[string]struct {
+			text   string
+			target *billing.Money
+		}{
+			"standard": {c.Standard, &p.Standard}, "zh-lite": {c.Lite, &p.Lite},
+			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents},
+		} {
+			if set.text == "" {
+				continue
+			}
+			if *set.target, err = billing.ParseMoney(set.text); err != nil {
+				return &usageError{fmt.Errorf("--%s: %w", flag, err)}
+			}
+		}
+		if c.BatchDiscount != "" {
+			if err := json.Unmarshal([]byte(c.BatchDiscount), &p.BatchDiscount); err != nil {
+				return &usageError{fmt.Errorf("--batch-discount: %w", err)}
+			}
+		}
+		p, err = s.billing.SetPrices(ctx, p, from)
+		if err != nil {
+			return err
+		}
+		return printJSON(p)
+	})
+}
+
+type callbackCmd struct {
+	List   callbackListCmd   `cmd:"" help:"List callbacks that were given up."`
+	Resend callbackResendCmd `cmd:"" help:"Deliver a task's callback again."`
+}
+
+type callbackListCmd struct {
+	storeFlags
+	All  bool   `help:"Those that were delivered or are waiting, too."`
+	Task string `placeholder:"ID" help:"Of this task."`
+}
+
+func (c *callbackListCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		filter := tasks.CallbackFilter{TaskID: c.Task, Phase: "given_up", Limit: 1000}
+		if c.All {
+			filter.Phase = ""
+		}
+		list, err := s.tasks.Callbacks(ctx, filter)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "TASK\tSTATE\tATTEMPTS\tUPDATED\tURL\tLAST ERROR")
+		for _, k := range list {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
+		}
+		return w.Flush()
+	})
+}
+
+type callbackResendCmd struct {
+	storeFlags
+	Task string `arg:"" help:"The task's id."`
+}
+
+func (c *callbackResendCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		if err := s.tasks.ResendCallback(ctx, c.Task); err != nil {
+			return fmt.Errorf("task %q: %w", c.Task, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+)
+
+type serveCmd struct {
+	storeFlags
+	modelFlags
+	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	OpsAddr       string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
+	BasePath      string        `default:"/v1" help:"Prefix of the API's paths."`
+	Workers       int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
+	WorkerCores   int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
+	KeepAudio     time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	AllowOutbound []string      `placeholder:"CIDR|HOST" help:"Addresses beyond the public ones that audio URLs and callbacks may name."`
+	FrontEnds     int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
+	RateStore     string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
+	Grace         time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
+	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+}
+
+// firstBalance is what the account that a first start creates begins with.
+const firstBalance = 1000 * billing.Unit
+
+func (c *serveCmd) Run(ctx context.Context) error {
+	log := newLog(c.LogLevel)
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	if c.Database == "" { // SQLite and its folder belong to one server
+		lock, err := db.LockFolder(dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w: does another `otograph serve` run on it?", dir, err)
+		}
+		defer lock.Close()
+	}
+	set, err := c.modelFlags.open() // the workers use it; a wrong one must show now
+	if err != nil {
+		return err
+	}
+	for _, m := range set.Models {
+		if m.Demo {
+			log.Warn("a demo model fills in: it knows synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
+		}
+	}
+	s, err := c.storeFlags.open(ctx, log, c.KeepAudio)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	c.Addr = listener.Addr().String() // with the port that was given for :0
+	metrics := httpapi.NewMetrics(s.tasks.Stats)
+	handler, ops, err := c.handlers(ctx, s, metrics, log)
+	if err != nil {
+		return err
+	}
+	if err := c.firstStart(ctx, s); err != nil {
+		return err
+	}
+	return c.serve(ctx, s, listener, handler, ops, metrics, log)
+}
+
+// handlers makes the API and, where they have an address of their own, the
+// operator's pages.
+func (c *serveCmd) handlers(ctx context.Context, s *stores, metrics *httpapi.Metrics, log *slog.Logger) (api, ops http.Handler, err error) {
+	key, err := s.accounts.SigningKey(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	checker, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound})
+	if err != nil {
+		return nil, nil, &usageError{err}
+	}
+	var rate httpapi.Limiter = httpapi.NewBuckets(c.FrontEnds)
+	if c.RateStore == "db" {
+		rate = s.billing
+	}
+	server, err := httpapi.New(httpapi.Config{
+		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
+		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, Ready: s.db.Ping,
+		Metrics: metrics, Ops: c.OpsAddr == "", Logger: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return server.Handler(), server.OpsHandler(), nil
+}
+
+// serve runs the server and what belongs to it until ctx ends, then drains.
+func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, handler, ops http.Handler, metrics *httpapi.Metrics, log *slog.Logger) error {
+	g, ctx := errgroup.WithContext(ctx)
+	listen := func(l net.Listener, h http.Handler) {
+		server := httpapi.HTTPServer(h, log)
+		g.Go(func() error {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+		g.Go(func() error {
+			<-ctx.Done()
+			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
+			defer cancel()
+			if err := server.Shutdown(grace); err != nil {
+				return server.Close()
+			}
+			return nil
+		})
+	}
+	listen(l, handler)
+	if c.OpsAddr != "" {
+		own, err := net.Listen("tcp", c.OpsAddr)
+		if err != nil {
+			return err
+		}
+		listen(own, ops)
+	}
+	callbacks, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound, UserAgent: "otograph/" + version})
+	if err != nil {
+		return err
+	}
+	defer callbacks.Close()
+	notifier, err := tasks.NewNotifier(s.tasks, tasks.NotifierConfig{HTTP: httpapi.MeasureCallbacks(callbacks, metrics), Version: version})
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return ended(ctx, notifier.Run(ctx)) })
+	g.Go(func() error { return ended(ctx, tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{}).Run(ctx)) })
+	if c.Workers != 0 {
+		command, err := c.workCommand()
+		if err != nil {
+			return err
+		}
+		supervisor, err := tasks.NewSupervisor(s.tasks, tasks.SupervisorConfig{
+			Command: command, N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
+		})
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return ended(ctx, supervisor.Run(ctx)) })
+	}
+	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", s.folder, "database", s.db.Source())
+	return g.Wait()
+}
+
+// ended makes nothing of an error that is only the end that was asked for.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (c *serveCmd) workers() int {
+	if c.Workers < 0 {
+		return 1
+	}
+	return c.Workers
+}
+
+// workCommand is the command line of a worker process: the same state and models.
+func (c *serveCmd) workCommand() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.folder()
+	if err != nil {
+		return nil, err
+	}
+	cores := c.WorkerCores
+	if cores <= 0 {
+		cores = max(1, runtime.GOMAXPROCS(0)/max(1, c.workers()))
+	}
+	command := []string{self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores),
+		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String()}
+	add := func(flag, value string) {
+		if value != "" {
+			command = append(command, "--"+flag+"="+value)
+		}
+	}
+	add("database", c.Database)
+	add("blobs", c.Blobs)
+	add("models", c.Models)
+	add("standard-model", c.StandardModel)
+	add("optimized-model", c.OptimizedModel)
+	add("vad-model", c.VADModel)
+	add("embedder-model", c.EmbedderModel)
+	add("tagger-model", c.TaggerModel)
+	if c.RequireReal {
+		command = append(command, "--require-real")
+	}
+	for _, a := range c.AllowOutbound {
+		add("allow-outbound", a)
+	}
+	return command, nil
+}
+
+// url is where a person reaches the API.
+func (c *serveCmd) url() string {
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil || host == "" || host == "::" || host == "0.0.0.0" {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + c.BasePath
+}
+
+// firstStart gives an empty service an account and shows its key, so that a
+// person can try it at once.
+func (c *serveCmd) firstStart(ctx context.Context, s *stores) error {
+	list, err := s.accounts.List(ctx)
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	a, err := s.accounts.Create(ctx, "local")
+	if err != nil {
+		return err
+	}
+	if _, err := s.billing.Recharge(ctx, a.ID, firstBalance, "first start"); err != nil {
+		return err
+	}
+	key, _, err := s.accounts.CreateKey(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Print(strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
+
+  KEY
+
+Try it:
+
+  curl -H 'X-API-Key: KEY' URL/account
+  base64 -w0 recording.wav | sed 's/.*/{"audio_filename":"recording.wav","audio_base64":"&"}/' | curl -H 'X-API-Key: KEY' -H 'Content-Type: application/json' --data-binary @- URL/tasks
+  curl -H 'X-API-Key: KEY' URL/tasks
+
+`))
+	return nil
+}

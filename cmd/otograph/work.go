@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+)
+
+// audioRedirects is how many redirects a download of audio follows.
+const audioRedirects = 5
+
+type workCmd struct {
+	storeFlags
+	modelFlags
+	AllowOutbound []string      `placeholder:"CIDR|HOST" help:"Addresses beyond the public ones from which audio may be fetched."`
+	Cores         int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
+	KeepAudio     time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	Grace         time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
+	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+}
+
+// Run works on tasks until it is told to end, or the supervisor that started it is gone.
+func (c *workCmd) Run(ctx context.Context) error {
+	ctx, stop := tasks.Supervised(ctx)
+	defer stop()
+	log := newLog(c.LogLevel)
+	s, err := c.storeFlags.open(ctx, log, c.KeepAudio)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	set, err := c.modelFlags.open()
+	if err != nil {
+		return err
+	}
+	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithLogger(log))
+	if err != nil {
+		return err
+	}
+	defer pipeline.Close()
+	client, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound, MaxRedirects: audioRedirects, UserAgent: "otograph/" + version})
+	if err != nil {
+		return &usageError{err}
+	}
+	defer client.Close()
+	w, err := tasks.NewWorker(s.tasks, tasks.WorkerConfig{
+		Engine: &pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, Prober: audioProber{audio.Options{}},
+		HTTP: client, Version: version, Grace: c.Grace,
+	})
+	if err != nil {
+		return err
+	}
+	err = w.Run(ctx)
+	if errors.Is(err, tasks.ErrHung) {
+		// Something native will never return: leave without waiting for it.
+		log.Error("a native call did not come back", "error", err)
+		os.Exit(exitFailed)
+	}
+	return err
+}
+
+func newLog(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}

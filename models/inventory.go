@@ -62,7 +62,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 			return err
 		}
 		if c.Want == "" {
-			c.Want = publishedHash(role, path.Base(name), size)
+			c.Want = publishedHash(role, path.Base(name), size, sum)
 		}
 		c.Got = sum
 		switch c.Want {
@@ -116,16 +116,22 @@ func (e *entry) allFiles() []string {
 	return append(names, rest...)
 }
 
-// publishedHash is the catalog's hash of a file, told by name and size.
-func publishedHash(role Role, name string, size int64) string {
+// publishedHash is the catalog's hash of a file, told by name and size. Versions
+// of one model may share both, so the hash that the file has comes first.
+func publishedHash(role Role, name string, size int64, sum string) string {
+	known := ""
 	for _, e := range Catalog() {
 		for _, f := range e.Files {
-			if e.Role == role && f.Name == name && f.Size == size {
-				return f.SHA256
+			if e.Role != role || f.Name != name || f.Size != size {
+				continue
 			}
+			if f.SHA256 == sum {
+				return sum
+			}
+			known = f.SHA256
 		}
 	}
-	return ""
+	return known
 }
 
 // Listed is a line of the list of models.

@@ -178,6 +178,19 @@ func TestVerify(t *testing.T) {
 	}, status())
 }
 
+func TestPublishedHashOfVersionsOfOneSize(t *testing.T) {
+	versions := map[string]bool{}
+	for _, e := range Catalog() {
+		if e.Role == RoleVAD && e.Files[0].Size == 2327524 {
+			versions[e.Files[0].SHA256] = true
+			assert.Equal(t, e.Files[0].SHA256, publishedHash(RoleVAD, "silero_vad.onnx", 2327524, e.Files[0].SHA256))
+		}
+	}
+	require.Len(t, versions, 3, "three versions of Silero share name and size")
+	assert.True(t, versions[publishedHash(RoleVAD, "silero_vad.onnx", 2327524, "other")])
+	assert.Empty(t, publishedHash(RoleVAD, "silero_vad.onnx", 1, "other"))
+}
+
 func TestList(t *testing.T) {
 	s := &Store{Dir: filepath.Join(t.TempDir(), "none")}
 	lines, err := s.List()

@@ -42,8 +42,16 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
+// maxMessage bounds an error's text, in characters: parts of it may come from a
+// stranger.
+const maxMessage = 500
+
 func invalid(format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+	message := fmt.Sprintf(format, args...)
+	if r := []rune(message); len(r) > maxMessage {
+		message = string(r[:maxMessage]) + "…"
+	}
+	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: message}
 }
 
 func unauthorized() *Error {

@@ -316,12 +316,13 @@ func (v *value) options(dst *otograph.Options) error {
 }
 
 func optionsError(err error) *Error {
-	e := invalid("%s", err.Error())
-	e.cause = err
 	var oe *otograph.OptionError
+	prefix := ""
 	if errors.As(err, &oe) && oe.Field != "" {
-		e.Message = "options." + oe.Error()
+		prefix = "options."
 	}
+	e := invalid("%s%s", prefix, err)
+	e.cause = err
 	return e
 }
 

@@ -14,11 +14,14 @@ import (
 var openapiYAML []byte
 
 // OpenAPI is the contract as an OpenAPI 3.1 document in JSON, in the order in
-// which it is written.
-func OpenAPI() ([]byte, error) {
+// which it is written. base is the prefix of the paths; "" = "/v1".
+func OpenAPI(base string) ([]byte, error) {
 	doc, err := parseOpenAPI(openapiYAML)
 	if err != nil {
 		return nil, err
+	}
+	if servers := child(doc, "servers"); base != "" && servers != nil && len(servers.Content) == 1 {
+		child(servers.Content[0], "url").Value = base
 	}
 	var buf bytes.Buffer
 	if err := writeJSONNode(&buf, doc); err != nil {

@@ -101,7 +101,7 @@ func New(cfg Config) (*Server, error) {
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = OpenAPI(); err != nil {
+	if s.openapi, err = OpenAPI(cfg.BasePath); err != nil {
 		return nil, err
 	}
 	if s.docs, err = renderDocs(openapiYAML, cfg.BasePath); err != nil {

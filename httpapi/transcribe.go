@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph"
@@ -314,13 +315,19 @@ func joinTexts(texts []string) string {
 		}
 		if last, _ := utf8.DecodeLastRuneInString(b.String()); b.Len() > 0 {
 			first, _ := utf8.DecodeRuneInString(t)
-			if last < 0x2e80 || first < 0x2e80 {
+			if !unspaced(last) || !unspaced(first) {
 				b.WriteByte(' ')
 			}
 		}
 		b.WriteString(t)
 	}
 	return b.String()
+}
+
+// unspaced reports a character of a script that puts no spaces between
+// sentences: Chinese and Japanese with their punctuation. Korean has spaces.
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }
 
 func cues(result otograph.Result) []subtitle.Cue {

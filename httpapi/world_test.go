@@ -239,7 +239,7 @@ var client = &http.Client{
 }
 
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
-	text, err := OpenAPI()
+	text, err := OpenAPI("")
 	if err != nil {
 		return nil, err
 	}
@@ -352,4 +352,15 @@ func openDatabase(t *testing.T, kind string) *db.DB {
 		return dbtest.Postgres(t, db.Options{})
 	}
 	return dbtest.SQLite(t, db.Options{})
+}
+
+// blobKeys are the files that the service keeps.
+func blobKeys(t *testing.T, w *world) []string {
+	t.Helper()
+	var keys []string
+	require.NoError(t, w.blobs.List(context.Background(), "", func(o blob.Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	}))
+	return keys
 }

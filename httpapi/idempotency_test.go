@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestT12DoubleSubmit: 50 parallel identical requests with one key make one
+// task and one hold, and get one answer.
+func TestT12DoubleSubmit(t *testing.T) {
+	for name, body := range map[string]any{"base64": upload(nil), "url": map[string]any{"audio_url": "https://a.example.com/a.wav"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			text, err := json.Marshal(body)
+			require.NoError(t, err)
+			var mu sync.Mutex
+			answers := map[string]int{}
+			var wg sync.WaitGroup
+			for range 50 {
+				wg.Go(func() {
+					a := w.do("POST", "/tasks", text, with("Idempotency-Key", "order-1"))
+					assert.Equal(t, 201, a.status)
+					mu.Lock()
+					defer mu.Unlock()
+					answers[string(a.body)]++
+				})
+			}
+			wg.Wait()
+			assert.Len(t, answers, 1)
+			total := w.do("GET", "/tasks", nil).object(t)["total"]
+			account := w.do("GET", "/account", nil).object(t)
+			assert.EqualValues(t, 1, total)
+			assert.EqualValues(t, 1, account["active_tasks"])
+			assert.EqualValues(t, 0.0134, account["held_amount"])
+			if name == "base64" {
+				assert.Len(t, blobKeys(t, w), 1, "the other uploads are gone")
+			}
+			t.Logf("T12: 50 parallel requests, %d answer, %v task, held %v", len(answers), total, account["held_amount"])
+		})
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	w := newWorld(t)
+	a := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("Idempotency-Key", "k"))
+	require.Equal(t, 201, a.status)
+	b := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("Idempotency-Key", "k"))
+	assert.Equal(t, a.body, b.body)
+	assert.Equal(t, "true", b.header.Get("Idempotency-Replayed"))
+	c := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/b.wav"}`, with("Idempotency-Key", "k"))
+	assert.Equal(t, 409, c.status)
+	assert.Equal(t, CodeConflict, c.code(t))
+	d := w.do("POST", "/tasks/batch", `{"audio_url":["https://a.example.com/a.wav"],"batch_mode":true}`, with("Idempotency-Key", "k"))
+	assert.Equal(t, 409, d.status, "another endpoint is another request")
+	_, other := w.newAccount("other", "1")
+	e := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/b.wav"}`, with("Idempotency-Key", "k"), with("X-Api-Key", other))
+	assert.Equal(t, 201, e.status, "keys are the account's own")
+	for _, key := range []string{" ", strings.Repeat("k", 256), "é"} {
+		f := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, map[string][]string{"Idempotency-Key": {key}})
+		assert.Equal(t, 400, f.status, key)
+	}
+	batch := `{"audio_url":["https://a.example.com/a.wav","http://10.0.0.1/"],"batch_mode":true}`
+	g := w.do("POST", "/tasks/batch", batch, with("Idempotency-Key", "b"))
+	require.Equal(t, 201, g.status)
+	h := w.do("POST", "/tasks/batch", batch, with("Idempotency-Key", "b"))
+	assert.Equal(t, g.body, h.body)
+	assert.EqualValues(t, 2, w.do("GET", "/tasks", nil).object(t)["total"])
+}
+
+// TestARefusalIsNotRemembered: a key that led to 402 works once there is money.
+func TestARefusalIsNotRemembered(t *testing.T) {
+	w := newWorld(t)
+	a, key := w.newAccount("poor", "0")
+	ask := func() answer {
+		return w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("Idempotency-Key", "k"), with("X-Api-Key", key))
+	}
+	assert.Equal(t, 402, ask().status)
+	_, err := w.money.Recharge(context.Background(), a.ID, billing.Unit, "")
+	require.NoError(t, err)
+	assert.Equal(t, 201, ask().status)
+}
+
+// TestT13LastCoin: of 100 parallel submissions exactly those pass that the
+// balance covers.
+func TestT13LastCoin(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.newAccount("ten", "0.1340") // a minute of everything costs 0.0134
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			a := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("X-Api-Key", key))
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, map[int]int{201: 10, 402: 90}, statuses)
+	available := w.do("GET", "/account", nil, with("X-Api-Key", key)).object(t)["available_balance"]
+	assert.EqualValues(t, 0, available)
+	t.Logf("T13: %v, available balance %v", statuses, available)
+}

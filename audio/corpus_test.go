@@ -89,13 +89,18 @@ func TestFormats(t *testing.T) {
 			long = p
 			defer p.Close()
 		}
+		containers := map[string]bool{}
 		for _, c := range readManifest[formatCase](t, filepath.Join(dir, "manifest.jsonl")) {
-			t.Run(c.File, func(t *testing.T) { checkFormat(t, filepath.Join(dir, c.File), c, long) })
+			t.Run(c.File, func(t *testing.T) {
+				checkFormat(t, filepath.Join(dir, c.File), c, long, c.Container == "wav" || !containers[c.Container])
+			})
+			containers[c.Container] = true
 		}
 	})
 }
 
-func checkFormat(t *testing.T, path string, c formatCase, reference *PCM) {
+// checkFormat decodes one file; stream: as a stream too.
+func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream bool) {
 	pcm, err := Open(t.Context(), File(path), Options{})
 	if c.Expect == "error" {
 		require.ErrorIs(t, err, ErrNoAudio)
@@ -134,11 +139,13 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM) {
 	assert.GreaterOrEqual(t, corr, want, "correlation")
 	assert.LessOrEqual(t, float64(max(lag, -lag))/SampleRate*1000, c.Delay, "delay in ms")
 
-	r, err := Open(t.Context(), Reader(bytes.NewReader(content), c.File), Options{})
-	require.NoError(t, err)
-	defer r.Close()
-	assert.Equal(t, info, r.Info(), "a reader gives what the path gives")
-	assert.Equal(t, pcm.Samples(0, pcm.Len()), r.Samples(0, r.Len()))
+	if stream {
+		r, err := Open(t.Context(), Reader(bytes.NewReader(content), c.File), Options{})
+		require.NoError(t, err)
+		defer r.Close()
+		assert.Equal(t, info, r.Info(), "a reader gives what the path gives")
+		assert.Equal(t, pcm.Samples(0, pcm.Len()), r.Samples(0, r.Len()))
+	}
 
 	p, err := Probe(t.Context(), File(path), Options{})
 	require.NoError(t, err)

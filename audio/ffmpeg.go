@@ -254,15 +254,15 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		if _, err := t.r.Peek(1); err != nil {
 			return nil // not a byte: the exit status tells why
 		}
+		var err error
+		if h, err = readWAVHeader(t); err != nil {
+			return trouble(name, "read what the decoder wrote", err)
+		}
 		select {
 		case <-ready:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(5 * time.Second): // a future ffmpeg may not say it; then its own choice counts
-		}
-		var err error
-		if h, err = readWAVHeader(t); err != nil {
-			return trouble(name, "read what the decoder wrote", err)
 		}
 		h.data = untilEOF
 		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })

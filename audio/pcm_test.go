@@ -86,10 +86,10 @@ func checkFlatMemory(t *testing.T, seconds int) {
 	walk(pcm)
 	grown := residentKB(t, "VmRSS") - before
 	t.Logf("%d s of audio, %d MB of samples: resident memory grew by %d MB", seconds, pcm.Len()*4>>20, grown>>10)
-	assert.Less(t, grown, 64<<10)
+	assert.Less(t, grown, 48<<10)
 }
 
-func TestMemory(t *testing.T) { checkFlatMemory(t, 45*60) }
+func TestMemory(t *testing.T) { checkFlatMemory(t, 25*60) }
 
 // TestNothingLeaks opens and closes often: descriptors and mappings stay the same.
 func TestNothingLeaks(t *testing.T) {

@@ -90,6 +90,22 @@ func TestHotwordsOnDemoModel(t *testing.T) {
 	}
 }
 
+// TestHotwordMendsAWordOnDemoModel: "thirteen" is what was said; the model alone
+// does not quite hear it.
+func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
+	e := openDemo(t)
+	pcm := audio.FromSamples(wavSamples(t, "hotword.wav"))
+	text := func(hotwords ...string) string {
+		tr, err := e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{Language: "en", Hotwords: hotwords})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1)
+		return tr.Segments[0].Text
+	}
+	assert.NotContains(t, text(), "thirteen")
+	assert.Equal(t, "My father is thirteen years old.", text("thirteen"))
+	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "what was not said is not written")
+}
+
 func TestContractsCarryTheNamesOfModelSets(t *testing.T) {
 	assert.Equal(t, models.ContractZipformerCTC, ContractZipformer)
 	assert.Equal(t, models.ContractWeNetCTC, ContractWeNet)

@@ -102,6 +102,7 @@ const (
 	defaultBatch  = 4
 	// shortestInput is what shorter windows are padded to with zeros: several
 	// networks fail inside a convolution below it.
+	// Lengths need no further rounding: sessions keep no memory per length.
 	shortestInput = audio.SampleRate * 2 / 5
 	// joinPause is the silence (seconds) that ends an utterance, utterancePad what
 	// is kept of it on either side. Networks of this kind are trained on
@@ -133,7 +134,9 @@ type hypothesis struct {
 	// unbounded says that the emissions carry no times: they lie somewhere in the
 	// window.
 	unbounded bool
-	tags      *promptTags
+	// steps counts evaluations of a decoder network.
+	steps int
+	tags  *promptTags
 }
 
 // request is what a transcription asks of a network.
@@ -180,8 +183,11 @@ var (
 // sessions. Errors wrap ErrContract, ErrTokens, ErrFile, or come from the
 // runtime or the file system.
 func Open(m Model, opt Options) (*Engine, error) {
+	if m.ONNX.Role == "" {
+		m.ONNX.Role = "optimized"
+	}
 	if m.Name == "" {
-		m.Name = m.ONNX.Name
+		m.Name = m.ONNX.String()
 	}
 	if m.WindowSeconds < 0 || m.WindowSeconds > longestWindow || math.IsNaN(m.WindowSeconds) {
 		return nil, fmt.Errorf("%s: %w: window of %g s, want 0 to %g", m.ONNX, ErrFile, m.WindowSeconds, longestWindow)
@@ -268,6 +274,7 @@ func (e *Engine) TranscribeTagged(ctx context.Context, pcm *audio.PCM, speech []
 	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: passes}}
 	var tags []Tag
 	for i, h := range hyps {
+		t.Stats.DecoderSteps += h.steps
 		if h.tags != nil {
 			tags = append(tags, h.tags.tag(windows[i]))
 		}

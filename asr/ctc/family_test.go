@@ -9,6 +9,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ort"
+	ox "github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 func openMadeUp(t testing.TB, m Model) *Engine {
@@ -104,6 +106,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			}
 			assert.Equal(t, 2, tr.Stats.Windows)
 			assert.Equal(t, 2, tr.Stats.EncoderPasses)
+			assert.Equal(t, f.contract == ContractTransducer, tr.Stats.DecoderSteps > 0)
 
 			// Silence says nothing.
 			silent := audio.FromSamples(make([]float32, 32000))
@@ -145,6 +148,39 @@ func TestParaformer(t *testing.T) {
 			assert.LessOrEqual(t, tr.Segments[0].End, 2.0)
 		})
 	}
+}
+
+// TestParaformerThatFailsInsideIsSilent: published graphs fail in their predictor
+// when there is no token; that is an empty result. Another family's failure is an
+// error.
+func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
+	fail := func(g *ox.Graph, like string) string {
+		zero := g.Op("Mul", []string{g.Op("Shape", []string{like}), g.Const(ints(0))})
+		return g.Op("Gather", []string{g.Const(ox.Zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, ox.AttrInt("axis", 0))
+	}
+	g := ox.New()
+	g.Input("speech", ox.Float32, "N", "T", lfrDim).Input("speech_lengths", ox.Int32, "N")
+	g.Node("Unsqueeze", []string{fail(g, "speech"), g.Const(ints(0))}, []string{"logits"})
+	g.Node("Identity", []string{"speech_lengths"}, []string{"token_num"})
+	g.Output("logits", ox.Float32, nil, nil, 9).Output("token_num", ox.Int32, nil)
+	e := openMadeUp(t, Model{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
+	require.NoError(t, err)
+	assert.Empty(t, tr.Segments)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
+	require.ErrorIs(t, err, context.Canceled, "a cancelled run is no silence")
+
+	g = ox.New()
+	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	g.Node("Unsqueeze", []string{fail(g, "x"), g.Const(ints(0))}, []string{"log_probs"})
+	g.Node("Identity", []string{"x_lens"}, []string{"log_probs_len"})
+	g.Output("log_probs", ox.Float32, nil, nil, nil).Output("log_probs_len", ox.Int64, nil)
+	e = openMadeUp(t, Model{ONNX: source(g, "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	_, err = e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
+	require.ErrorIs(t, err, ort.ErrRun)
+	assert.ErrorContains(t, err, "optimized model zip.onnx")
 }
 
 func TestPeakTimes(t *testing.T) {

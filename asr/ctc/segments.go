@@ -3,7 +3,6 @@ package ctc
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -24,7 +23,6 @@ type written struct {
 // segments turns the windows' tokens into sentences with times of the file.
 func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audio.Span) []asr.Segment {
 	var stream []written
-	last := rune(0) // last character written
 	for i, h := range hyps {
 		w := windows[i]
 		first := true
@@ -34,14 +32,6 @@ func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audi
 				text = " " + text
 			}
 			first = false
-			// A space between two characters of a script without spaces is the join of
-			// two windows or pieces, not part of the writing.
-			if r, n := utf8.DecodeRuneInString(strings.TrimLeft(text, " ")); n > 0 && unspacedRune(r) && unspacedRune(last) {
-				text = strings.TrimLeft(text, " ")
-			}
-			if r, n := utf8.DecodeLastRuneInString(strings.TrimRight(text, " ")); n > 0 {
-				last = r
-			}
 			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), Time: w.Time(m.start)}, end: w.Time(m.end)}
 			if h.unbounded {
 				t.token.Time, t.end = w.Time(0), w.Time(float64(w.Len())/audio.SampleRate)
@@ -59,7 +49,7 @@ func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audi
 	asr.Settle(words, speech)
 	segments := asr.Sentences(words, false)
 	for i := range segments {
-		segments[i].Text = e.vocab.dress(segments[i].Text)
+		segments[i].Text = e.vocab.dress(closeUp(segments[i].Text))
 	}
 	return segments
 }
@@ -108,6 +98,20 @@ func snapToSpeech(words []asr.Piece, speech []audio.Span) {
 			w.End = b
 		}
 	}
+}
+
+// closeUp takes out spaces between two characters of a script without spaces: they
+// are the joins of windows or pieces, not part of the writing.
+func closeUp(s string) string {
+	runes := []rune(s)
+	out := runes[:0:0]
+	for i, r := range runes {
+		if r == ' ' && len(out) > 0 && i+1 < len(runes) && unspacedRune(out[len(out)-1]) && unspacedRune(runes[i+1]) {
+			continue
+		}
+		out = append(out, r)
+	}
+	return string(out)
 }
 
 func unspacedRune(r rune) bool {

@@ -176,7 +176,7 @@ func (t *transducer) run(ctx context.Context, windows []matrix, _ request) ([]hy
 		if len(s) != 3 || s[0] != 1 || len(n) != 1 {
 			return nil, fmt.Errorf("%s: %w: expected outputs float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, s, len(n))
 		}
-		if hyps[i].emissions, err = t.search(ctx, out[0].Float32(), int(s[1]), int(s[2]), int(min(max(n[0], 0), s[2]))); err != nil {
+		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, out[0].Float32(), int(s[1]), int(s[2]), int(min(max(n[0], 0), s[2]))); err != nil {
 			return nil, err
 		}
 	}
@@ -235,14 +235,13 @@ func (p *predictor) accept(token int) {
 
 // search is greedy decoding. A joint output wider than the vocabulary is TDT's:
 // the rest are durations of 0, 1, 2 … frames.
-func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, frames int) ([]emission, error) {
+func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, frames int) (out []emission, steps int, err error) {
 	p := &predictor{t: t, last: t.blank}
 	for i, s := range t.states {
 		p.states[i] = ort.NewFloat32([]int64{s.Shape[0], 1, s.Shape[2]}, make([]float32, s.Shape[0]*s.Shape[2]))
 	}
 	v := t.vocab.size()
 	frame := make([]float32, dim)
-	var out []emission
 	here := 0 // tokens on this frame
 	for at := 0; at < frames; {
 		for d := range dim {
@@ -250,10 +249,11 @@ func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, fra
 		}
 		scores, err := p.score(ctx, frame)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		steps++
 		if len(scores) < v {
-			return nil, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
+			return nil, 0, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
 		}
 		token := argmax(scores[:v])
 		tdt := len(scores) > v
@@ -280,5 +280,5 @@ func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, fra
 			here = 0
 		}
 	}
-	return out, nil
+	return out, steps, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ort"
 )
 
 func TestTokenFiles(t *testing.T) {
@@ -137,6 +139,42 @@ func TestWriting(t *testing.T) {
 		assert.Equal(t, "«Hello", make(writePieces, "<blk>", "A").dress("«HELLO"))
 		assert.Equal(t, "iPhone", make(writePieces, "<blk>", "A", "a").dress("iPhone"))
 		assert.Equal(t, "", make(writePieces, "<blk>", "a").dress(""))
+	})
+}
+
+func TestCloseUp(t *testing.T) {
+	for in, want := range map[string]string{
+		"你 好": "你好", "你 好 吗": "你好吗", "你 hello 好": "你 hello 好", "a b": "a b", "你好。 再见": "你好。 再见", "": "", " 你 ": " 你 ",
+	} {
+		assert.Equal(t, want, closeUp(in))
+	}
+}
+
+// FuzzMetadata: a model's own table of strings is outside text like any other.
+func FuzzMetadata(f *testing.F) {
+	f.Add("model_type", "wenet_ctc")
+	f.Add("subsampling_factor", "4")
+	f.Add("neg_mean", "1,2,3")
+	f.Add("normalize_type", "per_feature")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		g := &ort.Graph{Metadata: map[string]string{key: value}, Inputs: []ort.Info{{Name: "x", Type: ort.Float32}}}
+		src := ort.Source{Name: "made-up.onnx", Role: "optimized"}
+		if n, err := metaInt(g, src, key, 5, 1, 64); err != nil {
+			assert.ErrorIs(t, err, ErrContract)
+		} else {
+			assert.True(t, n >= 1 && n <= 64)
+		}
+		if v, err := metaFloats(g, src, key, 3); err != nil {
+			assert.ErrorIs(t, err, ErrContract)
+		} else if v != nil {
+			assert.Len(t, v, 3)
+		}
+		if _, err := Recognise(g, src); err != nil {
+			assert.ErrorIs(t, err, ErrContract)
+			assert.ErrorContains(t, err, "optimized model made-up.onnx")
+		}
+		_, err := openNeMoFront(Model{ONNX: src}, g)
+		assert.ErrorIs(t, err, ErrContract, "no such input")
 	})
 }
 

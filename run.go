@@ -3,6 +3,7 @@ package otograph
 import (
 	"context"
 	"errors"
+	"sort"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -322,8 +323,28 @@ func (r *run) cluster(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	r.diarized, err = diarize.Cluster(ctx, r.embedded, r.diarizeOptions(e))
+	embedded := r.embedded
+	if r.transcript != nil {
+		embedded = embedded.Only(r.understood)
+	}
+	r.diarized, err = diarize.Cluster(ctx, embedded, r.diarizeOptions(e))
 	return err
+}
+
+// understood tells whether anything was transcribed in a stretch of speech.
+// Where nothing was, a detector took music or noise for speech: it must not
+// become a speaker.
+func (r *run) understood(speech audio.Span) bool {
+	const least = 0.05 // seconds of common ground
+	start, end := speech.Seconds()
+	segments := r.transcript.Segments
+	i := sort.Search(len(segments), func(i int) bool { return segments[i].End > start })
+	for ; i < len(segments) && segments[i].Start < end; i++ {
+		if min(end, segments[i].End)-max(start, segments[i].Start) >= min(least, end-start) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) listen(ctx context.Context) error {

@@ -119,7 +119,7 @@ func TestPublishedForms(t *testing.T) {
 				}
 				want[w] = min(1, 0.25*at(w*512-f.context)+0.5*at(w*512+511)+0.00005*float32(state))
 			}
-			assert.InDeltaSlice(t, want, probs, 1e-6)
+			within(t, want, probs, 1e-6)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func TestStretchIsCarriedOnUntilItAgrees(t *testing.T) {
 	m.whole = 0
 	got, err := m.Probabilities(context.Background(), pcm)
 	require.NoError(t, err)
-	assert.InDeltaSlice(t, want, got, agreeWithin)
+	within(t, want, got, agreeWithin)
 
 	list := plan(pcm, 0)
 	require.Len(t, list[0], 2)

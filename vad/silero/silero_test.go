@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,11 +220,19 @@ func TestThreadsDoNotMatter(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		assert.Equal(t, want, got)
+		assert.True(t, slices.Equal(want, got), "the result changes with the number of threads")
 	}
-	exact, err := open(t, ort.Source{Data: leaky(), Name: "leaky.onnx"}, Options{Sequential: true}).Probabilities(context.Background(), pcm)
-	require.NoError(t, err)
-	assert.InDeltaSlice(t, exact, want, agreeWithin)
+}
+
+// within compares long results faster than InDeltaSlice.
+func within(t *testing.T, want, got []float32, delta float64) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i := range want {
+		if d := math.Abs(float64(want[i] - got[i])); !(d <= delta) {
+			require.Failf(t, "not the same", "window %d: expected %v within %v, got %v", i, want[i], delta, got[i])
+		}
+	}
 }
 
 func TestConcurrentUse(t *testing.T) {
@@ -386,7 +395,7 @@ func TestPublished(t *testing.T) {
 			require.Equal(t, p.Samples, pcm.Len())
 			probs, err := m.Probabilities(context.Background(), pcm)
 			require.NoError(t, err)
-			assert.InDeltaSlice(t, p.Probs, probs, 1e-3)
+			within(t, p.Probs, probs, 1e-3)
 			require.Len(t, p.Timestamps, 6)
 			for name, c := range p.Timestamps {
 				ms := func(key string) time.Duration {

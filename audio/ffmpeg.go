@@ -197,8 +197,13 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 		case errors.Is(err, errRemap) && track < 0:
 			t, _ := rep.wanted()
 			track = t.index
-		case landlock && errors.Is(err, errUnusable):
-			landlock = false // a build that lives where the cage does not look, or a wrapper script
+		case landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
+			// A build that lives where the cage does not look, or a wrapper script? Asked without the recording:
+			// no recording may talk us into opening the cage by the way its decoder ends.
+			if _, works := ffmpegVersion(ctx, bin, true); works == nil {
+				return rep, h, err
+			}
+			landlock = false
 		default:
 			return rep, h, err
 		}

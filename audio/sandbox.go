@@ -65,18 +65,8 @@ func sandbox(o Options) SandboxState {
 	}
 	s.FFmpeg = bin
 	for _, landlock := range []bool{true, false} {
-		var version string
-		err := caged{
-			bin: bin, args: []string{"-version"}, landlock: landlock,
-			limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: 20},
-		}.run(context.Background(), func(string) {}, func(out io.Reader) error {
-			b, err := io.ReadAll(io.LimitReader(out, 1<<16))
-			if m := versionLine.FindSubmatch(b); m != nil {
-				version = string(m[1])
-			}
-			return err
-		})
-		if err == nil && version != "" {
+		version, err := ffmpegVersion(context.Background(), bin, landlock)
+		if err == nil {
 			s.Works, s.Version, s.Limits = true, version, runtime.GOOS == "linux"
 			if !landlock {
 				s.Landlock = 0
@@ -95,4 +85,22 @@ func sandbox(o Options) SandboxState {
 		s.Problems = append(s.Problems, "no seccomp filter: the decoder's network is not closed; Linux on amd64 or arm64 has it")
 	}
 	return s
+}
+
+// ffmpegVersion starts ffmpeg in the cage, with or without Landlock, and reads its version.
+func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, err error) {
+	err = caged{
+		bin: bin, args: []string{"-version"}, landlock: landlock,
+		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: 20},
+	}.run(ctx, func(string) {}, func(out io.Reader) error {
+		b, err := io.ReadAll(io.LimitReader(out, 1<<16))
+		if m := versionLine.FindSubmatch(b); m != nil {
+			version = string(m[1])
+		}
+		return err
+	})
+	if err == nil && version == "" {
+		err = fmt.Errorf("%s -version names no ffmpeg", bin)
+	}
+	return version, err
 }

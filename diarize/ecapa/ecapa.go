@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/ort"
@@ -157,30 +155,29 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 	if m.layout.single {
 		most = 1
 	}
-	embedded := make([][]float32, len(pieces))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(m.opt.Threads)
+	var batches [][2]int // ranges of pieces of one length
 	for from := 0; from < len(pieces); {
 		to := from + 1
 		for to < len(pieces) && to-from < most && m.length(pieces[to]) == m.length(pieces[from]) {
 			to++
 		}
-		batch, out := pieces[from:to], embedded[from:to]
+		batches = append(batches, [2]int{from, to})
 		from = to
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			inputs := make([][]float32, len(batch))
-			for i, p := range batch {
-				inputs[i] = m.fit(pcm.Samples(p.Start, p.End))
-			}
-			rows, err := m.run(ctx, inputs)
-			copy(out, rows)
-			return err
-		})
 	}
-	if err := group.Wait(); err != nil {
+	embedded := make([][]float32, len(pieces))
+	crew := ort.NewCrew(min(m.opt.Threads, len(batches)))
+	defer crew.Close()
+	err := crew.Do(ctx, len(batches), func(b int) error {
+		from, to := batches[b][0], batches[b][1]
+		inputs := make([][]float32, to-from)
+		for i, p := range pieces[from:to] {
+			inputs[i] = m.fit(pcm.Samples(p.Start, p.End))
+		}
+		rows, err := m.run(ctx, inputs)
+		copy(embedded[from:to], rows)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	vectors := make([][]float32, len(windows))

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/ort"
@@ -141,13 +139,11 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 	for i := range pieces {
 		pieces[i].samples = make([]float32, m.plan.samples(min(m.plan.batch, units)))
 	}
+	crew := ort.NewCrew(m.threads)
+	defer crew.Close()
 	frame := 0
 	for unit := 0; unit < units; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		first := unit
-		group, inner := errgroup.WithContext(ctx)
 		used := 0
 		for ; used < len(pieces) && unit < units; used++ {
 			p := &pieces[used]
@@ -155,12 +151,12 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 			p.samples = p.samples[:m.plan.samples(p.units)]
 			r.window(p.samples, unit*m.plan.hop)
 			unit += p.units
-			group.Go(func() (err error) {
-				p.rows, err = m.run(inner, p.samples, p.units)
-				return err
-			})
 		}
-		if err := group.Wait(); err != nil {
+		err := crew.Do(ctx, used, func(i int) (err error) {
+			pieces[i].rows, err = m.run(ctx, pieces[i].samples, pieces[i].units)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		at := first

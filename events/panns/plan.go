@@ -27,7 +27,7 @@ const (
 
 // Batches are bounded so that memory is, whatever the length of the recording.
 const (
-	batchPatches = 64 // of YAMNet: half a minute
+	batchPatches = 16 // of YAMNet: eight seconds
 	batchClips   = 8
 )
 

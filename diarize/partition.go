@@ -98,10 +98,11 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt O
 func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	n := len(s.base)
 	finest := len(s.count)
+	enough := s.enough(windows)
 	if opt.NumSpeakers > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2: only small groups are joined.
-			if group, k = s.tidy(s.coarser(merges, n, cutAt), windows, 2, most); k == most && s.smallest(group, k, windows) >= leastSpeech {
+			if group, k = s.tidy(s.coarser(merges, n, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}
 		}
@@ -115,7 +116,7 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 	var candidates []candidate
 	best := -1.0
 	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
-		g, groups := s.tidy(s.coarser(merges, n, cutAt), windows, opt.SameSpeakerCosine, least)
+		g, groups := s.tidy(s.coarser(merges, n, cutAt), windows, enough, opt.SameSpeakerCosine, least)
 		if groups < 2 || groups > most {
 			continue
 		}

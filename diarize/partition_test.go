@@ -96,6 +96,34 @@ func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 	}
 }
 
+// TestOutliersAreNoSpeakers: laughter, coughs and two voices at once give windows
+// that resemble no voice, and now and then each other.
+func TestOutliersAreNoSpeakers(t *testing.T) {
+	for speakers := 1; speakers <= 4; speakers++ {
+		r := rand.New(rand.NewPCG(uint64(speakers), 17))
+		x, truth := simulate(r, split(speakers, 1600/speakers, false), voices{low: 0.35, high: 0.5})
+		e := timeline(truth)
+		e.vectors = x
+		replace := func(i int, v []float64) {
+			for d, w := range v {
+				x.row(i)[d] = float32(w)
+			}
+		}
+		for range 40 { // alone
+			replace(r.IntN(x.n), gauss(r, make([]float64, x.dim)))
+		}
+		for range 6 { // three alike
+			noise, at := gauss(r, make([]float64, x.dim)), r.IntN(x.n-3)
+			for i := range 3 {
+				replace(at+i, blend(0.6, noise, gauss(r, make([]float64, x.dim))))
+			}
+		}
+		_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
+		require.NoError(t, err)
+		assert.Equal(t, speakers, k)
+	}
+}
+
 func TestNumberOfSpeakersIsKept(t *testing.T) {
 	x, truth := simulate(rand.New(rand.NewPCG(3, 3)), []int{40, 20, 12, 6}, voices{low: 0.35, high: 0.5})
 	e := timeline(truth)

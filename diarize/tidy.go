@@ -6,36 +6,55 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// leastSpeech is the speech in seconds below which a cluster is no speaker of
-// its own: one or two windows that stand apart (a laugh, a cough, two voices at
-// once) otherwise pass for one.
-const leastSpeech = 2.0
+// A cluster is no speaker of its own below leastSpeech seconds, nor below
+// leastShare of all speech: a few windows that stand apart (a laugh, a cough, two
+// voices at once) otherwise pass for one, and the longer the recording, the more
+// of them there are that also resemble each other.
+const (
+	leastSpeech = 2.0   // seconds
+	leastShare  = 0.003 // decides from eleven minutes of speech on
+)
 
-// tidy joins groups of base clusters: a group with less than leastSpeech seconds
-// goes to its nearest neighbour (smallest first), then the two most alike are
-// joined while their centroids' cosine is at least same. It stops at least
-// groups. The result maps base clusters to groups 0 … n−1.
+// enough is the speech in seconds that makes a speaker.
+func (s *sums) enough(windows []audio.Span) float64 {
+	all := s.seconds(make([]int, len(s.count)), 1, windows)[0]
+	return max(leastSpeech, leastShare*all)
+}
+
+// leastCohesion is the share of the groups' usual cohesion (mean cosine between
+// members) below which a group is a heap of windows that fit nowhere.
+const leastCohesion = 0.6
+
+// tidy joins groups of base clusters. A group with less than enough seconds, or
+// one that does not hold together, is weak: the smallest goes to its nearest
+// strong neighbour, until none is left. Then the two most alike are joined while
+// their centroids' cosine is at least same. It stops at least groups. The result
+// maps base clusters to groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
-func (s *sums) tidy(group []int, windows []audio.Span, same float64, least int) (tidied []int, n int) {
+func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
 	tidied = byFirstAppearance(group)
 	for _, g := range tidied {
 		n = max(n, g+1)
 	}
 	for n > max(least, 1) {
 		seconds := s.seconds(tidied, n, windows)
-		small := 0
-		for g := range seconds {
-			if seconds[g] < seconds[small] {
-				small = g
+		cohesion, usual := s.cohesion(tidied, n)
+		weak := make([]bool, n)
+		from, strong := -1, 0
+		for g := range weak {
+			if weak[g] = seconds[g] < enough || cohesion[g] < leastCohesion*usual; !weak[g] {
+				strong++
+			} else if from < 0 || seconds[g] < seconds[from] {
+				from = g
 			}
 		}
 		cos := s.centroidCosines(tidied, n)
-		from, to, best := small, -1, math.Inf(-1)
-		if seconds[small] < leastSpeech {
+		to, best := -1, math.Inf(-1)
+		if from >= 0 {
 			for g := range n {
-				if g != small && cos[small*n+g] > best {
-					to, best = g, cos[small*n+g]
+				if g != from && (strong == 0 || !weak[g]) && cos[from*n+g] > best {
+					to, best = g, cos[from*n+g]
 				}
 			}
 		} else {
@@ -59,6 +78,31 @@ func (s *sums) tidy(group []int, windows []audio.Span, same float64, least int) 
 		n--
 	}
 	return tidied, n
+}
+
+// cohesion is the mean cosine between different members of each group (1 for a
+// group of one) and its mean over the groups of several, weighed by members.
+func (s *sums) cohesion(group []int, n int) (cohesion []float64, usual float64) {
+	k := len(group)
+	size, product := make([]float64, n), make([]float64, n)
+	for a, ga := range group {
+		size[ga] += float64(s.count[a])
+		for b, gb := range group {
+			if ga == gb {
+				product[ga] += s.gram[a*k+b]
+			}
+		}
+	}
+	cohesion = make([]float64, n)
+	var members float64
+	for g := range n {
+		if cohesion[g] = 1; size[g] > 1 {
+			cohesion[g] = (product[g] - size[g]) / (size[g] * (size[g] - 1))
+			usual += size[g] * cohesion[g]
+			members += size[g]
+		}
+	}
+	return cohesion, usual / max(members, 1)
 }
 
 // seconds is the speech of each group: the union of its windows.

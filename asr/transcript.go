@@ -54,8 +54,6 @@ type Stats struct {
 	Fallbacks int
 	// Retries counts windows encoded again with the full context.
 	Retries int
-	// SecondLooks counts unsure windows that were decoded again in halves.
-	SecondLooks int
 	// Continued counts decodes of a window's rest after its text ended early.
 	Continued int
 	// Discarded counts windows whose text was dropped as not spoken.
@@ -71,7 +69,6 @@ func (s *Stats) Add(o Stats) {
 	s.DecoderSteps += o.DecoderSteps
 	s.Fallbacks += o.Fallbacks
 	s.Retries += o.Retries
-	s.SecondLooks += o.SecondLooks
 	s.Continued += o.Continued
 	s.Discarded += o.Discarded
 	s.Loops += o.Loops

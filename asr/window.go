@@ -25,10 +25,10 @@ type PackOptions struct {
 	// MaxGap is the longest silence kept between two stretches of speech, in
 	// seconds; default 0.5. Of a longer one the middle is left out.
 	MaxGap float64
-	// Pad is how much of the file's own sound is kept before the first and after
-	// the last speech, in seconds; default 0.2, negative for none. It never
-	// reaches into other speech.
-	Pad float64
+	// Lead and Tail are how much of the file's own sound is kept before the first
+	// and after the last speech, in seconds; default 0.4 and 0.2, negative for none.
+	// They never reach into other speech.
+	Lead, Tail float64
 	// Cut weighs ending a window in a short pause against using more windows: a
 	// cut in no pause at all costs Cut windows, one in a pause of FreeCut seconds
 	// or longer nothing, and in proportion between. Default 3; negative is none.
@@ -50,11 +50,12 @@ func (o PackOptions) withDefaults() PackOptions {
 	}
 	def(&o.Max, 30)
 	def(&o.MaxGap, 0.5)
-	def(&o.Pad, 0.2)
+	def(&o.Lead, 0.4)
+	def(&o.Tail, 0.2)
 	def(&o.Cut, 3)
 	def(&o.FreeCut, 0.8)
 	o.Max = max(o.Max, 1)
-	o.Pad = min(o.Pad, o.Max/8)
+	o.Lead, o.Tail = min(o.Lead, o.Max/8), min(o.Tail, o.Max/8)
 	return o
 }
 
@@ -67,13 +68,14 @@ func (o PackOptions) withDefaults() PackOptions {
 func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	opt = opt.withDefaults()
 	samples := func(seconds float64) int { return int(math.Round(seconds * audio.SampleRate)) }
-	limit, gap, pad := samples(opt.Max), samples(opt.MaxGap), samples(opt.Pad)
+	limit, gap, lead, tail := samples(opt.Max), samples(opt.MaxGap), samples(opt.Lead), samples(opt.Tail)
+	room := limit - lead - tail // for speech and the pauses in it
 
 	var units []audio.Span
 	for _, s := range speech {
 		s.Start, s.End = max(s.Start, 0), min(s.End, pcm.Len())
-		for s.Len() > limit-2*pad {
-			at := quietest(pcm, s.Start+max(limit-2*pad-samples(quietReach), (limit-2*pad)/2), s.Start+limit-2*pad)
+		for s.Len() > room {
+			at := quietest(pcm, s.Start+max(room-samples(quietReach), room/2), s.Start+room)
 			units = append(units, audio.Span{Start: s.Start, End: at})
 			s.Start = at
 		}
@@ -91,13 +93,13 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	cost, from := make([]float64, n+1), make([]int, n+1)
 	for j := 1; j <= n; j++ {
 		cost[j] = math.Inf(1)
-		length := 2 * pad
+		length := 0
 		for i := j - 1; i >= 0; i-- {
 			length += units[i].Len()
 			if i < j-1 {
 				length += min(units[i+1].Start-units[i].End, gap)
 			}
-			if length > limit && i < j-1 {
+			if length > room && i < j-1 {
 				break
 			}
 			c := cost[i] + 1
@@ -125,7 +127,7 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 		if j < n {
 			after = units[j].Start
 		}
-		windows = append(windows, join(units[i:j], gap, max(units[i].Start-pad, before), min(units[j-1].End+pad, after)))
+		windows = append(windows, join(units[i:j], gap, max(units[i].Start-lead, before), min(units[j-1].End+tail, after)))
 		i = j
 	}
 	return windows
@@ -233,35 +235,4 @@ func (w Window) Rest(after float64) Window {
 		}
 	}
 	return r
-}
-
-// Halve splits the window in the longest of its pauses of at least the given seconds
-// (of equals the one nearest to the middle of the speech); nil where it has none. Every
-// half ends where the pause's middle is, so the halves' sound is the window's.
-func (w Window) Halve(pause float64) []Window {
-	best, at := pause, -1
-	middle := w.SpeechSeconds() / 2
-	said, bestOff := 0.0, 0.0
-	for i := 0; i+1 < len(w.Speech); i++ {
-		said += float64(w.Speech[i].Len()) / audio.SampleRate
-		p := min(float64(w.Speech[i+1].Start-w.Speech[i].End)/audio.SampleRate, 1)
-		off := math.Abs(said - middle)
-		if p > best || (p == best && (at < 0 || off < bestOff)) {
-			best, at, bestOff = p, i, off
-		}
-	}
-	if at < 0 {
-		return nil
-	}
-	cut := (w.Speech[at].End + w.Speech[at+1].Start) / 2
-	first, second := Window{Speech: w.Speech[:at+1]}, Window{Speech: w.Speech[at+1:]}
-	for _, p := range w.Pieces {
-		if p.Start < cut {
-			first.Pieces = append(first.Pieces, audio.Span{Start: p.Start, End: min(p.End, cut)})
-		}
-		if p.End > cut {
-			second.Pieces = append(second.Pieces, audio.Span{Start: max(p.Start, cut), End: p.End})
-		}
-	}
-	return []Window{first, second}
 }

@@ -26,8 +26,11 @@ const (
 	// positions of the encoder in a second of sound, and in its whole context
 	positionsPerSecond, allPositions = 50, 1500
 	// contextMargin is added to a window's length, in positions, when the encoder's
-	// context is cut to it; the sum is rounded up to a multiple of contextStep.
-	contextMargin, contextStep = 64, 64
+	// context is cut to it; the sum is rounded up to a multiple of contextStep. That is
+	// no matter of taste: libwhisper computes flash attention over a multiple of 256
+	// positions without a mask, so that with any other number the decoder would look at
+	// what an earlier window left behind, and the text would depend on it.
+	contextMargin, contextStep = 64, 256
 	// leastSamples is the shortest sound given to libwhisper, which ignores what is
 	// shorter than 0.1 s; silence is appended up to here.
 	leastSamples = audio.SampleRate / 2
@@ -35,8 +38,6 @@ const (
 	// the rest of the window to be decoded again, and restSlack how far before the
 	// end of the speech a time mark may stand without that.
 	restSeconds, restSlack = 1.0, 0.2
-	// halfPause is the shortest pause (seconds) at which an unsure window is halved.
-	halfPause = 0.25
 	// maxRests bounds how often a window is decoded again for its rest.
 	maxRests = 6
 )
@@ -73,56 +74,15 @@ func (a attempt) better(b attempt) bool {
 
 // result is a window's text.
 type result struct {
-	words   []asr.Piece
-	text    string // for the prompt of the window after
-	logProb float64
-	tokens  int // that logProb is the sum of
-	stats   asr.Stats
-}
-
-// mean is the average log probability of the tokens; 0 without any, for nothing was
-// said with certainty.
-func (r *result) mean() float64 {
-	if r.tokens == 0 {
-		return 0
-	}
-	return r.logProb / float64(r.tokens)
-}
-
-// join appends what follows.
-func (r *result) join(next result) {
-	r.words = append(r.words, next.words...)
-	r.text += next.text
-	r.logProb += next.logProb
-	r.tokens += next.tokens
-	r.stats.Add(next.stats)
+	words []asr.Piece
+	text  string // for the prompt of the window after
+	stats asr.Stats
 }
 
 // window decodes one window; samples are its sound, which stays untouched. previous is
 // the text before it, "" without.
 func (e *Engine) window(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
 	r, err := e.look(s, j, t, w, samples, previous)
-	if err == nil && t.opt.Temperature == 0 && r.mean() < e.unsure {
-		if halves := w.Halve(halfPause); halves != nil {
-			var both result
-			for _, h := range halves {
-				part := samples[:h.Len()]
-				samples = samples[h.Len():]
-				var half result
-				if half, err = e.look(s, j, t, h, part, previous+both.text); err != nil {
-					break
-				}
-				both.join(half)
-			}
-			both.stats.SecondLooks++
-			if both.mean() > r.mean() {
-				both.stats.Add(r.stats)
-				r = both
-			} else {
-				r.stats.Add(both.stats)
-			}
-		}
-	}
 	r.stats.Windows = 1
 	r.stats.EncoderPasses, r.stats.DecoderSteps, _ = j.work()
 	return r, err
@@ -136,8 +96,6 @@ func (e *Engine) look(s *state, j *job, t *task, w asr.Window, samples []float32
 		if err != nil {
 			return r, err
 		}
-		r.logProb += a.avgLogProb * float64(len(a.tokens))
-		r.tokens += len(a.tokens)
 		if len(a.tokens) > 0 && noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
 			r.stats.Discarded++
 			break
@@ -190,24 +148,30 @@ func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous
 		return a, nil
 	}
 	first := func() (attempt, error) {
-		if req.temperature == 0 {
-			return decode(s)
+		if req.temperature != 0 {
+			return e.sample(j, &req, t.opt.BestOf, decode)
 		}
-		return e.sample(j, &req, t.opt.BestOf, decode)
+		if req.audioContext == 0 && s.shortened {
+			// 1500 is no multiple of 256 either: only a state that never had a shorter
+			// context has nothing there
+			full, err := e.weights.newState()
+			if err != nil {
+				return attempt{}, err
+			}
+			defer full.free()
+			return decode(full)
+		}
+		return decode(s)
 	}
 	a, err := first()
 	if err != nil {
 		return a, 0, err
 	}
-	if req.audioContext != 0 && (a.failed() || (len(a.tokens) > 0 && a.avgLogProb < e.unsure)) {
+	if req.audioContext != 0 && a.failed() {
 		req.audioContext = 0
 		stats.Retries++
-		full, err := first()
-		if err != nil {
+		if a, err = first(); err != nil {
 			return a, 0, err
-		}
-		if a.failed() || (len(full.tokens) > 0 && full.better(a)) {
-			a = full
 		}
 	}
 	if len(a.tokens) == 0 {

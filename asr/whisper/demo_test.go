@@ -174,6 +174,27 @@ func TestDemoIsTheSameEveryTime(t *testing.T) {
 	group.Wait()
 }
 
+// TestDemoForgets: what a state decoded before leaves no trace. libwhisper looks at
+// whatever lies behind a shortened context, unless its length is right.
+func TestDemoForgets(t *testing.T) {
+	e := openDemo(t)
+	long, longSpeech := together(t, 0.5, clips[0], clips[1], clips[2])
+	o := asr.DefaultOptions()
+	o.Language, o.BeamSize = "en", 1
+	run := func(pcm *audio.PCM, speech []audio.Span) *asr.Transcript {
+		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		return tr
+	}
+	fresh := run(read(t, "en_05"), clips[1].speech())
+	run(long, longSpeech)
+	assert.Equal(t, fresh, run(read(t, "en_05"), clips[1].speech()), "to the last digit of every probability")
+	_, _, err := e.DetectLanguage(context.Background(), long, longSpeech)
+	require.NoError(t, err)
+	assert.Equal(t, fresh, run(read(t, "en_05"), clips[1].speech()))
+	require.Len(t, e.idle, 2, "the detection took a state of its own, the rest shared one")
+}
+
 func TestDemoThreadsDoNotChangeTheText(t *testing.T) {
 	e := openDemo(t)
 	o := asr.DefaultOptions()

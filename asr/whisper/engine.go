@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -122,7 +121,6 @@ type Engine struct {
 	eot, beg  int32
 	languages []string
 	packing   asr.PackOptions // how windows are filled
-	unsure    float64         // average log probability below which a window is looked at again
 
 	mu      sync.Mutex
 	closed  bool
@@ -198,8 +196,8 @@ func Open(m Model, opt Options) (*Engine, error) {
 	m.Data = nil
 	return &Engine{
 		model: m, opt: opt, header: header, weights: w, eot: w.eot(), beg: w.beg(), languages: known,
-		packing: asr.PackOptions{Max: m.WindowSeconds}, unsure: math.Inf(-1),
-		freed: make(chan struct{}), jobs: make(map[*job]struct{}),
+		packing: asr.PackOptions{Max: m.WindowSeconds},
+		freed:   make(chan struct{}), jobs: make(map[*job]struct{}),
 	}, nil
 }
 

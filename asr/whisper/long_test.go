@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/audio"
 )
 
 // resident returns the process's resident memory in bytes.
@@ -89,27 +88,4 @@ func TestHundredRuns(t *testing.T) {
 		}
 		require.Equal(t, first, tr, "run %d", i)
 	}
-}
-
-// TestMemoryDoesNotGrowWithLength compares five minutes with an hour of sound.
-func TestMemoryDoesNotGrowWithLength(t *testing.T) {
-	e := openWindows(t, testModel(), 10, Options{})
-	run := func(minutes int) int {
-		pcm := audio.FromSamples(make([]float32, 16000*60*minutes)) // untouched pages take no memory
-		var speech []audio.Span
-		for at := 0.0; at+8 < float64(60*minutes); at += 10 {
-			speech = append(speech, spans(at, at+1)...)
-		}
-		o := greedy()
-		o.Parallel = 2
-		_, err := e.Transcribe(context.Background(), pcm, speech, o)
-		require.NoError(t, err)
-		runtime.GC()
-		return resident(t)
-	}
-	short := run(5)
-	long := run(60)
-	t.Logf("resident after 5 minutes %.1f MB, after 60 minutes %.1f MB", float64(short)/1e6, float64(long)/1e6)
-	// reading an hour of silence maps its 230 MB; only windows' own memory is of interest
-	assert.LessOrEqual(t, long, short+230e6+32<<20)
 }

@@ -171,8 +171,9 @@ func (w *weights) newState() (*state, error) {
 
 // state is a whisper_state; one decode at a time may use it.
 type state struct {
-	w *weights
-	s *C.og_state
+	w         *weights
+	s         *C.og_state
+	shortened bool // it has decoded with a shortened audio context
 }
 
 func (s *state) free() { C.og_free_state(s.s) }
@@ -245,6 +246,7 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 	}
 	creq.threads, creq.beam, creq.best_of, creq.audio_ctx = C.int(r.threads), C.int(r.beam), C.int(r.bestOf), C.int(r.audioContext)
 	creq.temperature, creq.temperature_inc = C.float(r.temperature), C.float(r.temperatureStep)
+	s.shortened = s.shortened || r.audioContext != 0
 	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
 	if C.og_aborted(j.j) {
 		return nil, errAborted

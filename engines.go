@@ -98,7 +98,7 @@ func (e *engines) loadVAD() (vad.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		return silero.Open(src, silero.Options{})
+		return silero.Open(src, silero.Options{Threads: e.cores, Logger: e.log})
 	})
 }
 
@@ -172,9 +172,16 @@ func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
 	return slot.get(func() (*ctc.Engine, error) { return openCTC(m) })
 }
 
+// hasOptimized tells whether there is an optimized model for a language. One
+// that is only a demonstration does not count beside a real standard model: it
+// would read real recordings worse than the model that was installed for them.
 func (e *engines) hasOptimized(language string) bool {
-	_, ok := e.set.OptimizedFor(language)
-	return ok
+	m, ok := e.set.OptimizedFor(language)
+	if !ok {
+		return false
+	}
+	standard, has := e.set.Role(models.RoleStandard)
+	return !m.Demo || !has || standard.Demo
 }
 
 func (e *engines) hasStandard() bool {

@@ -165,24 +165,28 @@ func (r *run) middle(ctx context.Context) []error {
 	return errs
 }
 
-// checkModels finds a missing model before any work is done.
+// checkModels finds a missing model before any work is done. Which recogniser is
+// needed shows only with the language; here it is enough that there is one.
 func (r *run) checkModels() error {
-	e := &r.p.engines
-	need := func(on bool, role models.Role) error {
-		if !on {
-			return nil
-		}
-		_, err := e.set.Need(role)
-		return err
+	set := r.p.engines.set
+	var errs []error
+	need := func(role models.Role) {
+		_, err := set.Need(role)
+		errs = append(errs, err)
 	}
-	asrOn := r.opt.EnableASR
-	standard := r.opt.Optimize != nil && !*r.opt.Optimize || !e.hasOptimized("")
-	return errors.Join(
-		need(asrOn, models.RoleVAD),
-		need(asrOn && standard && !e.hasStandard() && len(e.set.All(models.RoleOptimized)) == 0, models.RoleStandard),
-		need(r.opt.EnableDiarize, models.RoleEmbedder),
-		need(r.opt.EnableAudioEvents, models.RoleTagger),
-	)
+	if r.opt.EnableASR {
+		need(models.RoleVAD)
+		if len(set.All(models.RoleOptimized)) == 0 {
+			need(models.RoleStandard)
+		}
+	}
+	if r.opt.EnableDiarize {
+		need(models.RoleEmbedder)
+	}
+	if r.opt.EnableAudioEvents {
+		need(models.RoleTagger)
+	}
+	return errors.Join(errs...)
 }
 
 // stage runs one stage, measures it, reports its end and names it in its error.

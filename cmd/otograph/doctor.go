@@ -167,5 +167,8 @@ func (c *doctorCmd) models() []finding {
 			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull balanced`, or --" + string(role) + "-model FILE"})
 		}
 	}
+	for _, ignored := range set.Ignored {
+		out = append(out, finding{Part: "not used", OK: true, Found: fmt.Sprint(ignored)})
+	}
 	return out
 }

@@ -46,7 +46,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.WithCores(c.Cores))
+	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}

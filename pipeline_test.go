@@ -1,0 +1,380 @@
+package otograph_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+const conversation = "testdata/conversation.flac"
+
+// spoken is what is said in the bundled recording.
+const spoken = "Good morning, how are you today? I am very well, thank you, and you? I am fine, thank you. " +
+	"Can we meet at the office on Friday? No, Friday is not possible. How about Monday? Yes, Monday at ten o'clock is fine for me. " +
+	"Let us talk about the budget first. The budget for March is four thousand two hundred euros. The telephone is ringing. " +
+	"One moment, please. Of course, no problem. I am sorry, what do you think about the new contract? I think the contract is good. " +
+	"There is a mistake in the invoice. I will send you the invoice tomorrow. Thank you very much for your help. " +
+	"Goodbye and have a nice weekend. See you on Monday."
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, set *models.Set, options ...otograph.Option) *otograph.Pipeline {
+	t.Helper()
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skipf("needs the native libraries (make setup): %v", err)
+	}
+	p, err := otograph.Open(set, options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+// excerpt is 11 seconds of the recording, with both speakers: enough for what
+// is not about the words.
+func excerpt(t testing.TB) otograph.Source {
+	t.Helper()
+	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	samples := slices.Clone(pcm.Samples(5*audio.SampleRate, 16*audio.SampleRate))
+	return audio.Raw(samples, audio.SampleRate, 1)
+}
+
+func text(res *otograph.Result) string {
+	var b strings.Builder
+	for _, s := range res.Segments {
+		b.WriteString(s.Text + " ")
+	}
+	return b.String()
+}
+
+// The bundled recording in the optimized tier: every word right, two speakers,
+// the music and the telephone.
+func TestConversation(t *testing.T) {
+	p := open(t, demo.Models())
+	var mu sync.Mutex
+	var stages []otograph.Stage
+	last := 0.0
+	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{}, otograph.OnProgress(func(r otograph.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		assert.GreaterOrEqual(t, r.Fraction, last, "progress never falls")
+		last = r.Fraction
+		if r.Done {
+			stages = append(stages, r.Stage)
+		}
+	}))
+	require.NoError(t, err)
+	assert.InDelta(t, 1, last, 1e-9)
+	assert.ElementsMatch(t, []otograph.Stage{"decode", "vad", "language", "transcribe", "embed", "events", "diarize"}, stages)
+
+	assert.Equal(t, 60.43, res.AudioDuration)
+	assert.Equal(t, "5d3e48cc38029df3004dad3aa9409db1", res.AudioMD5)
+	assert.Equal(t, "en", res.Language)
+	assert.Greater(t, res.LanguageProbability, 0.5)
+	assert.Equal(t, otograph.TierOptimized, res.Tier)
+	errs := bench.CompareWords(bench.Units("en", spoken), bench.Units("en", text(res)))
+	t.Logf("word error rate %.1f %%", errs.Rate()*100)
+	assert.Zero(t, errs.Errors(), "%+v: %s", errs, text(res))
+
+	assert.Equal(t, 2, res.NumSpeakers)
+	require.Len(t, res.SpeakerEmbeddings, 2)
+	assert.Len(t, res.SpeakerEmbeddings[0].Embedding, 192)
+	assert.Equal(t, "SPEAKER_0", res.Segments[0].Speaker, "who speaks first is number 0")
+	heard := map[string]bool{}
+	for i, e := range res.AudioEvents {
+		heard[e.Class] = true
+		assert.Greater(t, e.Confidence, 0.3)
+		if i > 0 {
+			assert.GreaterOrEqual(t, e.Start, res.AudioEvents[i-1].Start)
+		}
+	}
+	assert.True(t, heard["Music"] && heard["Telephone"], "%v", heard)
+	for i, s := range res.Segments {
+		assert.Equal(t, i, s.ID)
+		assert.Less(t, s.Start, s.End)
+		assert.Nil(t, s.Words, "the optimized tier has no words")
+	}
+}
+
+// The standard tier gives words with times that rise and lie inside speech.
+func TestStandardTierWords(t *testing.T) {
+	p := open(t, demo.Models())
+	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableAudioEvents: new(false)})
+	require.NoError(t, err)
+	assert.Equal(t, otograph.TierStandard, res.Tier)
+	errs := bench.CompareWords(bench.Units("en", spoken), bench.Units("en", text(res)))
+	t.Logf("word error rate %.1f %%", errs.Rate()*100)
+	assert.LessOrEqual(t, errs.Rate(), 0.12, "%+v: %s", errs, text(res))
+	at := 0.0
+	for _, s := range res.Segments {
+		assert.NotEmpty(t, s.Words)
+		for _, w := range s.Words {
+			assert.GreaterOrEqual(t, w.Start, at-1e-9)
+			assert.GreaterOrEqual(t, w.End, w.Start+0.01-1e-9)
+			at = w.Start
+			inside := false
+			for _, v := range res.VADSegments {
+				inside = inside || w.Start >= v.Start-0.02 && w.Start <= v.End+0.02
+			}
+			assert.True(t, inside, "%q at %.2f begins outside speech", w.Word, w.Start)
+		}
+	}
+}
+
+// The same input and options give the same result, whatever runs beside it.
+func TestDeterministicAndConcurrent(t *testing.T) {
+	p := open(t, demo.Models(), otograph.WithCores(2))
+	other := open(t, demo.Models(), otograph.WithCores(1))
+	results := make([]string, 4)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() {
+			run := p
+			if i == 0 {
+				run = other
+			}
+			res, err := run.Run(t.Context(), excerpt(t), otograph.Options{})
+			if assert.NoError(t, err) {
+				b, err := json.Marshal(res)
+				assert.NoError(t, err)
+				results[i] = string(b)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range results {
+		assert.Equal(t, results[0], results[i], "run %d differs", i)
+	}
+}
+
+func TestCapabilitiesAlone(t *testing.T) {
+	p := open(t, demo.Models())
+	off := new(false)
+	tests := []struct {
+		name string
+		opt  otograph.Options
+		ran  otograph.Capabilities
+	}{
+		{"events", otograph.Options{EnableASR: off, EnableDiarize: off}, otograph.Capabilities{AudioEvents: true}},
+		{"transcription", otograph.Options{EnableDiarize: off, EnableAudioEvents: off}, otograph.Capabilities{ASR: true}},
+		{"transcription and speakers", otograph.Options{EnableAudioEvents: off}, otograph.Capabilities{ASR: true, Diarize: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			res, err := p.Run(t.Context(), excerpt(t), tt.opt)
+			require.NoError(t, err)
+			assert.Equal(t, tt.ran, res.Ran)
+		})
+	}
+}
+
+// Digital silence: no segment, no speaker, no event but silence, and every list is there.
+func TestSilence(t *testing.T) {
+	p := open(t, demo.Models())
+	res, err := p.Run(t.Context(), audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1), otograph.Options{})
+	require.NoError(t, err)
+	assert.Empty(t, res.Segments)
+	assert.Empty(t, res.VADSegments)
+	assert.Zero(t, res.NumSpeakers)
+	b, err := json.Marshal(res)
+	require.NoError(t, err)
+	assert.Contains(t, string(b), `"segments":[]`)
+	assert.Contains(t, string(b), `"diarize_segments":[]`)
+}
+
+func TestCancel(t *testing.T) {
+	p := open(t, demo.Models())
+	reason := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := p.Run(ctx, excerpt(t), otograph.Options{}, otograph.OnProgress(func(r otograph.Progress) {
+		if r.Stage == otograph.StageVAD && r.Done {
+			cancel(reason)
+		}
+	}))
+	assert.ErrorIs(t, err, reason)
+}
+
+// Close during a run ends it, waits for it, and later runs are refused.
+func TestCloseDuringRun(t *testing.T) {
+	p := open(t, demo.Models())
+	source := excerpt(t)
+	begun := make(chan struct{})
+	ended := make(chan error, 1)
+	var once sync.Once
+	go func() {
+		_, err := p.Run(context.Background(), source, otograph.Options{Optimize: new(false)},
+			otograph.OnProgress(func(otograph.Progress) { once.Do(func() { close(begun) }) }))
+		ended <- err
+	}()
+	<-begun
+	require.NoError(t, p.Close())
+	assert.ErrorIs(t, <-ended, otograph.ErrClosed)
+	_, err := p.Run(t.Context(), excerpt(t), otograph.Options{})
+	assert.ErrorIs(t, err, otograph.ErrClosed)
+	assert.NoError(t, p.Close(), "again")
+}
+
+// without is the demo set less one role.
+func without(role models.Role) *models.Set {
+	set := &models.Set{Name: "partial"}
+	for _, m := range demo.Models().Models {
+		if m.Role != role {
+			set.Models = append(set.Models, m)
+		}
+	}
+	return set
+}
+
+// A model that is not there is an error that names the role, before any work.
+func TestMissingModel(t *testing.T) {
+	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder, models.RoleTagger} {
+		p := open(t, without(role))
+		_, err := p.Run(t.Context(), otograph.File("there is no such file"), otograph.Options{})
+		assert.ErrorIs(t, err, models.ErrMissing)
+		assert.ErrorContains(t, err, "role "+string(role))
+	}
+	p := open(t, without(models.RoleStandard))
+	res, err := p.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("de"), EnableAudioEvents: new(false)})
+	assert.ErrorIs(t, err, models.ErrMissing)
+	assert.ErrorContains(t, err, "role standard")
+	require.NotNil(t, res, "what the other stages found is kept")
+	_, err = p.Run(t.Context(), excerpt(t), otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)})
+	assert.ErrorIs(t, err, otograph.ErrOptions, "nothing here tells the language")
+	assert.ErrorContains(t, err, "asr_language")
+}
+
+// broken is the demo set with a file of another kind for one role.
+func broken(role models.Role) *models.Set {
+	set := demo.Models()
+	for i := range set.Models {
+		if set.Models[i].Role == role {
+			files := append([]models.File(nil), set.Models[i].Files...)
+			files[0].Data = func() ([]byte, error) { return []byte("this is no model at all"), nil }
+			set.Models[i].Files = files
+			set.Models[i].Contract = ""
+		}
+	}
+	return set
+}
+
+// A broken model is an error that names file and role; what the other stages
+// found is kept and the error says which one failed.
+func TestBrokenModel(t *testing.T) {
+	stages := map[models.Role]otograph.Stage{
+		models.RoleVAD: otograph.StageVAD, models.RoleEmbedder: otograph.StageEmbed, models.RoleTagger: otograph.StageEvents,
+		models.RoleOptimized: otograph.StageTranscribe, models.RoleStandard: otograph.StageLanguage,
+	}
+	for role, stage := range stages {
+		t.Run(string(role), func(t *testing.T) {
+			set := broken(role)
+			m, _ := set.Role(role)
+			p := open(t, set)
+			res, err := p.Run(t.Context(), excerpt(t), otograph.Options{})
+			var failed *otograph.StageError
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, stage, failed.Stage)
+			assert.ErrorContains(t, err, m.Main().Name)
+			assert.ErrorContains(t, err, string(role))
+			require.NotNil(t, res)
+			assert.Equal(t, role != models.RoleTagger, res.Ran.AudioEvents)
+			assert.Equal(t, role == models.RoleTagger || role == models.RoleEmbedder, res.Ran.ASR)
+			assert.ErrorContains(t, p.Load(t.Context(), role), m.Main().Name)
+		})
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	p := open(t, demo.Models())
+	_, err := p.Run(t.Context(), otograph.File("testdata/missing.wav"), otograph.Options{})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	_, err = p.Run(t.Context(), audio.Reader(strings.NewReader("no sound"), "note.txt"), otograph.Options{})
+	assert.ErrorIs(t, err, audio.ErrTooSmall)
+	assert.True(t, audio.Permanent(err))
+	_, err = p.Run(t.Context(), audio.Reader(io.LimitReader(zeros{}, 5000), "zeros.bin"), otograph.Options{})
+	assert.True(t, audio.Permanent(err), "%v", err)
+	assert.ErrorContains(t, err, "zeros.bin")
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// memory keeps checkpoints and counts what is loaded.
+type memory struct {
+	mu     sync.Mutex
+	kept   map[string][]byte
+	loaded int
+}
+
+func (m *memory) Load(_ context.Context, stage string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept[stage] != nil {
+		m.loaded++
+	}
+	return m.kept[stage], nil
+}
+
+func (m *memory) Save(_ context.Context, stage string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept[stage] = data
+	return nil
+}
+
+// A run that goes on from checkpoints gives the same result.
+func TestCheckpoints(t *testing.T) {
+	p := open(t, demo.Models())
+	m := &memory{kept: map[string][]byte{}}
+	first, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.WithCheckpoints(m))
+	require.NoError(t, err)
+	assert.Zero(t, m.loaded)
+	second, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.WithCheckpoints(m))
+	require.NoError(t, err)
+	assert.Equal(t, 4, m.loaded)
+	a, _ := json.Marshal(first)
+	b, _ := json.Marshal(second)
+	assert.JSONEq(t, string(a), string(b))
+}
+
+func Example() {
+	p, err := otograph.Open(demo.Models())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	res, err := p.Run(ctx, otograph.File(conversation), otograph.Options{EnableAudioEvents: new(false)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range res.Segments[:2] {
+		fmt.Printf("%.1f %s %s\n", s.Start, s.Speaker, s.Text)
+	}
+	// Output:
+	// 5.7 SPEAKER_0 Good morning, how are you today?
+	// 8.1 SPEAKER_1 I am very well, thank you, and you.
+}

@@ -98,17 +98,16 @@ type Options struct {
 	Idle int
 }
 
-// alignment gives the library's number of a model's alignment heads.
-var alignment = map[string]int{
-	"tiny.en": 3, "tiny": 4, "base.en": 5, "base": 6, "small.en": 7, "small": 8, "medium.en": 9, "medium": 10,
-	"large-v1": 11, "large-v2": 12, "large-v3": 13, "large-v3-turbo": 14,
-}
-
-// alignmentLayers gives the decoder layers of the models in alignment: heads of a
-// model with other layers would be looked for where there are none.
-var alignmentLayers = map[string]int32{
-	"tiny.en": 4, "tiny": 4, "base.en": 6, "base": 6, "small.en": 12, "small": 12, "medium.en": 24, "medium": 24,
-	"large-v1": 32, "large-v2": 32, "large-v3": 32, "large-v3-turbo": 4,
+// alignment gives, for the models whose alignment heads the library knows, its number
+// of them, and the decoder layers and heads of the model: in one with others they would
+// be looked for where there are none.
+var alignment = map[string]struct {
+	preset        int
+	layers, heads int32
+}{
+	"tiny.en": {3, 4, 6}, "tiny": {4, 4, 6}, "base.en": {5, 6, 8}, "base": {6, 6, 8},
+	"small.en": {7, 12, 12}, "small": {8, 12, 12}, "medium.en": {9, 24, 16}, "medium": {10, 24, 16},
+	"large-v1": {11, 32, 20}, "large-v2": {12, 32, 20}, "large-v3": {13, 32, 20}, "large-v3-turbo": {14, 4, 20},
 }
 
 // Engine is a loaded model. It is safe for concurrent use. It implements
@@ -160,10 +159,11 @@ func Open(m Model, opt Options) (*Engine, error) {
 		if !ok {
 			return fail(fmt.Errorf("alignment heads: expected the name of a published model such as \"base\", found %q", opt.AlignmentHeads))
 		}
-		if layers := alignmentLayers[opt.AlignmentHeads]; layers != header.TextLayers {
-			return fail(fmt.Errorf("alignment heads of %s: expected a model with %d text layers, found %d", opt.AlignmentHeads, layers, header.TextLayers))
+		if p.layers != header.TextLayers || p.heads != header.TextHeads {
+			return fail(fmt.Errorf("alignment heads of %s: expected a model with %d text layers of %d heads, found %d of %d",
+				opt.AlignmentHeads, p.layers, p.heads, header.TextLayers, header.TextHeads))
 		}
-		preset = p
+		preset = p.preset
 	}
 	known, err := m.languages(header)
 	if err != nil {

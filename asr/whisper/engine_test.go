@@ -355,7 +355,18 @@ func TestModelLanguagesAndHeads(t *testing.T) {
 	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "enormous"})
 	require.ErrorContains(t, err, "alignment heads")
 	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "base"})
-	require.ErrorContains(t, err, "expected a model with 6 text layers, found 1")
+	require.ErrorContains(t, err, "expected a model with 6 text layers of 8 heads, found 1 of 1")
+}
+
+func TestTimeWarping(t *testing.T) {
+	h := testHeader
+	h.AudioState, h.TextState, h.AudioHeads, h.TextHeads, h.TextLayers = 48, 48, 6, 6, 4 // as "tiny" has
+	e := open(t, buildModel(h, say(0.0, " Alpha", " beta", ".", 1.0)), Options{AlignmentHeads: "tiny"})
+	speech := spans(5.2, 6.2)
+	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 20*second)), speech, greedy())
+	require.NoError(t, err)
+	require.Equal(t, []string{"Alpha beta."}, texts(tr))
+	checkWords(t, tr, speech)
 }
 
 func TestSamplingDoesNotDependOnHistory(t *testing.T) {

@@ -61,8 +61,8 @@ func TestDeclarationsFitTheHeader(t *testing.T) {
 	same("beam search", "OG_BEAM_SEARCH", "WHISPER_SAMPLING_BEAM_SEARCH")
 	same("processor", "0", "GGML_BACKEND_DEVICE_TYPE_CPU")
 	same("log levels", "3 * 10 + 4", "GGML_LOG_LEVEL_WARN * 10 + GGML_LOG_LEVEL_ERROR")
-	for name, number := range alignment {
-		same("heads of "+name, fmt.Sprint(number), "WHISPER_AHEADS_"+strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(name)))
+	for name, a := range alignment {
+		same("heads of "+name, fmt.Sprint(a.preset), "WHISPER_AHEADS_"+strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(name)))
 	}
 	program := filepath.Join(t.TempDir(), "layout.c")
 	require.NoError(t, os.WriteFile(program, []byte(b.String()), 0o600))

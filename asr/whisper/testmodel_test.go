@@ -66,18 +66,19 @@ func buildModel(h Header, plan []int) []byte {
 		w.WriteString(s)
 	}
 	r := rand.New(rand.NewSource(7))
-	embedding := make([]float32, int(h.Vocabulary)*testWidth)
+	width := int(h.TextState)
+	embedding := make([]float32, int(h.Vocabulary)*width)
 	for i := range embedding {
-		embedding[i] = float32(r.NormFloat64() / math.Sqrt(testWidth))
+		embedding[i] = float32(r.NormFloat64() / math.Sqrt(float64(width)))
 	}
-	position := make([]float32, int(h.TextContext)*testWidth)
+	position := make([]float32, int(h.TextContext)*width)
 	for p := range int(h.TextContext) {
 		next := eotToken
 		if p+1 < len(plan) {
 			next = plan[p+1]
 		}
-		for i := range testWidth {
-			position[p*testWidth+i] = 8 * embedding[next*testWidth+i]
+		for i := range width {
+			position[p*width+i] = 8 * embedding[next*width+i]
 		}
 	}
 	names := make([]string, 0, 64)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -189,6 +188,3 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	return language, min(probability, 1), nil
 }
-
-// Known tells whether the engine can be asked for a language code.
-func (e *Engine) Known(code string) bool { return slices.Contains(e.languages, code) }

@@ -204,6 +204,12 @@ func (d *DB) Write(ctx context.Context, fn func(tx *sql.Tx) error) error {
 		if err == nil {
 			return nil
 		}
+		if d.dialect == SQLite && errors.Is(d.classify(err), ErrFull) && try == 1 {
+			// The write-ahead log may be what fills the disk: fold it into the file, and there may be room.
+			if _, folding := d.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); folding == nil {
+				continue
+			}
+		}
 		if !rolledBack(err) || try == maxTries || ctx.Err() != nil {
 			return d.classify(err)
 		}

@@ -1,0 +1,214 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestT12DoubleSubmit sends 50 equal requests with one key at the same time.
+func TestT12DoubleSubmit(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now()
+		f := newFixture(t, d, func(c *Config) { c.Clock = func() time.Time { return clock } })
+		idem := Idempotency{Key: "order-7", BodyHash: "abc"}
+		answers := make([]Task, 50)
+		var wait sync.WaitGroup
+		var mu sync.Mutex
+		fresh := 0
+		for i := range answers {
+			wait.Go(func() {
+				r := f.request(func(r *Request) {
+					r.Audio, r.Seconds = f.audio("same"), 30
+					r.Options = []byte(`{"hotwords": ["<a&b>"] }`)
+				})
+				task, replayed, err := f.Create(t.Context(), r, idem)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				answers[i] = task
+				if !replayed {
+					fresh++
+				}
+			})
+		}
+		wait.Wait()
+		assert.Equal(t, 1, fresh)
+		equal := 0
+		for _, a := range answers {
+			if reflect.DeepEqual(answers[0], a) {
+				equal++
+			}
+		}
+		assert.Equal(t, 50, equal, "%+v", answers[0])
+		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM tasks"))
+		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM holds"))
+		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM river_job WHERE kind = 'transcribe'"))
+		assert.Len(t, f.files(), 1, "the audio of the replays is gone")
+		t.Logf("T12: 50 submissions, %d task, %d hold, %d equal answers", f.count("SELECT COUNT(*) FROM tasks"), f.count("SELECT COUNT(*) FROM holds"), equal)
+
+		_, _, err := f.Create(t.Context(), f.request(nil), Idempotency{Key: "order-7", BodyHash: "other"})
+		require.ErrorIs(t, err, ErrIdempotencyConflict)
+		assert.Len(t, f.files(), 1, "the audio of the refused one is gone")
+		stop := f.start(1, WorkerConfig{Engine: quick})
+		f.wait(answers[0].ID)
+		stop()
+		again, replayed, err := f.Create(t.Context(), f.request(nil), idem)
+		require.NoError(t, err)
+		assert.True(t, replayed)
+		assert.Equal(t, answers[0], again, "the first answer, though the task is done now")
+
+		other := f.newAccount("other", billing.Unit)
+		_, replayed, err = f.Create(t.Context(), f.request(func(r *Request) { r.Account = other }), idem)
+		require.NoError(t, err)
+		assert.False(t, replayed, "another account's key")
+		clock = clock.Add(25 * time.Hour)
+		_, replayed, err = f.Create(t.Context(), f.request(nil), idem)
+		require.NoError(t, err)
+		assert.False(t, replayed, "forgotten after 24 h")
+		f.exact()
+	})
+}
+
+// TestT13RaceToTheLastCoinOfTasks lets 100 submissions race for the balance of 10.
+func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := newFixture(t, d)
+		poor := f.newAccount("poor", 10*134+133) // 0.0100 + 0.0017 + 0.0017 for a minute
+		var wait sync.WaitGroup
+		var mu sync.Mutex
+		accepted, refused := 0, 0
+		for range 100 {
+			wait.Go(func() {
+				_, _, err := f.Create(t.Context(), f.request(func(r *Request) { r.Account = poor; r.URL = "https://source.example/a.wav" }), Idempotency{})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					accepted++
+				case errors.Is(err, billing.ErrInsufficientBalance):
+					refused++
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		v, err := f.billing.View(t.Context(), poor)
+		require.NoError(t, err)
+		assert.Equal(t, 10, accepted)
+		assert.Equal(t, 90, refused)
+		assert.Equal(t, billing.Money(133), v.AvailableBalance)
+		assert.Equal(t, 10, f.count("SELECT COUNT(*) FROM tasks"))
+		f.exact()
+		t.Logf("T13: %d of 100 accepted, available %s", accepted, v.AvailableBalance)
+	})
+}
+
+func TestConcurrencyLimit(t *testing.T) {
+	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
+	two := 2
+	require.NoError(t, f.billing.SetLimits(t.Context(), f.account, billing.Overrides{Concurrency: &two}))
+	first := f.create(nil)
+	f.create(nil)
+	_, _, err := f.Create(t.Context(), f.request(nil), Idempotency{})
+	require.ErrorIs(t, err, billing.ErrConcurrencyLimit)
+	assert.Len(t, f.files(), 2, "the audio of the refused one is gone")
+	f.create(func(r *Request) { r.Batch = true })
+	c, err := f.next(t.Context(), "w", "m")
+	require.NoError(t, err)
+	require.Equal(t, first.ID, c.ID)
+	require.NoError(t, f.release(t.Context(), c, endRecoverable, "x"))
+	_, _, err = f.Create(t.Context(), f.request(nil), Idempotency{})
+	require.ErrorIs(t, err, billing.ErrConcurrencyLimit, "a task that waits for its retry still counts")
+	require.NoError(t, f.Delete(t.Context(), f.account, first.ID))
+	f.create(nil)
+}
+
+func TestBatchItemsStandForThemselves(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := newFixture(t, d)
+		poor := f.newAccount("poor", 3*67) // a minute as batch is 0.0067
+		var requests []Request
+		for i := range 6 {
+			requests = append(requests, f.request(func(r *Request) { r.Account, r.Batch, r.URL = poor, true, fmt.Sprint("https://source.example/", i) }))
+		}
+		requests[1].Refused = errors.New("address is not public")
+		idem := Idempotency{Key: "b", BodyHash: "h"}
+		items, replayed, err := f.CreateBatch(t.Context(), requests, idem)
+		require.NoError(t, err)
+		assert.False(t, replayed)
+		var states []bool
+		for _, item := range items {
+			states = append(states, item.Task != nil)
+			assert.Equal(t, item.Task == nil, item.Error != "")
+		}
+		assert.Equal(t, []bool{true, false, true, true, false, false}, states)
+		assert.Equal(t, "address is not public", items[1].Error)
+		again, replayed, err := f.CreateBatch(t.Context(), requests, idem)
+		require.NoError(t, err)
+		assert.True(t, replayed)
+		assert.Equal(t, items, again)
+		assert.Equal(t, 3, f.count("SELECT COUNT(*) FROM tasks"))
+		_, _, err = f.Create(t.Context(), f.request(func(r *Request) { r.Account = poor }), idem)
+		require.ErrorIs(t, err, ErrIdempotencyConflict, "the key belongs to a batch")
+		v, err := f.billing.View(t.Context(), poor)
+		require.NoError(t, err)
+		assert.Equal(t, 3, v.WaitingBatchTasks)
+		assert.Zero(t, v.ActiveTasks)
+	})
+}
+
+func TestRequestsThatAreNotComplete(t *testing.T) {
+	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
+	for name, change := range map[string]func(*Request){
+		"neither":     func(r *Request) { r.Audio, r.URL = nil, "" },
+		"both":        func(r *Request) { r.URL = "https://x.example" },
+		"options":     func(r *Request) { r.Options = []byte("{") },
+		"wrong types": func(r *Request) { r.Options = []byte(`{"enable_diarize":3}`) },
+		"length":      func(r *Request) { r.Seconds = -1 },
+	} {
+		r := f.request(nil)
+		change(&r)
+		_, _, err := f.Create(t.Context(), r, Idempotency{})
+		require.Error(t, err, name)
+	}
+	assert.Zero(t, f.count("SELECT COUNT(*) FROM tasks"))
+}
+
+// TestHoldTiers checks which tier a hold is quoted for: the dearer of those that may run.
+func TestHoldTiers(t *testing.T) {
+	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
+	const off = `"enable_diarize":false,"enable_audio_events":false`
+	for options, want := range map[string]billing.Money{
+		`{` + off + `}`:                                         100, // 0.60 / 60
+		`{` + off + `,"optimize":null}`:                         100,
+		`{` + off + `,"optimize":true}`:                         100, // the language may not be applicable
+		`{` + off + `,"optimize":false,"asr_language":"en"}`:    100,
+		`{` + off + `,"asr_language":"en"}`:                     33, // 0.20 / 60
+		`{` + off + `,"optimize":true,"asr_language":"zh"}`:     33,
+		`{` + off + `,"optimize_zh":true,"asr_language":"en"}`:  100,
+		`{` + off + `,"optimize_zh":true,"asr_language":"zh"}`:  33,
+		`{` + off + `,"optimize_zh":false,"asr_language":"zh"}`: 100,
+		`{` + off + `,"asr_language":"de"}`:                     100,
+		`{"enable_asr":false,"enable_diarize":false}`:           117,
+	} {
+		task := f.create(func(r *Request) { r.Options = []byte(options) })
+		held, ok, err := f.billing.Held(t.Context(), task.ID)
+		require.NoError(t, err)
+		require.True(t, ok)
+		assert.Equal(t, want, held, options)
+	}
+}

@@ -298,7 +298,7 @@ func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []asr.Window {
 		for j < len(speech) && float64(speech[j].Start-speech[j-1].End)/audio.SampleRate < joinPause {
 			j++
 		}
-		out = append(out, asr.Pack(speech[i:j], pcm, asr.PackOptions{Max: e.window, Pad: utterancePad})...)
+		out = append(out, asr.Pack(speech[i:j], pcm, asr.PackOptions{Max: e.window, Lead: utterancePad, Tail: utterancePad})...)
 		i = j
 	}
 	return out
@@ -350,7 +350,7 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Windo
 	var done float64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(opt.Parallel, 1))
-	for _, batch := range batches(lengths, most) {
+	for _, batch := range batches(lengths, most, int(e.window*audio.SampleRate)) {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
@@ -391,8 +391,10 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Windo
 	return hyps, len(windows), nil
 }
 
-// batches groups indices of windows of similar length, the longest first.
-func batches(lengths []int, most int) [][]int {
+// batches groups indices of windows of similar length, the longest first. A batch
+// holds at most most windows and, padded, not more than budget samples (one window
+// may): large vocabularies give 1.7 MB of scores for each second.
+func batches(lengths []int, most, budget int) [][]int {
 	order := make([]int, len(lengths))
 	for i := range order {
 		order[i] = i
@@ -400,7 +402,8 @@ func batches(lengths []int, most int) [][]int {
 	sort.SliceStable(order, func(a, b int) bool { return lengths[order[a]] > lengths[order[b]] })
 	var out [][]int
 	for _, i := range order {
-		if n := len(out) - 1; n >= 0 && len(out[n]) < most && float64(lengths[i]) >= similar*float64(lengths[out[n][0]]) {
+		if n := len(out) - 1; n >= 0 && len(out[n]) < most &&
+			(len(out[n])+1)*lengths[out[n][0]] <= budget && float64(lengths[i]) >= similar*float64(lengths[out[n][0]]) {
 			out[n] = append(out[n], i)
 			continue
 		}
@@ -423,7 +426,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if len(speech) == 0 {
 		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
 	}
-	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: min(e.window, detectSeconds), Pad: utterancePad})
+	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
 	if n := len(windows); n > 3 {
 		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
 	}

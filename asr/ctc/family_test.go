@@ -76,10 +76,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 				symbol     string
 				start, end float64
 			}{{" ba", 0.5, 0.8}, {"na", 1.1, 1.4}, {" ba", 2.6, 2.9}, {"na", 3.2, 3.5}}
-			var got []mark
-			for _, m := range e.vocab.write(hyps[0].emissions) {
-				got = append(got, m)
-			}
+			got := e.vocab.write(hyps[0].emissions)
 			require.Len(t, got, len(want), "%v", got)
 			for i, w := range want {
 				assert.Equal(t, w.symbol, got[i].text)

@@ -101,7 +101,7 @@ func parseConfig(f File) (nemoConfig, error) {
 		return c, nil
 	}
 	if err := json.Unmarshal(f.Data, &c); err != nil {
-		return c, fmt.Errorf("%s: %w: expected the JSON object of onnx-asr: %v", f.Name, ErrFile, err)
+		return c, fmt.Errorf("%s: %w: expected the JSON object of onnx-asr: %w", f.Name, ErrFile, err)
 	}
 	if c.Features < 0 || c.Features > 512 || c.Subsampling < 0 || c.Subsampling > 64 {
 		return c, fmt.Errorf("%s: %w: expected features_size up to 512 and subsampling_factor up to 64, found %d and %d", f.Name, ErrFile, c.Features, c.Subsampling)

@@ -153,7 +153,7 @@ func TestLanguagesAreChecked(t *testing.T) {
 	_, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{Language: "de"})
 	require.ErrorIs(t, err, ErrLanguage)
 	assert.ErrorContains(t, err, `made-up: language not known to the model: "de", it knows en, pt`)
-	_, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{Language: "portugese"})
+	_, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{Language: "portuguse"})
 	assert.ErrorContains(t, err, `did you mean "pt"?`)
 	_, _, err = e.DetectLanguage(context.Background(), recording(), recordingSpeech)
 	require.ErrorIs(t, err, ErrNoLanguage)
@@ -204,7 +204,7 @@ func TestCancellationAndClose(t *testing.T) {
 }
 
 func TestBatchesAreOfSimilarLength(t *testing.T) {
-	got := batches([]int{100, 40, 95, 90, 41, 86, 84, 100}, 3)
+	got := batches([]int{100, 40, 95, 90, 41, 86, 84, 100}, 3, 1000)
 	assert.Equal(t, [][]int{{0, 7, 2}, {3, 5, 6}, {4, 1}}, got)
 	seen := map[int]bool{}
 	for _, b := range got {
@@ -214,5 +214,7 @@ func TestBatchesAreOfSimilarLength(t *testing.T) {
 		}
 	}
 	assert.Len(t, seen, 8)
-	assert.Empty(t, batches(nil, 4))
+	assert.Equal(t, [][]int{{0, 1}, {2}}, batches([]int{100, 100, 100}, 4, 299), "no more sound than the budget")
+	assert.Equal(t, [][]int{{0}, {1}}, batches([]int{100, 100}, 4, 50), "one window always runs")
+	assert.Empty(t, batches(nil, 4, 10))
 }

@@ -98,7 +98,13 @@ type clip struct {
 	samples []float32
 }
 
+// decodedSet keeps the evaluation set for all tests of one run.
+var decodedSet []clip
+
 func evaluationSet(t testing.TB) []clip {
+	if decodedSet != nil {
+		return decodedSet
+	}
 	dir := filepath.Join(sharedFolder(t), "testdata", "demo")
 	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	require.NoError(t, err)
@@ -113,6 +119,7 @@ func evaluationSet(t testing.TB) []clip {
 		out = append(out, c)
 	}
 	require.NoError(t, s.Err())
+	decodedSet = out
 	return out
 }
 

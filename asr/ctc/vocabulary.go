@@ -16,12 +16,14 @@ import (
 type writing int
 
 const (
-	writePieces     writing = iota // sentencepiece: ▁ is a space; characters; byte pieces
-	writeByteLevel                 // icefall's byte-level BPE: one printable character per byte
-	writeContinued                 // Paraformer: a piece ending in @@ continues into the next
-	writeBase64                    // FunASR-Nano
-	sentencePieceUS = "▁"
+	writePieces    writing = iota // sentencepiece: ▁ is a space; characters; byte pieces
+	writeByteLevel                // icefall's byte-level BPE: one printable character per byte
+	writeContinued                // Paraformer: a piece ending in @@ continues into the next
+	writeBase64                   // FunASR-Nano
 )
+
+// pieceSpace is sentencepiece's mark for a space.
+const pieceSpace = "▁"
 
 const (
 	maxTokenFile = 64 << 20
@@ -256,7 +258,7 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 			}
 			v.text[id] = b
 		default:
-			v.text[id] = []byte(strings.ReplaceAll(s, sentencePieceUS, " "))
+			v.text[id] = []byte(strings.ReplaceAll(s, pieceSpace, " "))
 		}
 		if bytes.IndexByte(v.text[id], ' ') >= 0 {
 			v.spaced = true

@@ -14,7 +14,7 @@ const (
 	MaxSubmitBody = 200 << 20
 	// MaxUploadBody is the largest body of POST /audio/transcriptions.
 	MaxUploadBody = MaxSubmitBody
-	maxBatchBody  = 16 << 20
+	maxBatchBody  = 8 << 20
 	maxSmallBody  = 64 << 10
 	maxCaptured   = 1 << 20 // one field of POST /tasks other than audio_base64
 )

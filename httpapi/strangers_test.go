@@ -207,7 +207,7 @@ func TestTooLargeBodies(t *testing.T) {
 	assert.Equal(t, CodePayloadTooLarge, a.code(t))
 	a = w.do("POST", "/auth/login", bytes.Repeat([]byte(" "), maxSmallBody+1))
 	assert.Equal(t, 413, a.status)
-	a = w.do("POST", "/tasks", io.LimitReader(repeat(strings.Repeat(" ", 4096)), 20<<20))
+	a = w.do("POST", "/tasks", io.LimitReader(repeat(strings.Repeat(" ", 4096)), 4<<20))
 	assert.Equal(t, 400, a.status, "spaces alone")
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -28,9 +29,18 @@ import (
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+func TestMain(m *testing.M) {
+	code := dbtest.Main(m)
+	client.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // world is a whole service in one process: the real stores, a real HTTP server,
 // names that a fixture resolves, and a client that holds every answer against

@@ -14,11 +14,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -97,9 +94,11 @@ type Options struct {
 }
 
 const (
+	// defaultWindow and longestWindow bound what is decoded at once, in seconds.
 	defaultWindow = 20.0
 	longestWindow = 60.0
-	defaultBatch  = 4
+	// defaultBatch is how many windows share a run.
+	defaultBatch = 4
 	// shortestInput is what shorter windows are padded to with zeros: several
 	// networks fail inside a convolution below it.
 	// Lengths need no further rounding: sessions keep no memory per length.
@@ -321,133 +320,4 @@ func (e *Engine) language(s string) (string, error) {
 		return "", fmt.Errorf("%s: %w: %q, it knows %s", e.name, ErrLanguage, code, strings.Join(e.known, ", "))
 	}
 	return code, nil
-}
-
-// decode runs all windows, batches of similar length side by side. Which windows
-// share a batch depends on the windows alone, so the text does not depend on
-// opt.Parallel. Passes counts windows run.
-func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return nil, 0, fmt.Errorf("%s: %w", e.name, ErrClosed)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", e.name, err)
-	}
-	lengths := make([]int, len(windows))
-	var total float64
-	for i, w := range windows {
-		lengths[i] = w.Len()
-		total += w.SpeechSeconds()
-	}
-	most := e.batch
-	if !e.net.batchable() {
-		most = 1
-	}
-	hyps := make([]hypothesis, len(windows))
-	var progress sync.Mutex
-	var done float64
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(opt.Parallel, 1))
-	for _, batch := range batches(lengths, most, int(e.window*audio.SampleRate)) {
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
-			}
-			leave, err := opt.Pass(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
-			}
-			defer leave()
-			feats := make([]matrix, len(batch))
-			var samples []float32
-			for k, i := range batch {
-				samples = windows[i].Samples(samples[:0], pcm)
-				for len(samples) < shortestInput {
-					samples = append(samples, make([]float32, shortestInput-len(samples))...)
-				}
-				feats[k] = e.net.features(samples)
-			}
-			out, err := e.net.run(ctx, feats, req)
-			if err != nil {
-				return err
-			}
-			progress.Lock()
-			defer progress.Unlock()
-			for k, i := range batch {
-				hyps[i] = out[k]
-				done += windows[i].SpeechSeconds()
-			}
-			if opt.Progress != nil {
-				opt.Progress(done, total)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, 0, err
-	}
-	return hyps, len(windows), nil
-}
-
-// batches groups indices of windows of similar length, the longest first. A batch
-// holds at most most windows and, padded, not more than budget samples (one window
-// may): large vocabularies give 1.7 MB of scores for each second.
-func batches(lengths []int, most, budget int) [][]int {
-	order := make([]int, len(lengths))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return lengths[order[a]] > lengths[order[b]] })
-	var out [][]int
-	for _, i := range order {
-		if n := len(out) - 1; n >= 0 && len(out[n]) < most &&
-			(len(out[n])+1)*lengths[out[n][0]] <= budget && float64(lengths[i]) >= similar*float64(lengths[out[n][0]]) {
-			out[n] = append(out[n], i)
-			continue
-		}
-		out = append(out, []int{i})
-	}
-	return out
-}
-
-// detectSeconds is how much of the beginning, the middle and the end of the
-// speech the language is told from.
-const detectSeconds = 20.0
-
-// DetectLanguage names the language of up to three windows of speech (begin,
-// middle, end), for a model with a language head; without speech it listens to
-// the first 30 s. ErrNoLanguage for any other model.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (string, float64, error) {
-	if _, ok := e.net.(*senseVoice); !ok || !e.net.(*senseVoice).prompted {
-		return "", 0, fmt.Errorf("%s: %w", e.name, ErrNoLanguage)
-	}
-	if len(speech) == 0 {
-		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
-	}
-	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
-	if n := len(windows); n > 3 {
-		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
-	}
-	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1})
-	if err != nil {
-		return "", 0, err
-	}
-	mean := map[string]float64{}
-	for _, h := range hyps {
-		for l, p := range h.tags.probability {
-			if l == noSpeech {
-				continue
-			}
-			mean[l] += p / float64(len(hyps))
-		}
-	}
-	best, p := "", -1.0
-	for _, l := range e.net.languages() {
-		if mean[l] > p && (len(e.known) == 0 || slices.Contains(e.known, l)) {
-			best, p = l, mean[l]
-		}
-	}
-	return best, max(p, 0), nil
 }

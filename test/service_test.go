@@ -1,0 +1,285 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// server is a running `otograph serve` on a data folder of its own.
+type server struct {
+	t    *testing.T
+	url  string // with the base path
+	key  string // of the account "local"
+	data string
+	cmd  *exec.Cmd
+	log  *os.File
+}
+
+var keyPattern = regexp.MustCompile(`asr_[0-9A-Za-z]{40}`)
+
+// serve starts the service and waits until it answers. It is stopped with the test.
+func serve(t *testing.T, data string, args ...string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	s := &server{t: t, url: "http://" + addr + "/v1", data: data}
+	s.log, err = os.CreateTemp(t.TempDir(), "serve-*.log")
+	require.NoError(t, err)
+	out, err := os.CreateTemp(t.TempDir(), "serve-*.out")
+	require.NoError(t, err)
+	s.cmd = exec.Command(binary, append([]string{"serve", "--addr", addr, "--data", data}, args...)...)
+	s.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DATABASE=", "OTOGRAPH_BLOBS=")
+	s.cmd.Stdout, s.cmd.Stderr = out, s.log
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() { s.stop() })
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		res, err := http.Get("http://" + addr + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the service does not answer: %v\n%s", err, s.logged())
+		}
+	}
+	printed, err := os.ReadFile(out.Name())
+	require.NoError(t, err)
+	s.key = keyPattern.FindString(string(printed))
+	return s
+}
+
+// stop ends the service as an operator would, and returns its exit.
+func (s *server) stop() error {
+	if s.cmd.ProcessState != nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	return s.cmd.Wait()
+}
+
+func (s *server) logged() string {
+	b, _ := os.ReadFile(s.log.Name())
+	return string(b)
+}
+
+// call makes a request with the key and decodes the answer into a map or list.
+func (s *server) call(method, path string, body any) (status int, answer map[string]any) {
+	s.t.Helper()
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		require.NoError(s.t, err)
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, s.url+path, r)
+	require.NoError(s.t, err)
+	req.Header.Set("X-API-Key", s.key)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for { // the tier of the account allows few requests per second
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(s.t, err)
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		require.NoError(s.t, err)
+		if res.StatusCode == http.StatusTooManyRequests {
+			time.Sleep(time.Second)
+			if r != nil {
+				req.Body, _ = req.GetBody()
+			}
+			continue
+		}
+		answer = map[string]any{}
+		if len(b) > 0 && b[0] == '{' {
+			require.NoError(s.t, json.Unmarshal(b, &answer), "%s", b)
+		}
+		return res.StatusCode, answer
+	}
+}
+
+// wait polls a task until it is final.
+func (s *server) wait(id string) map[string]any {
+	s.t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+		status, task := s.call("GET", "/tasks/"+id, nil)
+		require.Equal(s.t, 200, status, "%v", task)
+		if task["finished_at"] != nil {
+			return task
+		}
+	}
+	s.t.Fatalf("task %s is not final\n%s", id, s.logged())
+	return nil
+}
+
+// run runs an otograph command on the server's data.
+func (s *server) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append(os.Environ(), "OTOGRAPH_DATA="+s.data)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The real thing: the bundled recording by Base64 and by URL, with a signed
+// callback; the result equals the command's, the ledger has the charge.
+func TestServiceEndToEnd(t *testing.T) {
+	recording, err := os.ReadFile("../testdata/conversation.flac")
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	calls := make(chan *http.Request, 10)
+	bodies := make(chan []byte, 10)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /talk.flac", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "talk.flac", time.Unix(1e9, 0), bytes.NewReader(recording))
+	})
+	mux.HandleFunc("POST /hook", func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		calls <- r
+		bodies <- b
+	})
+	source := &http.Server{Handler: mux}
+	go func() { _ = source.Serve(l) }()
+	t.Cleanup(func() { _ = source.Close() })
+
+	s := serve(t, t.TempDir(), "--allow-outbound", l.Addr().String())
+	status, task := s.call("POST", "/tasks", map[string]any{
+		"audio_url":    "http://" + l.Addr().String() + "/talk.flac",
+		"callback_url": "http://" + l.Addr().String() + "/hook", "callback_secret": "secret",
+	})
+	require.Equal(t, 201, status, "%v", task)
+	assert.Equal(t, "processing", task["status"])
+	assert.Equal(t, "url", task["audio_source_type"])
+	assert.Equal(t, "talk.flac", task["audio_filename"])
+	id, _ := task["id"].(string)
+	status, account := s.call("GET", "/account", nil)
+	require.Equal(t, 200, status)
+	assert.Greater(t, account["held_amount"], 0.0)
+
+	final := s.wait(id)
+	require.Equal(t, "done", final["status"], "%v\n%s", final, s.logged())
+	assert.Equal(t, float64(len(recording)), final["audio_size"])
+	status, result := s.call("GET", "/tasks/"+id+"/result", nil)
+	require.Equal(t, 200, status)
+	bill, _ := result["billing"].(map[string]any)
+	assert.Equal(t, "zh_lite", bill["mode"])
+	assert.Equal(t, 2.0, bill["billable_minutes"])
+	assert.Equal(t, 0.0133, bill["amount"])
+	assert.Equal(t, 999.9867, bill["balance"])
+	delete(result, "billing")
+	delete(result, "task_id")
+
+	cmd := exec.Command(binary, "transcribe", "-q", "--format", "json", "../testdata/conversation.flac")
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var same map[string]any
+	require.NoError(t, json.Unmarshal(out, &same))
+	assert.Equal(t, same, result, "the service and the command agree")
+
+	select {
+	case r := <-calls:
+		body := <-bodies
+		assert.Equal(t, signature("secret", body), r.Header.Get("X-Signature"))
+		assert.Contains(t, string(body), `"status":"done"`)
+	case <-time.After(time.Minute):
+		t.Fatal("no callback\n" + s.logged())
+	}
+	status, ledger := s.call("GET", "/billing/transactions", nil)
+	require.Equal(t, 200, status)
+	assert.Equal(t, 2.0, ledger["total"], "the first recharge and one deduction")
+	first, _ := ledger["transactions"].([]any)[0].(map[string]any)
+	assert.Equal(t, "deduction", first["type"])
+	assert.Equal(t, "-0.0133", first["amount"])
+	assert.Equal(t, id, first["task_id"])
+
+	status, account = s.call("GET", "/account", nil)
+	require.Equal(t, 200, status)
+	assert.Equal(t, 0.0, account["held_amount"])
+	assert.Equal(t, 999.9867, account["balance"])
+
+	status, _ = s.call("DELETE", "/tasks/"+id, nil)
+	assert.Equal(t, 200, status)
+	status, _ = s.call("GET", "/tasks/"+id, nil)
+	assert.Equal(t, 404, status)
+	require.NoError(t, s.stop(), s.logged())
+}
+
+// A worker that is killed in the middle costs nothing but time.
+func TestT1WorkerKilled(t *testing.T) {
+	s := serve(t, t.TempDir())
+	body := map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")}
+	status, task := s.call("POST", "/tasks", body)
+	require.Equal(t, 201, status, "%v", task)
+	id, _ := task["id"].(string)
+	time.Sleep(time.Second)
+	killed := killWorkers(t, s.cmd.Process.Pid)
+	final := s.wait(id)
+	require.Equal(t, "done", final["status"], "%v\n%s", final, s.logged())
+	_, ledger := s.call("GET", "/billing/transactions", nil)
+	assert.Equal(t, 2.0, ledger["total"], "charged once")
+	t.Logf("T1: %d worker killed, 1 task done, charged once", killed)
+}
+
+// killWorkers kills the children of a server with SIGKILL.
+func killWorkers(t *testing.T, parent int) int {
+	t.Helper()
+	out, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+	if err != nil {
+		t.Skipf("the kernel does not list children: %v", err)
+	}
+	n := 0
+	entries, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	require.NoError(t, err)
+	text := string(out)
+	for _, e := range entries {
+		b, _ := os.ReadFile(e)
+		text += " " + string(b)
+	}
+	seen := map[int]bool{}
+	for _, word := range strings.Fields(text) {
+		var pid int
+		if _, err := fmt.Sscan(word, &pid); err == nil && !seen[pid] {
+			seen[pid] = true
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				n++
+			}
+		}
+	}
+	require.NotZero(t, n, "a worker was running")
+	return n
+}
+
+// Two servers on one data folder: the second says so and stops.
+func TestT32TwoServers(t *testing.T) {
+	data := t.TempDir()
+	serve(t, data, "--workers", "0")
+	out, err := exec.Command(binary, "serve", "--data", data, "--addr", "127.0.0.1:0").CombinedOutput()
+	assert.Error(t, err)
+	assert.Contains(t, string(out), data)
+	assert.Contains(t, string(out), "in use")
+}

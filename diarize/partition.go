@@ -72,7 +72,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt O
 		return nil, 0, err
 	}
 	finest := min(most+spareClusters, x.n)
-	base := cut(merges, x.n, finest)
+	base, _ := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
 	group, k := s.choose(merges, windows, opt, least, most)
 	labels = make([]int, x.n)
@@ -98,15 +98,18 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt O
 func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	n := len(s.base)
 	finest := len(s.count)
-	enough := s.enough(windows)
+	sizes := nodeSizes(merges, n)
+	enough, loose := s.enough(windows), leastCohesion*s.usualCohesion()
+	all := s.seconds(make([]int, finest), 1, windows)[0]
+	fewest := int(math.Ceil(enough / all * float64(n)))
 	if opt.NumSpeakers > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2: only small groups are joined.
-			if group, k = s.tidy(s.coarser(merges, n, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
+			if group, k = s.tidy(s.coarser(merges, sizes, n, cutAt, fewest, loose), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}
 		}
-		return s.coarser(merges, n, most), most
+		return s.coarser(merges, sizes, n, most, fewest, loose).group, most
 	}
 	type candidate struct {
 		group      []int
@@ -116,7 +119,7 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 	var candidates []candidate
 	best := -1.0
 	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
-		g, groups := s.tidy(s.coarser(merges, n, cutAt), windows, enough, opt.SameSpeakerCosine, least)
+		g, groups := s.tidy(s.coarser(merges, sizes, n, cutAt, fewest, loose), windows, enough, opt.SameSpeakerCosine, least)
 		if groups < 2 || groups > most {
 			continue
 		}
@@ -138,19 +141,24 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 		}
 	}
 	if k < least { // no tidied cut has between least and most groups
-		return s.coarser(merges, n, least), least
+		return s.coarser(merges, sizes, n, least, fewest, loose).group, least
 	}
 	return group, k
 }
 
-// coarser maps base clusters to the clusters of the cut at k.
-func (s *sums) coarser(merges []merge, n, k int) []int {
-	labels := cut(merges, n, k)
-	group := make([]int, len(s.count))
-	for i, c := range s.base {
-		group[c] = labels[i]
+// coarser maps base clusters to the clusters of the cut at k. Parts merged below
+// the similarity loose do not hold together, and need fewest vectors to stand alone.
+func (s *sums) coarser(merges []merge, sizes []int, n, k, fewest int, loose float64) clusters {
+	labels, nodes := cut(merges, n, k)
+	c := clusters{group: make([]int, len(s.count)), heap: make([]bool, len(nodes))}
+	for i, b := range s.base {
+		c.group[b] = labels[i]
 	}
-	return group
+	for g, node := range nodes {
+		part, all := core(merges, sizes, n, node, loose)
+		c.heap[g] = part < all && part < fewest
+	}
+	return c
 }
 
 func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {

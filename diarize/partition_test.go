@@ -99,8 +99,10 @@ func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 // TestOutliersAreNoSpeakers: laughter, coughs and two voices at once give windows
 // that resemble no voice, and now and then each other.
 func TestOutliersAreNoSpeakers(t *testing.T) {
-	for speakers := 1; speakers <= 4; speakers++ {
-		r := rand.New(rand.NewPCG(uint64(speakers), 17))
+	right := 0
+	for round := range 12 {
+		speakers := 1 + round%4
+		r := rand.New(rand.NewPCG(uint64(speakers), uint64(round/4)))
 		x, truth := simulate(r, split(speakers, 1600/speakers, false), voices{low: 0.35, high: 0.5})
 		e := timeline(truth)
 		e.vectors = x
@@ -120,8 +122,13 @@ func TestOutliersAreNoSpeakers(t *testing.T) {
 		}
 		_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
 		require.NoError(t, err)
-		assert.Equal(t, speakers, k)
+		if k == speakers {
+			right++
+		} else {
+			t.Logf("%d speakers, found %d", speakers, k)
+		}
 	}
+	assert.GreaterOrEqual(t, right, 11, "of 12 recordings")
 }
 
 func TestNumberOfSpeakersIsKept(t *testing.T) {

@@ -2,6 +2,7 @@ package diarize
 
 import (
 	"math"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -21,29 +22,33 @@ func (s *sums) enough(windows []audio.Span) float64 {
 	return max(leastSpeech, leastShare*all)
 }
 
-// leastCohesion is the share of the groups' usual cohesion (mean cosine between
-// members) below which a group is a heap of windows that fit nowhere.
+// leastCohesion is the share of the usual cohesion (mean cosine between members)
+// at which parts must have been merged to be one voice. A group whose largest such
+// part has too little speech for a speaker is a heap of windows that fit nowhere.
 const leastCohesion = 0.6
 
-// tidy joins groups of base clusters. A group with less than enough seconds, or
-// one that does not hold together, is weak: the smallest goes to its nearest
-// strong neighbour, until none is left. Then the two most alike are joined while
-// their centroids' cosine is at least same. It stops at least groups. The result
-// maps base clusters to groups 0 … n−1.
+// clusters are the groups of base clusters at one cut of the agglomeration.
+type clusters struct {
+	group []int  // per base cluster: its group
+	heap  []bool // per group: it is a heap
+}
+
+// tidy joins groups of base clusters. A group with less than enough seconds or a
+// heap is weak: the smallest goes to its nearest strong neighbour, until none is
+// left. Then the two most alike are joined while their centroids' cosine is at
+// least same. It stops at least groups. The result maps base clusters to groups
+// 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
-func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
-	tidied = byFirstAppearance(group)
-	for _, g := range tidied {
-		n = max(n, g+1)
-	}
+func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
+	tidied, n = slices.Clone(c.group), len(c.heap)
+	heap := slices.Clone(c.heap)
 	for n > max(least, 1) {
 		seconds := s.seconds(tidied, n, windows)
-		cohesion, usual := s.cohesion(tidied, n)
 		weak := make([]bool, n)
 		from, strong := -1, 0
 		for g := range weak {
-			if weak[g] = seconds[g] < enough || cohesion[g] < leastCohesion*usual; !weak[g] {
+			if weak[g] = seconds[g] < enough || heap[g]; !weak[g] {
 				strong++
 			} else if from < 0 || seconds[g] < seconds[from] {
 				from = g
@@ -69,40 +74,34 @@ func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, lea
 				break
 			}
 		}
-		for c, g := range tidied {
-			if g == from {
-				tidied[c] = to
-			}
-		}
-		tidied = byFirstAppearance(tidied)
+		// The last number takes the place of the one that is given up.
 		n--
+		for i, g := range tidied {
+			if g == from {
+				g = to
+			}
+			if g == n {
+				g = from
+			}
+			tidied[i] = g
+		}
+		heap[from] = heap[n]
 	}
-	return tidied, n
+	return byFirstAppearance(tidied), n
 }
 
-// cohesion is the mean cosine between different members of each group (1 for a
-// group of one) and its mean over the groups of several, weighed by members.
-func (s *sums) cohesion(group []int, n int) (cohesion []float64, usual float64) {
-	k := len(group)
-	size, product := make([]float64, n), make([]float64, n)
-	for a, ga := range group {
-		size[ga] += float64(s.count[a])
-		for b, gb := range group {
-			if ga == gb {
-				product[ga] += s.gram[a*k+b]
-			}
+// usualCohesion is the mean cosine between different members of a base cluster,
+// over all clusters of several, weighed by members.
+func (s *sums) usualCohesion() float64 {
+	k := len(s.count)
+	var sum, members float64
+	for c, n := range s.count {
+		if size := float64(n); n > 1 {
+			sum += (s.gram[c*k+c] - size) / (size - 1)
+			members += size
 		}
 	}
-	cohesion = make([]float64, n)
-	var members float64
-	for g := range n {
-		if cohesion[g] = 1; size[g] > 1 {
-			cohesion[g] = (product[g] - size[g]) / (size[g] * (size[g] - 1))
-			usual += size[g] * cohesion[g]
-			members += size[g]
-		}
-	}
-	return cohesion, usual / max(members, 1)
+	return sum / max(members, 1)
 }
 
 // seconds is the speech of each group: the union of its windows.

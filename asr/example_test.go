@@ -1,0 +1,38 @@
+package asr_test
+
+import (
+	"fmt"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+func ExampleNormalizeLanguage() {
+	for _, s := range []string{"pt-BR", "Mandarin", "deu", "klingon"} {
+		code, ok := asr.NormalizeLanguage(s)
+		fmt.Println(code, ok)
+	}
+	fmt.Println(asr.NearestLanguage("Portugese"))
+	// Output:
+	// pt true
+	// zh true
+	// de true
+	//  false
+	// pt
+}
+
+func ExamplePack() {
+	pcm := audio.FromSamples(make([]float32, 40*audio.SampleRate))
+	speech := []audio.Span{
+		{Start: 1 * audio.SampleRate, End: 4 * audio.SampleRate},
+		{Start: 9 * audio.SampleRate, End: 12 * audio.SampleRate}, // after a silence of 5 s
+		{Start: 13 * audio.SampleRate, End: 18 * audio.SampleRate},
+	}
+	for _, w := range asr.Pack(speech, pcm, asr.PackOptions{Max: 10}) {
+		fmt.Printf("%.1f s of sound, %.1f s of speech, from %.1f s of the file\n",
+			float64(w.Len())/audio.SampleRate, w.SpeechSeconds(), w.Time(0))
+	}
+	// Output:
+	// 7.1 s of sound, 6.0 s of speech, from 0.6 s of the file
+	// 5.6 s of sound, 5.0 s of speech, from 12.6 s of the file
+}

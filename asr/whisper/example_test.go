@@ -1,0 +1,39 @@
+package whisper_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/audio"
+)
+
+// The whole of a recording as one stretch of speech; normally package vad finds it.
+func Example() {
+	ctx := context.Background()
+	engine, err := whisper.Open(whisper.Model{Path: "ggml-base.bin"}, whisper.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	pcm, err := audio.Open(ctx, audio.File("talk.wav"), audio.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pcm.Close()
+	speech := []audio.Span{{End: pcm.Len()}}
+
+	opt := asr.DefaultOptions()
+	if opt.Language, _, err = engine.DetectLanguage(ctx, pcm, speech); err != nil {
+		log.Fatal(err)
+	}
+	transcript, err := engine.Transcribe(ctx, pcm, speech, opt)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range transcript.Segments {
+		fmt.Printf("%7.2f %7.2f %s\n", s.Start, s.End, s.Text)
+	}
+}

@@ -127,15 +127,18 @@ func (o *object) members() error {
 	}
 }
 
-// next gives the next byte that is not white space.
+// next gives the next byte that is not white space. It skips white space a
+// buffer at a time: a body of nothing else must not cost much.
 func (o *object) next() (byte, error) {
 	for {
-		c, err := o.r.ReadByte()
-		if err != nil {
+		if _, err := o.r.Peek(1); err != nil {
 			return 0, err
 		}
-		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
-			return c, nil
+		chunk, _ := o.r.Peek(o.r.Buffered())
+		rest := bytes.TrimLeft(chunk, " \n\r\t")
+		_, _ = o.r.Discard(len(chunk) - len(rest))
+		if len(rest) > 0 {
+			return o.r.ReadByte()
 		}
 	}
 }

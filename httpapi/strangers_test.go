@@ -169,7 +169,7 @@ func TestSlowBodies(t *testing.T) {
 // watched: it never holds the audio.
 func TestUploadInStream(t *testing.T) {
 	w := newWorld(t)
-	const size = 48 << 20
+	const size = 16 << 20
 	stop := make(chan struct{})
 	var peak uint64
 	var wg sync.WaitGroup
@@ -195,7 +195,7 @@ func TestUploadInStream(t *testing.T) {
 	require.Equal(t, 201, a.status, "%s", a.body)
 	assert.EqualValues(t, size/4*3, a.object(t)["audio_size"])
 	growth := int64(peak) - int64(base)
-	assert.Less(t, growth, int64(32<<20))
+	assert.Less(t, growth, int64(8<<20))
 	t.Logf("%d MB of Base64 over HTTP: heap grew by at most %.1f MB", size>>20, float64(growth)/(1<<20))
 }
 

@@ -180,6 +180,46 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	assert.ErrorContains(t, err, "optimized model zip.onnx")
 }
 
+// TestWordsLastWhileSpeechGoesOn: tokens 0.9 s apart in one stretch of speech are
+// one sentence, with a silence between them they are two.
+func TestWordsLastWhileSpeechGoesOn(t *testing.T) {
+	e := openMadeUp(t, Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	pcm := audio.FromSamples(tones(3, [3]float64{0.5, 0.6, lowTone}, [3]float64{1.5, 1.6, lowTone}))
+	for _, c := range []struct {
+		speech []audio.Span
+		want   []asr.Segment
+	}{
+		{[]audio.Span{{Start: 6400, End: 28800}}, []asr.Segment{{Start: 0.4, End: 1.8, Text: "Ba ba"}}},
+		{[]audio.Span{{Start: 6400, End: 10400}, {Start: 23680, End: 28800}}, []asr.Segment{{Start: 0.4, End: 0.65, Text: "Ba"}, {Start: 1.48, End: 1.8, Text: "Ba"}}},
+	} {
+		tr, err := e.Transcribe(context.Background(), pcm, c.speech, asr.Options{})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, len(c.want))
+		for i, w := range c.want {
+			assert.Equal(t, w.Text, tr.Segments[i].Text)
+			assert.InDelta(t, w.Start, tr.Segments[i].Start, 1e-9)
+			assert.InDelta(t, w.End, tr.Segments[i].End, 1e-9)
+		}
+	}
+}
+
+func TestWordsGoToTheNearestSpeech(t *testing.T) {
+	words := []asr.Piece{
+		{Start: 0.9, End: 0.95},                          // fires before its stretch begins
+		{Start: 1.8, End: 1.85},                          // fires long before the next word
+		{Start: 3.0, End: 3.05},                          // in the middle
+		{Start: 4.1, End: 4.15},                          // fires after its stretch has ended
+		{Start: 5.8, End: 5.9}, {Start: 5.95, End: 6.00}, // before the next one begins
+	}
+	snapToSpeech(words, []audio.Span{{Start: 16000, End: 64000}, {Start: 96000, End: 112000}, {Start: 160000, End: 168000}})
+	for i, w := range [][2]float64{{1, 1.55}, {1.8, 2.45}, {3, 3.65}, {4.1, 4.15}, {6, 5.95}, {5.95, 6}} {
+		assert.InDelta(t, w[0], words[i].Start, 1e-9, "start of word %d", i)
+		assert.InDelta(t, w[1], words[i].End, 1e-9, "end of word %d", i)
+	}
+	snapToSpeech(nil, []audio.Span{{Start: 0, End: 1}})
+	snapToSpeech(words, nil)
+}
+
 func TestPeakTimes(t *testing.T) {
 	tokens := make([]emission, 2)
 	peaks := make([]float32, 60)

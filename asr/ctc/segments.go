@@ -75,28 +75,46 @@ func endTimes(words []asr.Piece, stream []written) {
 	}
 }
 
+// hold is how long (seconds) a word may last beyond its last token while the voice
+// detector hears speech on: the token fires somewhere inside the word.
+const hold = 0.6
+
 // snapToSpeech moves the start of the first word of every stretch of speech, and
-// the end of the last, to the stretch's border if that is near.
+// the end of the last, to the stretch's border if that is near. Inside a stretch a
+// word lasts until the next one begins, at most hold longer than its tokens: what
+// lies between two tokens there is speech, not a pause.
+//
+// A token may fire a little outside of the stretch that it belongs to: words go
+// to the nearest one.
 func snapToSpeech(words []asr.Piece, speech []audio.Span) {
-	k := 0
-	for _, s := range speech {
-		a, b := s.Seconds()
-		for k < len(words) && words[k].Start < a {
-			k++
+	for i, k := 0, 0; i < len(words) && len(speech) > 0; {
+		belongs := func(w asr.Piece) bool {
+			if k+1 == len(speech) {
+				return true
+			}
+			_, end := speech[k].Seconds()
+			next, _ := speech[k+1].Seconds()
+			return w.Start < (end+next)/2
 		}
-		first := k
-		for k < len(words) && words[k].Start < b {
+		if !belongs(words[i]) {
 			k++
-		}
-		if k == first {
 			continue
 		}
-		if words[first].Start-a < snap {
-			words[first].Start = a
+		j := i
+		for j < len(words) && belongs(words[j]) {
+			j++
 		}
-		if w := &words[k-1]; w.End < b && b-w.End < snap {
+		a, b := speech[k].Seconds()
+		for n := i; n < j-1; n++ {
+			words[n].End = max(words[n].End, min(words[n+1].Start, words[n].End+hold))
+		}
+		if words[i].Start-a < snap {
+			words[i].Start = a
+		}
+		if w := &words[j-1]; w.End < b && b-w.End < snap {
 			w.End = b
 		}
+		i = j
 	}
 }
 

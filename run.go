@@ -293,6 +293,10 @@ func (r *run) transcribe(ctx context.Context) error {
 	return err
 }
 
+// exactWindows is the number of voice windows up to which all are clustered:
+// 50 minutes of speech in 32 MB. Of more, a sample of as many is.
+const exactWindows = 4000
+
 func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
 	opt := diarize.DefaultOptions()
 	opt.NumSpeakers = or(r.opt.NumSpeakers, 0)
@@ -300,6 +304,7 @@ func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
 	opt.MinSegment = r.opt.DiarizeMinSegmentSec
 	opt.SingleSpeakerThreshold = r.opt.DiarizeSingleSpeakerThreshold
 	opt.SameSpeakerCosine = e.SameSpeaker()
+	opt.ExactWindows = exactWindows
 	return opt
 }
 

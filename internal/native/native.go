@@ -143,7 +143,8 @@ func (p places) find(what string, files ...string) (string, error) {
 				return dir, nil
 			}
 		}
-		return "", fmt.Errorf("%w: %s=%s holds no %s", ErrMissing, EnvDir, p.env, strings.Join(files, " or "))
+		return "", fmt.Errorf("%w: %s=%s holds no %s; correct it, or unset it and run `otograph native`",
+			ErrMissing, EnvDir, p.env, strings.Join(files, " or "))
 	}
 	var dirs []string
 	if p.executable != "" {

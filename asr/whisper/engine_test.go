@@ -89,8 +89,8 @@ func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
 	require.Len(t, tr.Segments, 1)
 	s := tr.Segments[0]
 	assert.Equal(t, "Alpha beta.", s.Text)
-	assert.InDelta(t, 5.2, s.Start, 1e-6, "the window begins at 4.8, the speech at 5.2")
-	assert.InDelta(t, 5.8, s.End, 1e-6, "the mark of 1.0 s")
+	assert.InDelta(t, 5.2, s.Start, 1e-6, "the window begins at 5.0, the speech at 5.2")
+	assert.InDelta(t, 6.0, s.End, 1e-6, "the mark of 1.0 s")
 	require.Len(t, s.Words, 2)
 	assert.Equal(t, "beta.", s.Words[1].Text)
 	assert.Greater(t, s.Words[0].Probability, 0.9)

@@ -1,0 +1,139 @@
+//go:build long
+
+package otograph_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// writeTiled writes the bundled recording over and over, as a WAV file of the given length.
+func writeTiled(t *testing.T, path string, seconds int) {
+	t.Helper()
+	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	n := seconds * audio.SampleRate
+	header := []any{[]byte("RIFF"), uint32(36 + 2*n), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
+		uint32(audio.SampleRate), uint32(2 * audio.SampleRate), uint16(2), uint16(16), []byte("data"), uint32(2 * n)}
+	for _, v := range header {
+		require.NoError(t, binary.Write(w, binary.LittleEndian, v))
+	}
+	samples := pcm.Samples(0, pcm.Len())
+	for i := range n {
+		s := int16(samples[i%len(samples)] * 32767)
+		_, err := w.Write([]byte{byte(s), byte(s >> 8)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Flush())
+}
+
+// anonymous is the resident memory of this process, in MB, that is not page cache.
+func anonymous(t testing.TB) float64 {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skipf("no /proc: %v", err)
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "RssAnon: %f kB", &kb); n == 1 {
+			return kb / 1024
+		}
+	}
+	t.Skip("the kernel does not tell RssAnon")
+	return 0
+}
+
+// peak runs f and returns the highest anonymous resident memory meanwhile, in MB.
+func peak(t testing.TB, f func()) float64 {
+	done := make(chan struct{})
+	result := make(chan float64)
+	go func() {
+		most := 0.0
+		for {
+			most = max(most, anonymous(t))
+			select {
+			case <-done:
+				result <- most
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-result
+}
+
+// Five hours with everything on stay within 64 MB of what five minutes take.
+func TestFiveHours(t *testing.T) {
+	p := open(t, demo.Models())
+	dir := t.TempDir()
+	run := func(seconds int) float64 {
+		path := filepath.Join(dir, fmt.Sprint(seconds, ".wav"))
+		writeTiled(t, path, seconds)
+		runtime.GC()
+		var res *otograph.Result
+		start := time.Now()
+		mb := peak(t, func() {
+			var err error
+			res, err = p.Run(t.Context(), otograph.File(path), otograph.Options{})
+			require.NoError(t, err)
+		})
+		t.Logf("%d s of audio: peak %.0f MB anonymous, %.0f × real time, %d segments, %d speakers, stages %v",
+			seconds, mb, float64(seconds)/time.Since(start).Seconds(), len(res.Segments), res.NumSpeakers, res.Stats.StageSeconds)
+		assert.Equal(t, 2, res.NumSpeakers)
+		return mb
+	}
+	short := run(300)
+	long := run(5 * 3600)
+	assert.LessOrEqual(t, long, short+64, "MB")
+}
+
+// Loading, running and closing again and again leaks nothing.
+func TestOpenRunCloseRounds(t *testing.T) {
+	const rounds = 200
+	source := excerpt(t)
+	var warm float64
+	var descriptors int
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(entries)
+	}
+	for i := range rounds {
+		p, err := otograph.Open(demo.Models())
+		require.NoError(t, err)
+		optimize := new(i%2 == 0)
+		_, err = p.Run(t.Context(), source, otograph.Options{Optimize: optimize})
+		require.NoError(t, err)
+		require.NoError(t, p.Close())
+		if i == rounds/4 {
+			runtime.GC()
+			warm, descriptors = anonymous(t), count()
+		}
+	}
+	runtime.GC()
+	last := anonymous(t)
+	t.Logf("resident after %d rounds %.0f MB, after %d rounds %.0f MB", rounds/4, warm, rounds, last)
+	assert.LessOrEqual(t, last, warm*1.15+16, "MB")
+	assert.Equal(t, descriptors, count())
+}

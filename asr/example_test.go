@@ -33,6 +33,6 @@ func ExamplePack() {
 			float64(w.Len())/audio.SampleRate, w.SpeechSeconds(), w.Time(0))
 	}
 	// Output:
-	// 6.9 s of sound, 6.0 s of speech, from 0.8 s of the file
-	// 5.4 s of sound, 5.0 s of speech, from 12.8 s of the file
+	// 7.2 s of sound, 6.0 s of speech, from 0.8 s of the file
+	// 5.7 s of sound, 5.0 s of speech, from 12.8 s of the file
 }

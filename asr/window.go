@@ -26,8 +26,8 @@ type PackOptions struct {
 	// seconds; default 0.5. Of a longer one the middle is left out.
 	MaxGap float64
 	// Lead and Tail are how much of the file's own sound is kept before the first
-	// and after the last speech, in seconds; default 0.2, negative for none. They
-	// never reach into other speech.
+	// and after the last speech, in seconds; default 0.2 and 0.5, negative for
+	// none. They never reach into other speech.
 	Lead, Tail float64
 	// Cut weighs ending a window in a short pause against using more windows: a
 	// cut in no pause at all costs Cut windows, one in a pause of FreeCut seconds
@@ -51,7 +51,7 @@ func (o PackOptions) withDefaults() PackOptions {
 	def(&o.Max, 30)
 	def(&o.MaxGap, 0.5)
 	def(&o.Lead, 0.2)
-	def(&o.Tail, 0.2)
+	def(&o.Tail, 0.5)
 	def(&o.Cut, 3)
 	def(&o.FreeCut, 0.8)
 	o.Max = max(o.Max, 1)

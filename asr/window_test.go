@@ -36,12 +36,12 @@ func TestPackFillsWindows(t *testing.T) {
 		want   [][]audio.Span // pieces
 	}{
 		{"none", nil, PackOptions{}, nil},
-		{"one segment, padded by the file's own sound", spans(1, 2), PackOptions{}, [][]audio.Span{spans(0.8, 2.2)}},
+		{"one segment, padded by the file's own sound", spans(1, 2), PackOptions{}, [][]audio.Span{spans(0.8, 2.5)}},
 		{"padding ends with the file", spans(0.1, 59.9), PackOptions{Max: 61}, [][]audio.Span{spans(0, 60)}},
-		{"a short pause stays whole", spans(1, 2, 2.4, 3), PackOptions{}, [][]audio.Span{spans(0.8, 3.2)}},
-		{"a long pause is shortened in its middle", spans(1, 2, 5, 6), PackOptions{}, [][]audio.Span{spans(0.8, 2.25, 4.75, 6.2)}},
-		{"no padding into other speech", spans(1, 9, 9.1, 17), PackOptions{Max: 10}, [][]audio.Span{spans(0.8, 9.1), spans(9, 17.2)}},
-		{"windows end in the long pause", spans(1, 4, 4.2, 6, 7.5, 9, 9.3, 12), PackOptions{Max: 8}, [][]audio.Span{spans(0.8, 6.2), spans(7.3, 12.2)}},
+		{"a short pause stays whole", spans(1, 2, 2.4, 3), PackOptions{}, [][]audio.Span{spans(0.8, 3.5)}},
+		{"a long pause is shortened in its middle", spans(1, 2, 5, 6), PackOptions{}, [][]audio.Span{spans(0.8, 2.25, 4.75, 6.5)}},
+		{"no padding into other speech", spans(1, 9, 9.1, 17), PackOptions{Max: 10}, [][]audio.Span{spans(0.8, 9.1), spans(9, 17.5)}},
+		{"windows end in the long pause", spans(1, 4, 4.2, 6, 7.5, 9, 9.3, 12), PackOptions{Max: 8}, [][]audio.Span{spans(0.8, 6.5), spans(7.3, 12.5)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got [][]audio.Span

@@ -4,9 +4,10 @@ GO ?= go
 BIN := bin/otograph
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup build demo test test-long lint bench fmt clean
+.PHONY: help setup web build demo test test-long test-web lint bench fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -14,10 +15,14 @@ help: ## list the targets
 setup: ## install what is missing: native libraries, and as root on Debian ffmpeg and a C compiler
 	@bash third_party/setup.sh
 
-build: setup ## build bin/otograph
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
+web: ## build the page that serve offers (needs npm; without it the binary has no page)
+	@bash web/build/build.sh
 
-demo: build ## transcribe the bundled recording: who spoke, what was said, what else was heard
+build: setup web ## build bin/otograph
+	@$(COMPILE)
+
+demo: setup ## transcribe the bundled recording: who spoke, what was said, what else was heard
+	@$(COMPILE)
 	@$(BIN) transcribe testdata/conversation.flac
 
 test: setup ## run the tests with the race detector
@@ -25,6 +30,9 @@ test: setup ## run the tests with the race detector
 
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill
 	@$(GO) test -race -tags long -timeout 180m ./...
+
+test-web: build ## run the tests of the page in a headless Chromium
+	@bash test/web/run.sh
 
 lint: setup ## check format, vet and lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt is needed on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -38,4 +46,4 @@ fmt: ## format the source
 	@gofmt -w $$(git ls-files '*.go')
 
 clean: ## remove what was built and fetched
-	@rm -rf bin third_party/native web/dist web/node_modules
+	@rm -rf bin third_party/native web/dist web/node_modules test/web/node_modules

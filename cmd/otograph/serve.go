@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/web"
 )
 
 type serveCmd struct {
@@ -102,10 +103,14 @@ func (c *serveCmd) handlers(ctx context.Context, s *stores, metrics *httpapi.Met
 	if c.RateStore == "db" {
 		rate = s.billing
 	}
+	page, err := web.Handler(c.BasePath)
+	if err != nil {
+		return nil, nil, err
+	}
 	server, err := httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
 		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, Ready: s.db.Ping,
-		Metrics: metrics, Ops: c.OpsAddr == "", Logger: log,
+		Metrics: metrics, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -20,11 +20,13 @@ import (
 
 type transcribeCmd struct {
 	Files  []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,rttm" default:"text" help:"text, json, srt, vtt, tsv or rttm."`
+	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, rttm or html (a page to see and hear the result)."`
 	Output string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
 	Words  bool     `help:"Show the time and probability of every word in the text format."`
 	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
+
+	EmbedAudio bool `help:"With --format html: put the recording into the page, as Opus."`
 
 	modelFlags
 	optionFlags `embed:""`
@@ -39,7 +41,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkOutput(files); err != nil {
+	if err := errors.Join(c.checkOutput(files), c.checkHTML(files)); err != nil {
 		return err
 	}
 	set, err := c.open()
@@ -129,7 +131,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && (res == nil || ctx.Err() != nil) {
 		return err
 	}
-	if werr := c.write(file, name, many, res); werr != nil {
+	if werr := c.write(ctx, file, name, many, res); werr != nil {
 		return werr
 	}
 	if !c.Quiet && c.Format == "text" {
@@ -142,11 +144,11 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 }
 
 // write renders the result and puts it where -o says, whole or not at all.
-func (c *transcribeCmd) write(file, name string, many bool, res *otograph.Result) error {
+func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
 	colour := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	if err := c.render(&buf, name, res, colour); err != nil {
+	if err := c.render(ctx, &buf, file, name, res, colour); err != nil {
 		return err
 	}
 	if path == "" {
@@ -165,7 +167,7 @@ func (c *transcribeCmd) write(file, name string, many bool, res *otograph.Result
 	return os.Rename(tmp.Name(), path)
 }
 
-func (c *transcribeCmd) render(w io.Writer, name string, res *otograph.Result, colour bool) error {
+func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, colour bool) error {
 	switch c.Format {
 	case "json":
 		enc := json.NewEncoder(w)
@@ -174,6 +176,8 @@ func (c *transcribeCmd) render(w io.Writer, name string, res *otograph.Result, c
 		return enc.Encode(res)
 	case "text":
 		return writeText(w, res, textStyle{words: c.Words, colour: colour})
+	case "html":
+		return c.writeHTML(ctx, w, file, name, res)
 	default:
 		return writeSubtitle(w, c.Format, name, res)
 	}

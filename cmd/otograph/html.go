@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/web"
+)
+
+// checkHTML finds before hours of work what --format html can't do here.
+func (c *transcribeCmd) checkHTML(files []string) error {
+	switch {
+	case c.EmbedAudio && c.Format != "html":
+		return &usageError{fmt.Errorf("--embed-audio: goes with --format html, not with %s", c.Format)}
+	case c.EmbedAudio && slices.Contains(files, "-"):
+		return &usageError{errors.New("--embed-audio: standard input can be read only once; name a file")}
+	case c.Format == "html" && !web.Built():
+		return fmt.Errorf("--format html: %w", web.ErrNotBuilt)
+	}
+	if c.EmbedAudio {
+		if _, err := exec.LookPath("ffmpeg"); err != nil {
+			return fmt.Errorf("--embed-audio: ffmpeg makes the Opus audio and is not there: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeHTML writes the view of one result as a page of its own.
+func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result) error {
+	view := web.View{Name: name, Result: res}
+	if c.EmbedAudio {
+		opus, err := encodeOpus(ctx, file)
+		if err != nil {
+			return fmt.Errorf("%s: embedding the audio: %w", name, err)
+		}
+		view.Audio, view.AudioType = opus, "audio/ogg"
+	}
+	return web.WriteView(w, view)
+}
+
+// encodeOpus gives a recording as mono Opus in Ogg. The encoder gets the decoded
+// samples, so that its times are those of the transcript, and sees nothing of a
+// foreign file.
+func encodeOpus(ctx context.Context, file string) ([]byte, error) {
+	pcm, err := audio.Open(ctx, audio.File(file), audio.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer pcm.Close()
+	cmd := exec.CommandContext(ctx, "ffmpeg", "-nostdin", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(audio.SampleRate), "-ac", "1", "-i", "pipe:0",
+		"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-map_metadata", "-1", "-f", "ogg", "pipe:1")
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &sampleReader{pcm: pcm}, &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("ffmpeg: %w: %s", err, strings.TrimSpace(errs.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// sampleReader reads samples as little-endian float32 bytes.
+type sampleReader struct {
+	pcm  *audio.PCM
+	next int // index of the next sample
+}
+
+func (r *sampleReader) Read(p []byte) (int, error) {
+	if len(p) < 4 {
+		return 0, io.ErrShortBuffer
+	}
+	samples := r.pcm.Samples(r.next, r.next+len(p)/4)
+	if len(samples) == 0 {
+		return 0, io.EOF
+	}
+	for i, s := range samples {
+		binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(s))
+	}
+	r.next += len(samples)
+	return 4 * len(samples), nil
+}

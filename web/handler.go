@@ -1,0 +1,153 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"html"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// asset is a file of the page, ready to be sent.
+type asset struct {
+	kind        string // Content-Type
+	plain, gzip []byte
+	etag        string
+}
+
+// Marks in index.html that are filled in for each answer.
+const (
+	nonceMark = "{{nonce}}"
+	baseMark  = "{{base}}"
+)
+
+// Handler serves the page at / and its script, style and icon beside it. base
+// is the prefix of the API's paths ("/v1"). Every other path is answered as the
+// API answers a path that does not exist. Without the built page, / says how to
+// get it.
+func Handler(base string) (http.Handler, error) {
+	h := &handler{assets: map[string]asset{}}
+	index, err := built("index.html")
+	if err != nil {
+		index, err = files.ReadFile("dist-missing.html")
+		if err != nil {
+			return nil, err
+		}
+		h.index = string(index)
+		return h, nil
+	}
+	h.index = strings.ReplaceAll(string(index), baseMark, html.EscapeString(base))
+	for name, kind := range map[string]string{
+		"page.js": "text/javascript; charset=utf-8", "page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
+		"notices.txt": "text/plain; charset=utf-8",
+	} {
+		data, err := built(name)
+		if err != nil {
+			return nil, err
+		}
+		packed, err := pack(data)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(data)
+		h.assets["/"+name] = asset{kind: kind, plain: data, gzip: packed, etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+	}
+	return h, nil
+}
+
+type handler struct {
+	index  string
+	assets map[string]asset
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	found, ok := h.assets[r.URL.Path]
+	switch {
+	case r.URL.Path != "/" && !ok:
+		refuse(w, http.StatusNotFound, "not_found", "there is no such path")
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		header.Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, "invalid_request", "the method is not allowed here: use GET, HEAD")
+	case ok:
+		h.asset(w, r, found)
+	default:
+		h.page(w, r)
+	}
+}
+
+// page sends the page under a policy that lets in nothing but its own files,
+// and forbids every inline script. The nonce is for the one style sheet that
+// the waveform puts into its shadow tree.
+func (h *handler) page(w http.ResponseWriter, r *http.Request) {
+	nonce := rand.Text()
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store") // the nonce is of this answer alone
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' blob:; "+
+		"connect-src 'self'; media-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if r.Method == http.MethodGet {
+		_, _ = io.WriteString(w, strings.ReplaceAll(h.index, nonceMark, nonce))
+	}
+}
+
+func (h *handler) asset(w http.ResponseWriter, r *http.Request, a asset) {
+	header := w.Header()
+	header.Set("Content-Type", a.kind)
+	header.Set("Cache-Control", "no-cache") // ask each time; the answer is mostly 304
+	header.Set("ETag", a.etag)
+	header.Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == a.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	data := a.plain
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		header.Set("Content-Encoding", "gzip")
+		data = a.gzip
+	}
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(data)
+	}
+}
+
+// acceptsGzip reads an Accept-Encoding header.
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q := strings.ReplaceAll(weight, " ", "")
+			return strings.Trim(strings.TrimPrefix(q, "q="), "0.") != "" || q == ""
+		}
+	}
+	return false
+}
+
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, `{"error":"`+message+`","error_code":"`+code+`"}`+"\n")
+}
+
+func pack(data []byte) ([]byte, error) {
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(data); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}

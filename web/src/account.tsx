@@ -1,0 +1,119 @@
+// The account: money, limits, prices, transactions, and a signed sample callback.
+import { useEffect, useState } from 'preact/hooks';
+import { api, plainly, type Account, type Pricing, type Transaction } from './api';
+import { t, when, type TextKey } from './texts';
+
+export function AccountPage() {
+  const [account, setAccount] = useState<Account | null>(null);
+  const [prices, setPrices] = useState<Pricing | null>(null);
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    let timer = 0, over = false;
+    const ask = async () => {
+      try { setAccount(await api.account()); setProblem(''); } catch (e) { setProblem(plainly(e)); }
+      if (!over) timer = window.setTimeout(ask, 10000);
+    };
+    void ask();
+    api.pricing().then(setPrices, (e) => setProblem(plainly(e)));
+    return () => { over = true; clearTimeout(timer); };
+  }, []);
+  const rows = (list: [TextKey, string | number][]) => (
+    <dl class="facts-table">{list.map(([k, v]) => <div key={k}><dt>{t(k)}</dt><dd>{v}</dd></div>)}</dl>
+  );
+  return (
+    <>
+      <h1>{t('account')}</h1>
+      {problem && <p class="error" role="alert">{problem}</p>}
+      <div class="columns">
+        <section class="card pad"><h2>{t('balance')}</h2>
+          {account && <><p class="big">{account.balance}</p>{rows([['held', account.held_amount], ['packs', account.resource_pack_equivalent], ['available', account.available_balance]])}</>}
+        </section>
+        <section class="card pad"><h2>{t('limits')}</h2>
+          {account && rows([['tier', account.tier], ['concurrency', account.concurrency_limit], ['active', account.active_tasks], ['batchWaiting', account.waiting_batch_tasks], ['rate', account.tps_limit], ['burst', account.tps_burst]])}
+        </section>
+        <section class="card pad"><h2>{t('prices')}</h2>
+          {prices && <>{rows([['pStandard', prices.standard_price_per_hour], ['pFast', prices.zh_lite_price_per_hour], ['pDiarize', prices.diarize_price_per_hour], ['pEvents', prices.audio_events_price_per_hour], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
+            <p class="muted small">{t('priceNote')}</p></>}
+        </section>
+      </div>
+      <Transactions />
+      <CallbackTester />
+    </>
+  );
+}
+
+function Transactions() {
+  const [page, setPage] = useState(1);
+  const [list, setList] = useState<{ transactions: Transaction[]; total: number } | null>(null);
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    let current = true;
+    api.transactions(page).then((l) => { if (current) setList(l); }, (e) => { if (current) setProblem(plainly(e)); });
+    return () => { current = false; };
+  }, [page]);
+  const pages = list ? Math.max(1, Math.ceil(list.total / 20)) : 1;
+  return (
+    <section class="card pad" aria-labelledby="transactions-title"><h2 id="transactions-title">{t('transactions')}</h2>
+      {problem && <p class="error" role="alert">{problem}</p>}
+      {list && list.total === 0 && <p class="muted">{t('noTransactions')}</p>}
+      {list && list.total > 0 && (
+        <div class="table" tabIndex={0} role="group" aria-labelledby="transactions-title">
+          <table>
+            <thead><tr><th scope="col">{t('when')}</th><th scope="col">{t('kind')}</th><th scope="col">{t('what')}</th><th scope="col" class="number">{t('amount')}</th><th scope="col" class="number">{t('after')}</th></tr></thead>
+            <tbody>
+              {list.transactions.map((x) => (
+                <tr key={x.id}><td>{when(x.created_at)}</td><td>{t(x.type)}</td>
+                  <td>{x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}</td>
+                  <td class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>{x.amount}</td><td class="number">{x.balance_after}</td></tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {pages > 1 && (
+        <div class="pager">
+          <button type="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>{t('newer')}</button>
+          <span class="muted small">{t('pageOf', { page, pages })}</span>
+          <button type="button" disabled={page >= pages} onClick={() => setPage(page + 1)}>{t('older')}</button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** quoted makes a text one word of a POSIX shell. */
+const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
+
+/** sampleCommand is a curl command that sends a callback signed as the service signs it. */
+export async function sampleCommand(url: string, secret: string): Promise<string> {
+  const now = new Date().toISOString();
+  const body = JSON.stringify({ task_id: '00000000-0000-4000-8000-000000000000', status: 'done', created_at: now, finished_at: now, error_message: null });
+  const parts = ['curl', '-X', 'POST', quoted(url), '-H', quoted('Content-Type: application/json')];
+  if (secret) {
+    const text = new TextEncoder();
+    const key = await crypto.subtle.importKey('raw', text.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+    const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, text.encode(body)));
+    parts.push('-H', quoted('X-Signature: sha256=' + Array.from(mac, (b) => b.toString(16).padStart(2, '0')).join('')));
+  }
+  parts.push('--data-binary', quoted(body));
+  return parts.join(' ');
+}
+
+function CallbackTester() {
+  const [url, setUrl] = useState('');
+  const [secret, setSecret] = useState('');
+  const [command, setCommand] = useState('');
+  const able = !!globalThis.crypto?.subtle;
+  return (
+    <section class="card pad"><h2>{t('tester')}</h2>
+      <p class="muted">{t('testerHelp')}</p>
+      {!able && <p class="warn">{t('testerHttps')}</p>}
+      <form class="pairs" onSubmit={(e) => { e.preventDefault(); void sampleCommand(url, secret).then(setCommand); }}>
+        <label for="tester-url">{t('testerUrl')}</label><input id="tester-url" type="url" required placeholder="https://" value={url} onInput={(e) => setUrl(e.currentTarget.value)} />
+        <label for="tester-secret">{t('secret')}</label><input id="tester-secret" type="password" autocomplete="off" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} />
+        <span /><span><button type="submit" disabled={!able && !!secret}>{t('testerMake')}</button></span>
+      </form>
+      {command && <pre tabIndex={0} aria-label={t('tester')}>{command}</pre>}
+    </section>
+  );
+}

@@ -1,0 +1,170 @@
+// The service's API, and nothing but its specification. Keys and tokens travel
+// in headers only.
+import { signal } from '@preact/signals';
+import type { Result } from './result';
+import { t } from './texts';
+
+const base = document.querySelector<HTMLMetaElement>('meta[name=otograph-api]')?.content || '/v1';
+
+export type Login = { key: string } | { token: string; until: number };
+
+/** login is who the reader is; it is kept in the tab's session storage. */
+export const login = signal<Login | null>(recall());
+
+function recall(): Login | null {
+  try {
+    const l = JSON.parse(sessionStorage.getItem('otograph.login') ?? 'null') as Login | null;
+    if (l && 'until' in l && l.until < Date.now()) return null;
+    return l && ('key' in l || 'token' in l) ? l : null;
+  } catch { return null; }
+}
+
+export function setLogin(l: Login | null): void {
+  login.value = l;
+  if (l) sessionStorage.setItem('otograph.login', JSON.stringify(l));
+  else sessionStorage.clear();
+}
+
+function credentials(l: Login | null): Record<string, string> {
+  if (!l) return {};
+  return 'key' in l ? { 'X-API-Key': l.key } : { Authorization: `Bearer ${l.token}` };
+}
+
+/** Failure is what went wrong, in words for the reader. */
+export class Failure extends Error {
+  constructor(readonly status: number, readonly code: string, readonly said: string, readonly retryAfter = 0) { super(said || code); }
+
+  /** plain says it in the page's language. */
+  plain(): string {
+    switch (this.code) {
+      case 'unauthorized': return t('eUnauthorized');
+      case 'insufficient_balance': return t('eBalance');
+      case 'forbidden': return t('eForbidden');
+      case 'not_found': return t('eNotFound');
+      case 'conflict': return t('eConflict');
+      case 'concurrency_limit_exceeded': return t('eConcurrency');
+      case 'rate_limited': return t('eRate');
+      case 'network': return t('eNetwork');
+      case 'internal': return t('eInternal');
+    }
+    return this.status >= 500 ? t('eInternal') : t('eInvalid', { message: this.said });
+  }
+}
+
+export const plainly = (e: unknown): string => (e instanceof Failure ? e.plain() : e instanceof Error ? e.message : String(e));
+
+function failure(status: number, body: string, retryAfter: string | null): Failure {
+  let code = '', said = '';
+  try {
+    const parsed = JSON.parse(body) as { error?: unknown; error_code?: unknown };
+    if (typeof parsed.error === 'string') said = parsed.error;
+    if (typeof parsed.error_code === 'string') code = parsed.error_code;
+  } catch { /* not the service's own answer */ }
+  return new Failure(status, code || (status === 401 ? 'unauthorized' : status >= 500 ? 'internal' : ''), said || `HTTP ${status}`, Number(retryAfter) || 0);
+}
+
+// The service counts requests per second; the page spaces its own, so that it
+// rarely hears that they are too many.
+let perSecond = 2, burst = 4, tokens = 4, filled = performance.now();
+
+/** pace takes over the account's request rates. */
+export function pace(tps: number, most: number): void { perSecond = Math.max(0.2, tps); burst = Math.max(1, most); }
+
+async function turn(): Promise<void> {
+  const now = performance.now();
+  tokens = Math.min(burst, tokens + ((now - filled) / 1000) * perSecond) - 1;
+  filled = now;
+  if (tokens < 0) await sleep((-tokens / perSecond) * 1000);
+}
+
+export const sleep = (ms: number) => new Promise<void>((go) => setTimeout(go, ms));
+
+async function call<T>(method: string, path: string, body?: unknown, who: Login | null = login.value): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    await turn();
+    let answer: Response, text: string;
+    try {
+      answer = await fetch(base + path, {
+        method, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
+        headers: { ...credentials(who), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      text = await answer.text();
+    } catch {
+      throw new Failure(0, 'network', 'network');
+    }
+    if (answer.ok) return JSON.parse(text) as T;
+    const f = failure(answer.status, text, answer.headers.get('Retry-After'));
+    if (f.code === 'rate_limited' && attempt < 4) { await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2)); continue; }
+    if (f.status === 401 && who && who === login.value && path !== '/auth/login') setLogin(null);
+    throw f;
+  }
+}
+
+export type Status = 'processing' | 'done' | 'failed' | 'abandoned';
+export interface Task { id: string; status: Status; audio_filename: string; audio_source_type: string; created_at: string; updated_at: string; finished_at?: string | null; error_message?: string | null }
+export interface Account { balance: number; held_amount: number; resource_pack_equivalent: number; available_balance: number; tier: number; concurrency_limit: number; active_tasks: number; available_concurrency: number; waiting_batch_tasks: number; tps_limit: number; tps_burst: number }
+export interface Pricing { standard_price_per_hour: number; zh_lite_price_per_hour: number; diarize_price_per_hour: number; audio_events_price_per_hour: number; batch_discount: number; updated_at: string }
+export interface Transaction { id: string; task_id: string | null; type: 'deduction' | 'recharge' | 'refund'; amount: string; balance_before: string; balance_after: string; description: string; created_at: string }
+export interface Submission { options?: Record<string, unknown>; callback_url?: string; callback_secret?: string; batch_mode?: boolean; allow_training?: boolean }
+
+const id = encodeURIComponent;
+export const api = {
+  tasks: (page: number, status = '') => call<{ tasks: Task[]; total: number; page: number; page_size: number }>('GET', `/tasks?page=${page}&page_size=20${status ? `&status=${id(status)}` : ''}`),
+  task: (task: string) => call<Task>('GET', `/tasks/${id(task)}`),
+  result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result`),
+  remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),
+  account: async (who?: Login) => { const a = await call<Account>('GET', '/account', undefined, who ?? login.value); pace(a.tps_limit, a.tps_burst); return a; },
+  pricing: () => call<Pricing>('GET', '/pricing', undefined, null),
+  transactions: (page: number) => call<{ transactions: Transaction[]; total: number; page: number; page_size: number }>('GET', `/billing/transactions?page=${page}&page_size=20`),
+  submitUrl: (url: string, s: Submission) => call<Task>('POST', '/tasks', { audio_url: url, ...s }),
+  submitBatch: (urls: string[], s: Submission) => call<{ results: { index: number; audio_url: string; success: boolean; task?: Task; error?: string }[] }>('POST', '/tasks/batch', { audio_url: urls, ...s }),
+  logIn: (username: string, password: string) => call<{ access_token: string; expires_in: number }>('POST', '/auth/login', { username, password }, null),
+};
+
+/** The largest file that fits a request of 200 MB as Base64. */
+export const maxFile = 149e6;
+
+/** bodyOf writes a file into the body of POST /tasks, piece by piece; told hears the share that is done. */
+export async function bodyOf(file: File, s: Submission, told: (share: number) => void, stop: AbortSignal): Promise<Blob> {
+  const head = JSON.stringify({ audio_filename: file.name, ...s });
+  const parts: BlobPart[] = [head.slice(0, -1), ',"audio_base64":"'];
+  const step = 3 << 20; // a multiple of 3 bytes, so that the pieces can be joined
+  for (let at = 0; at < file.size; at += step) {
+    stop.throwIfAborted();
+    const url = await new Promise<string>((go, fail) => {
+      const reader = new FileReader();
+      reader.onload = () => go(reader.result as string);
+      reader.onerror = () => fail(reader.error ?? new Error('unreadable'));
+      reader.readAsDataURL(file.slice(at, at + step));
+    });
+    parts.push(url.slice(url.indexOf(',') + 1));
+    told(Math.min(1, (at + step) / file.size));
+  }
+  parts.push('"}');
+  return new Blob(parts, { type: 'application/json' });
+}
+
+/** send posts the body of POST /tasks; told hears the share that has been sent. */
+export async function send(body: Blob, key: string, told: (share: number) => void, stop: AbortSignal): Promise<Task> {
+  await turn();
+  return new Promise((go, fail) => {
+    const x = new XMLHttpRequest();
+    x.open('POST', base + '/tasks');
+    for (const [name, value] of Object.entries({ ...credentials(login.value), 'Content-Type': 'application/json', 'Idempotency-Key': key })) x.setRequestHeader(name, value);
+    x.upload.onprogress = (e) => { if (e.lengthComputable) told(e.loaded / e.total); };
+    x.onload = () => {
+      if (x.status === 201) return go(JSON.parse(x.responseText) as Task);
+      const f = failure(x.status, x.responseText, x.getResponseHeader('Retry-After'));
+      if (f.status === 401) setLogin(null);
+      fail(f);
+    };
+    x.onerror = () => fail(new Failure(0, 'network', 'network'));
+    x.onabort = () => fail(stop.reason ?? new Error('aborted'));
+    stop.addEventListener('abort', () => x.abort(), { once: true });
+    x.send(body);
+  });
+}
+
+/** randomKey is a key for one submission, so that sending it twice makes one task. */
+export const randomKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');

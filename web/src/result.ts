@@ -1,0 +1,74 @@
+// The specification's Task result, as far as the page uses it.
+export interface Word { word: string; start: number; end: number; probability: number }
+export interface Segment { id: number; start: number; end: number; text: string; speaker?: string; words?: Word[] }
+export interface Turn { start: number; end: number; speaker: string }
+export interface SoundEvent { start: number; end: number; class: string; confidence: number }
+export interface Result {
+  task_id?: string;
+  audio_duration: number;
+  audio_md5: string;
+  language?: string;
+  language_probability?: number;
+  segments?: Segment[];
+  vad_segments?: { start: number; end: number }[];
+  num_speakers?: number;
+  diarize_segments?: Turn[];
+  audio_events?: SoundEvent[];
+  billing?: { mode: string; billable_minutes: number; amount: number; balance: number };
+}
+
+/** speakersOf lists the speakers of a result, in the order of their numbers. */
+export function speakersOf(r: Result): string[] {
+  const found = new Set<string>();
+  for (const d of r.diarize_segments ?? []) found.add(d.speaker);
+  for (const s of r.segments ?? []) if (s.speaker) found.add(s.speaker);
+  return [...found].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+/** soundsOf lists the sound events worth showing: where there is a transcript, it says better than "Speech" who spoke. */
+export function soundsOf(r: Result): SoundEvent[] {
+  const all = r.audio_events ?? [];
+  return r.segments ? all.filter((e) => e.class !== 'Speech') : all;
+}
+
+export interface Piece { text: string; at: number; word?: number }
+
+/** pieces cuts a segment's text into its words and what stands between them, so that the text is shown exactly as it is. */
+export function pieces(s: Segment): Piece[] {
+  const out: Piece[] = [];
+  let at = 0;
+  (s.words ?? []).forEach((w, i) => {
+    const text = w.word.trim();
+    const found = text ? s.text.indexOf(text, at) : -1;
+    if (found < 0) return; // a word that the text does not hold has no place to be shown
+    if (found > at) out.push({ text: s.text.slice(at, found), at });
+    out.push({ text, at: found, word: i });
+    at = found + text.length;
+  });
+  if (at < s.text.length) out.push({ text: s.text.slice(at), at });
+  return out;
+}
+
+/** indexAt finds the last item that starts at or before a time; -1 when there is none. Items are in order of start. */
+export function indexAt(items: readonly { start: number }[], time: number): number {
+  let low = 0, high = items.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (items[mid].start <= time) low = mid + 1; else high = mid;
+  }
+  return low - 1;
+}
+
+export interface Hit { segment: number; from: number; to: number }
+
+/** find lists where a text occurs in the segments, without regard to case. */
+export function find(segments: readonly Segment[], query: string): Hit[] {
+  const q = query.trim().toLowerCase();
+  const hits: Hit[] = [];
+  if (!q) return hits;
+  segments.forEach((s, segment) => {
+    const text = s.text.toLowerCase();
+    for (let from = text.indexOf(q); from >= 0; from = text.indexOf(q, from + q.length)) hits.push({ segment, from, to: from + q.length });
+  });
+  return hits;
+}

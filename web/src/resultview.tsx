@@ -1,0 +1,222 @@
+// One result: to hear, to read, to correct the names of, to take along.
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { asText, save, stem, write, type Format } from './formats';
+import { Player } from './player';
+import type { Result } from './result';
+import { indexAt, soundsOf, speakersOf } from './result';
+import { clock, t } from './texts';
+import { voice } from './theme';
+import { Timeline } from './timeline';
+import { Transcript } from './transcript';
+import { VirtualList } from './virtuallist';
+
+const formats: Format[] = ['txt', 'srt', 'vtt', 'json', 'rttm'];
+
+/** languageName is a language code's name in the reader's language. */
+export function languageName(code: string, reader: string): string {
+  try { return new Intl.DisplayNames([reader], { type: 'language' }).of(code) ?? code; } catch { return code; }
+}
+
+export interface ResultProps {
+  name: string;
+  result: Result;
+  /** audio is the recording, where it is at hand. */
+  audio?: Blob;
+  /** onAudio is told of a recording that the reader opened. */
+  onAudio?: (file: File) => void;
+  /** memory names what the speakers' names are kept under while the tab is open. */
+  memory: string;
+  reader: string;
+  children?: ComponentChildren;
+}
+
+export function ResultView({ name, result, audio, onAudio, memory, reader, children }: ResultProps) {
+  const player = useMemo(() => new Player(result.audio_duration), [result]);
+  useEffect(() => () => player.close(), [player]);
+  useEffect(() => { if (audio && player.source.peek() !== audio) player.open(audio); }, [audio, player]);
+
+  const speakers = useMemo(() => speakersOf(result), [result]);
+  const given = useSignal<Record<string, string>>(recall(memory));
+  const names = (s: string) => given.value[s]?.trim() || s;
+  const rename = (s: string, to: string) => {
+    given.value = { ...given.value, [s]: to };
+    try { sessionStorage.setItem(`otograph.names.${memory}`, JSON.stringify(given.value)); } catch { /* a file:// page may have no storage */ }
+  };
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    const text = asText(result, names, false);
+    try { await navigator.clipboard.writeText(text); } catch { copyOldWay(text); }
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2000);
+  };
+  const warning = useSignal('');
+  const attach = (file: File | undefined) => {
+    if (!file) return;
+    warning.value = '';
+    player.open(file);
+    onAudio?.(file);
+    player.element.addEventListener('loadedmetadata', () => {
+      const d = player.element.duration;
+      if (isFinite(d) && Math.abs(d - result.audio_duration) > Math.max(1, result.audio_duration * 0.01)) warning.value = t('otherAudio', { a: clock(d), b: clock(result.audio_duration) });
+    }, { once: true });
+  };
+
+  const searchId = 'search-in-transcript';
+  useKeys((key, e) => {
+    const time = player.time.value;
+    if (key === ' ') player.toggle();
+    else if (key === 'ArrowLeft') player.seek(time - 5);
+    else if (key === 'ArrowRight') player.seek(time + 5);
+    else if (key === ',' || key === '.') {
+      const words = (result.segments ?? []).flatMap((s): { start: number }[] => s.words ?? [s]);
+      const i = indexAt(words, time + 0.001) + (key === '.' ? 1 : -1);
+      if (words[i]) player.seek(words[i].start);
+    } else if (key === '/') document.getElementById(searchId)?.focus();
+    else return;
+    e.preventDefault();
+  });
+
+  const has = !!player.source.value;
+  return (
+    <div class="result">
+      <header class="result-head">
+        <h1 dir="auto">{name}</h1>
+        <p class="muted facts">
+          <span>{clock(result.audio_duration)}</span>
+          {result.language && <span>{languageName(result.language, reader)}{result.language_probability !== undefined && result.language_probability < 0.9 ? ` (${Math.round(result.language_probability * 100)} %)` : ''}</span>}
+          {result.num_speakers !== undefined && <span>{result.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: result.num_speakers })}</span>}
+          {result.billing && <span>{t('charged', { amount: result.billing.amount, minutes: result.billing.billable_minutes })}</span>}
+        </p>
+        {children}
+      </header>
+
+      <div class="card player">
+        {speakers.length > 0 && <Speakers speakers={speakers} names={names} rename={rename} />}
+        <Timeline result={result} player={player} speakers={speakers} names={names} />
+        {!has && (
+          <div class="attach">
+            <span>{t('noAudio')}</span>
+            <label class="button primary">{t('attach')}<input class="sr" type="file" accept="audio/*,video/*" onChange={(e) => attach(e.currentTarget.files?.[0])} /></label>
+          </div>
+        )}
+        <Controls player={player} has={has} />
+        {player.problem.value && <p class="error" role="alert">{t('cantPlay', { why: player.problem.value })}</p>}
+        {warning.value && <p class="warn" role="alert">{warning.value}</p>}
+      </div>
+
+      <div class="take">
+        <button type="button" onClick={copy} disabled={!result.segments?.length}>{copied ? t('copied') : t('copy')}</button>
+        <span class="group" role="group" aria-label={t('download')}>
+          <span class="muted">{t('download')}</span>
+          {formats.map((f) => (
+            <button key={f} type="button" disabled={(f === 'rttm' && !result.diarize_segments) || ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)}
+              onClick={() => save(`${stem(name)}.${f}`, write(f, result, names, stem(name)))}>{f.toUpperCase()}</button>
+          ))}
+        </span>
+      </div>
+
+      <div class="card"><Transcript result={result} player={player} speakers={speakers} names={names} searchId={searchId} /></div>
+      {result.audio_events && <Sounds result={result} player={player} />}
+      <p class="muted small keys">{t('keys')}</p>
+    </div>
+  );
+}
+
+function recall(memory: string): Record<string, string> {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(`otograph.names.${memory}`) ?? '{}');
+    return Object.fromEntries(Object.entries(kept as object).filter((e): e is [string, string] => typeof e[1] === 'string'));
+  } catch { return {}; }
+}
+
+function copyOldWay(text: string) {
+  const area = document.createElement('textarea');
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand('copy');
+  area.remove();
+}
+
+/** useKeys gives the keys that are pressed outside of controls. */
+function useKeys(on: (key: string, e: KeyboardEvent) => void) {
+  const latest = useRef(on);
+  latest.current = on;
+  useEffect(() => {
+    const listen = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      const at = e.target as Element;
+      if (at.closest('input, textarea, select, [contenteditable]')) return;
+      if (e.key === ' ' && at.closest('button, a, summary, label')) return;
+      latest.current(e.key, e);
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, []);
+}
+
+function Controls({ player, has }: { player: Player; has: boolean }) {
+  const time = player.time.value;
+  return (
+    <div class="controls">
+      <button type="button" class="round" disabled={!has} onClick={() => player.seek(time - 5)} aria-label={t('backward')} title={t('backward')}>↺</button>
+      <button type="button" class="round primary" disabled={!has} onClick={() => player.toggle()} aria-label={player.playing.value ? t('pause') : t('play')} title={player.playing.value ? t('pause') : t('play')}>
+        <svg viewBox="0 0 16 16" aria-hidden="true">{player.playing.value ? <path d="M4 3h3v10H4zM9 3h3v10H9z" /> : <path d="M4 2.5v11l9-5.5z" />}</svg>
+      </button>
+      <button type="button" class="round" disabled={!has} onClick={() => player.seek(time + 5)} aria-label={t('forward')} title={t('forward')}>↻</button>
+      <input class="scrub" type="range" min={0} max={player.duration} step={0.1} value={time} aria-label={t('position')} aria-valuetext={t('of', { a: clock(time), b: clock(player.duration) })}
+        onInput={(e) => player.seek(Number(e.currentTarget.value))} />
+      <output class="clock">{t('of', { a: clock(time), b: clock(player.duration) })}</output>
+      <label class="speed"><span class="sr">{t('speed')}</span>
+        <select value={player.rate.value} title={t('speed')} onChange={(e) => player.setRate(Number(e.currentTarget.value))}>
+          {[0.5, 0.75, 1, 1.25, 1.5, 2].map((r) => <option key={r} value={r}>{r}×</option>)}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function Speakers({ speakers, names, rename }: { speakers: string[]; names: (s: string) => string; rename: (s: string, to: string) => void }) {
+  const [editing, setEditing] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => { field.current?.select(); }, [editing]);
+  return (
+    <div class="speakers">
+      {speakers.map((s, i) => editing === s ? (
+        <form key={s} class={`chip ${voice(i)}`} onSubmit={(e) => { e.preventDefault(); rename(s, field.current!.value); setEditing(''); }}>
+          <input ref={field} aria-label={t('rename', { name: names(s) })} defaultValue={names(s)} maxLength={60} size={14}
+            onKeyDown={(e) => { if (e.key === 'Escape') setEditing(''); }} onBlur={(e) => { rename(s, e.currentTarget.value); setEditing(''); }} />
+        </form>
+      ) : (
+        <button key={s} type="button" class={`chip ${voice(i)}`} onClick={() => setEditing(s)} aria-label={t('rename', { name: names(s) })} title={t('rename', { name: names(s) })}>
+          <span class="dot" aria-hidden="true" /><span class="chip-name">{names(s)}</span><span aria-hidden="true" class="pen">✎</span>
+        </button>
+      ))}
+      <span class="muted small hint">{t('renameHint')}</span>
+    </div>
+  );
+}
+
+function Sounds({ result, player }: { result: Result; player: Player }) {
+  const sounds = useMemo(() => soundsOf(result), [result]);
+  return (
+    <details class="card sounds">
+      <summary><h2>{t('sounds')} <span class="muted">({sounds.length})</span></h2></summary>
+      {sounds.length === 0 ? <p class="muted pad">{t('soundsNone')}</p> : (
+        <VirtualList class="sound-rows" count={sounds.length} estimate={() => 34} label={t('sounds')} row={(i) => {
+          const e = sounds[i];
+          return (
+            <div class="sound-row">
+              <button type="button" class="time" onClick={() => player.playFrom(e.start)} aria-label={t('playFrom', { time: clock(e.start) })}>{clock(e.start)}</button>
+              <span class="sound-name">{e.class}</span>
+              <span class="muted small">{clock(e.start, true)} – {clock(e.end, true)}</span>
+              <span class="muted small">{Math.round(e.confidence * 100)} %</span>
+            </div>
+          );
+        }} />
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,195 @@
+// Where a recording comes in, and what is to be done with it.
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { api, plainly, type Pricing, type Submission } from './api';
+import { languages } from './languages';
+import { add, refresh } from './queue';
+import { languageName } from './resultview';
+import { lang, t, type TextKey } from './texts';
+
+interface Choices {
+  asr: boolean; diarize: boolean; events: boolean;
+  language: string; quality: 'auto' | 'words' | 'fast'; speakers: string; hotwords: string; batch: boolean; training: boolean;
+  callback: string; secret: string; prompt: string; classes: string;
+  numbers: Record<string, string>;
+}
+
+/** The numeric options with the specification's defaults and bounds. */
+const numeric: { name: string; text: TextKey; hint?: TextKey; start: string; min: number; max: number; step: number }[] = [
+  { name: 'asr_beam_size', text: 'beam', hint: 'beamHint', start: '5', min: 1, max: 20, step: 1 },
+  { name: 'asr_temperature', text: 'temperature', start: '0', min: 0, max: 1, step: 0.1 },
+  { name: 'asr_best_of', text: 'bestOf', hint: 'bestOfHint', start: '', min: 1, max: 20, step: 1 },
+  { name: 'no_speech_threshold', text: 'noSpeech', start: '0.6', min: 0, max: 1, step: 0.05 },
+  { name: 'vad_threshold', text: 'vad', start: '0.35', min: 0, max: 1, step: 0.05 },
+  { name: 'vad_min_speech_ms', text: 'minSpeech', start: '250', min: 0, max: 10000, step: 10 },
+  { name: 'vad_min_silence_ms', text: 'minSilence', start: '100', min: 0, max: 10000, step: 10 },
+  { name: 'vad_speech_pad_ms', text: 'pad', start: '30', min: 0, max: 2000, step: 10 },
+  { name: 'min_speakers', text: 'minSpeakers', start: '1', min: 1, max: 50, step: 1 },
+  { name: 'max_speakers', text: 'maxSpeakers', start: '10', min: 1, max: 50, step: 1 },
+  { name: 'audio_events_threshold', text: 'eventsThreshold', start: '0.3', min: 0, max: 1, step: 0.05 },
+];
+
+const defaults: Choices = {
+  asr: true, diarize: true, events: true, language: '', quality: 'auto', speakers: '', hotwords: '', batch: false, training: false,
+  callback: '', secret: '', prompt: '', classes: '', numbers: Object.fromEntries(numeric.map((n) => [n.name, n.start])),
+};
+const choices = signal<Choices>(defaults);
+const set = (to: Partial<Choices>) => { choices.value = { ...choices.value, ...to }; };
+const listOf = (text: string) => text.split(/[,，、\n]/).map((x) => x.trim()).filter(Boolean);
+
+/** submission writes the choices as the API wants them: only what differs from its defaults. */
+export function submission(c: Choices): Submission {
+  const options: Record<string, unknown> = {};
+  if (!c.asr) options.enable_asr = false;
+  if (!c.diarize || !c.asr) options.enable_diarize = false;
+  if (!c.events) options.enable_audio_events = false;
+  if (c.asr) {
+    if (c.quality !== 'auto') options.optimize = c.quality === 'fast';
+    if (c.language) options.asr_language = c.language;
+    if (listOf(c.hotwords).length) options.hotwords = listOf(c.hotwords);
+    if (c.prompt.trim()) options.initial_prompt = c.prompt.trim();
+    if (c.diarize && c.speakers) options.num_speakers = Number(c.speakers);
+  }
+  if (c.events && listOf(c.classes).length) options.audio_events_classes = listOf(c.classes);
+  for (const n of numeric) if (c.numbers[n.name] !== n.start && c.numbers[n.name] !== '') options[n.name] = Number(c.numbers[n.name]);
+  const s: Submission = {};
+  if (Object.keys(options).length) s.options = options;
+  if (c.batch) s.batch_mode = true;
+  if (c.training) s.allow_training = true;
+  if (c.callback.trim()) { s.callback_url = c.callback.trim(); if (c.secret) s.callback_secret = c.secret; }
+  return s;
+}
+
+export function Submit() {
+  const c = choices.value;
+  const [over, setOver] = useState(false);
+  const [urls, setUrls] = useState('');
+  const [problem, setProblem] = useState('');
+  const [busy, setBusy] = useState(false);
+  const nothing = !c.asr && !c.events;
+
+  useEffect(() => { // a file that misses the field must not replace the page
+    const stop = (e: DragEvent) => { if (e.dataTransfer?.types.includes('Files')) e.preventDefault(); };
+    for (const name of ['dragover', 'drop'] as const) document.addEventListener(name, stop);
+    return () => { for (const name of ['dragover', 'drop'] as const) document.removeEventListener(name, stop); };
+  }, []);
+
+  const take = (files: FileList | null | undefined) => {
+    setProblem('');
+    if (!files?.length) return;
+    if (nothing) return setProblem(t('nothing'));
+    add(files, submission(c));
+  };
+  const fetchUrls = async () => {
+    const wanted = urls.split(/\s+/).filter(Boolean);
+    setProblem('');
+    if (nothing) return setProblem(t('nothing'));
+    const bad = wanted.find((u) => !/^https?:\/\/[^/\s]+/i.test(u));
+    if (bad) return setProblem(t('urlBad', { url: bad }));
+    setBusy(true);
+    const left: string[] = [], said: string[] = [];
+    try {
+      if (c.batch) {
+        for (let i = 0; i < wanted.length; i += 100) {
+          const { results } = await api.submitBatch(wanted.slice(i, i + 100), submission(c));
+          for (const r of results) if (!r.success) { left.push(r.audio_url); said.push(`${r.audio_url}: ${r.error}`); }
+        }
+      } else {
+        for (const u of wanted) {
+          try { await api.submitUrl(u, submission(c)); } catch (e) { left.push(u); said.push(`${u}: ${plainly(e)}`); }
+        }
+      }
+    } catch (e) { said.push(plainly(e)); left.push(...wanted); }
+    setUrls(left.join('\n'));
+    setProblem(said.join('\n'));
+    setBusy(false);
+    void refresh();
+  };
+
+  return (
+    <section class="card submit" aria-labelledby="new-title">
+      <h1 id="new-title">{t('newTitle')}</h1>
+      <div class="submit-columns">
+        <div>
+          <div class={`drop ${over ? 'over' : ''}`} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
+            onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
+            <svg viewBox="0 0 48 32" aria-hidden="true"><path d="M4 13v6M12 8v16M20 3v26M28 10v12M36 6v20M44 13v6" /></svg>
+            <strong>{t('drop')}</strong>
+            <span class="muted">{t('dropOr')}</span>
+            <label class="button primary">{t('choose')}
+              <input class="sr" type="file" multiple accept="audio/*,video/*,.flac,.mka,.mkv,.opus,.amr,.wma" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ''; }} />
+            </label>
+            <span class="muted small">{t('dropHelp')}</span>
+          </div>
+          <form class="urls" onSubmit={(e) => { e.preventDefault(); void fetchUrls(); }}>
+            <label for="urls">{t('orUrl')}</label>
+            <textarea id="urls" rows={urls.includes('\n') ? 4 : 1} value={urls} placeholder="https://" spellcheck={false} aria-describedby="urls-hint" onInput={(e) => setUrls(e.currentTarget.value)} />
+            <div class="spread"><span id="urls-hint" class="muted small">{t('urlHint')}</span><button type="submit" disabled={!urls.trim() || busy}>{t('submitUrl')}</button></div>
+          </form>
+          {problem && <p class="error" role="alert">{problem}</p>}
+        </div>
+        <Options />
+      </div>
+    </section>
+  );
+}
+
+function Options() {
+  const c = choices.value;
+  const [prices, setPrices] = useState<Pricing | null>(null);
+  useEffect(() => { api.pricing().then(setPrices, () => { /* the price line is left out */ }); }, []);
+  const perHour = (base: number) => ((c.asr ? base : 0) + (c.asr && c.diarize ? prices!.diarize_price_per_hour : 0) + (c.events ? prices!.audio_events_price_per_hour : 0)) * (c.batch ? prices!.batch_discount : 1);
+  const cost = () => {
+    const fast = perHour(prices!.zh_lite_price_per_hour).toFixed(2), careful = perHour(prices!.standard_price_per_hour).toFixed(2);
+    return !c.asr || fast === careful ? careful : c.quality === 'words' ? careful : `${fast} – ${careful}`;
+  };
+  return (
+    <fieldset class="options">
+      <legend>{t('options')}</legend>
+      <label class="check"><input type="checkbox" checked={c.asr} onChange={(e) => set({ asr: e.currentTarget.checked })} />{t('asr')}</label>
+      <label class="check"><input type="checkbox" checked={c.diarize && c.asr} disabled={!c.asr} onChange={(e) => set({ diarize: e.currentTarget.checked })} />{t('diarize')}{!c.asr && <span class="muted small">{t('diarizeNeeds')}</span>}</label>
+      <label class="check"><input type="checkbox" checked={c.events} onChange={(e) => set({ events: e.currentTarget.checked })} />{t('events')}</label>
+      <div class="pairs">
+        <label for="o-language">{t('spoken')}</label>
+        <select id="o-language" value={c.language} disabled={!c.asr} onChange={(e) => set({ language: e.currentTarget.value })}>
+          <option value="">{t('auto')}</option>
+          {languages.map((code) => <option key={code} value={code}>{languageName(code, lang.value)}</option>)}
+        </select>
+        <label for="o-quality">{t('quality')}</label>
+        <select id="o-quality" value={c.quality} disabled={!c.asr} onChange={(e) => set({ quality: e.currentTarget.value as Choices['quality'] })}>
+          <option value="auto">{t('qAuto')}</option><option value="words">{t('qWords')}</option><option value="fast">{t('qFast')}</option>
+        </select>
+        <label for="o-speakers">{t('speakers')}</label>
+        <select id="o-speakers" value={c.speakers} disabled={!c.asr || !c.diarize} onChange={(e) => set({ speakers: e.currentTarget.value })}>
+          <option value="">{t('speakersAuto')}</option>
+          {Array.from({ length: 20 }, (_, i) => <option key={i} value={String(i + 1)}>{i + 1}</option>)}
+        </select>
+        <label for="o-hotwords">{t('hotwords')}</label>
+        <input id="o-hotwords" value={c.hotwords} disabled={!c.asr} placeholder={t('hotwordsHint')} onInput={(e) => set({ hotwords: e.currentTarget.value })} />
+      </div>
+      <label class="check"><input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />{t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}</label>
+      <details>
+        <summary>{t('more')}</summary>
+        <div class="pairs">
+          {numeric.map((n) => (
+            <>
+              <label for={`o-${n.name}`}>{t(n.text)}</label>
+              <input id={`o-${n.name}`} type="number" min={n.min} max={n.max} step={n.step} value={c.numbers[n.name]} title={n.hint && t(n.hint)} onInput={(e) => set({ numbers: { ...c.numbers, [n.name]: e.currentTarget.value } })} />
+            </>
+          ))}
+          <label for="o-classes">{t('eventClasses')}</label>
+          <input id="o-classes" value={c.classes} placeholder={t('eventClassesHint')} onInput={(e) => set({ classes: e.currentTarget.value })} />
+          <label for="o-prompt">{t('prompt')}</label>
+          <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} placeholder={t('promptHint')} onInput={(e) => set({ prompt: e.currentTarget.value })} />
+          <label for="o-callback">{t('callback')}</label>
+          <input id="o-callback" type="url" value={c.callback} placeholder="https://" onInput={(e) => set({ callback: e.currentTarget.value })} />
+          <label for="o-secret">{t('secret')}</label>
+          <input id="o-secret" type="password" autocomplete="off" value={c.secret} onInput={(e) => set({ secret: e.currentTarget.value })} />
+        </div>
+        <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
+        <button type="button" class="small" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
+      </details>
+      {prices && <p class="muted small">{t('price', { amount: cost() })}</p>}
+    </fieldset>
+  );
+}

@@ -1,0 +1,33 @@
+// Light or dark: as the system says, until the reader chooses.
+import { computed, signal } from '@preact/signals';
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+const systemDark = signal(system.matches);
+system.addEventListener('change', (e) => { systemDark.value = e.matches; });
+
+const stored = (() => { try { return localStorage.getItem('otograph.theme'); } catch { return null; } })();
+const chosen = signal(stored === 'dark' || stored === 'light' ? stored : '');
+
+export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : systemDark.value));
+
+dark.subscribe((on) => { document.documentElement.dataset.theme = on ? 'dark' : 'light'; });
+
+/** toggleTheme goes from light to dark or back, and remembers it. */
+export function toggleTheme(): void {
+  chosen.value = dark.value ? 'light' : 'dark';
+  try { localStorage.setItem('otograph.theme', chosen.value); } catch { /* a file:// page may have no storage */ }
+}
+
+/** inkOf gives the colour that a class has in the present theme, for canvases. */
+export function inkOf(className: string): string {
+  const probe = document.createElement('span');
+  probe.className = className;
+  probe.hidden = true;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
+
+/** voice is the class that colours a speaker; there are eight, which then repeat. */
+export const voice = (index: number) => (index < 0 ? 'voice-none' : `voice-${index % 8}`);

@@ -1,0 +1,129 @@
+// The text: speakers in their colours, the word that is being said, search.
+import { useComputed, useSignalEffect } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import type { Player } from './player';
+import type { Hit, Piece, Result, Segment } from './result';
+import { find, indexAt, pieces } from './result';
+import { clock, t } from './texts';
+import { voice } from './theme';
+import { VirtualList, type ListHandle } from './virtuallist';
+
+/** Words that the recogniser gave less probability than this are marked. */
+const doubtful = 0.5;
+
+interface Place { segment: number; word: number }
+
+/** placeAt finds the segment and word of a time; -1 where there is none. */
+export function placeAt(segments: readonly Segment[], time: number): Place {
+  const segment = indexAt(segments, time);
+  if (segment < 0 || time > segments[segment].end + 0.3) return { segment: -1, word: -1 };
+  const words = segments[segment].words;
+  return { segment, word: words ? indexAt(words, time) : -1 };
+}
+
+/** marked shows a piece of text, the search's hits in it as marks. */
+function marked(p: Piece, hits: Hit[], chosen: Hit | undefined): ComponentChildren {
+  const inside = hits.filter((h) => h.from < p.at + p.text.length && h.to > p.at);
+  if (!inside.length) return p.text;
+  const out: ComponentChildren[] = [];
+  let at = 0;
+  for (const h of inside) {
+    const from = Math.max(0, h.from - p.at), to = Math.min(p.text.length, h.to - p.at);
+    out.push(p.text.slice(at, from), <mark class={h === chosen ? 'chosen' : ''}>{p.text.slice(from, to)}</mark>);
+    at = to;
+  }
+  out.push(p.text.slice(at));
+  return out;
+}
+
+export interface TranscriptProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; searchId: string }
+
+export function Transcript({ result, player, speakers, names, searchId }: TranscriptProps) {
+  const segments = result.segments ?? [];
+  const list = useRef<ListHandle>(null);
+  const [query, setQuery] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const [doubts, setDoubts] = useState(true);
+  const follow = useRef(true);
+  const hits = useMemo(() => find(segments, query), [segments, query]);
+  const bySegment = useMemo(() => {
+    const map = new Map<number, Hit[]>();
+    for (const h of hits) { const l = map.get(h.segment); if (l) l.push(h); else map.set(h.segment, [h]); }
+    return map;
+  }, [hits]);
+  const cut = useMemo(() => new Map<number, Piece[]>(), [segments]);
+  const piecesOf = (i: number) => cut.get(i) ?? (cut.set(i, pieces(segments[i])), cut.get(i)!);
+  const hasWords = useMemo(() => segments.some((s) => s.words?.length), [segments]);
+
+  // Only a change of the word draws the rows again, not each tick of the clock.
+  const key = useComputed(() => { const p = placeAt(segments, player.time.value); return `${p.segment}:${p.word}`; });
+  const [nowSegment, nowWord] = key.value.split(':').map(Number);
+  const nowOnly = useComputed(() => Number(key.value.split(':')[0]));
+  useSignalEffect(() => {
+    const at = nowOnly.value;
+    if (at < 0 || !follow.current || !list.current || !player.playing.peek()) return;
+    const [first, last] = list.current.visible();
+    if (at < first || at > last) list.current.show(at);
+  });
+
+  const go = (step: number) => {
+    if (!hits.length) return;
+    const next = (chosen + step + hits.length) % hits.length;
+    setChosen(next);
+    list.current?.show(hits[next].segment);
+  };
+  const onSearch = (text: string) => {
+    setQuery(text);
+    const found = find(segments, text), from = Math.max(0, found.findIndex((h) => h.segment >= Math.max(0, nowSegment)));
+    setChosen(from);
+    if (found.length) list.current?.show(found[from].segment);
+  };
+  const onClick = (e: MouseEvent) => {
+    if (getSelection()?.isCollapsed === false) return; // text is being selected
+    const target = e.target as Element, row = target.closest<HTMLElement>('[data-segment]');
+    if (!row || target.closest('button')) return;
+    const s = segments[Number(row.dataset.segment)], word = target.closest<HTMLElement>('[data-word]');
+    if (word) player.playFrom(s.words![Number(word.dataset.word)].start);
+    else if (target.closest('.text')) player.playFrom(s.start);
+  };
+
+  const row = (i: number) => {
+    const s = segments[i], who = s.speaker ? speakers.indexOf(s.speaker) : -1;
+    const found = bySegment.get(i) ?? [], pick = hits[chosen];
+    return (
+      <div class={`segment ${voice(who)} ${i === nowSegment ? 'now' : ''}`} data-segment={i}>
+        <button type="button" class="time" onClick={() => player.playFrom(s.start)} aria-label={t('playFrom', { time: clock(s.start) })}>{clock(s.start)}</button>
+        {s.speaker && <span class="who" title={names(s.speaker)}>{names(s.speaker)}</span>}
+        <p class="text" lang={result.language}>
+          {piecesOf(i).map((p, k) => {
+            if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
+            const w = s.words![p.word], unsure = doubts && w.probability < doubtful;
+            return (
+              <span key={k} data-word={p.word} class={`word ${unsure ? 'unsure' : ''} ${i === nowSegment && p.word === nowWord ? 'now' : ''}`}
+                title={unsure ? t('unsure', { percent: Math.round(w.probability * 100) }) : undefined}>{marked(p, found, pick)}</span>
+            );
+          })}
+        </p>
+      </div>
+    );
+  };
+
+  return (
+    <section class="transcript" aria-label={t('transcript')}>
+      <div class="bar">
+        <h2>{t('transcript')}</h2>
+        <div class="search" role="search">
+          <input id={searchId} type="search" value={query} placeholder={t('search')} aria-label={t('search')} onInput={(e) => onSearch(e.currentTarget.value)}
+            onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); go(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') { onSearch(''); e.currentTarget.blur(); } }} />
+          <span class="small muted" role="status">{query.trim() ? (hits.length ? t('searchCount', { i: chosen + 1, n: hits.length }) : t('searchNone')) : ''}</span>
+          {hits.length > 1 && <><button type="button" class="small" onClick={() => go(-1)} aria-label={t('prev')}>↑</button><button type="button" class="small" onClick={() => go(1)} aria-label={t('next')}>↓</button></>}
+        </div>
+        {hasWords && <label class="check small"><input type="checkbox" checked={doubts} onChange={(e) => setDoubts(e.currentTarget.checked)} />{t('unsureShow')}</label>}
+        <label class="check small"><input type="checkbox" defaultChecked onChange={(e) => { follow.current = e.currentTarget.checked; }} />{t('follow')}</label>
+      </div>
+      {segments.length === 0 ? <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
+        : <VirtualList class="transcript-rows" count={segments.length} estimate={(i) => 34 + 24 * Math.floor(segments[i].text.length / 85)} row={row} label={t('transcript')} handle={list} onClick={onClick} />}
+    </section>
+  );
+}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+)
+
+// View is one result, to be written as a file that needs nothing else.
+type View struct {
+	// Name is the recording's file name; it is shown and names downloads.
+	Name string
+	// Result is anything whose JSON form is the specification's Task result.
+	Result any
+	// Audio is the recording to embed, of media type AudioType
+	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
+	Audio     []byte
+	AudioType string
+}
+
+// viewData is what view.js finds in the page.
+type viewData struct {
+	Name   string `json:"name"`
+	Result any    `json:"result"`
+	Audio  string `json:"audio,omitempty"` // data URI
+}
+
+// WriteView writes v as one HTML file: style, script and data are inside, and
+// its policy lets it fetch nothing. ErrNotBuilt where the binary holds no page.
+func WriteView(w io.Writer, v View) error {
+	script, err := built("view.js")
+	if err != nil {
+		return err
+	}
+	style, err := built("view.css")
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
+		return fmt.Errorf("web: the built view would end its own element")
+	}
+	data := viewData{Name: v.Name, Result: v.Result}
+	if v.Audio != nil {
+		data.Audio = "data:" + v.AudioType + ";base64," + base64.StdEncoding.EncodeToString(v.Audio)
+	}
+	// The encoder writes <, > and & as escapes, so no text can end the block.
+	block, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	nonce := rand.Text() // for the style sheet that the waveform puts into its shadow tree
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s 'nonce-%s'; media-src blob:; img-src blob:; form-action 'none'; base-uri 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<meta name="otograph-nonce" content="%s">
+<title>%s · Otograph</title>
+<style>`, sourceHash(script), sourceHash(style), nonce, nonce, html.EscapeString(v.Name))
+	out.Write(style)
+	out.WriteString("</style>\n</head>\n<body>\n<div id=\"app\"></div>\n<noscript>This file shows its transcript with a script; allow scripts for it.</noscript>\n<script type=\"application/json\" id=\"data\">")
+	out.Write(block)
+	out.WriteString("</script>\n<script>")
+	out.Write(script)
+	out.WriteString("</script>\n</body>\n</html>\n")
+	_, err = out.WriteTo(w)
+	return err
+}
+
+// sourceHash names an inline element's content in a Content-Security-Policy.
+func sourceHash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

@@ -1,0 +1,37 @@
+// Package web is the page that `otograph serve` offers at / and the view of one
+// result that `otograph transcribe --format html` writes as a single file.
+//
+// Both are built from src by the command in build into dist, which is not under
+// version control: a binary that was built without npm has no page, says so at
+// / and lacks nothing else.
+package web
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+)
+
+// The pattern always matches dist-missing.html, which is under version control,
+// and the folder dist where the page has been built.
+//
+//go:embed dist*
+var files embed.FS
+
+// ErrNotBuilt says that the binary was built without the page.
+var ErrNotBuilt = errors.New("this binary was built without the page: build it with `make build` where npm is installed")
+
+// built reads a file of the built page.
+func built(name string) ([]byte, error) {
+	data, err := files.ReadFile("dist/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotBuilt
+	}
+	return data, err
+}
+
+// Built tells whether the binary holds the page.
+func Built() bool {
+	_, err := built("index.html")
+	return err == nil
+}

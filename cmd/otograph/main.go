@@ -25,6 +25,7 @@ const (
 
 type cli struct {
 	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: what was said, by whom, and what else was heard."`
+	Bench      benchCmd      `cmd:"" help:"Measure accuracy and cost of models, tiers and options."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what is installed, what is missing, and what to do about it."`
 	Models     modelsCmd     `cmd:"" help:"List, fetch and check models."`
 	Native     nativeCmd     `cmd:"" help:"Fetch the native libraries (libwhisper, ONNX Runtime)."`

@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Estimate is a figure with its confidence interval.
+type Estimate struct {
+	Value float64 `json:"value"`
+	// Low and High bound the 95 % interval; both are Value where there are fewer
+	// than two recordings to draw from.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	N    int     `json:"n"` // recordings that went into it
+}
+
+// draws is how many samples Bootstrap takes.
+const draws = 1000
+
+// Bootstrap estimates a statistic of n recordings: statistic gets the indices of
+// the recordings to compute it on, first all of them, then samples drawn with
+// replacement. The interval goes from the 2.5th to the 97.5th percentile of these
+// (Efron's percentile method). The same seed gives the same interval. nil when
+// the statistic of all recordings is not a finite number.
+func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estimate {
+	sample := make([]int, n)
+	for i := range sample {
+		sample[i] = i
+	}
+	value := statistic(sample)
+	if n == 0 || math.IsNaN(value) || math.IsInf(value, 0) {
+		return nil
+	}
+	e := &Estimate{Value: value, Low: value, High: value, N: n}
+	if n < 2 {
+		return e
+	}
+	random := rand.New(rand.NewPCG(seed, uint64(n)))
+	var values []float64
+	for range draws {
+		for i := range sample {
+			sample[i] = random.IntN(n)
+		}
+		if v := statistic(sample); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	if len(values) > 0 {
+		slices.Sort(values)
+		e.Low, e.High = Percentile(values, 2.5), Percentile(values, 97.5)
+	}
+	return e
+}
+
+// Percentile is the p-th percentile (0 to 100) of sorted values, between
+// neighbours in proportion; NaN of none.
+func Percentile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	at := p / 100 * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// Median is the 50th percentile of values in any order.
+func Median(values []float64) float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return Percentile(values, 50)
+}

@@ -1,0 +1,220 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph"
+)
+
+// Cost is what one run of one recording took.
+type Cost struct {
+	Audio        float64                    `json:"audio"`         // seconds of sound
+	Wall         float64                    `json:"wall"`          // seconds by the clock
+	CPU          float64                    `json:"cpu"`           // seconds of processor time of the process
+	FirstSegment float64                    `json:"first_segment"` // seconds until the first window of speech was transcribed; 0 when none was
+	PeakRSS      int64                      `json:"peak_rss"`      // bytes
+	Stages       map[otograph.Stage]float64 `json:"stages"`        // seconds by the clock; stages overlap
+	Stats        otograph.Stats             `json:"stats"`         // counted work
+}
+
+// RTF is the real-time factor, time over length of the sound: below 1 is faster
+// than real time.
+func (c Cost) RTF() float64 { return c.Wall / c.Audio }
+
+// measure runs one recording and measures it.
+func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
+	resetPeak()
+	var c Cost
+	start, cpu := time.Now(), CPUSeconds()
+	var once sync.Once
+	res, err := p.Run(ctx, src, opt, otograph.OnProgress(func(r otograph.Progress) {
+		if r.Stage == otograph.StageTranscribe {
+			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
+		}
+	}))
+	c.Wall, c.CPU = time.Since(start).Seconds(), CPUSeconds()-cpu
+	c.PeakRSS, _ = peakRSS()
+	if err != nil {
+		return nil, c, err
+	}
+	c.Audio, c.Stages, c.Stats = res.AudioDuration, res.Stats.StageSeconds, res.Stats
+	c.Stats.StageSeconds = nil // told already
+	if len(res.VADSegments) == 0 {
+		c.FirstSegment = 0
+	}
+	return res, c, nil
+}
+
+// stageCPU finds the processor seconds of each stage. In a run stages overlap, so
+// it runs them apart: first transcription alone, then speakers alone on top of
+// what the first run kept, then events alone. Processor time between the ends of
+// two stages then belongs to the later one.
+func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (map[otograph.Stage]float64, error) {
+	e, err := opt.Effective()
+	if err != nil {
+		return nil, err
+	}
+	cost := map[otograph.Stage]float64{}
+	kept := &keptStages{data: map[string][]byte{}}
+	part := func(asr, diarize, events bool, stages ...otograph.Stage) error {
+		o := opt
+		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
+		last := CPUSeconds()
+		_, err := p.Run(ctx, src, o, otograph.WithCheckpoints(kept), otograph.OnProgress(func(r otograph.Progress) {
+			if !r.Done {
+				return
+			}
+			now, wanted := CPUSeconds(), slices.Contains(stages, r.Stage)
+			if wanted {
+				cost[r.Stage] += now - last
+			}
+			if wanted || r.Stage == otograph.StageDecode || r.Stage == otograph.StageVAD {
+				last = now // the others come from what was kept, beside the stages that are measured
+			}
+		}))
+		return err
+	}
+	if e.EnableASR {
+		if err := part(true, false, false, otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe); err != nil {
+			return nil, err
+		}
+	}
+	if e.EnableDiarize {
+		if err := part(true, true, false, otograph.StageEmbed, otograph.StageDiarize); err != nil {
+			return nil, err
+		}
+	}
+	if e.EnableAudioEvents {
+		stages := []otograph.Stage{otograph.StageEvents}
+		if !e.EnableASR {
+			stages = append(stages, otograph.StageDecode)
+		}
+		if err := part(false, false, true, stages...); err != nil {
+			return nil, err
+		}
+	}
+	return cost, nil
+}
+
+// keptStages are checkpoints in memory.
+type keptStages struct {
+	mu   sync.Mutex
+	data map[string][]byte
+}
+
+func (k *keptStages) Load(_ context.Context, stage string) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.data[stage], nil
+}
+
+func (k *keptStages) Save(_ context.Context, stage string, data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.data[stage] = data
+	return nil
+}
+
+// CostSummary sums up the costs of a system.
+type CostSummary struct {
+	Audio           float64                    `json:"audio_seconds"`           // of all recordings, once
+	RTFp50          float64                    `json:"rtf_p50"`                 // over recordings, each the median of its repeats
+	RTFp95          float64                    `json:"rtf_p95"`                 // likewise
+	Speed           *Estimate                  `json:"speed"`                   // seconds of sound in a second, all recordings together
+	FirstSegmentP50 float64                    `json:"first_segment_p50"`       // seconds, of the recordings with speech
+	FirstSegmentP95 float64                    `json:"first_segment_p95"`       // likewise
+	CPUPerHour      float64                    `json:"cpu_seconds_per_hour"`    // processor seconds for an hour of sound
+	StageCPUPerHour map[otograph.Stage]float64 `json:"stage_cpu_per_hour"`      // by stage; from runs of the stages one by one
+	PeakRSS         int64                      `json:"peak_rss_bytes"`          // of the process, the greatest of all recordings
+	EncoderPerHour  float64                    `json:"encoder_passes_per_hour"` // counted
+	WindowsPerHour  float64                    `json:"windows_per_hour"`        // counted
+}
+
+// itemCosts are the costs of one recording: its repeats and its stages.
+type itemCosts struct {
+	repeats []Cost
+	stages  map[otograph.Stage]float64
+}
+
+// typical is the repeat with the middle wall time.
+func (c itemCosts) typical() Cost {
+	sorted := slices.Clone(c.repeats)
+	slices.SortStableFunc(sorted, func(a, b Cost) int {
+		switch {
+		case a.Wall < b.Wall:
+			return -1
+		case a.Wall > b.Wall:
+			return 1
+		}
+		return 0
+	})
+	return sorted[(len(sorted)-1)/2]
+}
+
+func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
+	var s CostSummary
+	var rtf, first []float64
+	var wall, audio []float64
+	var cpu, staged float64
+	for _, it := range items {
+		c := it.typical()
+		if c.Audio <= 0 {
+			continue
+		}
+		rtf = append(rtf, c.RTF())
+		wall, audio = append(wall, c.Wall), append(audio, c.Audio)
+		if c.FirstSegment > 0 {
+			first = append(first, c.FirstSegment)
+		}
+		s.Audio += c.Audio
+		cpu += c.CPU
+		s.EncoderPerHour += float64(c.Stats.ASR.EncoderPasses)
+		s.WindowsPerHour += float64(c.Stats.ASR.Windows)
+		for _, r := range it.repeats {
+			s.PeakRSS = max(s.PeakRSS, r.PeakRSS)
+		}
+		if it.stages != nil {
+			staged += c.Audio
+			if s.StageCPUPerHour == nil {
+				s.StageCPUPerHour = map[otograph.Stage]float64{}
+			}
+			for stage, seconds := range it.stages {
+				s.StageCPUPerHour[stage] += seconds
+			}
+		}
+	}
+	if len(rtf) == 0 {
+		return s
+	}
+	slices.Sort(rtf)
+	s.RTFp50, s.RTFp95 = Percentile(rtf, 50), Percentile(rtf, 95)
+	if len(first) > 0 {
+		s.FirstSegmentP50, s.FirstSegmentP95 = Median(first), percentileOf(first, 95)
+	}
+	perHour := 3600 / s.Audio
+	s.CPUPerHour, s.EncoderPerHour, s.WindowsPerHour = cpu*perHour, s.EncoderPerHour*perHour, s.WindowsPerHour*perHour
+	for stage := range s.StageCPUPerHour {
+		s.StageCPUPerHour[stage] *= 3600 / staged
+	}
+	s.Speed = Bootstrap(len(wall), seed, func(sample []int) float64 {
+		var w, a float64
+		for _, i := range sample {
+			w, a = w+wall[i], a+audio[i]
+		}
+		if w == 0 {
+			return math.NaN()
+		}
+		return a / w
+	})
+	return s
+}
+
+func percentileOf(values []float64, p float64) float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return Percentile(values, p)
+}

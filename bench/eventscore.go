@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// EventScore compares the sounds that were found in one recording with those
+// that are there.
+//
+// The F1 score is segment-based, as the DCASE challenges define it: the time
+// is cut into seconds, and in each of them a class that is active in both lists
+// is a hit, in one only a miss or a false alarm. Average precision ranks
+// recordings, as AudioSet's evaluation does: by the greatest confidence that a
+// class reached in each.
+type EventScore struct {
+	Hits        int                `json:"hits"`         // class and second in both
+	FalseAlarms int                `json:"false_alarms"` // in the hypothesis only
+	Misses      int                `json:"misses"`       // in the reference only
+	Present     []string           `json:"present"`      // classes in the reference
+	Confidence  map[string]float64 `json:"confidence"`   // greatest confidence of each reported class
+}
+
+// ScoreEvents compares hypothesis with reference. With classes, only those count:
+// a reference as a rule names some sounds and says nothing about others (that
+// there is speech, or the parent class of a sound).
+func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore {
+	type cell struct {
+		second int
+		class  string
+	}
+	active := func(list []EventSpan) map[cell]bool {
+		on := map[cell]bool{}
+		for _, e := range list {
+			if classes != nil && !slices.Contains(classes, e.Class) {
+				continue
+			}
+			for s := int(math.Floor(e.Start)); float64(s) < e.End; s++ {
+				on[cell{s, e.Class}] = true
+			}
+		}
+		return on
+	}
+	ref, hyp := active(reference), active(hypothesis)
+	out := EventScore{Confidence: map[string]float64{}}
+	for c := range hyp {
+		if ref[c] {
+			out.Hits++
+		} else {
+			out.FalseAlarms++
+		}
+	}
+	out.Misses = len(ref) - out.Hits
+	present := map[string]bool{}
+	for _, e := range reference {
+		present[e.Class] = true
+	}
+	out.Present = slices.Sorted(maps.Keys(present))
+	for _, e := range hypothesis {
+		if classes == nil || slices.Contains(classes, e.Class) {
+			out.Confidence[e.Class] = max(out.Confidence[e.Class], e.Confidence)
+		}
+	}
+	return out
+}
+
+// Add adds the counts of another recording; classes and confidences are dropped.
+func (e EventScore) Add(o EventScore) EventScore {
+	return EventScore{Hits: e.Hits + o.Hits, FalseAlarms: e.FalseAlarms + o.FalseAlarms, Misses: e.Misses + o.Misses}
+}
+
+// F1 is the harmonic mean of precision and recall; 1 where there was nothing to
+// find and nothing was found.
+func (e EventScore) F1() float64 {
+	if e.Hits+e.FalseAlarms+e.Misses == 0 {
+		return 1
+	}
+	return 2 * float64(e.Hits) / float64(2*e.Hits+e.FalseAlarms+e.Misses)
+}
+
+// Precision is the share of what was found that is there; 1 where nothing was found.
+func (e EventScore) Precision() float64 { return share(e.Hits, e.Hits+e.FalseAlarms) }
+
+// Recall is the share of what is there that was found; 1 where there is nothing.
+func (e EventScore) Recall() float64 { return share(e.Hits, e.Hits+e.Misses) }
+
+func share(part, all int) float64 {
+	if all == 0 {
+		return 1
+	}
+	return float64(part) / float64(all)
+}
+
+// MeanAveragePrecision is the mean over the classes that at least one recording
+// has of AveragePrecision. ok is false when no recording has any. A class that a
+// recording's result does not report ranks with confidence 0 there, so a low
+// reporting threshold makes the figure finer.
+func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
+	classes := map[string]bool{}
+	for _, s := range scores {
+		for _, c := range s.Present {
+			classes[c] = true
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(classes)) { // in order, so that the sum's last digit is
+		present, confidence := make([]bool, len(scores)), make([]float64, len(scores))
+		for i, s := range scores {
+			present[i], confidence[i] = slices.Contains(s.Present, c), s.Confidence[c]
+		}
+		mean += AveragePrecision(present, confidence) / float64(len(classes))
+	}
+	return mean, len(classes) > 0
+}
+
+// AveragePrecision is Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the confidences, from
+// the greatest down; recordings of equal confidence count at once. NaN without a
+// positive.
+func AveragePrecision(present []bool, confidence []float64) float64 {
+	order := make([]int, len(present))
+	positives := 0
+	for i := range order {
+		order[i] = i
+		if present[i] {
+			positives++
+		}
+	}
+	if positives == 0 {
+		return math.NaN()
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(confidence[b], confidence[a]) })
+	var ap float64
+	hits, before := 0, 0
+	for i, k := range order {
+		if present[k] {
+			hits++
+		}
+		if i+1 < len(order) && confidence[order[i+1]] == confidence[k] {
+			continue
+		}
+		ap += float64(hits-before) / float64(positives) * float64(hits) / float64(i+1)
+		before = hits
+	}
+	return ap
+}

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph"
+)
+
+// figure is a row of every rendering: a name, its unit, and each system's value.
+type figure struct {
+	key, name, unit string
+	of              func(SystemReport) *Estimate // nil: this system has none
+	format          string                       // of the value, after scale
+	scale           float64
+	lower           bool // less is better
+}
+
+func plain(v float64) *Estimate { return &Estimate{Value: v, Low: v, High: v} }
+
+func plainIf(on bool, v float64) *Estimate {
+	if !on {
+		return nil
+	}
+	return plain(v)
+}
+
+// figures are all that a report tells, in the order in which it tells it.
+func figures() []figure {
+	list := []figure{
+		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
+		{"cer", "character error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRate }, "%.2f", 100, true},
+		{"substitutions", "· substitutions", "", count(func(w WordErrors) int { return w.Substitutions }), "%.0f", 1, true},
+		{"deletions", "· deletions", "", count(func(w WordErrors) int { return w.Deletions }), "%.0f", 1, true},
+		{"insertions", "· insertions", "", count(func(w WordErrors) int { return w.Insertions }), "%.0f", 1, true},
+		{"reference_units", "· words and characters in the reference", "", count(func(w WordErrors) int { return w.Reference }), "%.0f", 1, false},
+		{"invented", "texts where nothing is said", "%", func(s SystemReport) *Estimate { return s.Accuracy.Invented }, "%.1f", 100, true},
+		{"language", "right language", "%", func(s SystemReport) *Estimate { return s.Accuracy.Language }, "%.1f", 100, false},
+		{"der", "diarization error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.TurnRate }, "%.2f", 100, true},
+		{"der_missed", "· missed", "%", turn(func(d DER) float64 { return d.Missed }), "%.2f", 100, true},
+		{"der_false_alarm", "· false alarm", "%", turn(func(d DER) float64 { return d.FalseAlarm }), "%.2f", 100, true},
+		{"der_confusion", "· confusion", "%", turn(func(d DER) float64 { return d.Confusion }), "%.2f", 100, true},
+		{"speakers", "right number of speakers", "%", func(s SystemReport) *Estimate { return s.Accuracy.Speakers }, "%.1f", 100, false},
+		{"event_f1", "events F1, by the second", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
+		{"event_precision", "· precision", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Precision }), "%.1f", 100, false},
+		{"event_recall", "· recall", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Recall }), "%.1f", 100, false},
+		{"event_map", "events mAP, by recording", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
+	}
+	for _, t := range []struct {
+		key, name string
+		of        func(Accuracy) *TimeStat
+	}{
+		{"sentence", "sentence", func(a Accuracy) *TimeStat { return a.Sentences }},
+		{"word", "word", func(a Accuracy) *TimeStat { return a.WordTimes }},
+	} {
+		stat := func(f func(*TimeStat) float64) func(SystemReport) *Estimate {
+			return func(s SystemReport) *Estimate {
+				if st := t.of(s.Accuracy); st != nil {
+					return plain(f(st))
+				}
+				return nil
+			}
+		}
+		list = append(list,
+			figure{t.key + "_start_p50", t.name + " start off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianStart }), "%.3f", 1, true},
+			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95Start }), "%.3f", 1, true},
+			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianEnd }), "%.3f", 1, true},
+			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95End }), "%.3f", 1, true},
+			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s *TimeStat) float64 { return s.Matched }), "%.1f", 100, false},
+		)
+	}
+	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
+		return func(s SystemReport) *Estimate { return plainIf(s.Cost.Audio > 0, f(s.Cost)) }
+	}
+	list = append(list,
+		figure{"speed", "speed", "× real time", func(s SystemReport) *Estimate { return s.Cost.Speed }, "%.1f", 1, false},
+		figure{"rtf_p50", "real-time factor, median", "", ran(func(c CostSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
+		figure{"rtf_p95", "· 95th percentile", "", ran(func(c CostSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
+		figure{"first_p50", "time to the first segment, median", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
+		figure{"first_p95", "· 95th percentile", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
+		figure{"cpu_per_hour", "processor time for an hour", "s", ran(func(c CostSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
+	)
+	for _, st := range Stages() {
+		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s SystemReport) *Estimate {
+			v, ok := s.Cost.StageCPUPerHour[st]
+			return plainIf(ok, v)
+		}, "%.1f", 1, true})
+	}
+	return append(list,
+		figure{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c CostSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
+		figure{"peak_rss", "peak memory of the process", "MiB", ran(func(c CostSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
+		figure{"load", "time to load the models", "s", func(s SystemReport) *Estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
+		figure{"recordings", "recordings measured", "", func(s SystemReport) *Estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
+		figure{"failed", "recordings failed", "", func(s SystemReport) *Estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
+	)
+}
+
+// Stages are the stages of a run in the order of reports.
+func Stages() []otograph.Stage {
+	return []otograph.Stage{
+		otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe,
+		otograph.StageEmbed, otograph.StageDiarize, otograph.StageEvents,
+	}
+}
+
+func count(f func(WordErrors) int) func(SystemReport) *Estimate {
+	return func(s SystemReport) *Estimate {
+		if w := s.Accuracy.Words; w != (WordErrors{}) {
+			return plain(float64(f(w)))
+		}
+		return nil
+	}
+}
+
+func turn(f func(DER) float64) func(SystemReport) *Estimate {
+	return func(s SystemReport) *Estimate {
+		if d := s.Accuracy.Turns; d != nil && d.Scored > 0 {
+			return plain(f(*d) / d.Scored)
+		}
+		return nil
+	}
+}
+
+func pointer(f func(SystemReport) *float64) func(SystemReport) *Estimate {
+	return func(s SystemReport) *Estimate {
+		if v := f(s); v != nil {
+			return plain(*v)
+		}
+		return nil
+	}
+}
+
+// show writes a value; with its interval where that says something.
+func (f figure) show(e *Estimate) string {
+	if e == nil || math.IsNaN(e.Value) {
+		return "–"
+	}
+	out := fmt.Sprintf(f.format, e.Value*f.scale)
+	if e.High > e.Low {
+		out += fmt.Sprintf(" ("+f.format+" – "+f.format+")", e.Low*f.scale, e.High*f.scale)
+	}
+	return out
+}
+
+// label is the name with its unit.
+func (f figure) label() string {
+	if f.unit == "" {
+		return f.name
+	}
+	return f.name + ", " + f.unit
+}
+
+// rows are the figures that at least one system has.
+func (r *Report) rows() []figure {
+	var out []figure
+	for _, f := range figures() {
+		for _, s := range r.Systems {
+			if f.of(s) != nil {
+				out = append(out, f)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// String describes the machine in a line.
+func (m Machine) String() string {
+	parts := []string{fmt.Sprintf("%d × %s", m.Cores, m.CPU)}
+	if len(m.Features) > 0 {
+		parts = append(parts, strings.Join(m.Features, " "))
+	}
+	if m.MemoryMiB > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f GiB", float64(m.MemoryMiB)/1024))
+	}
+	parts = append(parts, m.OS+" "+m.Kernel, m.Go)
+	if m.LoadAverage[0] != "" {
+		parts = append(parts, "load average "+m.LoadAverage[0]+" at the start")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,107 @@
+package bench
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Machine describes what the measurements were made on.
+type Machine struct {
+	CPU         string    `json:"cpu"`
+	Features    []string  `json:"features"`     // vector instructions that the models make use of
+	Cores       int       `json:"cores"`        // that the process may use
+	MemoryMiB   int64     `json:"memory_mib"`   // of the machine
+	OS          string    `json:"os"`           // system and architecture
+	Kernel      string    `json:"kernel"`       // release
+	Go          string    `json:"go"`           // version of the Go runtime
+	LoadAverage [3]string `json:"load_average"` // of 1, 5 and 15 minutes when the run began
+	Time        time.Time `json:"time"`
+}
+
+// ThisMachine describes the machine that the process runs on; what the system
+// does not tell stays empty.
+func ThisMachine() Machine {
+	m := Machine{Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
+	fields("/proc/cpuinfo", func(key, value string) {
+		switch key {
+		case "model name":
+			m.CPU = value
+		case "flags", "Features":
+			m.Features = m.Features[:0]
+			for _, f := range strings.Fields(value) {
+				switch f {
+				case "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "amx_bf16", "asimd", "asimddp", "sve":
+					m.Features = append(m.Features, f)
+				}
+			}
+		}
+	})
+	fields("/proc/meminfo", func(key, value string) {
+		if key == "MemTotal" {
+			m.MemoryMiB = kilobytes(value) >> 10
+		}
+	})
+	if data, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(data))
+	}
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		copy(m.LoadAverage[:], strings.Fields(string(data)))
+	}
+	return m
+}
+
+// fields calls f for each "key : value" line of a file under /proc.
+func fields(path string, f func(key, value string)) {
+	file, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			f(strings.TrimSpace(key), strings.TrimSpace(value))
+		}
+	}
+}
+
+func kilobytes(value string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	return n
+}
+
+// CPUSeconds is the processor time of the process so far, native threads
+// included. On a busy machine it tells more than the clock.
+func CPUSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// resetPeak starts the measurement of the greatest resident memory anew, where
+// the system can (Linux); memory that is free is given back first.
+func resetPeak() {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where it fails the peak is that of the process
+}
+
+// peakRSS is the greatest resident memory in bytes since resetPeak, and resident
+// what is resident now; 0 where the system does not tell.
+func peakRSS() (peak, resident int64) {
+	fields("/proc/self/status", func(key, value string) {
+		switch key {
+		case "VmHWM":
+			peak = kilobytes(value) << 10
+		case "VmRSS":
+			resident = kilobytes(value) << 10
+		}
+	})
+	return peak, resident
+}

@@ -1,0 +1,334 @@
+// Package bench measures recognisers: how right they are against references and
+// what they cost. It reads manifests, scores results (words, turns, events,
+// language, times), runs sets of models over a manifest with repeats, keeps
+// every measurement so that an interrupted run goes on, and renders reports.
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/events"
+)
+
+// ErrManifest marks a manifest that cannot be read; errors.Is finds it.
+var ErrManifest = errors.New("bench: not a manifest")
+
+// Item is one recording of a manifest with what is known about it. What is nil
+// (or empty, for Language) is not known and not scored.
+type Item struct {
+	Name      string        // the recording as the manifest names it; unique
+	Path      string        // where it lies
+	Text      *string       // what is said; empty: nothing
+	Language  string        // ISO 639-1
+	Turns     []SpeakerTurn // who speaks when
+	Speakers  *int          // how many people speak
+	Events    []EventSpan   // what else is heard; not nil but empty: nothing
+	Sentences []TimedText   // the sentences' times
+	Words     []TimedText   // the words' times
+}
+
+// EventSpan is a sound with its times in seconds. Class is one of the 521 names.
+type EventSpan struct {
+	Start, End float64
+	Class      string
+	Confidence float64 // 0 to 1; of a reference not used
+}
+
+// TimedText is a word or a sentence with its times in seconds.
+type TimedText struct {
+	Start, End float64
+	Text       string
+}
+
+// manifestLine is an object of a manifest. Keys that it does not know (voice,
+// condition, duration …) are passed over.
+type manifestLine struct {
+	File     string          `json:"file"`
+	Text     *string         `json:"text"`
+	Language string          `json:"language"`
+	RTTM     string          `json:"rttm"`
+	Speakers json.RawMessage `json:"speakers"` // a number, or an object or list with one entry for each
+	Turns    []struct {
+		Start   float64 `json:"start"`
+		End     float64 `json:"end"`
+		Speaker string  `json:"speaker"`
+	} `json:"turns"`
+	Events *[]struct {
+		Start float64 `json:"start"`
+		End   float64 `json:"end"`
+		Class string  `json:"class"`
+		Label string  `json:"label"`
+	} `json:"events"`
+	Sentences []timedLine `json:"sentences"`
+	Words     []timedLine `json:"words"`
+}
+
+type timedLine struct {
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+	Text  string  `json:"text"`
+	Word  string  `json:"word"`
+}
+
+// Load reads a manifest file, or makes one of a folder: every recording in it
+// with the text in NAME.txt and the turns in NAME.rttm beside it. Errors wrap
+// ErrManifest and name file and line.
+func Load(path string) ([]Item, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if info.IsDir() {
+		return loadFolder(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	defer f.Close()
+	items, err := ReadManifest(f, filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return items, nil
+}
+
+// maxManifest bounds a manifest in bytes: a recording given by mistake ends at once.
+const maxManifest = 256 << 20
+
+// ReadManifest reads JSON objects, one after the other (as a rule one on each
+// line):
+//
+//	file       the recording, relative to dir; the only key that must be there
+//	text       what is said
+//	language   its language
+//	rttm       a file with the speakers' turns, relative to dir; or
+//	turns      [{start, end, speaker}]
+//	speakers   their number
+//	events     [{start, end, class}]
+//	sentences  [{start, end, text}]
+//	words      [{start, end, word}]
+//
+// Times are seconds. Errors wrap ErrManifest and name the line.
+func ReadManifest(r io.Reader, dir string) ([]Item, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if len(data) > maxManifest {
+		return nil, fmt.Errorf("%w: larger than %d MiB", ErrManifest, maxManifest>>20)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var items []Item
+	seen := map[string]int{}
+	for {
+		line := 1 + bytes.Count(data[:dec.InputOffset()], []byte("\n"))
+		if rest := data[dec.InputOffset():]; len(rest) > 0 { // the object begins after white space
+			line += bytes.Count(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t\r\n"))], []byte("\n"))
+		}
+		var l manifestLine
+		err := dec.Decode(&l)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var item Item
+		if err == nil {
+			item, err = l.item(dir)
+		}
+		if err == nil && seen[item.Name] > 0 {
+			err = fmt.Errorf("%s has been named on line %d already", item.Name, seen[item.Name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, line, err)
+		}
+		seen[item.Name] = line
+		items = append(items, item)
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("%w: it names no recording", ErrManifest)
+	}
+	return items, nil
+}
+
+func (l manifestLine) item(dir string) (Item, error) {
+	it := Item{Name: l.File, Path: l.File, Text: l.Text}
+	if l.File == "" {
+		return it, errors.New(`the key "file" is missing`)
+	}
+	if !filepath.IsAbs(l.File) {
+		it.Path = filepath.Join(dir, filepath.FromSlash(l.File))
+	}
+	if l.Language != "" {
+		code, ok := asr.NormalizeLanguage(l.Language)
+		if !ok {
+			return it, fmt.Errorf("language: unknown language %q", l.Language)
+		}
+		it.Language = code
+	}
+	for _, t := range l.Turns {
+		if err := checkSpan("turns", t.Start, t.End); err != nil {
+			return it, err
+		}
+		it.Turns = append(it.Turns, SpeakerTurn{t.Start, t.End, t.Speaker})
+	}
+	if l.RTTM != "" {
+		if l.Turns != nil {
+			return it, errors.New("rttm and turns: give one of the two")
+		}
+		path := l.RTTM
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, filepath.FromSlash(path))
+		}
+		turns, err := loadRTTM(path, stem(l.File))
+		if err != nil {
+			return it, err
+		}
+		it.Turns = turns
+	}
+	n, err := speakerCount(l.Speakers)
+	if err != nil {
+		return it, err
+	}
+	if it.Speakers = n; n == nil && it.Turns != nil {
+		_, names := bySpeaker(it.Turns)
+		it.Speakers = new(len(names))
+	}
+	if l.Events != nil {
+		it.Events = []EventSpan{}
+		for _, e := range *l.Events {
+			name := e.Class
+			if name == "" {
+				name = e.Label
+			}
+			if _, ok := events.Lookup(name); !ok {
+				return it, fmt.Errorf("events: there is no class %q; the nearest is %q", name, events.Nearest(name))
+			}
+			if err := checkSpan("events", e.Start, e.End); err != nil {
+				return it, err
+			}
+			it.Events = append(it.Events, EventSpan{Start: e.Start, End: e.End, Class: name})
+		}
+	}
+	if it.Sentences, err = timed("sentences", l.Sentences); err != nil {
+		return it, err
+	}
+	it.Words, err = timed("words", l.Words)
+	return it, err
+}
+
+func timed(key string, lines []timedLine) ([]TimedText, error) {
+	var out []TimedText
+	for _, l := range lines {
+		if err := checkSpan(key, l.Start, l.End); err != nil {
+			return nil, err
+		}
+		text := l.Text
+		if text == "" {
+			text = l.Word
+		}
+		out = append(out, TimedText{l.Start, l.End, text})
+	}
+	return out, nil
+}
+
+func checkSpan(key string, start, end float64) error {
+	if !(start >= 0) || !(end >= start) || math.IsInf(end, 0) {
+		return fmt.Errorf("%s: expected 0 ≤ start ≤ end in seconds, got %g and %g", key, start, end)
+	}
+	return nil
+}
+
+func speakerCount(raw json.RawMessage) (*int, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var n int
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &n) == nil && n >= 0:
+	case json.Unmarshal(raw, &list) == nil:
+		n = len(list)
+	case json.Unmarshal(raw, &object) == nil:
+		n = len(object)
+	default:
+		return nil, errors.New("speakers: expected their number")
+	}
+	return &n, nil
+}
+
+func stem(name string) string {
+	base := filepath.Base(filepath.FromSlash(name))
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// loadRTTM reads the turns of one recording; where no line bears its name, all.
+func loadRTTM(path, name string) ([]SpeakerTurn, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("rttm: %w", err)
+	}
+	turns, err := ReadRTTM(bytes.NewReader(data), name)
+	if err == nil && len(turns) == 0 {
+		turns, err = ReadRTTM(bytes.NewReader(data), "")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rttm: %s: %w", path, err)
+	}
+	if turns == nil {
+		turns = []SpeakerTurn{} // nobody speaks, as against not known
+	}
+	return turns, nil
+}
+
+// notRecordings are endings of files that lie beside recordings.
+var notRecordings = []string{".txt", ".rttm", ".json", ".jsonl", ".md", ".csv", ".tsv", ".srt", ".vtt", ".html"}
+
+// loadFolder makes a manifest of the recordings in a folder and those below it.
+func loadFolder(dir string) ([]Item, error) {
+	var items []Item
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || slices.Contains(notRecordings, strings.ToLower(filepath.Ext(path))) {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		it := Item{Name: filepath.ToSlash(name), Path: path}
+		base := strings.TrimSuffix(path, filepath.Ext(path))
+		switch text, err := os.ReadFile(base + ".txt"); {
+		case err == nil:
+			it.Text = new(strings.TrimSpace(string(text)))
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		switch turns, err := loadRTTM(base+".rttm", stem(path)); {
+		case err == nil:
+			_, names := bySpeaker(turns)
+			it.Turns, it.Speakers = turns, new(len(names))
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		items = append(items, it)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrManifest, dir, err)
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("%w: there is no recording in %s", ErrManifest, dir)
+	}
+	return items, nil
+}

@@ -1,0 +1,186 @@
+package bench
+
+import (
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/models"
+)
+
+// Report is the outcome of a run.
+type Report struct {
+	Machine     Machine        `json:"machine"`
+	Recordings  int            `json:"recordings"`
+	Repeat      int            `json:"repeat"`
+	Warmup      int            `json:"warmup"`
+	Collar      float64        `json:"collar"`
+	Seed        uint64         `json:"seed"`
+	Systems     []SystemReport `json:"systems"`
+	Comparisons []Comparison   `json:"comparisons,omitempty"`
+}
+
+// SystemReport is how one system did.
+type SystemReport struct {
+	Name     string                `json:"name"`
+	Models   []ModelReport         `json:"models"`
+	Load     float64               `json:"load_seconds"`
+	Tiers    map[otograph.Tier]int `json:"tiers"` // recordings by the tier that transcribed them
+	Failed   int                   `json:"failed"`
+	Accuracy Accuracy              `json:"accuracy"`
+	Cost     CostSummary           `json:"cost"`
+	Items    []ItemReport          `json:"items"`
+}
+
+// ModelReport names a model.
+type ModelReport struct {
+	Role   models.Role `json:"role"`
+	Name   string      `json:"name"`
+	Demo   bool        `json:"demo"`
+	SHA256 string      `json:"sha256"` // of its main file
+}
+
+// ItemReport is how one recording came out.
+type ItemReport struct {
+	Name      string                     `json:"name"`
+	Language  string                     `json:"language,omitempty"`
+	Tier      otograph.Tier              `json:"tier,omitempty"`
+	Text      string                     `json:"text,omitempty"`
+	Score     Score                      `json:"score"`
+	Cost      Cost                       `json:"cost"` // the repeat with the middle wall time
+	StageCPU  map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
+	Error     string                     `json:"error,omitempty"`
+	character bool
+}
+
+// Comparison sets a system against the first one, over the recordings that both
+// have done. Differences are that system's figure less the first one's; an
+// interval that does not hold 0 is a difference that is not chance.
+type Comparison struct {
+	System   string    `json:"system"`
+	Against  string    `json:"against"`
+	WordRate *Estimate `json:"word_rate"` // difference of the error rates, words and characters together
+	TurnRate *Estimate `json:"turn_rate"`
+	EventF1  *Estimate `json:"event_f1"`
+	Speed    *Estimate `json:"speed"` // ratio: 2 is twice as fast
+	CPU      *Estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
+}
+
+func (c Config) report(file *runFile, machine Machine) *Report {
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed}
+	for i, s := range c.Systems {
+		sr := SystemReport{Name: s.Name, Tiers: map[otograph.Tier]int{}}
+		for _, m := range s.Set.Models {
+			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, m.Main().SHA256})
+		}
+		for _, rec := range file.find(i, "") {
+			if rec.Load != nil && sr.Load == 0 { // the first one; later ones find the files in memory
+				sr.Load = *rec.Load
+			}
+		}
+		var scores []Scored
+		var costs []itemCosts
+		for _, it := range c.Items {
+			item := ItemReport{Name: it.Name}
+			var cost itemCosts
+			for _, rec := range file.find(i, it.Name) {
+				switch {
+				case rec.Error != "":
+					item.Error = rec.Error
+				case rec.Cost != nil:
+					cost.repeats = append(cost.repeats, *rec.Cost)
+				case rec.Stages != nil:
+					cost.stages, item.StageCPU = rec.Stages, rec.Stages
+				}
+				if f := rec.Found; f != nil {
+					item.Language, item.Tier, item.Text, item.Score = f.Language, f.Tier, f.Text, f.Score
+					item.character = characters(it, f)
+				}
+			}
+			if item.Error != "" || len(cost.repeats) == 0 {
+				sr.Failed++
+			} else {
+				item.Cost = cost.typical()
+				sr.Tiers[item.Tier]++
+				scores, costs = append(scores, Scored{item.Score, item.character}), append(costs, cost)
+			}
+			sr.Items = append(sr.Items, item)
+		}
+		sr.Accuracy, sr.Cost = Summarize(scores, c.Seed), summarizeCosts(costs, c.Seed)
+		r.Systems = append(r.Systems, sr)
+	}
+	for _, s := range r.Systems[1:] {
+		r.Comparisons = append(r.Comparisons, compare(r.Systems[0], s, c.Seed))
+	}
+	return r
+}
+
+// compare draws the same recordings for both systems, so that what is hard for
+// both does not blur the difference.
+func compare(a, b SystemReport, seed uint64) Comparison {
+	type pair struct{ a, b ItemReport }
+	var words, turns, events, costs []pair
+	for i := range a.Items {
+		p := pair{a.Items[i], b.Items[i]}
+		if p.a.Error != "" || p.b.Error != "" {
+			continue
+		}
+		if p.a.Score.Words != nil && p.b.Score.Words != nil {
+			words = append(words, p)
+		}
+		if p.a.Score.Turns != nil && p.b.Score.Turns != nil {
+			turns = append(turns, p)
+		}
+		if p.a.Score.Events != nil && p.b.Score.Events != nil {
+			events = append(events, p)
+		}
+		if p.a.Cost.Audio > 0 && p.b.Cost.Audio > 0 {
+			costs = append(costs, p)
+		}
+	}
+	over := func(pairs []pair, f func(sample []pair) float64) *Estimate {
+		return Bootstrap(len(pairs), seed, func(sample []int) float64 {
+			drawn := make([]pair, len(sample))
+			for i, k := range sample {
+				drawn[i] = pairs[k]
+			}
+			return f(drawn)
+		})
+	}
+	return Comparison{
+		System: b.Name, Against: a.Name,
+		WordRate: over(words, func(drawn []pair) float64 {
+			var x, y WordErrors
+			for _, p := range drawn {
+				x.Add(*p.a.Score.Words)
+				y.Add(*p.b.Score.Words)
+			}
+			return y.Rate() - x.Rate()
+		}),
+		TurnRate: over(turns, func(drawn []pair) float64 {
+			var x, y DER
+			for _, p := range drawn {
+				x, y = x.Add(*p.a.Score.Turns), y.Add(*p.b.Score.Turns)
+			}
+			return y.Rate() - x.Rate()
+		}),
+		EventF1: over(events, func(drawn []pair) float64 {
+			var x, y EventScore
+			for _, p := range drawn {
+				x, y = x.Add(*p.a.Score.Events), y.Add(*p.b.Score.Events)
+			}
+			return y.F1() - x.F1()
+		}),
+		Speed: over(costs, func(drawn []pair) float64 {
+			var x, y float64
+			for _, p := range drawn {
+				x, y = x+p.a.Cost.Wall, y+p.b.Cost.Wall
+			}
+			return x / y
+		}),
+		CPU: over(costs, func(drawn []pair) float64 {
+			var x, y float64
+			for _, p := range drawn {
+				x, y = x+p.a.Cost.CPU, y+p.b.Cost.CPU
+			}
+			return y / x
+		}),
+	}
+}

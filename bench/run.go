@@ -1,0 +1,293 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+)
+
+// System is one of the things that a run compares: models with options.
+type System struct {
+	Name    string // as reports show it; unique in a run
+	Set     *models.Set
+	Options otograph.Options
+	// KnownLanguage takes each recording's language from the manifest instead of
+	// having it detected.
+	KnownLanguage bool
+}
+
+// Config says what to run.
+type Config struct {
+	Items   []Item
+	Systems []System // the first is what the others are compared with
+	// Repeat is how often each recording is measured (0 is 1); the middle one counts.
+	Repeat int
+	// Warmup is how many runs of the first recording each system makes before it is
+	// measured: models load, memory is touched, caches fill.
+	Warmup int
+	// Stages runs every recording once more, stage by stage, for the processor time of each.
+	Stages bool
+	// DER steers the scoring of turns.
+	DER DEROptions
+	// Cores bounds the cores (0 is all).
+	Cores int
+	// Seed is that of the bootstrap.
+	Seed uint64
+	// RunFile keeps the measurements; a run that was cut off goes on with what it
+	// holds. Empty keeps none.
+	RunFile string
+	// Audio are the decoder's options.
+	Audio audio.Options
+	// Progress, if set, is called before each measurement.
+	Progress func(Step)
+}
+
+// Step is what a run is about to do.
+type Step struct {
+	System, Item string
+	What         string  // "load", "warm-up", "stages", "repeat 2 of 3"
+	Done, Total  float64 // of the recordings of all systems
+}
+
+func (c Config) repeats() int { return max(1, c.Repeat) }
+
+// eventClasses are all classes that the manifest names; nil when it names none.
+func (c Config) eventClasses() []string {
+	var out []string
+	for _, it := range c.Items {
+		for _, e := range it.Events {
+			if !slices.Contains(out, e.Class) {
+				out = append(out, e.Class)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// head identifies what is measured, so that measurements of something else are
+// never taken over. How often it is repeated does not belong to it: a finished
+// run can be extended.
+func (c Config) head() (string, error) {
+	type model struct {
+		Role  models.Role
+		Name  string
+		Files []string
+	}
+	type system struct {
+		Name    string
+		Options otograph.Options
+		Known   bool
+		Models  []model
+	}
+	var systems []system
+	for _, s := range c.Systems {
+		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage}
+		for _, m := range s.Set.Models {
+			var files []string
+			for _, f := range m.Files {
+				files = append(files, f.Name+" "+f.SHA256)
+			}
+			k.Models = append(k.Models, model{m.Role, m.Name, files})
+		}
+		systems = append(systems, k)
+	}
+	data, err := json.Marshal(struct {
+		Items   []Item
+		Systems []system
+		DER     DEROptions
+		Cores   int
+	}{c.Items, systems, c.DER, c.Cores})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Run measures every system on every recording and reports. A recording that
+// cannot be processed is named in the report and left out of the figures. With a
+// cancelled context it ends with the context's error; what was measured is in the
+// run file.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	if len(c.Items) == 0 || len(c.Systems) == 0 {
+		return nil, errors.New("bench: there is nothing to run: it takes a recording and a system")
+	}
+	machine := ThisMachine()
+	head, err := c.head()
+	if err != nil {
+		return nil, err
+	}
+	file, err := openRunFile(c.RunFile, head)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Systems {
+		if err := c.system(ctx, file, i); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	report := c.report(file, machine)
+	return report, file.Close()
+}
+
+// system measures one system on what is not measured yet.
+func (c Config) system(ctx context.Context, file *runFile, index int) error {
+	s := c.Systems[index]
+	var open []Item
+	for _, it := range c.Items {
+		if !c.finished(file.find(index, it.Name)) {
+			open = append(open, it)
+		}
+	}
+	if len(open) == 0 {
+		return ctx.Err()
+	}
+	step := func(it Item, what string, done int) {
+		if c.Progress != nil {
+			n := len(c.Items)
+			c.Progress(Step{System: s.Name, Item: it.Name, What: what, Done: float64(index*n + n - len(open) + done), Total: float64(len(c.Systems) * n)})
+		}
+	}
+	step(Item{}, "load", 0)
+	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithAudio(c.Audio))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	defer p.Close()
+	start := time.Now()
+	if err := p.Load(ctx, s.roles()...); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	if err := file.put(record{System: index, Load: new(time.Since(start).Seconds())}); err != nil {
+		return err
+	}
+	for range c.Warmup {
+		step(open[0], "warm-up", 0)
+		// A recording that fails is reported when it is measured.
+		_, _ = p.Run(ctx, otograph.File(open[0].Path), s.options(open[0]))
+	}
+	for i, it := range open {
+		if err := c.item(ctx, file, p, index, it, func(what string) { step(it, what, i) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished tells whether nothing is left to measure.
+func (c Config) finished(kept []record) bool {
+	repeats, stages := 0, false
+	for _, r := range kept {
+		if r.Error != "" {
+			return true
+		}
+		if r.Cost != nil {
+			repeats++
+		}
+		stages = stages || r.Stages != nil
+	}
+	return repeats >= c.repeats() && (stages || !c.Stages)
+}
+
+func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, index int, it Item, step func(string)) error {
+	s := c.Systems[index]
+	kept := file.find(index, it.Name)
+	repeats, stages := 0, false
+	for _, r := range kept {
+		if r.Cost != nil {
+			repeats++
+		}
+		stages = stages || r.Stages != nil
+	}
+	fail := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return file.put(record{System: index, Item: it.Name, Error: err.Error()})
+	}
+	opt := s.options(it)
+	for ; repeats < c.repeats(); repeats++ {
+		step(fmt.Sprintf("repeat %d of %d", repeats+1, c.repeats()))
+		res, cost, err := measure(ctx, p, otograph.File(it.Path), opt)
+		if err != nil {
+			return fail(err)
+		}
+		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
+		if repeats == 0 {
+			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Score: ScoreResult(it, res, ScoreOptions{
+				DER: c.DER, EventClasses: c.eventClasses(), LanguageGiven: opt.ASRLanguage != nil,
+			})}
+		}
+		if err := file.put(rec); err != nil {
+			return err
+		}
+	}
+	if c.Stages && !stages {
+		step("stages")
+		cost, err := stageCPU(ctx, p, otograph.File(it.Path), opt)
+		if err != nil {
+			return fail(err)
+		}
+		return file.put(record{System: index, Item: it.Name, Stages: cost})
+	}
+	return nil
+}
+
+func text(res *otograph.Result) string {
+	var lines []string
+	for _, s := range res.Segments {
+		lines = append(lines, s.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// options are the system's options for a recording.
+func (s System) options(it Item) otograph.Options {
+	opt := s.Options
+	if s.KnownLanguage && it.Language != "" && opt.ASRLanguage == nil {
+		opt.ASRLanguage = &it.Language
+	}
+	return opt
+}
+
+// roles are the models that the system's options need, as far as the set has them.
+func (s System) roles() []models.Role {
+	e, err := s.Options.Effective()
+	if err != nil {
+		return nil // the run itself says what is wrong
+	}
+	var roles []models.Role
+	want := func(on bool, role models.Role) {
+		if _, ok := s.Set.Role(role); on && ok {
+			roles = append(roles, role)
+		}
+	}
+	optimized := e.Optimize == nil || *e.Optimize
+	want(e.EnableASR, models.RoleVAD)
+	want(e.EnableASR && optimized, models.RoleOptimized)
+	want(e.EnableASR && (!optimized || e.ASRLanguage == nil && !s.KnownLanguage), models.RoleStandard)
+	want(e.EnableDiarize, models.RoleEmbedder)
+	want(e.EnableAudioEvents, models.RoleTagger)
+	return roles
+}
+
+// characters tells whether a recording's text is scored by characters.
+func characters(it Item, f *found) bool {
+	language := it.Language
+	if language == "" {
+		language = f.Language
+	}
+	return language != "" && !asr.Spaced(language)
+}

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/otograph/otograph"
+)
+
+// ErrRunFile marks a run file that belongs to another run or is broken.
+var ErrRunFile = errors.New("bench: the run file does not fit")
+
+// record is a line of a run file: the head, or one measurement of one recording.
+type record struct {
+	// Head identifies the run: a fingerprint of manifest, models and options.
+	Head string `json:"head,omitempty"`
+
+	System int    `json:"system"`
+	Item   string `json:"item,omitempty"`
+
+	Load   *float64                   `json:"load,omitempty"`   // seconds to load the system's models
+	Repeat int                        `json:"repeat,omitempty"` // from 1
+	Cost   *Cost                      `json:"cost,omitempty"`
+	Stages map[otograph.Stage]float64 `json:"stages,omitempty"` // processor seconds
+	Found  *found                     `json:"found,omitempty"`  // with the first repeat
+	Error  string                     `json:"error,omitempty"`  // the recording failed and is not tried again
+}
+
+// found is what the report tells of a result.
+type found struct {
+	Tier     otograph.Tier `json:"tier"`
+	Language string        `json:"language"`
+	Text     string        `json:"text"`
+	Score    Score         `json:"score"`
+}
+
+// runFile keeps measurements, one on each line, as they are made.
+type runFile struct {
+	file *os.File
+	kept []record
+}
+
+// openRunFile opens the run file at path, or begins one. Measurements in it are
+// taken over if it bears the same head; a last line that was cut off is dropped.
+// An empty path keeps nothing.
+func openRunFile(path, head string) (*runFile, error) {
+	r := &runFile{}
+	if path == "" {
+		return r, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	whole := 0 // bytes of complete lines
+	for n := 1; ; n++ {
+		line, _, ok := bytes.Cut(data[whole:], []byte("\n"))
+		if !ok {
+			break
+		}
+		var rec record
+		if err := json.Unmarshal(line, &rec); err != nil {
+			return nil, fmt.Errorf("%w: %s: line %d is not a measurement: %w", ErrRunFile, path, n, err)
+		}
+		if n == 1 && rec.Head != head {
+			return nil, fmt.Errorf("%w: %s was made with another manifest, other models or other options: remove it, or use another folder", ErrRunFile, path)
+		}
+		if n > 1 {
+			r.kept = append(r.kept, rec)
+		}
+		whole += len(line) + 1
+	}
+	if r.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, err
+	}
+	if err := r.file.Truncate(int64(whole)); err != nil {
+		r.file.Close()
+		return nil, err
+	}
+	if _, err := r.file.Seek(0, io.SeekEnd); err != nil {
+		r.file.Close()
+		return nil, err
+	}
+	if whole == 0 {
+		if err := r.write(record{Head: head}); err != nil {
+			r.file.Close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// put keeps a measurement.
+func (r *runFile) put(rec record) error {
+	r.kept = append(r.kept, rec)
+	return r.write(rec)
+}
+
+func (r *runFile) write(rec record) error {
+	if r.file == nil {
+		return nil
+	}
+	line, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	_, err = r.file.Write(append(line, '\n')) // one write: a kill leaves whole lines but for the last
+	return err
+}
+
+// find returns the measurements of one recording on one system, in order.
+func (r *runFile) find(system int, item string) []record {
+	var out []record
+	for _, rec := range r.kept {
+		if rec.System == system && rec.Item == item {
+			out = append(out, rec)
+		}
+	}
+	return out
+}
+
+func (r *runFile) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}

@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"math"
+
+	"github.com/otograph/otograph"
+)
+
+// Score is how right one result is. What the manifest does not know or the run
+// did not do is nil.
+type Score struct {
+	Words     *WordErrors    `json:"words,omitempty"`
+	Turns     *DER           `json:"turns,omitempty"`
+	Speakers  *Count         `json:"speakers,omitempty"`
+	Language  *LanguageScore `json:"language,omitempty"`
+	Events    *EventScore    `json:"events,omitempty"`
+	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
+	WordTimes *TimeErrors    `json:"word_times,omitempty"`
+}
+
+// Count is a number that should be Reference and came out as Found.
+type Count struct {
+	Reference int `json:"reference"`
+	Found     int `json:"found"`
+}
+
+// LanguageScore is a language that should be Reference and came out as Found.
+type LanguageScore struct {
+	Reference string `json:"reference"`
+	Found     string `json:"found"`
+}
+
+// ScoreOptions steer Result's scoring.
+type ScoreOptions struct {
+	// DER steers the scoring of turns.
+	DER DEROptions
+	// EventClasses are the classes that count; nil is all.
+	EventClasses []string
+	// LanguageGiven leaves the language unscored: the run was told.
+	LanguageGiven bool
+}
+
+// ScoreResult compares a result with what is known about its recording. A text
+// is scored in the units of the reference's language; where the manifest does not
+// name it, of the language that was found.
+func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
+	var s Score
+	language := item.Language
+	if language == "" {
+		language = res.Language
+	}
+	if res.Ran.ASR {
+		var text string
+		var sentences, words []TimedText
+		for _, g := range res.Segments {
+			text += g.Text + "\n"
+			sentences = append(sentences, TimedText{g.Start, g.End, g.Text})
+			for _, w := range g.Words {
+				words = append(words, TimedText{w.Start, w.End, w.Word})
+			}
+		}
+		if item.Text != nil {
+			s.Words = new(CompareWords(Units(language, *item.Text), Units(language, text)))
+		}
+		if item.Language != "" && !opt.LanguageGiven {
+			s.Language = &LanguageScore{item.Language, res.Language}
+		}
+		if len(item.Sentences) > 0 {
+			s.Sentences = new(ScoreSentenceTimes(item.Sentences, sentences))
+		}
+		if len(item.Words) > 0 && len(words) > 0 {
+			if times, ok := ScoreWordTimes(language, item.Words, words); ok {
+				s.WordTimes = &times
+			}
+		}
+	}
+	if res.Ran.Diarize {
+		if item.Turns != nil {
+			var turns []SpeakerTurn
+			for _, t := range res.DiarizeSegments {
+				turns = append(turns, SpeakerTurn{t.Start, t.End, t.Speaker})
+			}
+			s.Turns = new(ScoreTurns(item.Turns, turns, opt.DER))
+		}
+		if item.Speakers != nil {
+			s.Speakers = &Count{*item.Speakers, res.NumSpeakers}
+		}
+	}
+	if res.Ran.AudioEvents && item.Events != nil {
+		var found []EventSpan
+		for _, e := range res.AudioEvents {
+			found = append(found, EventSpan{e.Start, e.End, e.Class, e.Confidence})
+		}
+		s.Events = new(ScoreEvents(item.Events, found, opt.EventClasses))
+	}
+	return s
+}
+
+// Accuracy sums up scores of recordings; what none of them has is nil. All rates
+// weigh recordings by their length (errors of all over units of all).
+type Accuracy struct {
+	Words     WordErrors `json:"words"`      // sums
+	WordRate  *Estimate  `json:"word_rate"`  // WER, where the language is written with spaces
+	CharRate  *Estimate  `json:"char_rate"`  // CER of the others (Chinese, Japanese, Thai …)
+	Invented  *Estimate  `json:"invented"`   // share of the recordings without speech that got a text
+	Turns     *DER       `json:"turns"`      // sums
+	TurnRate  *Estimate  `json:"turn_rate"`  // DER
+	Speakers  *Estimate  `json:"speakers"`   // share with the right number of speakers
+	Language  *Estimate  `json:"language"`   // share with the right language
+	EventF1   *Estimate  `json:"event_f1"`   // see EventScore
+	EventMAP  *Estimate  `json:"event_map"`  // see MeanAveragePrecision
+	Precision *float64   `json:"precision"`  // of events
+	Recall    *float64   `json:"recall"`     // of events
+	Sentences *TimeStat  `json:"sentences"`  // times of sentences
+	WordTimes *TimeStat  `json:"word_times"` // times of words
+}
+
+// TimeStat sums up TimeErrors, in seconds.
+type TimeStat struct {
+	MedianStart float64 `json:"median_start"`
+	P95Start    float64 `json:"p95_start"`
+	MedianEnd   float64 `json:"median_end"`
+	P95End      float64 `json:"p95_end"`
+	Matched     float64 `json:"matched"` // share of the reference, 0 to 1
+}
+
+// Scored is a score with the language in whose units the text was scored.
+type Scored struct {
+	Score
+	Characters bool // scored by characters
+}
+
+// Summarize sums scores up; seed is that of the bootstrap.
+func Summarize(scores []Scored, seed uint64) Accuracy {
+	var a Accuracy
+	var words, chars, empty []WordErrors
+	var turns []DER
+	var speakers, language []bool
+	var events []EventScore
+	var sentences, times TimeErrors
+	for _, s := range scores {
+		if w := s.Words; w != nil {
+			a.Words.Add(*w)
+			switch {
+			case w.Reference == 0:
+				empty = append(empty, *w)
+			case s.Characters:
+				chars = append(chars, *w)
+			default:
+				words = append(words, *w)
+			}
+		}
+		if s.Turns != nil {
+			turns = append(turns, *s.Turns)
+		}
+		if c := s.Speakers; c != nil {
+			speakers = append(speakers, c.Reference == c.Found)
+		}
+		if l := s.Language; l != nil {
+			language = append(language, l.Reference == l.Found)
+		}
+		if s.Events != nil {
+			events = append(events, *s.Events)
+		}
+		if s.Sentences != nil {
+			sentences.Add(*s.Sentences)
+		}
+		if s.WordTimes != nil {
+			times.Add(*s.WordTimes)
+		}
+	}
+	a.WordRate, a.CharRate = rate(words, seed), rate(chars, seed)
+	invented := make([]bool, len(empty))
+	for i, w := range empty {
+		invented[i] = w.Insertions > 0
+	}
+	a.Invented, a.Speakers, a.Language = proportion(invented, seed), proportion(speakers, seed), proportion(language, seed)
+	if len(turns) > 0 {
+		a.Turns = new(sumTurns(turns, all(len(turns))))
+		a.TurnRate = Bootstrap(len(turns), seed, func(sample []int) float64 { return sumTurns(turns, sample).Rate() })
+	}
+	if len(events) > 0 {
+		sum := sumEvents(events, all(len(events)))
+		a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
+		a.EventF1 = Bootstrap(len(events), seed, func(sample []int) float64 { return sumEvents(events, sample).F1() })
+		a.EventMAP = Bootstrap(len(events), seed, func(sample []int) float64 {
+			drawn := make([]EventScore, len(sample))
+			for i, k := range sample {
+				drawn[i] = events[k]
+			}
+			if mean, ok := MeanAveragePrecision(drawn); ok {
+				return mean
+			}
+			return math.NaN()
+		})
+	}
+	a.Sentences, a.WordTimes = sentences.stat(), times.stat()
+	return a
+}
+
+func (e TimeErrors) stat() *TimeStat {
+	if len(e.Starts)+e.Missing == 0 {
+		return nil
+	}
+	s := &TimeStat{Matched: e.Matched()}
+	if len(e.Starts) > 0 {
+		s.MedianStart, s.MedianEnd = Median(e.Starts), Median(e.Ends)
+		s.P95Start, s.P95End = percentileOf(e.Starts, 95), percentileOf(e.Ends, 95)
+	}
+	return s
+}
+
+func all(n int) []int {
+	sample := make([]int, n)
+	for i := range sample {
+		sample[i] = i
+	}
+	return sample
+}
+
+func rate(list []WordErrors, seed uint64) *Estimate {
+	return Bootstrap(len(list), seed, func(sample []int) float64 { return sumWords(list, sample).Rate() })
+}
+
+func sumWords(list []WordErrors, sample []int) (sum WordErrors) {
+	for _, i := range sample {
+		sum.Add(list[i])
+	}
+	return sum
+}
+
+func sumTurns(list []DER, sample []int) (sum DER) {
+	for _, i := range sample {
+		sum = sum.Add(list[i])
+	}
+	return sum
+}
+
+func sumEvents(list []EventScore, sample []int) (sum EventScore) {
+	for _, i := range sample {
+		sum = sum.Add(list[i])
+	}
+	return sum
+}
+
+func proportion(right []bool, seed uint64) *Estimate {
+	return Bootstrap(len(right), seed, func(sample []int) float64 {
+		n := 0
+		for _, i := range sample {
+			if right[i] {
+				n++
+			}
+		}
+		return float64(n) / float64(len(sample))
+	})
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/models"
+)
+
+type benchCmd struct {
+	Run   benchRunCmd   `cmd:"" default:"withargs" help:"Measure accuracy and cost on a manifest or a folder of recordings (the default)."`
+	Shape benchShapeCmd `cmd:"" help:"Measure the cost of Whisper models of published size with made-up weights; nothing is downloaded."`
+}
+
+type benchRunCmd struct {
+	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm beside them."`
+	Tier     []string `enum:"standard,optimized,auto" default:"auto" placeholder:"TIER,…" help:"Tiers to measure: standard, optimized, auto (by language)."`
+	Compare  []string `placeholder:"DIR" sep:"none" help:"Measure this model folder, too, beside the chosen models (repeat for more)."`
+
+	KnownLanguage bool    `help:"Take the language from the manifest instead of detecting it."`
+	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times; the middle one counts."`
+	Warmup        int     `default:"1" placeholder:"N" help:"Run the first recording N times before measuring."`
+	Stages        bool    `default:"true" negatable:"" help:"Run each recording once more, stage by stage, for the processor time of each stage."`
+	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of a speaker's borders that the diarization error leaves out."`
+	SkipOverlap   bool    `help:"Leave out of the diarization error where several people talk at once."`
+	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
+
+	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"What to print: table, json, csv or html."`
+	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv and .html into this folder and keep every measurement there: an interrupted run goes on."`
+	Quiet  bool   `short:"q" help:"No progress."`
+	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
+
+	modelFlags
+	optionFlags `embed:""`
+}
+
+func (c *benchRunCmd) Run(ctx context.Context) error {
+	if c.Repeat < 1 || c.Warmup < 0 || !(c.Collar >= 0) {
+		return &usageError{errors.New("--repeat must be at least 1, --warmup and --collar at least 0")}
+	}
+	items, err := bench.Load(c.Manifest)
+	if err != nil {
+		return err
+	}
+	systems, err := c.systems()
+	if err != nil {
+		return err
+	}
+	config := bench.Config{
+		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
+		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Seed: c.Seed,
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+	}
+	if c.Output != "" {
+		if err := os.MkdirAll(c.Output, 0o777); err != nil {
+			return err
+		}
+		config.RunFile = filepath.Join(c.Output, "run.jsonl")
+	}
+	report, err := bench.Run(ctx, config)
+	clearBenchProgress(c.Quiet)
+	if err != nil {
+		if ctx.Err() != nil && c.Output != "" {
+			fmt.Fprintf(os.Stderr, "The measurements so far are in %s: the same command goes on from there.\n", config.RunFile)
+		}
+		return err
+	}
+	return writeReport(report, c.Format, c.Output)
+}
+
+// systems are the chosen models and those to compare with, on each tier.
+func (c *benchRunCmd) systems() ([]bench.System, error) {
+	base, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	tiers := slices.Compact(slices.Sorted(slices.Values(c.Tier)))
+	if len(tiers) != len(c.Tier) {
+		return nil, &usageError{errors.New("--tier: a tier is given twice")}
+	}
+	if base.Optimize != nil && !slices.Equal(c.Tier, []string{"auto"}) {
+		return nil, &usageError{errors.New("--optimize and --tier: give one of the two")}
+	}
+	first, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	sets := []*models.Set{first}
+	names := []string{c.setName()}
+	for _, dir := range c.Compare {
+		f := c.modelFlags
+		f.Models = dir
+		f.StandardModel, f.OptimizedModel, f.VADModel, f.EmbedderModel, f.TaggerModel = "", "", "", "", ""
+		set, err := f.open()
+		if err != nil {
+			return nil, err
+		}
+		sets, names = append(sets, set), append(names, filepath.Base(filepath.Clean(dir)))
+	}
+	var systems []bench.System
+	for i, set := range sets {
+		for _, tier := range c.Tier {
+			opt := base
+			if tier != "auto" {
+				opt.Optimize = new(tier == "optimized")
+			}
+			name := names[i]
+			if len(c.Tier) > 1 || tier != "auto" {
+				name += " " + tier
+			}
+			if slices.ContainsFunc(systems, func(s bench.System) bool { return s.Name == name }) {
+				name = fmt.Sprintf("%s (%d)", name, i+1)
+			}
+			systems = append(systems, bench.System{Name: name, Set: set, Options: opt, KnownLanguage: c.KnownLanguage})
+		}
+	}
+	return systems, nil
+}
+
+// setName is how the chosen models are called in the report.
+func (c *benchRunCmd) setName() string {
+	switch {
+	case c.StandardModel != "":
+		return filepath.Base(c.StandardModel)
+	case c.Models != "":
+		return filepath.Base(filepath.Clean(c.Models))
+	default:
+		return "default"
+	}
+}
+
+// benchProgress tells on a terminal what is being measured.
+func benchProgress(quiet bool) func(bench.Step) {
+	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	start, first := time.Now(), -1.0
+	return func(s bench.Step) {
+		if first < 0 {
+			first = s.Done
+		}
+		line := fmt.Sprintf("%.0f of %.0f  %s  %s  %s", s.Done, s.Total, s.System, s.What, s.Item)
+		if done := s.Done - first; done >= 1 {
+			left := time.Duration(float64(time.Since(start)) / done * (s.Total - s.Done))
+			line += fmt.Sprintf("  %s left", left.Round(time.Second))
+		}
+		width := 80
+		if n, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && n > 20 {
+			width = n
+		}
+		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(line, width-1))
+	}
+}
+
+func clearBenchProgress(quiet bool) {
+	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+}
+
+// writeReport prints a report and, with a folder, writes all its forms there.
+func writeReport(r *bench.Report, format, dir string) error {
+	forms := []struct {
+		name, extension string
+		write           func(io.Writer) error
+	}{{"table", "txt", r.WriteTable}, {"json", "json", r.WriteJSON}, {"csv", "csv", r.WriteCSV}, {"html", "html", r.WriteHTML}}
+	for _, f := range forms {
+		var buf bytes.Buffer
+		if err := f.write(&buf); err != nil {
+			return err
+		}
+		if dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, "report."+f.extension), buf.Bytes(), 0o666); err != nil {
+				return err
+			}
+		}
+		if f.name == format {
+			if _, err := os.Stdout.Write(buf.Bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	if dir != "" && format == "table" {
+		fmt.Printf("\nWritten to %s: report.html, report.json, report.csv, report.txt\n", strings.TrimSuffix(dir, "/"))
+	}
+	return nil
+}

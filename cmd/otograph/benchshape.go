@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+type benchShapeCmd struct {
+	Size     []string `default:"tiny,base" placeholder:"SIZE,…" help:"micro, tiny, base, small, turbo; default: tiny,base."`
+	Type     []string `enum:"f16,q8_0" default:"f16" placeholder:"TYPE,…" help:"f16, q8_0."`
+	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models say in each 30 s, 1 to 170; 100 are about 75 words."`
+	Seconds  float64  `default:"120" placeholder:"N" help:"Length of the made-up speech."`
+	Audio    string   `placeholder:"FILE" help:"Measure on this recording instead of made-up speech."`
+	BeamSize int      `name:"asr-beam-size" default:"5" placeholder:"5" help:"Beam width, 1 to 20."`
+	Only     bool     `help:"Transcription only: no speakers, no events."`
+	Repeat   int      `default:"1" placeholder:"N" help:"Measure N times; the middle one counts."`
+	Stages   bool     `default:"true" negatable:"" help:"Run once more, stage by stage, for the processor time of each stage."`
+	Keep     string   `placeholder:"DIR" help:"Make models and sound in this folder and leave them there; models that are there already are used."`
+	Format   string   `short:"f" enum:"table,json,csv,html" default:"table" help:"What to print: table, json, csv or html."`
+	Output   string   `short:"o" placeholder:"DIR" help:"Write the report in all its forms into this folder."`
+	Quiet    bool     `short:"q" help:"No progress."`
+	Cores    int      `placeholder:"N" help:"Cores to use; default: all."`
+}
+
+func (c *benchShapeCmd) Run(ctx context.Context) error {
+	if c.Repeat < 1 || !(c.Seconds >= 1 && c.Seconds <= 5*3600) {
+		return &usageError{errors.New("--repeat must be at least 1, --seconds between 1 and 18000")}
+	}
+	options := otograph.Options{Optimize: new(false), ASRBeamSize: &c.BeamSize}
+	if c.Only {
+		options.EnableDiarize, options.EnableAudioEvents = new(false), new(false)
+	}
+	if _, err := options.Effective(); err != nil {
+		return &usageError{err}
+	}
+	dir := c.Keep
+	if dir == "" {
+		made, err := os.MkdirTemp("", "otograph-shape-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(made)
+		dir = made
+	}
+	for _, d := range []string{dir, c.Output} {
+		if d == "" {
+			continue
+		}
+		if err := os.MkdirAll(d, 0o777); err != nil {
+			return err
+		}
+	}
+	item := bench.Item{Name: "made-up speech", Path: c.Audio}
+	if c.Audio == "" {
+		item.Path = filepath.Join(dir, fmt.Sprintf("speech-%gs.wav", c.Seconds))
+		if err := writeWhole(item.Path, func(w io.Writer) error { return writeWAV(w, shape.Speech(c.Seconds, 2, 1)) }); err != nil {
+			return err
+		}
+	} else {
+		item.Name = filepath.Base(c.Audio)
+	}
+	config := bench.Config{
+		Items: []bench.Item{item}, Repeat: c.Repeat, Stages: c.Stages, Cores: c.Cores, Seed: 1,
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+	}
+	for _, name := range c.Size {
+		for _, typ := range c.Type {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			path, err := c.model(dir, name, typ)
+			if err != nil {
+				return err
+			}
+			set, err := models.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
+			if err != nil {
+				return err
+			}
+			config.Systems = append(config.Systems, bench.System{Name: name + " " + typ, Set: set, Options: options})
+		}
+	}
+	report, err := bench.Run(ctx, config)
+	clearBenchProgress(c.Quiet)
+	if err != nil {
+		return err
+	}
+	return writeReport(report, c.Format, c.Output)
+}
+
+// model makes the model of a size, unless it is there.
+func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
+	size, err := shape.Find(name)
+	if err != nil {
+		return "", &usageError{err}
+	}
+	path := filepath.Join(dir, fmt.Sprintf("shape-%s-%s-%d.bin", name, typ, c.Tokens))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, writeWhole(path, func(w io.Writer) error {
+		return shape.WriteModel(w, size, shape.Options{Type: shape.Type(typ), Tokens: c.Tokens})
+	})
+}
+
+// writeWhole writes a file that bears its name only when it is whole.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".otograph-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeWAV writes mono float32 samples at audio.SampleRate.
+func writeWAV(w io.Writer, samples []float32) error {
+	const format, bytes = 3, 4 // IEEE float
+	size := uint32(len(samples) * bytes)
+	b := bufio.NewWriter(w)
+	for _, v := range []any{
+		[]byte("RIFF"), 36 + size, []byte("WAVEfmt "), uint32(16), uint16(format), uint16(1),
+		uint32(audio.SampleRate), uint32(audio.SampleRate * bytes), uint16(bytes), uint16(8 * bytes), []byte("data"), size,
+	} {
+		if err := binary.Write(b, binary.LittleEndian, v); err != nil {
+			return err
+		}
+	}
+	var x [bytes]byte
+	for _, s := range samples {
+		binary.LittleEndian.PutUint32(x[:], math.Float32bits(s))
+		if _, err := b.Write(x[:]); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}

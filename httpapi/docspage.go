@@ -76,7 +76,14 @@ func renderDocs(source []byte, base string) (*docsPage, error) {
 			data.Schemas = append(data.Schemas, docsSchema{Name: name, Description: text(schema, "description"), Fields: fields})
 		}
 	}
-	t, err := template.New("docs").Parse(docsHTML)
+	linked := map[string]bool{}
+	for _, schema := range data.Schemas {
+		linked[schema.Name] = true
+	}
+	t, err := template.New("docs").Funcs(template.FuncMap{
+		"prose": prose,
+		"typed": func(s string) template.HTML { return typed(s, linked) },
+	}).Parse(docsHTML)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +96,28 @@ func renderDocs(source []byte, base string) (*docsPage, error) {
 		html: buf.Bytes(),
 		csp:  "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}, nil
+}
+
+// prose escapes a text and sets what stands in backquotes as code.
+func prose(s string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(s, "`") {
+		if i%2 == 1 {
+			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+		} else {
+			b.WriteString(template.HTMLEscapeString(part))
+		}
+	}
+	return template.HTML(b.String())
+}
+
+// typed escapes a type's description and links the object that it names.
+func typed(s string, linked map[string]bool) template.HTML {
+	name := s[strings.LastIndexByte(s, ' ')+1:]
+	if !linked[name] {
+		return template.HTML(template.HTMLEscapeString(s))
+	}
+	return template.HTML(template.HTMLEscapeString(strings.TrimSuffix(s, name)) + `<a href="#schema-` + name + `">` + name + "</a>")
 }
 
 type docs struct{ root *yaml.Node }

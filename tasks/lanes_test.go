@@ -65,7 +65,7 @@ func TestT17BatchWithin24Hours(t *testing.T) {
 		var batch []Task
 		var worst time.Duration
 		ordinary, done := 0, 0
-		const tasks = 24
+		const tasks = batchTasks
 		for step := 0; done < tasks; step++ {
 			require.Less(t, step, 1000)
 			for f.count("SELECT COUNT(*) FROM tasks WHERE lane = 'tasks' AND phase = 'queued'") < 3 {

@@ -1,4 +1,4 @@
-//go:build !long
+//go:build !long && !race
 
 package tasks
 
@@ -6,7 +6,11 @@ import "time"
 
 // How much the reliability tests do in the suite.
 const (
-	killsInSuite = 15 // for each kind of store
-	seedsInSuite = 40
-	outage       = 1500 * time.Millisecond // of the database
+	killsInSuite  = 15 // for each kind of store
+	seedsInSuite  = 40
+	faultStride   = 1 // every which operation fails in its turn
+	batchTasks    = 24
+	slowCallbacks = 200
+	virtualPoll   = 20 * time.Millisecond   // of the notifier in virtual time
+	outage        = 1500 * time.Millisecond // of the database
 )

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ type Server struct {
 	cfg      Config
 	tokens   *tokens
 	logins   *throttle
+	probing  chan struct{} // bounds the uploads probed at once
 	limits   *limitsCache
 	prices   *pricesCache
 	metrics  *Metrics
@@ -96,7 +98,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{}), probing: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err

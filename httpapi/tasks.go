@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -189,21 +191,46 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 	if s.cfg.Prober == nil {
 		return nil
 	}
-	file, release, err := s.cfg.Tasks.Blobs().Local(r.Context(), info.Key, s.cfg.TempDir)
-	if err != nil {
-		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		return err
-	}
-	defer release()
-	seconds, err := s.cfg.Prober.Probe(r.Context(), file, req.Filename)
-	if err != nil {
-		// What can't be probed is held for as a minute; the worker says what is
-		// wrong with it.
-		s.log.Debug("probe", "request", r.id, "error", err)
+	if req.Seconds, err = s.probe(r.Context(), info.Key, req.Filename); err == nil {
 		return nil
 	}
-	req.Seconds = seconds
+	if gone := r.Context().Err(); gone != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
+		return gone
+	}
+	// What can't be probed is held for as a minute; the worker says what is
+	// wrong with it.
+	s.log.Debug("upload not probed", "request", r.id, "error", err)
 	return nil
+}
+
+const (
+	probeTimeout    = 30 * time.Second // bounds the look at one upload
+	maxAudioSeconds = 5 * 3600         // the longest audio taken
+)
+
+// probe tells the length of an upload in seconds. Probes take their turns: each
+// may be a process.
+func (s *Server) probe(ctx context.Context, key, filename string) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	select {
+	case s.probing <- struct{}{}:
+		defer func() { <-s.probing }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	file, release, err := s.cfg.Tasks.Blobs().Local(ctx, key, s.cfg.TempDir)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	seconds, err := s.cfg.Prober.Probe(ctx, file, filename)
+	if err != nil || !(seconds >= 0) {
+		return 0, err
+	}
+	// A container may claim anything; nothing longer than the limit is worked on.
+	return min(seconds, maxAudioSeconds), nil
 }
 
 // effective is the Options object with its defaults, as it is stored and echoed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/otograph/otograph/internal/db"
@@ -33,6 +34,16 @@ func longestDelay(delays []time.Duration) time.Duration {
 	return longest + longest/4 + time.Second
 }
 
+// accountInTurn finds, in the lane %[1]s, the account that waited longest for its turn. It goes from account to account
+// in the index and does not read the tasks in between, so that long queues cost nothing.
+const accountInTurn = `WITH RECURSIVE a (account_id) AS (
+		SELECT MIN(account_id) FROM tasks WHERE phase = 'queued' AND lane = '%[1]s'
+		UNION ALL
+		SELECT (SELECT MIN(account_id) FROM tasks WHERE phase = 'queued' AND lane = '%[1]s' AND account_id > a.account_id) FROM a WHERE a.account_id IS NOT NULL)
+	SELECT a.account_id FROM a LEFT JOIN turns u ON u.lane = '%[1]s' AND u.account_id = a.account_id
+	WHERE a.account_id IS NOT NULL AND EXISTS (SELECT 1 FROM tasks WHERE lane = '%[1]s' AND account_id = a.account_id AND %[2]s)
+	ORDER BY COALESCE(u.served, 0), a.account_id LIMIT 1`
+
 // next gives worker the task whose turn it is, nil when there is none: first a batch task that has waited for BatchWait;
 // then the tasks lane; then, when nothing waits there, the batch lane. In a lane the account that waited longest for its
 // turn is next, and of its tasks the one that has waited longest.
@@ -54,22 +65,31 @@ func (s *Service) next(ctx context.Context, worker, modelSet string) (*claim, er
 		if err := s.db.AdvisoryLock(ctx, tx, claimLock); err != nil {
 			return err
 		}
-		const inTurn = " ORDER BY COALESCE((SELECT served FROM turns u WHERE u.lane = t.lane AND u.account_id = t.account_id), 0), t.queued_at, t.id LIMIT 1"
-		choices := []struct {
-			where string
-			args  []any
-		}{
-			{"lane = 'batch' AND " + isDue + " AND queued_at <= $3 ORDER BY queued_at, id LIMIT 1", append(due[:2:2], db.Micros(now.Add(-s.BatchWait)))},
-			{"lane = 'tasks' AND " + isDue + inTurn, due},
-			{"lane = 'batch' AND " + isDue + inTurn, due},
+		find := func(query string, args ...any) (found string, err error) {
+			err = tx.QueryRowContext(ctx, query, args...).Scan(&found)
+			if errors.Is(err, sql.ErrNoRows) {
+				return "", nil
+			}
+			return found, err
 		}
-		var id string
-		for _, choice := range choices {
-			err := tx.QueryRowContext(ctx, "SELECT id FROM tasks t WHERE "+choice.where+s.db.ForUpdate(), choice.args...).Scan(&id)
-			if err == nil {
+		id, err := find("SELECT id FROM tasks WHERE lane = 'batch' AND "+isDue+" AND queued_at <= $3 ORDER BY queued_at, id LIMIT 1"+s.db.ForUpdate(),
+			append(due[:2:2], db.Micros(now.Add(-s.BatchWait)))...)
+		if err != nil {
+			return err
+		}
+		for _, lane := range []string{laneTasks, laneBatch} {
+			if id != "" {
 				break
 			}
-			if !errors.Is(err, sql.ErrNoRows) {
+			account, err := find(fmt.Sprintf(accountInTurn, lane, isDue), due...)
+			if err != nil {
+				return err
+			}
+			if account == "" {
+				continue
+			}
+			id, err = find("SELECT id FROM tasks WHERE lane = '"+lane+"' AND account_id = $3 AND "+isDue+" ORDER BY queued_at, id LIMIT 1"+s.db.ForUpdate(), append(due[:2:2], account)...)
+			if err != nil {
 				return err
 			}
 		}

@@ -122,16 +122,9 @@ func (t brokenTx) Commit() error {
 }
 
 // brittle returns a fixture whose database and file store fail when b says so.
-func brittle(t testing.TB, postgres bool, options ...fixtureOption) (*fixture, *breaker) {
+func brittle(t testing.TB, options ...fixtureOption) (*fixture, *breaker) {
 	b := &breaker{}
-	opt := db.Options{Wrap: b.wrap, MaxConns: 4}
-	var d *db.DB
-	if postgres {
-		d = dbtest.Postgres(t, opt)
-	} else {
-		d = dbtest.SQLite(t, opt)
-	}
-	f := newFixture(t, d, options...)
+	f := newFixture(t, dbtest.SQLite(t, db.Options{Wrap: b.wrap, MaxConns: 4}), options...)
 	f.blobs.Inject(func(op, key string) error {
 		if fail, _ := b.verdict("blob " + op); fail {
 			return errBroken
@@ -241,7 +234,7 @@ func TestT25NthOperation(t *testing.T) {
 		fired := false
 		for _, after := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				f, b := brittle(t, false)
+				f, b := brittle(t)
 				count, hit := 0, false
 				b.set(func(op string) (bool, bool) {
 					count++
@@ -545,7 +538,7 @@ func (h *history) settleDown() {
 func runHistory(t *testing.T, seed uint64, steps int) (sum uint64, trace string, counts map[string]int) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 36))
-		f, b := brittle(t, false, func(c *Config) { c.Random = random.Float64 })
+		f, b := brittle(t, func(c *Config) { c.Random = random.Float64 })
 		h := &history{t: t, f: f, b: b, random: random, number: map[string]int{}, workers: map[string]*claim{}, carriers: map[string]*delivery{}, sent: map[string][]string{}, keys: map[string]string{}, counts: map[string]int{}}
 		faults := random.IntN(40) // of a thousand operations
 		h.faults = func(op string) (bool, bool) { return random.IntN(1000) < faults, random.IntN(2) == 0 }

@@ -67,7 +67,7 @@ func pack(result json.RawMessage) ([]byte, error) {
 		return nil, errors.New("the engine's result is not a JSON object")
 	}
 	var out bytes.Buffer
-	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type Stats struct {
 	Workers           int // worker processes with a heartbeat row
 	DoomedFiles       int // files that wait for their deletion
 	TasksByFinalState map[Status]int
+	// What was done in the last hour: seconds of audio, and seconds of work on it. Work by audio is the real-time factor.
+	RecentAudio, RecentWork float64
 }
 
 // Stats counts what there is.
@@ -69,6 +71,11 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 		st.TasksByFinalState[status] = n
 	}
 	if err := states.Err(); err != nil {
+		return st, s.wrap("stats", err)
+	}
+	err = s.db.Read().QueryRowContext(ctx, "SELECT COALESCE(SUM(audio_seconds), 0.0), COALESCE(SUM(finished_at - claimed_at), 0) / 1e6 FROM tasks WHERE status = 'done' AND finished_at > $1",
+		now-time.Hour.Microseconds()).Scan(&st.RecentAudio, &st.RecentWork)
+	if err != nil {
 		return st, s.wrap("stats", err)
 	}
 	err = s.db.Read().QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'), (SELECT COUNT(*) FROM callbacks WHERE phase = 'running'),

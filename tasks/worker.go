@@ -198,9 +198,12 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	if c.path != "" {
 		message = strings.ReplaceAll(message, c.path, c.AudioFilename) // customers know no paths of ours
 	}
-	if transient(err) {
-		message = "the service's storage was not available"
-		s.log.WarnContext(run, "storage not available", "task", c.ID, "attempt", c.attempt, "error", err)
+	if !errors.As(err, new(shown)) {
+		message = "internal error"
+		if transient(err) {
+			message = "the service's storage was not available"
+		}
+		s.log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.attempt, "error", err)
 	}
 	switch {
 	case errors.Is(err, ErrSuperseded) || errors.Is(cause, ErrSuperseded):
@@ -251,6 +254,11 @@ func transient(err error) bool {
 	return false
 }
 
+// shown is an error whose text is for the customer: it speaks of the audio, not of the service.
+type shown struct{ error }
+
+func (e shown) Unwrap() error { return e.error }
+
 // enginePanic is a panic in the engine's Go code.
 type enginePanic struct{ value any }
 
@@ -281,7 +289,7 @@ func (w *Worker) attempt(ctx context.Context, c *claim) error {
 	if w.config.Prober != nil {
 		seconds, err := w.config.Prober.Probe(ctx, path, c.AudioFilename)
 		if err != nil {
-			return err
+			return shown{err}
 		}
 		if err := w.checkLength(seconds); err != nil {
 			return err
@@ -295,7 +303,7 @@ func (w *Worker) attempt(ctx context.Context, c *claim) error {
 		Checkpoints: s.checkpoints(c, w.config.Engine.ModelSet(), md5), Progress: func(string, float64) {},
 	})
 	if err != nil {
-		return err
+		return shown{err}
 	}
 	if err := w.checkLength(outcome.Seconds); err != nil {
 		return err
@@ -325,7 +333,10 @@ func (w *Worker) fetch(ctx context.Context, c *claim) (md5 string, err error) {
 	}
 	info, err := fetchAudio(ctx, w.config.HTTP, s.blobs, c.url, key, fetchLimits{min: w.config.MinBytes, max: w.config.MaxBytes, resumes: 5, pause: w.config.FetchPause, stall: time.Minute})
 	if err != nil {
-		return "", err
+		if transient(err) {
+			return "", err
+		}
+		return "", shown{err}
 	}
 	if err := persist(ctx, func(ctx context.Context) error { return s.fetched(ctx, c, info.Key, info.Size, info.MD5) }); err != nil {
 		if errors.Is(err, ErrSuperseded) {
@@ -340,10 +351,10 @@ func (w *Worker) fetch(ctx context.Context, c *claim) (md5 string, err error) {
 // checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
 func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
-		return fmt.Errorf("the audio is reported to last %v s", seconds)
+		return shown{fmt.Errorf("the audio is reported to last %v s", seconds)}
 	}
 	if seconds > w.config.MaxSeconds {
-		return Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))
+		return shown{Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))}
 	}
 	return nil
 }

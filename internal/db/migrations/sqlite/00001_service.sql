@@ -152,8 +152,10 @@ CREATE TABLE tasks (
     finished_at bigint
 );
 CREATE INDEX tasks_list ON tasks (account_id, created_at DESC, id DESC);
-CREATE INDEX tasks_queued ON tasks (lane, run_at) WHERE phase = 'queued';
+CREATE INDEX tasks_waiting ON tasks (lane, queued_at, id) WHERE phase = 'queued';
+CREATE INDEX tasks_in_turn ON tasks (lane, account_id, queued_at, id) WHERE phase = 'queued';
 CREATE INDEX tasks_running ON tasks (worker_id) WHERE phase = 'running';
+CREATE INDEX tasks_finished ON tasks (finished_at) WHERE status = 'done';
 CREATE INDEX tasks_audio ON tasks (audio_blob) WHERE audio_blob IS NOT NULL;
 
 -- When each account had its last turn in a lane: the account that waited longest is served next.

@@ -114,7 +114,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 	}
 	h, err := onnxfile.Read(r, size)
 	if err != nil {
-		return nil, notModel(err, onnxfile.ErrNotONNX)
+		return nil, notModel(err, onnxfile.ErrInvalid)
 	}
 	for _, name := range h.External {
 		if !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
@@ -173,6 +173,9 @@ func foreign(head []byte) string {
 // family tells the ONNX families apart, in the order in which their marks are
 // unambiguous.
 func family(h *onnxfile.Header) (*Recognised, error) {
+	if len(h.Inputs) == 0 {
+		return nil, fmt.Errorf("%w; it has %s", errUnknownGraph, h.Signature())
+	}
 	meta := h.Metadata
 	modelType := meta["model_type"]
 	in := func(names ...string) bool { return hasAll(h.Inputs, names) }
@@ -281,7 +284,7 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 // hasAll tells whether each name is among the values.
 func hasAll(values []onnxfile.Value, names []string) bool {
 	for _, name := range names {
-		if !slices.ContainsFunc(values, func(v onnxfile.Value) bool { return v.Name == name }) {
+		if _, ok := onnxfile.Find(values, name); !ok {
 			return false
 		}
 	}
@@ -290,7 +293,7 @@ func hasAll(values []onnxfile.Value, names []string) bool {
 
 // width tells whether the last dimension of an input is n or free.
 func width(h *onnxfile.Header, input string, n int64) bool {
-	v, ok := h.Input(input)
+	v, ok := onnxfile.Find(h.Inputs, input)
 	return ok && (v.Last() == n || v.Last() == -1)
 }
 

@@ -1,367 +1,594 @@
 package onnxfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"unicode/utf8"
 )
 
-// Limits on what a header may hold. Published speech models stay far below
-// them; a file beyond is refused rather than walked.
+// Limits of the walk, far above what published models have (a large recogniser:
+// some 10,000 nodes, 3,000 weights, a dozen inputs, token lists of 100 KB in the
+// metadata).
 const (
-	maxValues   = 4096      // inputs or outputs
-	maxDims     = 32        // of one value
-	maxName     = 4 << 10   // bytes of a name or key
-	maxMetaText = 4 << 20   // bytes of one metadata value
-	maxMeta     = 4096      // metadata entries
-	maxExternal = 4096      // external data files
-	maxDepth    = 16        // graphs within graphs
-	maxFields   = 8_000_000 // protobuf fields read in all
+	maxPorts      = 1024
+	maxRank       = 16
+	maxDepth      = 16 // graphs inside graphs
+	maxNodes      = 1 << 20
+	maxTensors    = 1 << 20
+	maxName       = 1 << 12
+	maxNames      = 64 << 20 // bytes of all names together
+	maxFields     = 1 << 27  // of protobuf, all together
+	maxMetaKeys   = 1 << 12
+	maxMetaBytes  = 16 << 20
+	maxExternal   = 1 << 10 // different files
+	maxDimension  = 1 << 40
+	maxElements   = 1 << 40
+	maxModelBytes = 2<<30 - 1 // protobuf's own limit on one message
 )
 
-// Read reads the header of a model of size bytes. It reads in pieces and steps
-// over the weights, so a model of a gigabyte costs a few reads. An error wraps
-// ErrNotONNX unless reading itself failed.
+// Read reads the header of a model of size bytes, in pieces, stepping over the
+// weights: a model of a gigabyte costs a few reads. It makes sure that every
+// tensor's data is as long as its shape says, in subgraphs too. An error wraps
+// [ErrInvalid] unless reading itself failed.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
-	w := &walker{r: r, h: &Header{Metadata: map[string]string{}}, initializers: map[string]bool{}, fields: maxFields}
-	if err := w.model(0, size); err != nil {
+	w := &walk{h: &Header{Metadata: map[string]string{}, Opsets: map[string]int64{}}, files: map[string]bool{}, weights: map[string]bool{}}
+	err := w.file(r, size)
+	var failed readError
+	switch {
+	case err == nil:
+		return w.h, nil
+	case errors.As(err, &failed):
 		return nil, err
 	}
-	if !w.graphSeen {
-		return nil, fmt.Errorf("%w: it has no graph", ErrNotONNX)
+	return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+}
+
+func (w *walk) file(r io.ReaderAt, size int64) error {
+	switch {
+	case size == 0:
+		return errors.New("the file is empty")
+	case size > maxModelBytes:
+		return fmt.Errorf("the file has %d bytes; ONNX files end at 2 GiB, larger weights lie in a second file", size)
 	}
-	w.h.Inputs = slices.DeleteFunc(w.h.Inputs, func(v Value) bool { return w.initializers[v.Name] })
-	if len(w.h.Inputs) == 0 || len(w.h.Outputs) == 0 {
-		return nil, fmt.Errorf("%w: its graph has %d inputs and %d outputs", ErrNotONNX, len(w.h.Inputs), len(w.h.Outputs))
+	var head [8]byte
+	if n, _ := r.ReadAt(head[:], 0); n == 8 && string(head[4:8]) == "ORTM" {
+		return errors.New("this is an ORT-format file; the .onnx file it was made from is needed")
 	}
-	return w.h, nil
+	return w.model(wire{src: &window{r: r}, end: size})
 }
 
-// walker reads protobuf fields at offsets, through a small buffer.
-type walker struct {
-	r            io.ReaderAt
-	h            *Header
-	initializers map[string]bool
-	graphSeen    bool
-	fields       int // fields that may still be read
-
-	buf  [16 << 10]byte
-	from int64 // offset of buf[0]
-	held int   // bytes in buf
+type walk struct {
+	h         *Header
+	weights   map[string]bool // names of the main graph's initializers
+	nodes     int
+	tensors   int
+	metaBytes int64
+	nameBytes int
+	files     map[string]bool // of external data
 }
 
-// at returns the byte at an offset.
-func (w *walker) at(pos int64) (byte, error) {
-	if pos < w.from || pos >= w.from+int64(w.held) {
-		n, err := w.r.ReadAt(w.buf[:], pos)
-		if n == 0 {
-			if err == io.EOF {
-				return 0, fmt.Errorf("%w: it ends at byte %d", ErrNotONNX, pos)
-			}
-			return 0, err
-		}
-		w.from, w.held = pos, n
-	}
-	return w.buf[pos-w.from], nil
-}
-
-func (w *walker) varint(pos, end int64) (v uint64, next int64, err error) {
-	for shift := 0; shift < 64; shift += 7 {
-		if pos >= end {
-			return 0, 0, fmt.Errorf("%w: a number runs over the end of its message at byte %d", ErrNotONNX, pos)
-		}
-		b, err := w.at(pos)
-		if err != nil {
-			return 0, 0, err
-		}
-		pos++
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v, pos, nil
-		}
-	}
-	return 0, 0, fmt.Errorf("%w: a number of more than ten bytes at byte %d", ErrNotONNX, pos)
-}
-
-// field is one field of a message: a number, or the range of its bytes.
-type field struct {
-	number     uint64
-	wire       uint64
-	value      uint64
-	start, end int64
-}
-
-// message calls f for every field of the message in [pos,end).
-func (w *walker) message(pos, end int64, f func(field) error) error {
-	for pos < end {
-		if w.fields--; w.fields < 0 {
-			return fmt.Errorf("%w: more than %d fields", ErrNotONNX, maxFields)
-		}
-		key, next, err := w.varint(pos, end)
+func (w *walk) model(c wire) error {
+	graphs := 0
+	for c.more() {
+		f, err := c.next()
 		if err != nil {
 			return err
 		}
-		fd := field{number: key >> 3, wire: key & 7, start: next}
-		if fd.number == 0 {
-			return fmt.Errorf("%w: field number 0 at byte %d", ErrNotONNX, pos)
-		}
-		switch fd.wire {
-		case 0:
-			if fd.value, fd.end, err = w.varint(next, end); err != nil {
-				return err
-			}
+		switch f.num {
 		case 1:
-			fd.end = next + 8
+			if f.kind != wireVarint {
+				return errors.New("the format version is no number")
+			}
+			w.h.IRVersion = int64(f.value)
 		case 2:
-			var length uint64
-			if length, fd.start, err = w.varint(next, end); err != nil {
-				return err
+			if w.h.Producer, err = f.text(maxName); err != nil {
+				return fmt.Errorf("producer: %w", err)
 			}
-			if length > uint64(end-fd.start) {
-				return fmt.Errorf("%w: a field of %d bytes at byte %d runs over the end of its message", ErrNotONNX, length, pos)
+		case 7:
+			m, err := f.message()
+			if err != nil {
+				return fmt.Errorf("graph: %w", err)
 			}
-			fd.end = fd.start + int64(length)
-		case 5:
-			fd.end = next + 4
-		default:
-			return fmt.Errorf("%w: wire type %d at byte %d", ErrNotONNX, fd.wire, pos)
+			if graphs++; graphs > 1 {
+				return errors.New("more than one graph")
+			}
+			if err := w.subgraph(m, 0); err != nil {
+				return fmt.Errorf("graph: %w", err)
+			}
+		case 8:
+			if err := w.opset(f); err != nil {
+				return fmt.Errorf("operator set: %w", err)
+			}
+		case 14:
+			key, value, err := w.pair(f)
+			if err != nil {
+				return fmt.Errorf("metadata: %w", err)
+			}
+			w.h.Metadata[key] = value
+			if len(w.h.Metadata) > maxMetaKeys {
+				return fmt.Errorf("metadata: more than %d keys", maxMetaKeys)
+			}
+		case 25:
+			if err := w.function(f); err != nil {
+				return fmt.Errorf("function: %w", err)
+			}
 		}
-		if fd.end > end {
-			return fmt.Errorf("%w: a field at byte %d runs over the end of its message", ErrNotONNX, pos)
-		}
-		if err := f(fd); err != nil {
-			return err
-		}
-		pos = fd.end
 	}
+	switch {
+	case graphs == 0:
+		return errors.New("there is no graph in it")
+	case w.h.IRVersion < 1 || w.h.IRVersion > 1<<20:
+		return fmt.Errorf("format version %d is impossible", w.h.IRVersion)
+	case len(w.h.Opsets) == 0:
+		return errors.New("it names no operator set")
+	case len(w.h.Outputs) == 0:
+		return errors.New("the graph has no output")
+	}
+	for i, list := range [][]Value{w.h.Inputs, w.h.Outputs} {
+		seen := map[string]bool{}
+		for _, p := range list {
+			if p.Name == "" || seen[p.Name] {
+				return fmt.Errorf("graph: %s %q is nameless or there twice", [...]string{"input", "output"}[i], p.Name)
+			}
+			seen[p.Name] = true
+		}
+	}
+	w.h.Inputs = slices.DeleteFunc(w.h.Inputs, func(p Value) bool { return w.weights[p.Name] })
 	return nil
 }
 
-// text reads a string field of at most limit bytes.
-func (w *walker) text(fd field, limit int64) (string, error) {
-	if fd.wire != 2 {
-		return "", fmt.Errorf("%w: text expected at byte %d", ErrNotONNX, fd.start)
-	}
-	length := fd.end - fd.start
-	if length > limit {
-		return "", fmt.Errorf("%w: a text of %d bytes at byte %d (at most %d)", ErrNotONNX, length, fd.start, limit)
-	}
-	data := make([]byte, length)
-	if n, err := w.r.ReadAt(data, fd.start); n < len(data) {
-		if err == io.EOF {
-			return "", fmt.Errorf("%w: it ends within a text at byte %d", ErrNotONNX, fd.start)
-		}
-		return "", err
-	}
-	return string(data), nil
-}
-
-// sub walks a field that must be a message.
-func (w *walker) sub(fd field, f func(field) error) error {
-	if fd.wire != 2 {
-		return fmt.Errorf("%w: message expected at byte %d", ErrNotONNX, fd.start)
-	}
-	return w.message(fd.start, fd.end, f)
-}
-
-// model walks a ModelProto.
-func (w *walker) model(pos, end int64) error {
-	return w.message(pos, end, func(fd field) error {
-		switch fd.number {
-		case 1:
-			w.h.IRVersion = int64(fd.value)
-		case 7:
-			w.graphSeen = true
-			return w.graph(fd, 0)
-		case 8:
-			return w.opset(fd)
-		case 14:
-			return w.metadata(fd)
-		}
-		return nil
-	})
-}
-
-// opset walks an OperatorSetIdProto.
-func (w *walker) opset(fd field) error {
-	var domain string
-	var version int64
-	err := w.sub(fd, func(fd field) (err error) {
-		switch fd.number {
-		case 1:
-			domain, err = w.text(fd, maxName)
-		case 2:
-			version = int64(fd.value)
-		}
-		return err
-	})
-	if domain == "" || domain == "ai.onnx" {
-		w.h.Opset = version
-	}
-	return err
-}
-
-// pair walks a StringStringEntryProto.
-func (w *walker) pair(fd field) (key, value string, err error) {
-	err = w.sub(fd, func(fd field) (err error) {
-		switch fd.number {
-		case 1:
-			key, err = w.text(fd, maxName)
-		case 2:
-			value, err = w.text(fd, maxMetaText)
-		}
-		return err
-	})
-	return key, value, err
-}
-
-func (w *walker) metadata(fd field) error {
-	key, value, err := w.pair(fd)
+func (w *walk) opset(f field) error {
+	c, err := f.message()
 	if err != nil {
 		return err
 	}
-	if len(w.h.Metadata) >= maxMeta {
-		return fmt.Errorf("%w: more than %d metadata entries", ErrNotONNX, maxMeta)
+	var domain string
+	var version int64
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		switch f.num {
+		case 1:
+			if domain, err = f.text(maxName); err != nil {
+				return err
+			}
+		case 2:
+			version = int64(f.value)
+		}
 	}
-	w.h.Metadata[key] = value
+	w.h.Opsets[domain] = version
+	if len(w.h.Opsets) > maxPorts {
+		return fmt.Errorf("more than %d of them", maxPorts)
+	}
 	return nil
 }
 
-// graph walks a GraphProto. Of a graph within another only the external data
-// counts.
-func (w *walker) graph(fd field, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("%w: graphs within graphs deeper than %d", ErrNotONNX, maxDepth)
+// pair reads a StringStringEntryProto.
+func (w *walk) pair(f field) (key, value string, err error) {
+	c, err := f.message()
+	if err != nil {
+		return "", "", err
 	}
-	return w.sub(fd, func(fd field) error {
-		switch fd.number {
+	if w.metaBytes += f.size(); w.metaBytes > maxMetaBytes {
+		return "", "", fmt.Errorf("more than %d bytes", maxMetaBytes)
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return "", "", err
+		}
+		switch f.num {
 		case 1:
+			key, err = f.text(maxMetaBytes)
+		case 2:
+			value, err = f.text(maxMetaBytes)
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	return key, value, nil
+}
+
+func (w *walk) subgraph(c wire, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		switch f.num {
+		case 1:
+			if err := w.node(f, depth); err != nil {
+				return fmt.Errorf("node: %w", err)
+			}
+		case 5, 15: // initializers, dense and sparse
+			read := w.tensor
+			if f.num == 15 {
+				read = w.sparse
+			}
+			name, err := read(f)
+			if err != nil {
+				return fmt.Errorf("weights %q: %w", name, err)
+			}
 			if depth == 0 {
-				w.h.Nodes++
-			}
-			return w.node(fd, depth)
-		case 5:
-			return w.tensor(fd, depth == 0)
-		case 15: // sparse_initializer: values = 1, indices = 2
-			return w.sub(fd, func(fd field) error {
-				if fd.number == 1 || fd.number == 2 {
-					return w.tensor(fd, depth == 0)
-				}
-				return nil
-			})
-		case 11:
-			return w.value(fd, depth, &w.h.Inputs)
-		case 12:
-			return w.value(fd, depth, &w.h.Outputs)
-		}
-		return nil
-	})
-}
-
-// node walks a NodeProto for tensors and graphs among its attributes.
-func (w *walker) node(fd field, depth int) error {
-	return w.sub(fd, func(fd field) error {
-		if fd.number != 5 {
-			return nil
-		}
-		return w.sub(fd, func(fd field) error { // AttributeProto
-			switch fd.number {
-			case 5, 10: // t, tensors
-				return w.tensor(fd, false)
-			case 6, 11: // g, graphs
-				return w.graph(fd, depth+1)
-			}
-			return nil
-		})
-	})
-}
-
-// tensor walks a TensorProto for its name and external data, stepping over the
-// data inside.
-func (w *walker) tensor(fd field, initializer bool) error {
-	return w.sub(fd, func(fd field) error {
-		switch fd.number {
-		case 8:
-			if initializer {
-				name, err := w.text(fd, maxName)
-				if err != nil {
+				if err := w.noteName(name); err != nil {
 					return err
 				}
-				w.initializers[name] = true
+				w.weights[name] = true
 			}
-		case 13: // external_data
-			key, value, err := w.pair(fd)
+		case 11, 12:
+			if depth > 0 {
+				continue // a subgraph's ports are the runtime's business
+			}
+			p, err := valueInfo(f)
+			if err != nil {
+				return fmt.Errorf("%s %q: %w", map[uint64]string{11: "input", 12: "output"}[f.num], p.Name, err)
+			}
+			if err := w.noteName(p.Name); err != nil {
+				return err
+			}
+			list := &w.h.Inputs
+			if f.num == 12 {
+				list = &w.h.Outputs
+			}
+			// In old files every weight is an input too.
+			if *list = append(*list, p); len(*list) > maxPorts+maxTensors {
+				return fmt.Errorf("more than %d inputs or outputs", maxPorts)
+			}
+		}
+	}
+	if depth == 0 {
+		live := 0
+		for _, p := range w.h.Inputs {
+			if !w.weights[p.Name] {
+				live++
+			}
+		}
+		if live > maxPorts || len(w.h.Outputs) > maxPorts {
+			return fmt.Errorf("more than %d inputs or outputs", maxPorts)
+		}
+	}
+	return nil
+}
+
+func (w *walk) node(f field, depth int) error {
+	c, err := f.message()
+	if err != nil {
+		return err
+	}
+	if w.nodes++; w.nodes > maxNodes {
+		return fmt.Errorf("more than %d of them", maxNodes)
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		if f.num == 5 {
+			if err := w.attribute(f, depth); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) attribute(f field, depth int) error {
+	c, err := f.message()
+	if err != nil {
+		return err
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		switch f.num {
+		case 5, 10: // a tensor, tensors
+			if name, err := w.tensor(f); err != nil {
+				return fmt.Errorf("constant %q: %w", name, err)
+			}
+		case 22, 23: // a sparse tensor, sparse tensors
+			if name, err := w.sparse(f); err != nil {
+				return fmt.Errorf("constant %q: %w", name, err)
+			}
+		case 6, 11: // a graph, graphs
+			m, err := f.message()
 			if err != nil {
 				return err
 			}
-			if key == "location" && !slices.Contains(w.h.External, value) {
-				if len(w.h.External) >= maxExternal {
-					return fmt.Errorf("%w: more than %d external data files", ErrNotONNX, maxExternal)
-				}
-				w.h.External = append(w.h.External, value)
+			if err := w.subgraph(m, depth+1); err != nil {
+				return err
 			}
 		}
-		return nil
-	})
-}
-
-// value walks a ValueInfoProto.
-func (w *walker) value(fd field, depth int, into *[]Value) error {
-	if depth > 0 {
-		return nil
 	}
-	var v Value
-	err := w.sub(fd, func(fd field) (err error) {
-		switch fd.number {
-		case 1:
-			v.Name, err = w.text(fd, maxName)
-		case 2: // TypeProto
-			err = w.sub(fd, func(fd field) error {
-				if fd.number != 1 { // only tensor_type
-					return nil
-				}
-				return w.sub(fd, func(fd field) error {
-					switch fd.number {
-					case 1:
-						v.Type = Type(int32(fd.value))
-					case 2:
-						return w.shape(fd, &v)
-					}
-					return nil
-				})
-			})
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if len(*into) >= maxValues {
-		return fmt.Errorf("%w: more than %d inputs or outputs", ErrNotONNX, maxValues)
-	}
-	*into = append(*into, v)
 	return nil
 }
 
-// shape walks a TensorShapeProto. A dimension without a value, and a negative
-// one, is free.
-func (w *walker) shape(fd field, v *Value) error {
-	v.Shape = []int64{}
-	return w.sub(fd, func(fd field) error {
-		if fd.number != 1 {
-			return nil
-		}
-		if len(v.Shape) >= maxDims {
-			return fmt.Errorf("%w: %s has more than %d dimensions", ErrNotONNX, v.Name, maxDims)
-		}
-		dim := int64(-1)
-		err := w.sub(fd, func(fd field) error {
-			if fd.number == 1 && fd.wire == 0 {
-				dim = max(int64(fd.value), -1)
-			}
-			return nil
-		})
-		v.Shape = append(v.Shape, dim)
+func (w *walk) function(f field) error {
+	c, err := f.message()
+	if err != nil {
 		return err
-	})
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		switch f.num {
+		case 7:
+			err = w.node(f, 1)
+		case 11: // an attribute's default
+			err = w.attribute(f, 1)
+		}
+		if err != nil {
+			return fmt.Errorf("node: %w", err)
+		}
+	}
+	return nil
+}
+
+// sparse checks the two tensors of a SparseTensorProto: values, whose name is that of
+// the whole, and indices.
+func (w *walk) sparse(f field) (name string, err error) {
+	c, err := f.message()
+	if err != nil {
+		return "", err
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return name, err
+		}
+		switch f.num {
+		case 1:
+			name, err = w.tensor(f)
+		case 2:
+			_, err = w.tensor(f)
+		}
+		if err != nil {
+			return name, err
+		}
+	}
+	return name, nil
+}
+
+// tensor checks that a TensorProto's data is as long as its shape says.
+func (w *walk) tensor(f field) (name string, err error) {
+	c, err := f.message()
+	if err != nil {
+		return "", err
+	}
+	if w.tensors++; w.tensors > maxTensors {
+		return "", fmt.Errorf("more than %d tensors", maxTensors)
+	}
+	var (
+		typ      Type
+		dims     []int64
+		raw      int64 = -1
+		external bool
+		data     = externalData{length: -1}
+	)
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return name, err
+		}
+		switch f.num {
+		case 1:
+			if f.kind == wireVarint {
+				dims = append(dims, int64(f.value))
+			} else {
+				for p := f.body; p.more(); {
+					d, err := p.varint()
+					if err != nil {
+						return name, err
+					}
+					if dims = append(dims, int64(d)); len(dims) > maxRank {
+						break
+					}
+				}
+			}
+			if len(dims) > maxRank {
+				return name, fmt.Errorf("more than %d dimensions", maxRank)
+			}
+		case 2:
+			typ = Type(min(f.value, math.MaxInt32))
+		case 8:
+			if name, err = f.text(maxName); err != nil {
+				return name, err
+			}
+		case 9:
+			if f.kind != wireBytes {
+				return name, errors.New("the data is no byte string")
+			}
+			raw = f.size()
+		case 13:
+			key, value, err := w.pair(f)
+			if err != nil {
+				return name, err
+			}
+			switch key {
+			case "location":
+				data.location = value
+			case "offset":
+				data.offset, err = parseCount(value)
+			case "length":
+				data.length, err = parseCount(value)
+			}
+			if err != nil {
+				return name, fmt.Errorf("external data: %s %q is no count of bytes", key, value)
+			}
+		case 14:
+			external = f.value == 1
+		}
+	}
+	n, ok := Elements(dims)
+	for _, d := range dims {
+		ok = ok && d <= maxDimension
+	}
+	if !ok || n > maxElements {
+		return name, fmt.Errorf("shape %s is impossible", FormatShape(dims))
+	}
+	if size := typ.Size(); size > 0 && raw >= 0 && !external && raw != n*size {
+		return name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(dims), typ, n*size, raw)
+	}
+	if external {
+		if size := typ.Size(); size > 0 && data.length >= 0 && data.length != n*size {
+			return name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(dims), typ, n*size, data.length)
+		} else if size > 0 && data.length < 0 {
+			data.length = n * size
+		}
+		if err := w.noteExternal(data); err != nil {
+			return name, err
+		}
+	}
+	return name, nil
+}
+
+func parseCount(s string) (int64, error) {
+	if s == "" || len(s) > 18 {
+		return 0, errors.New("not a count")
+	}
+	var n int64
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return 0, errors.New("not a count")
+		}
+		n = n*10 + int64(r-'0')
+	}
+	return n, nil
+}
+
+// valueInfo reads a ValueInfoProto.
+func valueInfo(f field) (Value, error) {
+	var p Value
+	c, err := f.message()
+	if err != nil {
+		return p, err
+	}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return p, err
+		}
+		switch f.num {
+		case 1:
+			if p.Name, err = f.text(maxName); err != nil {
+				return p, err
+			}
+			if !utf8.ValidString(p.Name) {
+				return p, errors.New("the name is not UTF-8")
+			}
+		case 2:
+			m, err := f.message()
+			if err != nil {
+				return p, err
+			}
+			if p.Type, p.Shape, err = typeProto(m); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// typeProto reads a TypeProto; a sequence or a map has the type 0.
+func typeProto(c wire) (typ Type, shape []int64, err error) {
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return 0, nil, err
+		}
+		if f.num != 1 { // only tensors
+			continue
+		}
+		t, err := f.message()
+		if err != nil {
+			return 0, nil, err
+		}
+		for t.more() {
+			f, err := t.next()
+			if err != nil {
+				return 0, nil, err
+			}
+			switch f.num {
+			case 1:
+				typ = Type(min(f.value, math.MaxInt32))
+			case 2:
+				m, err := f.message()
+				if err != nil {
+					return 0, nil, err
+				}
+				if shape, err = shapeProto(m); err != nil {
+					return 0, nil, err
+				}
+			}
+		}
+	}
+	return typ, shape, nil
+}
+
+func shapeProto(c wire) ([]int64, error) {
+	shape := []int64{}
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		if f.num != 1 {
+			continue
+		}
+		d, err := f.message()
+		if err != nil {
+			return nil, err
+		}
+		size := int64(-1)
+		for d.more() {
+			f, err := d.next()
+			if err != nil {
+				return nil, err
+			}
+			if f.num == 1 && f.kind == wireVarint {
+				// -1 (and in some exports 0) stands for a free dimension
+				if v := int64(f.value); v > 0 {
+					size = v
+				}
+			}
+		}
+		if size > maxDimension {
+			return nil, fmt.Errorf("dimension of %d", size)
+		}
+		if shape = append(shape, size); len(shape) > maxRank {
+			return nil, fmt.Errorf("more than %d dimensions", maxRank)
+		}
+	}
+	return shape, nil
+}
+
+func (w *walk) noteName(name string) error {
+	if w.nameBytes += len(name); w.nameBytes > maxNames {
+		return fmt.Errorf("more than %d bytes of names", maxNames)
+	}
+	return nil
+}
+
+func (w *walk) noteExternal(d externalData) error {
+	w.h.parts = append(w.h.parts, d)
+	if !w.files[d.location] {
+		w.files[d.location] = true
+		w.h.External = append(w.h.External, d.location)
+	}
+	if len(w.h.External) > maxExternal {
+		return fmt.Errorf("external data in more than %d files", maxExternal)
+	}
+	return nil
 }

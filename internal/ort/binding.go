@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/otograph/otograph/internal/onnxfile"
 )
 
 // Binding runs a session again and again over the same memory: the caller writes into
@@ -32,9 +34,9 @@ func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 		return nil, err
 	}
 	for name, t := range outputs {
-		o, ok := lookup(s.outs, name)
+		o, ok := onnxfile.Find(s.outs, name)
 		if !ok {
-			return nil, fmt.Errorf("%s: %w: no output %q, it has %s", s.source, ErrContract, name, infoList(s.outs))
+			return nil, fmt.Errorf("%s: %w: no output %q, it has %s", s.source, ErrContract, name, onnxfile.FormatValues(s.outs))
 		}
 		if err := fits(o, t); err != nil {
 			return nil, fmt.Errorf("%s: %w: output %w", s.source, ErrContract, err)

@@ -3,6 +3,8 @@ package ort
 import (
 	"fmt"
 	"strings"
+
+	"github.com/otograph/otograph/internal/onnxfile"
 )
 
 // Contract says which inputs and outputs a caller needs. In each [Info] the type 0
@@ -52,8 +54,7 @@ func (g *Graph) Check(c Contract) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s (it has inputs %s; outputs %s)",
-		g.source, ErrContract, strings.Join(faults, "; "), infoList(g.Inputs), infoList(g.Outputs))
+	return fmt.Errorf("%s: %w: %s (it has %s)", g.source, ErrContract, strings.Join(faults, "; "), g.IOList())
 }
 
 // matches compares what the file states with a demand. What the file leaves open
@@ -84,21 +85,12 @@ func wanted(i Info) string {
 }
 
 // Input looks an input up by name.
-func (g *Graph) Input(name string) (Info, bool) { return lookup(g.Inputs, name) }
+func (g *Graph) Input(name string) (Info, bool) { return onnxfile.Find(g.Inputs, name) }
 
 // Output looks an output up by name.
-func (g *Graph) Output(name string) (Info, bool) { return lookup(g.Outputs, name) }
-
-func lookup(list []Info, name string) (Info, bool) {
-	for _, p := range list {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Info{}, false
-}
+func (g *Graph) Output(name string) (Info, bool) { return onnxfile.Find(g.Outputs, name) }
 
 // IOList writes the model's inputs and outputs for an error text.
 func (g *Graph) IOList() string {
-	return "inputs " + infoList(g.Inputs) + "; outputs " + infoList(g.Outputs)
+	return onnxfile.Signature(g.Inputs, g.Outputs)
 }

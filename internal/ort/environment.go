@@ -21,13 +21,14 @@ import (
 	onnx "github.com/yalue/onnxruntime_go"
 
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/onnxfile"
 )
 
 // Sentinels; every error of this package wraps one of them, native.ErrMissing, or
 // the context's error, or comes from the file system.
 var (
 	// ErrInvalid: the bytes are not an ONNX model that can be run here.
-	ErrInvalid = errors.New("not a usable ONNX model")
+	ErrInvalid = onnxfile.ErrInvalid
 	// ErrContract: a sound model with other inputs or outputs than its role needs.
 	ErrContract = errors.New("model has other inputs or outputs")
 	// ErrInput: a tensor handed to Run does not fit the model.

@@ -1,9 +1,11 @@
 package ort
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +15,8 @@ import (
 	"sync"
 
 	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/otograph/otograph/internal/onnxfile"
 )
 
 // Source is where a model's bytes are: a file (needed where its weights lie in a
@@ -81,16 +85,16 @@ func Open(src Source, opt Options) (*Session, error) {
 		all := s.outs
 		s.outs = nil
 		for _, name := range opt.Outputs {
-			out, ok := lookup(all, name)
+			out, ok := onnxfile.Find(all, name)
 			if !ok {
 				return nil, fmt.Errorf("%s: %w: expected an output %q of type float32, int64, int32 or bool, it has %s",
-					src, ErrContract, name, infoList(graph.Outputs))
+					src, ErrContract, name, onnxfile.FormatValues(graph.Outputs))
 			}
 			s.outs = append(s.outs, out)
 		}
 	}
 	if len(s.outs) == 0 {
-		return nil, fmt.Errorf("%s: %w: expected outputs of type float32, int64, int32 or bool, it has %s", src, ErrContract, infoList(graph.Outputs))
+		return nil, fmt.Errorf("%s: %w: expected outputs of type float32, int64, int32 or bool, it has %s", src, ErrContract, onnxfile.FormatValues(graph.Outputs))
 	}
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
@@ -186,7 +190,7 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	for _, name := range outputs {
 		i := slices.IndexFunc(s.outs, func(o Info) bool { return o.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%s: %w: no output %q, it has %s", s.source, ErrContract, name, infoList(s.outs))
+			return nil, fmt.Errorf("%s: %w: no output %q, it has %s", s.source, ErrContract, name, onnxfile.FormatValues(s.outs))
 		}
 		want = append(want, i)
 	}
@@ -297,7 +301,7 @@ func (s *Session) checkInputs(inputs map[string]*Tensor) error {
 	if len(inputs) > len(s.graph.Inputs) {
 		for name := range inputs {
 			if !slices.Contains(s.names, name) {
-				return fmt.Errorf("%s: %w: no input %q, it has %s", s.source, ErrInput, name, infoList(s.graph.Inputs))
+				return fmt.Errorf("%s: %w: no input %q, it has %s", s.source, ErrInput, name, onnxfile.FormatValues(s.graph.Inputs))
 			}
 		}
 	}
@@ -306,16 +310,16 @@ func (s *Session) checkInputs(inputs map[string]*Tensor) error {
 
 // fits compares a tensor with the input or output that it stands for.
 func fits(want Info, t *Tensor) error {
-	n, ok := elements(t.shape)
+	n, ok := onnxfile.Elements(t.shape)
 	if !ok || n != int64(t.Len()) {
-		return fmt.Errorf("%s: shape %s needs %d elements, got %d", want.Name, shapeString(t.shape), n, t.Len())
+		return fmt.Errorf("%s: shape %s needs %d elements, got %d", want.Name, onnxfile.FormatShape(t.shape), n, t.Len())
 	}
 	same := t.typ == want.Type && (want.Shape == nil || len(want.Shape) == len(t.shape))
 	for i := 0; same && i < len(want.Shape); i++ {
 		same = want.Shape[i] < 0 || want.Shape[i] == t.shape[i]
 	}
 	if !same {
-		return fmt.Errorf("expected %s, got %s%s", want, t.typ, shapeString(t.shape))
+		return fmt.Errorf("expected %s, got %s%s", want, t.typ, onnxfile.FormatShape(t.shape))
 	}
 	return nil
 }
@@ -341,11 +345,9 @@ func (s *Session) Close() error {
 }
 
 // readable opens the bytes of a source for the walk.
-func (s Source) readable() (r interface {
-	ReadAt([]byte, int64) (int, error)
-}, size int64, closeFile func(), err error) {
+func (s Source) readable() (r io.ReaderAt, size int64, closeFile func(), err error) {
 	if s.Data != nil {
-		return bytesAt(s.Data), int64(len(s.Data)), func() {}, nil
+		return bytes.NewReader(s.Data), int64(len(s.Data)), func() {}, nil
 	}
 	if s.Path == "" {
 		return nil, 0, nil, fmt.Errorf("%s: %w: neither a path nor bytes are given", s, ErrInvalid)

@@ -107,22 +107,6 @@ func (t *Tensor) Len() int {
 	}
 }
 
-// elements is the product of a shape's dimensions; false when one is negative or
-// the product does not fit.
-func elements(shape []int64) (int64, bool) {
-	n := int64(1)
-	for _, d := range shape {
-		if d < 0 {
-			return 0, false
-		}
-		if d > 0 && n > math.MaxInt64/d {
-			return 0, false
-		}
-		n *= d
-	}
-	return n, true
-}
-
 // half converts the bits of an IEEE 754 half-precision number.
 func half(h uint16) float32 {
 	sign := uint32(h>>15) << 31

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/otograph/otograph/internal/onnxfile"
 )
 
 // value wraps a tensor's own memory for the native library, which keeps the address
@@ -79,9 +81,9 @@ func (t *Tensor) scalarValue() (onnx.Value, error) {
 
 // newTensor makes a tensor of zeros.
 func newTensor(typ Type, shape []int64) (*Tensor, error) {
-	n, ok := elements(shape)
+	n, ok := onnxfile.Elements(shape)
 	if !ok {
-		return nil, fmt.Errorf("shape %s has a free or impossible dimension", shapeString(shape))
+		return nil, fmt.Errorf("shape %s has a free or impossible dimension", onnxfile.FormatShape(shape))
 	}
 	t := &Tensor{typ: typ, shape: shape}
 	switch typ {

@@ -1,24 +1,10 @@
-package ort
+package onnxfile
 
 import (
 	"errors"
 	"fmt"
 	"io"
 )
-
-// bytesAt reads from a slice.
-type bytesAt []byte
-
-func (b bytesAt) ReadAt(p []byte, off int64) (int, error) {
-	if off >= int64(len(b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, b[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
 
 // wire walks protobuf's wire format inside [at, end) of a file. Messages are entered
 // by making a cursor for their range, so that weights are stepped over without
@@ -39,14 +25,24 @@ type window struct {
 
 var errCutOff = errors.New("the file ends in the middle of a field")
 
+// readError marks trouble with reading, which says nothing of the file's content.
+type readError struct{ error }
+
+func (e readError) Unwrap() error { return e.error }
+
+// short is the error of a read that gave too little.
+func short(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return errCutOff
+	}
+	return readError{err}
+}
+
 func (w *window) byteAt(off int64) (byte, error) {
 	if off < w.start || off >= w.start+int64(w.n) {
 		n, err := w.r.ReadAt(w.buf[:], off)
 		if n == 0 {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = errCutOff
-			}
-			return 0, err
+			return 0, short(err)
 		}
 		w.start, w.n = off, n
 	}
@@ -143,10 +139,7 @@ func (f field) text(limit int64) (string, error) {
 	}
 	n, err := f.body.src.r.ReadAt(b, f.body.at)
 	if n < len(b) {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = errCutOff
-		}
-		return "", err
+		return "", short(err)
 	}
 	return string(b), nil
 }

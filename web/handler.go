@@ -9,6 +9,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -114,6 +115,7 @@ func (h *handler) asset(w http.ResponseWriter, r *http.Request, a asset) {
 		header.Set("Content-Encoding", "gzip")
 		data = a.gzip
 	}
+	header.Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(data)
 	}

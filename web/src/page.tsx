@@ -42,7 +42,7 @@ function Shell({ children }: { children: ComponentChildren }) {
         <span class="top-tools">
           <button type="button" class="quiet" onClick={() => setLang(lang.value === 'en' ? 'zh' : 'en')} lang={lang.value === 'en' ? 'zh-CN' : 'en'}>{t('language')}</button>
           <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>◐</button>
-          {login.value && <button type="button" class="quiet" onClick={() => setLogin(null)}>{t('logout')}</button>}
+          {login.value && <button type="button" class="quiet" onClick={() => { location.hash = '/'; setLogin(null); }}>{t('logout')}</button>}
         </span>
       </header>
       <main id="main" tabIndex={-1}>{children}</main>

@@ -18,14 +18,20 @@ export function toggleTheme(): void {
   try { localStorage.setItem('otograph.theme', chosen.value); } catch { /* a file:// page may have no storage */ }
 }
 
+const inks = new Map<string, string>();
+dark.subscribe(() => inks.clear());
+
 /** inkOf gives the colour that a class has in the present theme, for canvases. */
 export function inkOf(className: string): string {
+  const known = inks.get(className);
+  if (known) return known;
   const probe = document.createElement('span');
   probe.className = className;
   probe.hidden = true;
   document.body.append(probe);
   const colour = getComputedStyle(probe).color;
   probe.remove();
+  inks.set(className, colour);
   return colour;
 }
 

@@ -5,7 +5,7 @@ import WaveSurfer from 'wavesurfer.js';
 import { decodePeaks, speechBand } from './peaks';
 import type { Player } from './player';
 import type { Result, SoundEvent } from './result';
-import { soundsOf } from './result';
+import { indexAt, soundsOf } from './result';
 import { clock, t } from './texts';
 import { dark, inkOf, voice } from './theme';
 
@@ -39,7 +39,8 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
   const [decoded, setDecoded] = useState(false);
   const duration = Math.max(result.audio_duration, 0.01);
   const band = useMemo(() => speechBand(result), [result]);
-  const lanes = lanesOf(result, speakers, names);
+  const shown = speakers.map(names).join('\n');
+  const lanes = useMemo(() => lanesOf(result, speakers, names), [result, speakers, shown]);
   const height = axisHeight + lanes.length * (laneHeight + gap);
   const fit = width / duration, scale = Math.max(zoom, fit);
   const most = Math.max(fit, Math.min(300, maxWidth / duration));
@@ -55,16 +56,23 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
     line.style.transform = `translateX(${x}px)`;
     line.hidden = x < -1 || x > live.current.width + 1;
   };
-  const draw = () => {
+  // However many things ask for it, a frame draws once.
+  const due = useRef(0);
+  const draw = () => { due.current ||= requestAnimationFrame(() => { due.current = 0; drawNow(); }); };
+  const drawNow = () => {
     const canvas = lanesCanvas.current;
     const { lanes, scale, height, width } = live.current;
     if (!canvas || !width) return;
     const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.height = `${height}px`;
+    const wide = Math.round(width * ratio), high = Math.round(height * ratio);
+    if (canvas.width !== wide || canvas.height !== high) {
+      canvas.width = wide;
+      canvas.height = high;
+      canvas.style.height = `${height}px`;
+    }
     const g = canvas.getContext('2d')!;
-    g.scale(ratio, ratio);
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, width, height);
     const left = scrolled(), from = left / scale, to = (left + width) / scale;
     const ink = inkOf('muted'), line = inkOf('line'), paper = inkOf('paper');
     g.font = '11px system-ui, sans-serif';
@@ -81,14 +89,20 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
       const y = axisHeight + i * (laneHeight + gap), colour = inkOf(lane.voice);
       g.fillStyle = line;
       g.fillRect(0, y + laneHeight / 2, width, 1);
-      for (const b of lane.bars) {
-        if (b.end < from || b.start > to) continue;
+      const named = g.measureText(lane.name).width + 14;
+      g.fillStyle = colour;
+      let covered = -Infinity; // bars that share their pixels with the last one are drawn once
+      for (let k = Math.max(0, indexAt(lane.bars, from) - 20); k < lane.bars.length; k++) {
+        const b = lane.bars[k];
+        if (b.start > to) break;
+        if (b.end < from || b.end * scale - left < covered) continue;
         const x = Math.max(-4, b.start * scale - left), w = Math.max(2, Math.min(width + 4, b.end * scale - left) - x);
-        g.fillStyle = colour;
+        covered = x + w;
+        if (w < 5) { g.fillRect(x, y, w, laneHeight); continue; }
         g.beginPath();
-        g.roundRect(x, y, w, laneHeight, Math.min(4, w / 2));
+        g.roundRect(x, y, w, laneHeight, 4);
         g.fill();
-        if (w > g.measureText(lane.name).width + 14) { g.fillStyle = paper; g.fillText(lane.name, Math.max(x, 0) + 7, y + laneHeight / 2 + 0.5); }
+        if (w > named) { g.fillStyle = paper; g.fillText(lane.name, Math.max(x, 0) + 7, y + laneHeight / 2 + 0.5); g.fillStyle = colour; }
       }
     });
     drawHead();
@@ -109,7 +123,7 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
     ];
     const size = new ResizeObserver(() => setWidth(wave.current?.clientWidth ?? 0));
     size.observe(wave.current!);
-    return () => { size.disconnect(); off.forEach((f) => f()); ws.destroy(); surfer.current = null; };
+    return () => { cancelAnimationFrame(due.current); size.disconnect(); off.forEach((f) => f()); ws.destroy(); surfer.current = null; };
   }, []);
 
   const source = player.source.value;
@@ -133,7 +147,7 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
     try { surfer.current?.zoom(zoom); } catch { /* nothing is loaded yet; the load draws it */ }
     draw();
   }, [zoom, width]);
-  useEffect(draw);
+  useEffect(() => draw(), [lanes, scale, width]);
   useSignalEffect(() => {
     dark.value;
     surfer.current?.setOptions({ waveColor: inkOf('wave'), progressColor: inkOf('wave-done') });

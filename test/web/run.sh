@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# run.sh: the tests of the page, in a headless Chromium against bin/otograph
+# with the embedded demo models. Needs Node 20, npm and Debian's chromium
+# (or CHROMIUM, the path of another one). With SCREENSHOTS=1 it also takes the
+# pictures in docs/screenshots.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+for tool in node npm; do
+  command -v "$tool" >/dev/null || { echo "test-web: $tool is missing (on Debian: apt-get install nodejs npm)" >&2; exit 1; }
+done
+CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
+[ -n "$CHROMIUM" ] || { echo "test-web: chromium is missing (on Debian: apt-get install chromium)" >&2; exit 1; }
+export CHROMIUM
+[ -f ../../web/dist/index.html ] || { echo "test-web: the page is not built: run make build where npm is installed" >&2; exit 1; }
+if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  npm ci --ignore-scripts --no-audit --no-fund >/dev/null
+  touch node_modules/.package-lock.json
+fi
+tests=("$@")
+[ $# -gt 0 ] || tests=(./*.test.mjs)
+exec node --test --test-concurrency=1 "${tests[@]}"

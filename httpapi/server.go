@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,6 +73,7 @@ type Server struct {
 	log      *slog.Logger
 	classes  []byte
 	draining chan struct{}
+	drain    sync.Once
 }
 
 // New makes a Server. It fails when a part is missing or the token key is weak.
@@ -239,13 +241,10 @@ func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 }
 
 // Drain makes /readyz fail, so that a balancer sends no more requests, and ends
-// the waits of POST /audio/transcriptions. Call it before http.Server.Shutdown.
+// the waits of POST /audio/transcriptions. Call it before http.Server.Shutdown; more
+// than once does nothing more.
 func (s *Server) Drain() {
-	select {
-	case <-s.draining:
-	default:
-		close(s.draining)
-	}
+	s.drain.Do(func() { close(s.draining) })
 }
 
 // answer wraps a handler: request id, panics, errors as JSON, one log line,

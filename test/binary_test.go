@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
 // binary is the otograph command, built once for all tests of the package.
@@ -17,6 +19,10 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
 func build(m *testing.M) int {
+	// A binary that was built elsewhere, a release for one, can be put to the same tests.
+	if binary = os.Getenv("OTOGRAPH_BINARY"); binary != "" {
+		return dbtest.Main(m)
+	}
 	dir, err := os.MkdirTemp("", "otograph-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,7 +35,7 @@ func build(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	return dbtest.Main(m)
 }
 
 // The scripts in testdata/script are sessions with the command line: what is

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,18 +24,25 @@ import (
 
 // server is a running `otograph serve` on a data folder of its own.
 type server struct {
-	t    *testing.T
-	url  string // with the base path
-	key  string // of the account "local"
-	data string
-	cmd  *exec.Cmd
-	log  *os.File
+	t        *testing.T
+	url      string // with the base path
+	key      string // of the account "local"
+	data     string
+	database string // connection string; "" is SQLite in the data folder
+	cmd      *exec.Cmd
+	log      *os.File
 }
 
 var keyPattern = regexp.MustCompile(`asr_[0-9A-Za-z]{40}`)
 
 // serve starts the service and waits until it answers. It is stopped with the test.
 func serve(t *testing.T, data string, args ...string) *server {
+	t.Helper()
+	return serveUnder(t, data, []string{binary}, args...)
+}
+
+// serveUnder is serve with the program behind another one, a shell that limits it for example.
+func serveUnder(t *testing.T, data string, program []string, args ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -45,7 +53,10 @@ func serve(t *testing.T, data string, args ...string) *server {
 	require.NoError(t, err)
 	out, err := os.CreateTemp(t.TempDir(), "serve-*.out")
 	require.NoError(t, err)
-	s.cmd = exec.Command(binary, append([]string{"serve", "--addr", addr, "--data", data}, args...)...)
+	if i := slices.Index(args, "--database"); i >= 0 {
+		s.database = args[i+1]
+	}
+	s.cmd = exec.Command(program[0], slices.Concat(program[1:], []string{"serve", "--addr", addr, "--data", data}, args)...)
 	s.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DATABASE=", "OTOGRAPH_BLOBS=")
 	s.cmd.Stdout, s.cmd.Stderr = out, s.log
 	require.NoError(t, s.cmd.Start())
@@ -139,7 +150,7 @@ func (s *server) run(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), "OTOGRAPH_DATA="+s.data)
+	cmd.Env = append(os.Environ(), "OTOGRAPH_DATA="+s.data, "OTOGRAPH_DATABASE="+s.database, "OTOGRAPH_BLOBS=")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -17,6 +17,7 @@ if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm ci --ignore-scripts --no-audit --no-fund >/dev/null
   touch node_modules/.package-lock.json
 fi
+node_modules/.bin/tsc -p ../../web
 tests=("$@")
 [ $# -gt 0 ] || tests=(./*.test.mjs)
 exec node --test --test-concurrency=1 "${tests[@]}"

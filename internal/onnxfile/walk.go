@@ -72,11 +72,7 @@ type walk struct {
 
 func (w *walk) model(c wire) error {
 	graphs := 0
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	err := c.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
 			if f.kind != wireVarint {
@@ -88,14 +84,10 @@ func (w *walk) model(c wire) error {
 				return fmt.Errorf("producer: %w", err)
 			}
 		case 7:
-			m, err := f.message()
-			if err != nil {
-				return fmt.Errorf("graph: %w", err)
-			}
 			if graphs++; graphs > 1 {
 				return errors.New("more than one graph")
 			}
-			if err := w.subgraph(m, 0); err != nil {
+			if err := w.graph(f, 0); err != nil {
 				return fmt.Errorf("graph: %w", err)
 			}
 		case 8:
@@ -116,8 +108,11 @@ func (w *walk) model(c wire) error {
 				return fmt.Errorf("function: %w", err)
 			}
 		}
-	}
+		return nil
+	})
 	switch {
+	case err != nil:
+		return err
 	case graphs == 0:
 		return errors.New("there is no graph in it")
 	case w.h.IRVersion < 1 || w.h.IRVersion > 1<<20:
@@ -140,26 +135,21 @@ func (w *walk) model(c wire) error {
 	return nil
 }
 
+// opset reads an OperatorSetIdProto.
 func (w *walk) opset(f field) error {
-	c, err := f.message()
-	if err != nil {
-		return err
-	}
 	var domain string
 	var version int64
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	err := f.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
-			if domain, err = f.text(maxName); err != nil {
-				return err
-			}
+			domain, err = f.text(maxName)
 		case 2:
 			version = int64(f.value)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	w.h.Opsets[domain] = version
 	if len(w.h.Opsets) > maxPorts {
@@ -170,40 +160,27 @@ func (w *walk) opset(f field) error {
 
 // pair reads a StringStringEntryProto.
 func (w *walk) pair(f field) (key, value string, err error) {
-	c, err := f.message()
-	if err != nil {
-		return "", "", err
-	}
 	if w.metaBytes += f.size(); w.metaBytes > maxMetaBytes {
 		return "", "", fmt.Errorf("more than %d bytes", maxMetaBytes)
 	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return "", "", err
-		}
+	err = f.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
 			key, err = f.text(maxMetaBytes)
 		case 2:
 			value, err = f.text(maxMetaBytes)
 		}
-		if err != nil {
-			return "", "", err
-		}
-	}
-	return key, value, nil
+		return err
+	})
+	return key, value, err
 }
 
-func (w *walk) subgraph(c wire, depth int) error {
+// graph reads a GraphProto; of one inside another only the weights.
+func (w *walk) graph(f field, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
 	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	err := f.each(func(f field) error {
 		switch f.num {
 		case 1:
 			if err := w.node(f, depth); err != nil {
@@ -219,110 +196,90 @@ func (w *walk) subgraph(c wire, depth int) error {
 				return fmt.Errorf("weights %q: %w", name, err)
 			}
 			if depth == 0 {
-				if err := w.noteName(name); err != nil {
-					return err
-				}
 				w.weights[name] = true
+				return w.noteName(name)
 			}
-		case 11, 12:
-			if depth > 0 {
-				continue // a subgraph's ports are the runtime's business
+		case 11:
+			if depth == 0 { // a subgraph's ports are the runtime's business
+				return w.port(f, "input", &w.h.Inputs)
 			}
-			p, err := valueInfo(f)
-			if err != nil {
-				return fmt.Errorf("%s %q: %w", map[uint64]string{11: "input", 12: "output"}[f.num], p.Name, err)
+		case 12:
+			if depth == 0 {
+				return w.port(f, "output", &w.h.Outputs)
 			}
-			if err := w.noteName(p.Name); err != nil {
-				return err
-			}
-			list := &w.h.Inputs
-			if f.num == 12 {
-				list = &w.h.Outputs
-			}
-			// In old files every weight is an input too.
-			if *list = append(*list, p); len(*list) > maxPorts+maxTensors {
-				return fmt.Errorf("more than %d inputs or outputs", maxPorts)
-			}
+		}
+		return nil
+	})
+	if err != nil || depth > 0 {
+		return err
+	}
+	live := 0
+	for _, p := range w.h.Inputs {
+		if !w.weights[p.Name] {
+			live++
 		}
 	}
-	if depth == 0 {
-		live := 0
-		for _, p := range w.h.Inputs {
-			if !w.weights[p.Name] {
-				live++
-			}
-		}
-		if live > maxPorts || len(w.h.Outputs) > maxPorts {
-			return fmt.Errorf("more than %d inputs or outputs", maxPorts)
-		}
+	if live > maxPorts || len(w.h.Outputs) > maxPorts {
+		return fmt.Errorf("more than %d inputs or outputs", maxPorts)
 	}
 	return nil
 }
 
-func (w *walk) node(f field, depth int) error {
-	c, err := f.message()
+func (w *walk) port(f field, kind string, list *[]Value) error {
+	p, err := valueInfo(f)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s %q: %w", kind, p.Name, err)
 	}
+	// In old files every weight is an input too.
+	if *list = append(*list, p); len(*list) > maxPorts+maxTensors {
+		return fmt.Errorf("more than %d inputs or outputs", maxPorts)
+	}
+	return w.noteName(p.Name)
+}
+
+func (w *walk) noteName(name string) error {
+	if w.nameBytes += len(name); w.nameBytes > maxNames {
+		return fmt.Errorf("more than %d bytes of names", maxNames)
+	}
+	return nil
+}
+
+// node reads a NodeProto for what its attributes hold.
+func (w *walk) node(f field, depth int) error {
 	if w.nodes++; w.nodes > maxNodes {
 		return fmt.Errorf("more than %d of them", maxNodes)
 	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	return f.each(func(f field) error {
 		if f.num == 5 {
-			if err := w.attribute(f, depth); err != nil {
-				return err
-			}
+			return w.attribute(f, depth)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
+// attribute reads an AttributeProto for tensors and graphs.
 func (w *walk) attribute(f field, depth int) error {
-	c, err := f.message()
-	if err != nil {
-		return err
-	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	return f.each(func(f field) error {
+		read := w.tensor
 		switch f.num {
 		case 5, 10: // a tensor, tensors
-			if name, err := w.tensor(f); err != nil {
-				return fmt.Errorf("constant %q: %w", name, err)
-			}
 		case 22, 23: // a sparse tensor, sparse tensors
-			if name, err := w.sparse(f); err != nil {
-				return fmt.Errorf("constant %q: %w", name, err)
-			}
+			read = w.sparse
 		case 6, 11: // a graph, graphs
-			m, err := f.message()
-			if err != nil {
-				return err
-			}
-			if err := w.subgraph(m, depth+1); err != nil {
-				return err
-			}
+			return w.graph(f, depth+1)
+		default:
+			return nil
 		}
-	}
-	return nil
+		if name, err := read(f); err != nil {
+			return fmt.Errorf("constant %q: %w", name, err)
+		}
+		return nil
+	})
 }
 
+// function reads a FunctionProto.
 func (w *walk) function(f field) error {
-	c, err := f.message()
-	if err != nil {
-		return err
-	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return err
-		}
+	return f.each(func(f field) (err error) {
 		switch f.num {
 		case 7:
 			err = w.node(f, 1)
@@ -332,41 +289,27 @@ func (w *walk) function(f field) error {
 		if err != nil {
 			return fmt.Errorf("node: %w", err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // sparse checks the two tensors of a SparseTensorProto: values, whose name is that of
 // the whole, and indices.
 func (w *walk) sparse(f field) (name string, err error) {
-	c, err := f.message()
-	if err != nil {
-		return "", err
-	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return name, err
-		}
+	err = f.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
 			name, err = w.tensor(f)
 		case 2:
 			_, err = w.tensor(f)
 		}
-		if err != nil {
-			return name, err
-		}
-	}
-	return name, nil
+		return err
+	})
+	return name, err
 }
 
 // tensor checks that a TensorProto's data is as long as its shape says.
 func (w *walk) tensor(f field) (name string, err error) {
-	c, err := f.message()
-	if err != nil {
-		return "", err
-	}
 	if w.tensors++; w.tensors > maxTensors {
 		return "", fmt.Errorf("more than %d tensors", maxTensors)
 	}
@@ -377,59 +320,41 @@ func (w *walk) tensor(f field) (name string, err error) {
 		external bool
 		data     = externalData{length: -1}
 	)
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return name, err
-		}
+	err = f.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
 			if f.kind == wireVarint {
 				dims = append(dims, int64(f.value))
-			} else {
-				for p := f.body; p.more(); {
+			} else { // packed
+				for p := f.body; p.more() && len(dims) <= maxRank; {
 					d, err := p.varint()
 					if err != nil {
-						return name, err
+						return err
 					}
-					if dims = append(dims, int64(d)); len(dims) > maxRank {
-						break
-					}
+					dims = append(dims, int64(d))
 				}
 			}
 			if len(dims) > maxRank {
-				return name, fmt.Errorf("more than %d dimensions", maxRank)
+				return fmt.Errorf("more than %d dimensions", maxRank)
 			}
 		case 2:
 			typ = Type(min(f.value, math.MaxInt32))
 		case 8:
-			if name, err = f.text(maxName); err != nil {
-				return name, err
-			}
+			name, err = f.text(maxName)
 		case 9:
 			if f.kind != wireBytes {
-				return name, errors.New("the data is no byte string")
+				return errors.New("the data is no byte string")
 			}
 			raw = f.size()
 		case 13:
-			key, value, err := w.pair(f)
-			if err != nil {
-				return name, err
-			}
-			switch key {
-			case "location":
-				data.location = value
-			case "offset":
-				data.offset, err = parseCount(value)
-			case "length":
-				data.length, err = parseCount(value)
-			}
-			if err != nil {
-				return name, fmt.Errorf("external data: %s %q is no count of bytes", key, value)
-			}
+			err = w.externalEntry(f, &data)
 		case 14:
 			external = f.value == 1
 		}
+		return err
+	})
+	if err != nil {
+		return name, err
 	}
 	n, ok := Elements(dims)
 	for _, d := range dims {
@@ -438,20 +363,38 @@ func (w *walk) tensor(f field) (name string, err error) {
 	if !ok || n > maxElements {
 		return name, fmt.Errorf("shape %s is impossible", FormatShape(dims))
 	}
-	if size := typ.Size(); size > 0 && raw >= 0 && !external && raw != n*size {
-		return name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(dims), typ, n*size, raw)
+	need, sized := n*typ.Size(), typ.Size() > 0
+	switch {
+	case !external && sized && raw >= 0 && raw != need:
+		return name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(dims), typ, need, raw)
+	case !external:
+		return name, nil
+	case sized && data.length >= 0 && data.length != need:
+		return name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(dims), typ, need, data.length)
+	case sized:
+		data.length = need
 	}
-	if external {
-		if size := typ.Size(); size > 0 && data.length >= 0 && data.length != n*size {
-			return name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(dims), typ, n*size, data.length)
-		} else if size > 0 && data.length < 0 {
-			data.length = n * size
-		}
-		if err := w.noteExternal(data); err != nil {
-			return name, err
-		}
+	return name, w.noteExternal(data)
+}
+
+// externalEntry reads one pair of a tensor's external_data.
+func (w *walk) externalEntry(f field, data *externalData) error {
+	key, value, err := w.pair(f)
+	if err != nil {
+		return err
 	}
-	return name, nil
+	switch key {
+	case "location":
+		data.location = value
+	case "offset":
+		data.offset, err = parseCount(value)
+	case "length":
+		data.length, err = parseCount(value)
+	}
+	if err != nil {
+		return fmt.Errorf("external data: %s %q is no count of bytes", key, value)
+	}
+	return nil
 }
 
 func parseCount(s string) (int64, error) {
@@ -468,119 +411,6 @@ func parseCount(s string) (int64, error) {
 	return n, nil
 }
 
-// valueInfo reads a ValueInfoProto.
-func valueInfo(f field) (Value, error) {
-	var p Value
-	c, err := f.message()
-	if err != nil {
-		return p, err
-	}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return p, err
-		}
-		switch f.num {
-		case 1:
-			if p.Name, err = f.text(maxName); err != nil {
-				return p, err
-			}
-			if !utf8.ValidString(p.Name) {
-				return p, errors.New("the name is not UTF-8")
-			}
-		case 2:
-			m, err := f.message()
-			if err != nil {
-				return p, err
-			}
-			if p.Type, p.Shape, err = typeProto(m); err != nil {
-				return p, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// typeProto reads a TypeProto; a sequence or a map has the type 0.
-func typeProto(c wire) (typ Type, shape []int64, err error) {
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return 0, nil, err
-		}
-		if f.num != 1 { // only tensors
-			continue
-		}
-		t, err := f.message()
-		if err != nil {
-			return 0, nil, err
-		}
-		for t.more() {
-			f, err := t.next()
-			if err != nil {
-				return 0, nil, err
-			}
-			switch f.num {
-			case 1:
-				typ = Type(min(f.value, math.MaxInt32))
-			case 2:
-				m, err := f.message()
-				if err != nil {
-					return 0, nil, err
-				}
-				if shape, err = shapeProto(m); err != nil {
-					return 0, nil, err
-				}
-			}
-		}
-	}
-	return typ, shape, nil
-}
-
-func shapeProto(c wire) ([]int64, error) {
-	shape := []int64{}
-	for c.more() {
-		f, err := c.next()
-		if err != nil {
-			return nil, err
-		}
-		if f.num != 1 {
-			continue
-		}
-		d, err := f.message()
-		if err != nil {
-			return nil, err
-		}
-		size := int64(-1)
-		for d.more() {
-			f, err := d.next()
-			if err != nil {
-				return nil, err
-			}
-			if f.num == 1 && f.kind == wireVarint {
-				// -1 (and in some exports 0) stands for a free dimension
-				if v := int64(f.value); v > 0 {
-					size = v
-				}
-			}
-		}
-		if size > maxDimension {
-			return nil, fmt.Errorf("dimension of %d", size)
-		}
-		if shape = append(shape, size); len(shape) > maxRank {
-			return nil, fmt.Errorf("more than %d dimensions", maxRank)
-		}
-	}
-	return shape, nil
-}
-
-func (w *walk) noteName(name string) error {
-	if w.nameBytes += len(name); w.nameBytes > maxNames {
-		return fmt.Errorf("more than %d bytes of names", maxNames)
-	}
-	return nil
-}
-
 func (w *walk) noteExternal(d externalData) error {
 	w.h.parts = append(w.h.parts, d)
 	if !w.files[d.location] {
@@ -591,4 +421,69 @@ func (w *walk) noteExternal(d externalData) error {
 		return fmt.Errorf("external data in more than %d files", maxExternal)
 	}
 	return nil
+}
+
+// valueInfo reads a ValueInfoProto.
+func valueInfo(f field) (p Value, err error) {
+	err = f.each(func(f field) (err error) {
+		switch f.num {
+		case 1:
+			if p.Name, err = f.text(maxName); err == nil && !utf8.ValidString(p.Name) {
+				err = errors.New("the name is not UTF-8")
+			}
+		case 2:
+			p.Type, p.Shape, err = typeProto(f)
+		}
+		return err
+	})
+	return p, err
+}
+
+// typeProto reads a TypeProto; a sequence or a map has the type 0.
+func typeProto(f field) (typ Type, shape []int64, err error) {
+	err = f.each(func(f field) error {
+		if f.num != 1 { // only tensors
+			return nil
+		}
+		return f.each(func(f field) (err error) {
+			switch f.num {
+			case 1:
+				typ = Type(min(f.value, math.MaxInt32))
+			case 2:
+				shape, err = shapeProto(f)
+			}
+			return err
+		})
+	})
+	return typ, shape, err
+}
+
+// shapeProto reads a TensorShapeProto.
+func shapeProto(f field) ([]int64, error) {
+	shape := []int64{}
+	err := f.each(func(f field) error {
+		if f.num != 1 {
+			return nil
+		}
+		size := int64(-1)
+		err := f.each(func(f field) error {
+			if f.num == 1 && f.kind == wireVarint {
+				// -1 (and in some exports 0) stands for a free dimension
+				if v := int64(f.value); v > 0 {
+					size = v
+				}
+			}
+			return nil
+		})
+		switch shape = append(shape, size); {
+		case err != nil:
+			return err
+		case size > maxDimension:
+			return fmt.Errorf("dimension of %d", size)
+		case len(shape) > maxRank:
+			return fmt.Errorf("more than %d dimensions", maxRank)
+		}
+		return nil
+	})
+	return shape, err
 }

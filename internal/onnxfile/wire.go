@@ -144,10 +144,24 @@ func (f field) text(limit int64) (string, error) {
 	return string(b), nil
 }
 
-// message is the range of an embedded message.
-func (f field) message() (wire, error) {
-	if f.kind != wireBytes {
-		return wire{}, fmt.Errorf("field %d is no message", f.num)
+// each calls fn for every field of a message, to its first error.
+func (c wire) each(fn func(field) error) error {
+	for c.more() {
+		f, err := c.next()
+		if err != nil {
+			return err
+		}
+		if err := fn(f); err != nil {
+			return err
+		}
 	}
-	return f.body, nil
+	return nil
+}
+
+// each calls fn for every field of an embedded message, to its first error.
+func (f field) each(fn func(field) error) error {
+	if f.kind != wireBytes {
+		return fmt.Errorf("field %d is no message", f.num)
+	}
+	return f.body.each(fn)
 }

@@ -131,6 +131,18 @@ func (g *Graph) Const(t Tensor) string {
 
 // Bytes writes the model.
 func (g *Graph) Bytes() []byte {
+	b := varintField(nil, 1, uint64(g.IR))
+	b = stringField(b, 2, "onnxtest")
+	b = bytesField(b, 7, g.proto())
+	b = bytesField(b, 8, varintField(nil, 2, uint64(g.Opset)))
+	for _, m := range g.meta {
+		b = bytesField(b, 14, stringField(stringField(nil, 1, m[0]), 2, m[1]))
+	}
+	return b
+}
+
+// proto writes the graph alone, without the model around it.
+func (g *Graph) proto() []byte {
 	var graph []byte
 	for _, n := range g.nodes {
 		graph = bytesField(graph, 1, n)
@@ -145,14 +157,7 @@ func (g *Graph) Bytes() []byte {
 	for _, p := range g.outputs {
 		graph = bytesField(graph, 12, p)
 	}
-	b := varintField(nil, 1, uint64(g.IR))
-	b = stringField(b, 2, "onnxtest")
-	b = bytesField(b, 7, graph)
-	b = bytesField(b, 8, varintField(nil, 2, uint64(g.Opset)))
-	for _, m := range g.meta {
-		b = bytesField(b, 14, stringField(stringField(nil, 1, m[0]), 2, m[1]))
-	}
-	return b
+	return graph
 }
 
 // Tensor is constant data.
@@ -271,21 +276,7 @@ func AttrTensor(name string, t Tensor) Attr {
 // AttrGraph is a graph, such as a branch of If or the body of Loop.
 func AttrGraph(name string, g *Graph) Attr {
 	return Attr{name, 5, func(b []byte) []byte {
-		var graph []byte
-		for _, n := range g.nodes {
-			graph = bytesField(graph, 1, n)
-		}
-		graph = stringField(graph, 2, g.name)
-		for _, t := range g.inits {
-			graph = bytesField(graph, 5, t)
-		}
-		for _, p := range g.inputs {
-			graph = bytesField(graph, 11, p)
-		}
-		for _, p := range g.outputs {
-			graph = bytesField(graph, 12, p)
-		}
-		return bytesField(b, 6, graph)
+		return bytesField(b, 6, g.proto())
 	}}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/asr/ctc"
+	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
@@ -64,6 +66,15 @@ func TestEveryFamilyIsRecognised(t *testing.T) {
 			assert.Equal(t, c.role, found.Role)
 			assert.Equal(t, c.contract, found.Contract)
 			assert.Equal(t, c.part, found.Part)
+			if c.role == RoleOptimized && (c.part == PartModel || c.part == PartEncoder) {
+				// The engine looks again when it opens the file; both have to agree.
+				src := ort.Source{Path: file}
+				g, err := ort.Inspect(src)
+				require.NoError(t, err)
+				contract, err := ctc.Recognise(g, src)
+				require.NoError(t, err)
+				assert.Equal(t, found.Contract, contract, "as the engine sees it")
+			}
 		})
 	}
 	seen := map[string]bool{}

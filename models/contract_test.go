@@ -1,0 +1,42 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr/ctc"
+	"github.com/otograph/otograph/diarize/ecapa"
+	tagger "github.com/otograph/otograph/events/panns"
+)
+
+// The engines name their contracts themselves, as this package may not know them:
+// only here the two lists meet. Silero's and Whisper's engines take no contract.
+func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
+	assert.Equal(t, map[string]string{
+		"Zipformer": ContractZipformerCTC, "WeNet": ContractWeNetCTC, "SenseVoice": ContractSenseVoice,
+		"Paraformer": ContractParaformer, "NeMo CTC": ContractNeMoCTC, "transducer": ContractNeMoTransducer,
+	}, map[string]string{
+		"Zipformer": ctc.ContractZipformer, "WeNet": ctc.ContractWeNet, "SenseVoice": ctc.ContractSenseVoice,
+		"Paraformer": ctc.ContractParaformer, "NeMo CTC": ctc.ContractNeMoCTC, "transducer": ctc.ContractTransducer,
+	})
+	assert.Len(t, contractsOf(RoleOptimized), 6, "a recogniser's contract that is not compared above")
+
+	assert.ElementsMatch(t, contractsOf(RoleEmbedder), ecapa.Contracts())
+	assert.Equal(t, map[string]string{
+		"wespeaker": ContractWeSpeaker, "3D-Speaker": Contract3DSpeaker, "NeMo": ContractNeMoSpeaker,
+		"SpeechBrain": ContractSpeechBrain, "waveform": ContractSpeechBrainWave,
+	}, map[string]string{
+		"wespeaker": ecapa.WeSpeaker, "3D-Speaker": ecapa.ThreeDSpeaker, "NeMo": ecapa.NeMo,
+		"SpeechBrain": ecapa.SpeechBrain, "waveform": ecapa.SpeechBrainWave,
+	})
+
+	assert.ElementsMatch(t, contractsOf(RoleTagger), tagger.Contracts())
+	assert.Equal(t, map[string]string{
+		"PANNs": ContractPANNs, "YAMNet": ContractYAMNet, "patches": ContractYAMNetPatches,
+		"CED": ContractCED, "Zipformer": ContractZipformerTagger,
+	}, map[string]string{
+		"PANNs": tagger.PANNs, "YAMNet": tagger.YAMNet, "patches": tagger.YAMNetPatches,
+		"CED": tagger.CED, "Zipformer": tagger.Zipformer,
+	})
+}

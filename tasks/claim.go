@@ -157,8 +157,11 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 // guard locks the claim's task and checks that the claim is current; else the error wraps ErrSuperseded.
 func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *claim) (row, error) {
 	r, err := s.lockTask(ctx, tx, c.ID)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && (r.phase != "running" || r.attempt != c.attempt)) {
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
 		return r, ErrSuperseded
 	}
 	return r, err
 }
+
+// current reports whether the task is still the claim's.
+func (r row) current(c *claim) bool { return r.phase == "running" && r.attempt == c.attempt }

@@ -7,7 +7,9 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -562,6 +564,11 @@ func runHistory(t *testing.T, seed uint64, steps int) (sum uint64, trace string,
 // TestT36SeededFaults runs random histories of queue, ledger and callbacks with random faults in virtual time.
 func TestT36SeededFaults(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
+	if text := os.Getenv("OTOGRAPH_TEST_SEED"); text != "" {
+		fixed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		first = fixed
+	}
 	total := map[string]int{}
 	operations := 0
 	for n := range seedsInSuite {

@@ -144,11 +144,15 @@ func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) e
 	var receipt billing.Receipt
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockTask(ctx, tx, c.ID)
-		if err == nil && r.Status == StatusDone && r.result == key {
-			return nil // an earlier call did it and did not hear of it
-		}
-		if r, err = s.guard(ctx, tx, c); err != nil {
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrSuperseded
+		case err != nil:
 			return err
+		case r.Status == StatusDone && r.result == key:
+			return nil // an earlier call did it and did not hear of it
+		case !r.current(c):
+			return ErrSuperseded
 		}
 		prices, err := s.billing.PricesByID(ctx, tx, r.price)
 		if err != nil {
@@ -167,7 +171,9 @@ func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) e
 		return s.finalize(ctx, tx, r, StatusDone, "", jobCompleted)
 	})
 	if errors.Is(err, ErrSuperseded) {
-		s.DropAudio(ctx, key)
+		if kept, err := s.claimed(ctx, []string{key}); err == nil && !kept[key] {
+			s.DropAudio(ctx, key)
+		}
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())

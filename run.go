@@ -319,6 +319,9 @@ func (r *run) embed(ctx context.Context) error {
 	}
 	defer release()
 	r.embedded, err = diarize.Embed(ctx, e, r.pcm, r.speech, r.diarizeOptions(e))
+	if err == nil {
+		r.result.Stats.EmbeddingWindows = len(r.embedded.Windows)
+	}
 	return err
 }
 
@@ -368,10 +371,25 @@ func (r *run) listen(ctx context.Context) error {
 	defer release()
 	opt := events.DefaultOptions()
 	opt.Threshold, opt.Classes = r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
-	if r.heard, err = events.Detect(ctx, t, r.pcm, opt); err == nil && r.heard == nil {
+	counted := countedTagger{t, &r.result.Stats.EventFrames}
+	if r.heard, err = events.Detect(ctx, counted, r.pcm, opt); err == nil && r.heard == nil {
 		r.heard = []events.Event{} // heard nothing, as against did not listen
 	}
 	return err
+}
+
+// countedTagger counts the frames that a tagger yields.
+type countedTagger struct {
+	events.Tagger
+	frames *int
+}
+
+// Scores implements events.Tagger.
+func (t countedTagger) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
+	return t.Tagger.Scores(ctx, pcm, func(frame int, scores []float32) error {
+		*t.frames++
+		return yield(frame, scores)
+	})
 }
 
 // unstage takes the stage's name off an error.

@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+func TestScoreSentenceTimes(t *testing.T) {
+	ref := []TimedText{{1, 3, "a"}, {4, 6, "b"}, {7, 9, "c"}}
+	for _, c := range []struct {
+		name string
+		hyp  []TimedText
+		want TimeErrors
+	}{
+		{"equal", ref, TimeErrors{[]float64{0, 0, 0}, []float64{0, 0, 0}, 0}},
+		{"off", []TimedText{{1.1, 2.8, ""}, {4.2, 6.3, ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
+		{"in two parts", []TimedText{{1, 2, ""}, {2.1, 3.2, ""}}, TimeErrors{[]float64{0}, []float64{0.2}, 2}},
+		{"one over two", []TimedText{{1, 6, ""}}, TimeErrors{nil, nil, 3}},
+		{"one that reaches into the next", []TimedText{{1, 4.5, ""}}, TimeErrors{[]float64{0}, []float64{1.5}, 2}},
+		{"nothing", nil, TimeErrors{nil, nil, 3}},
+	} {
+		assert.Equal(t, c.want, ScoreSentenceTimes(ref, c.hyp), c.name)
+	}
+	assert.InDelta(t, 2.0/3, TimeErrors{Starts: []float64{1, 2}, Missing: 1}.Matched(), 1e-12)
+}
+
+func TestScoreWordTimes(t *testing.T) {
+	ref := []TimedText{{0, 0.3, "Good"}, {0.3, 0.8, "morning,"}, {1, 1.2, "Ann."}}
+	hyp := []TimedText{{0.1, 0.3, " good"}, {0.4, 0.6, "the"}, {0.5, 0.9, "Morning"}, {1, 1.2, "Anne"}}
+	got, ok := ScoreWordTimes("en", ref, hyp)
+	assert.True(t, ok)
+	assert.Equal(t, TimeErrors{[]float64{0.1, 0.2}, []float64{0, 0.1}, 1}, got)
+	got, ok = ScoreWordTimes("zh", []TimedText{{0, 1, "你"}, {1, 2, "好"}, {2, 2, "。"}}, []TimedText{{0, 1, "好"}})
+	assert.True(t, ok)
+	assert.Equal(t, TimeErrors{[]float64{1}, []float64{1}, 1}, got)
+	long := make([]TimedText, 20_000)
+	for i := range long {
+		long[i].Text = "x"
+	}
+	_, ok = ScoreWordTimes("en", long, long)
+	assert.False(t, ok, "too long to trace back")
+}
+
+// The traced alignment costs what CompareWords counts: unchanged words plus errors
+// make up both sides.
+func TestEqualPairsAgreeWithCompareWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
+		ref, hyp := words.Draw(t, "ref"), words.Draw(t, "hyp")
+		timed := func(list []string) (out []TimedText) {
+			for _, w := range list {
+				out = append(out, TimedText{Text: w})
+			}
+			return out
+		}
+		pairs, e := equalPairs(timed(ref), timed(hyp)), CompareWords(ref, hyp)
+		if len(pairs) != len(ref)-e.Substitutions-e.Deletions {
+			t.Fatalf("%d equal words, but %+v", len(pairs), e)
+		}
+		last := [2]int{-1, -1}
+		for _, p := range pairs {
+			if ref[p[0]] != hyp[p[1]] || p[0] <= last[0] || p[1] <= last[1] {
+				t.Fatalf("pair %v after %v", p, last)
+			}
+			last = p
+		}
+	})
+}

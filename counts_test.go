@@ -1,0 +1,174 @@
+package otograph_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// These tests count work instead of timing it: a change that makes the pipeline
+// do more (a second encoder pass, a copy of the recording, an allocation for each
+// sample) fails them on any machine, however busy. Bounds are what was counted
+// plus the room that is named.
+
+// shaped is the demo set with a small made-up Whisper model as its standard tier:
+// its decoder says ten tokens in every window, whatever it hears.
+func shaped(t *testing.T) *models.Set {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "shape.bin")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	size, err := shape.Find("micro")
+	require.NoError(t, err)
+	require.NoError(t, shape.WriteModel(f, size, shape.Options{Tokens: 10}))
+	require.NoError(t, f.Close())
+	set, err := models.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
+	require.NoError(t, err)
+	return set
+}
+
+// speechSeconds is how much speech a run found.
+func speechSeconds(res *otograph.Result) (sum float64) {
+	for _, v := range res.VADSegments {
+		sum += v.End - v.Start
+	}
+	return sum
+}
+
+// counted runs samples and tells what the run allocated.
+func counted(t *testing.T, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (res *otograph.Result, objects, bytes uint64) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	res, err := p.Run(t.Context(), src, opt)
+	require.NoError(t, err)
+	runtime.ReadMemStats(&after)
+	return res, after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
+}
+
+func TestCountsStandardTier(t *testing.T) {
+	p := open(t, shaped(t))
+	opt := otograph.Options{Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en")}
+	const seconds = 180
+	sound := shape.Speech(seconds, 2, 1)
+	minute := audio.Raw(sound[:60*audio.SampleRate], audio.SampleRate, 1)
+	counted(t, p, minute, opt) // loads the engines, fills the pools
+	short, objects1, bytes1 := counted(t, p, minute, opt)
+	long, objects2, bytes2 := counted(t, p, audio.Raw(sound, audio.SampleRate, 1), opt)
+
+	require.Equal(t, otograph.TierStandard, long.Tier)
+	speech, s := speechSeconds(long), long.Stats
+	t.Logf("%.0f s of speech in %d s: %+v", speech, seconds, s)
+	require.Greater(t, speech, 0.6*seconds, "the detector takes the made-up speech for speech")
+	assert.Equal(t, s.ASR.Windows, s.ASR.EncoderPasses, "each window is encoded once")
+	assert.Zero(t, s.ASR.Fallbacks+s.ASR.Retries+s.ASR.Loops)
+	assert.LessOrEqual(t, float64(s.ASR.EncoderPasses)/(speech/60), 2.75, "encoder passes for a minute of speech: 2 would be windows filled to the brim")
+	assert.LessOrEqual(t, s.ASR.DecoderSteps, s.ASR.Windows*20, "ten tokens, time marks and prompt")
+	assert.Equal(t, (seconds*audio.SampleRate+511)/512, s.VADWindows, "one probability for each 512 samples, each once")
+	assert.LessOrEqual(t, float64(s.EmbeddingWindows)/(speech/60), 80.0, "embedded windows for a minute of speech")
+	assert.Positive(t, s.EmbeddingWindows)
+	assert.InDelta(t, seconds/0.48, float64(s.EventFrames), 3, "one frame of events each 0.48 s")
+
+	windows := float64(s.ASR.Windows - short.Stats.ASR.Windows)
+	require.Positive(t, windows)
+	t.Logf("for each window more: %.0f objects, %.0f KiB", float64(objects2-objects1)/windows, float64(bytes2-bytes1)/windows/1024)
+	assert.Less(t, float64(objects2-objects1)/windows, maxObjectsPerWindow)
+	assert.Less(t, float64(bytes2-bytes1)/windows, maxBytesPerWindow)
+}
+
+func TestCountsOptimizedTier(t *testing.T) {
+	p := open(t, demo.Models())
+	opt := otograph.Options{ASRLanguage: new("en"), EnableAudioEvents: new(false)}
+	res, _, _ := counted(t, p, audio.Raw(shape.Speech(120, 2, 1), audio.SampleRate, 1), opt)
+	require.Equal(t, otograph.TierOptimized, res.Tier)
+	speech := speechSeconds(res)
+	t.Logf("%.0f s of speech in 120 s: %+v", speech, res.Stats)
+	assert.Equal(t, res.Stats.ASR.Windows, res.Stats.ASR.EncoderPasses)
+	assert.Zero(t, res.Stats.ASR.DecoderSteps)
+	assert.LessOrEqual(t, float64(res.Stats.ASR.Windows)/(speech/60), 25.0, "windows for a minute of speech")
+}
+
+// A recording is mapped, never copied to memory: what is allocated does not grow
+// with its length, and of the mapping little is resident at a time.
+func TestCountsLongRecording(t *testing.T) {
+	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
+		t.Skip("peak memory is read from /proc")
+	}
+	p := open(t, demo.Models())
+	opt := otograph.Options{ASRLanguage: new("en")}
+	short, long := mostlyQuiet(t, 3*60), mostlyQuiet(t, 20*60)
+	counted(t, p, otograph.File(short), opt)
+	peak1, _, bytes1 := peakOf(t, p, short, opt)
+	peak2, res, bytes2 := peakOf(t, p, long, opt)
+	mapped := int64(res.AudioDuration * audio.SampleRate * 4)
+	t.Logf("20 min against 3 min: %.1f MiB more allocated, %.1f MiB more at the peak; the samples are %.0f MiB", float64(bytes2-bytes1)/(1<<20), float64(peak2-peak1)/(1<<20), float64(mapped)/(1<<20))
+	assert.Less(t, float64(bytes2)-float64(bytes1), float64(mapped)/4, "bytes allocated for 17 min more of silence")
+	assert.Less(t, peak2-peak1, mapped/3, "resident memory for 17 min more")
+}
+
+// mostlyQuiet writes a WAV file with 30 s of speech and then faint noise.
+func mostlyQuiet(t *testing.T, seconds int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quiet.wav")
+	n := seconds * audio.SampleRate
+	data := make([]byte, 0, 44+2*n)
+	data = append(data, "RIFF"...)
+	data = binary.LittleEndian.AppendUint32(data, uint32(36+2*n))
+	data = append(data, "WAVEfmt "...)
+	for _, v := range []uint32{16, 1 | 1<<16, audio.SampleRate, 2 * audio.SampleRate, 2 | 16<<16} {
+		data = binary.LittleEndian.AppendUint32(data, v)
+	}
+	data = append(data, "data"...)
+	data = binary.LittleEndian.AppendUint32(data, uint32(2*n))
+	speech := shape.Speech(30, 1, 1)
+	for i := range n {
+		v := uint32(i) * 2654435761 >> 29 // faint noise
+		if i < len(speech) {
+			v = uint32(int32(speech[i] * 32767))
+		}
+		data = binary.LittleEndian.AppendUint16(data, uint16(v))
+	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	return path
+}
+
+// peakOf runs a file and tells the greatest resident memory meanwhile, in bytes.
+func peakOf(t *testing.T, p *otograph.Pipeline, path string, opt otograph.Options) (peak int64, res *otograph.Result, allocated uint64) {
+	t.Helper()
+	debug.FreeOSMemory()
+	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
+	res, _, allocated = counted(t, p, otograph.File(path), opt)
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			require.NoError(t, err)
+			return kb << 10, res, allocated
+		}
+	}
+	require.Fail(t, "no VmHWM in /proc/self/status")
+	return 0, nil, 0
+}
+
+// Bounds on what a further window of 30 s costs in the standard tier: everything
+// from VAD to events that lies in it, too.
+const (
+	maxObjectsPerWindow = 1000.0  // counted 533
+	maxBytesPerWindow   = 8 << 20 // counted 4.2 MiB, of which 1.8 are the window's samples
+)

@@ -51,12 +51,11 @@ var errBase64 = errors.New("not valid Base64")
 func (b *base64Reader) Read(p []byte) (int, error) {
 	n := 0
 	for n+3 <= len(p) && b.err == nil && !b.done {
-		chunk, err := b.r.Peek(1)
-		if err != nil {
+		if _, err := b.r.Peek(1); err != nil {
 			b.err = readError(err)
 			break
 		}
-		chunk, _ = b.r.Peek(b.r.Buffered())
+		chunk, _ := b.r.Peek(b.r.Buffered())
 		used := 0
 		for used < len(chunk) && n+3 <= len(p) {
 			// Whole groups of four are the normal case by far.

@@ -81,7 +81,7 @@ func TestLongLoad(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
 	const perSecond, seconds = 1000, 15
-	req, err := http.NewRequest("GET", w.url+"/v1/tasks/"+id, nil)
+	req, err := http.NewRequest(http.MethodGet, w.url+"/v1/tasks/"+id, nil)
 	require.NoError(t, err)
 	req.Header.Set("X-API-Key", w.key)
 	var mu sync.Mutex

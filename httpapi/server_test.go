@@ -244,7 +244,7 @@ func TestABrokenResultIsNotHalfAnAnswer(t *testing.T) {
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data[:len(data)/2], 0o600))
-	req, err := http.NewRequest("GET", w.url+"/v1/tasks/"+id+"/result", nil)
+	req, err := http.NewRequest(http.MethodGet, w.url+"/v1/tasks/"+id+"/result", nil)
 	require.NoError(t, err)
 	req.Header.Set("X-API-Key", w.key)
 	resp, err := client.Do(req)

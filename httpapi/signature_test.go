@@ -92,7 +92,7 @@ func TestT11Signature(t *testing.T) {
 		for i := 0; i < len(raw); i += 7 {
 			changed := bytes.Clone(raw)
 			changed[i] ^= 1
-			req, err := http.NewRequest("POST", url, bytes.NewReader(changed))
+			req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(changed))
 			require.NoError(t, err)
 			req.Header = captured.Header.Clone()
 			resp, err := client.Do(req)

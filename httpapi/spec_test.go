@@ -335,7 +335,7 @@ var statements = []statement{
 	}},
 	{"Options: audio_events_classes are English class names", func(t *testing.T, s *spec) {
 		assert.Equal(t, 201, s.option("audio_events_classes", []string{"Speech"}).status)
-		a := s.option("audio_events_classes", []string{"Speach"})
+		a := s.option("audio_events_classes", []string{"Speechh"})
 		s.refusedWith(a, 400, CodeInvalidRequest)
 		assert.Contains(t, a.object(t)["error"], "Speech")
 	}},
@@ -857,7 +857,7 @@ var statements = []statement{
 		}
 	}},
 	{"A body over 200 MB is 413 ≡", func(t *testing.T, s *spec) {
-		req, err := http.NewRequest("POST", s.url+"/v1/tasks", endless(MaxSubmitBody))
+		req, err := http.NewRequest(http.MethodPost, s.url+"/v1/tasks", endless(MaxSubmitBody))
 		require.NoError(t, err)
 		req.ContentLength = MaxSubmitBody + 45
 		req.Header = with("X-API-Key", s.key, "Content-Type", "application/json", "Expect", "100-continue")

@@ -74,7 +74,7 @@ func TestT21Strangers(t *testing.T) {
 		}
 	}
 	for _, v := range oddValues {
-		if !strings.ContainsAny(v, "\x00\xff \"") && len(v) < 100 {
+		if !strings.ContainsAny(v, " \"") && len(v) < 100 {
 			send("GET", "/tasks?page="+v+"&status=x", nil)
 			send("GET", "/tasks/"+strings.Trim(strings.ReplaceAll(v, "/", ""), ".")+"/result", nil)
 		}

@@ -157,7 +157,7 @@ func TestClientGoesAway(t *testing.T) {
 	w := newWorld(t)
 	body, header := form(t, "talk.wav", true)
 	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/audio/transcriptions", body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/audio/transcriptions", body)
 	require.NoError(t, err)
 	req.Header = header
 	req.Header.Set("X-API-Key", w.key)

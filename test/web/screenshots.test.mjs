@@ -90,6 +90,7 @@ test('five hours', async () => {
   for (let i = 0; i < 5; i++) await page.getByRole('button', { name: 'Zoom in' }).click();
   await page.locator('.word').nth(40).click();
   await page.getByRole('searchbox', { name: 'Search' }).fill('recording');
+  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
   await shoot(page, 'long');
   await page.context().close();
 });

@@ -1,7 +1,7 @@
 // The account: money, limits, prices, transactions, and a signed sample callback.
 import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, type Account, type Pricing, type Transaction } from './api';
-import { t, when, type TextKey } from './texts';
+import { money, t, when, type TextKey } from './texts';
 
 export function AccountPage() {
   const [account, setAccount] = useState<Account | null>(null);
@@ -26,13 +26,13 @@ export function AccountPage() {
       {problem && <p class="error" role="alert">{problem}</p>}
       <div class="columns">
         <section class="card pad"><h2>{t('balance')}</h2>
-          {account && <><p class="big">{account.balance}</p>{rows([['held', account.held_amount], ['packs', account.resource_pack_equivalent], ['available', account.available_balance]])}</>}
+          {account && <><p class="big">{money(account.balance)}</p>{rows([['held', money(account.held_amount)], ['packs', money(account.resource_pack_equivalent)], ['available', money(account.available_balance)]])}</>}
         </section>
         <section class="card pad"><h2>{t('limits')}</h2>
           {account && rows([['tier', account.tier], ['concurrency', account.concurrency_limit], ['active', account.active_tasks], ['batchWaiting', account.waiting_batch_tasks], ['rate', account.tps_limit], ['burst', account.tps_burst]])}
         </section>
         <section class="card pad"><h2>{t('prices')}</h2>
-          {prices && <>{rows([['pStandard', prices.standard_price_per_hour], ['pFast', prices.zh_lite_price_per_hour], ['pDiarize', prices.diarize_price_per_hour], ['pEvents', prices.audio_events_price_per_hour], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
+          {prices && <>{rows([['pStandard', money(prices.standard_price_per_hour)], ['pFast', money(prices.zh_lite_price_per_hour)], ['pDiarize', money(prices.diarize_price_per_hour)], ['pEvents', money(prices.audio_events_price_per_hour)], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
             <p class="muted small">{t('priceNote')}</p></>}
         </section>
       </div>

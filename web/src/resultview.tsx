@@ -6,7 +6,7 @@ import { asText, save, stem, write, type Format } from './formats';
 import { Player } from './player';
 import type { Result } from './result';
 import { indexAt, soundsOf, speakersOf } from './result';
-import { clock, t } from './texts';
+import { clock, money, t } from './texts';
 import { voice } from './theme';
 import { Timeline } from './timeline';
 import { Transcript } from './transcript';
@@ -87,7 +87,7 @@ export function ResultView({ name, result, audio, onAudio, memory, reader, child
           <span>{clock(result.audio_duration)}</span>
           {result.language && <span>{languageName(result.language, reader)}{result.language_probability !== undefined && result.language_probability < 0.9 ? ` (${Math.round(result.language_probability * 100)} %)` : ''}</span>}
           {result.num_speakers !== undefined && <span>{result.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: result.num_speakers })}</span>}
-          {result.billing && <span>{t('charged', { amount: result.billing.amount, minutes: result.billing.billable_minutes })}</span>}
+          {result.billing && <span>{t('charged', { amount: money(result.billing.amount), minutes: result.billing.billable_minutes })}</span>}
         </p>
         {children}
       </header>

@@ -11,8 +11,8 @@ const en = {
   newTitle: 'New transcript', drop: 'Drop recordings here', dropOr: 'or', choose: 'Choose files', dropHelp: 'Audio or video of almost any format, up to 5 hours each.',
   orUrl: 'Or paste a link to a recording', urlHint: 'One link per line; each must be reachable from the internet.', submitUrl: 'Fetch and transcribe', urlBad: 'This is not a link that begins with http:// or https://: {url}',
   options: 'What to do', asr: 'Write down what is said', diarize: 'Tell the speakers apart', diarizeNeeds: 'Needs the written text.', events: 'Note other sounds (music, applause, a telephone …)', nothing: 'Choose at least one thing to do.',
-  spoken: 'Language spoken', auto: 'Find out automatically', quality: 'Accuracy', qAuto: 'Automatic: fast where the language allows it', qWords: 'Careful: every word with its time', qFast: 'Fast and cheap: times for sentences only',
-  speakers: 'Number of speakers', speakersAuto: 'Find out automatically', hotwords: 'Names and special words', hotwordsHint: 'Separated by commas; they are recognised more easily.',
+  spoken: 'Language spoken', auto: 'Find out automatically', quality: 'Accuracy', qAuto: 'Automatic: fast if possible', qWords: 'Careful: every word has a time', qFast: 'Fast: only sentences have times',
+  speakers: 'Number of speakers', speakersAuto: 'Find out automatically', hotwords: 'Names and special words', hotwordsHint: 'Separated by commas',
   batch: 'No hurry: {percent} % off, ready within 24 hours', price: 'Costs about {amount} per hour of audio.', more: 'More options', beam: 'Search width', beamHint: 'Higher is more accurate and slower (1 to 20).', temperature: 'Sampling temperature', bestOf: 'Best of', bestOfHint: 'Only with a temperature above 0.', prompt: 'Opening text', promptHint: 'Text in the style that is wanted.',
   vad: 'Speech threshold', minSpeech: 'Shortest speech (ms)', minSilence: 'Shortest pause (ms)', pad: 'Margin around speech (ms)', noSpeech: 'No-speech threshold', minSpeakers: 'At least this many speakers', maxSpeakers: 'At most this many speakers', eventsThreshold: 'Sound threshold', eventClasses: 'Only these sounds', eventClassesHint: 'English names separated by commas; empty means all 521.', callback: 'Call this address when done', secret: 'Secret that signs the call', training: 'The recording may be used to train models',
   reset: 'Back to the defaults',
@@ -25,7 +25,7 @@ const en = {
   timeline: 'Time line: {speakers} speakers, {events} sounds, {length}. The transcript and the list of sounds below hold the same as text.', unknownSpeaker: 'Unknown', rename: 'Rename {name}', renameHint: 'Click on a name to change it', name: 'Name', save: 'Save',
   transcript: 'Transcript', search: 'Search', searchCount: '{i} of {n}', searchNone: 'Not found', prev: 'Previous hit', next: 'Next hit', copy: 'Copy', copied: 'Copied', download: 'Download', unsure: 'Not sure: {percent} %', unsureShow: 'Mark doubtful words', playFrom: 'Play from {time}', noText: 'No speech was found in this recording.', textOff: 'The text was not asked for.',
   sounds: 'Other sounds', soundsNone: 'No other sounds were found.', keys: 'Keys: space plays and pauses, ← → move 5 seconds, , and . move by word, / searches.',
-  account: 'Account', balance: 'Balance', held: 'Held for work in progress', packs: 'Resource packs', available: 'Available', tier: 'Tier', limits: 'Limits', concurrency: 'Recordings at once', active: 'In work now', batchWaiting: 'Waiting without hurry', rate: 'Requests per second', burst: 'At once',
+  account: 'Account', balance: 'Balance', held: 'Held for work in progress', packs: 'Resource packs', available: 'Available', tier: 'Tier', limits: 'Limits', concurrency: 'Recordings at once', active: 'In work now', batchWaiting: 'Waiting without hurry', rate: 'Requests per second', burst: 'Requests in one burst',
   prices: 'Prices per hour of audio', pStandard: 'Careful (standard)', pFast: 'Fast', pDiarize: 'Telling speakers apart', pEvents: 'Other sounds', pBatch: 'Without hurry', pBatchValue: '× {factor}', priceNote: 'Every recording counts in whole minutes, rounded up.',
   transactions: 'Transactions', noTransactions: 'No transactions yet.', when: 'When', kind: 'Kind', what: 'What', amount: 'Amount', after: 'Balance after', deduction: 'Charge', recharge: 'Payment', refund: 'Refund',
   tester: 'Try a callback', testerHelp: 'Makes a signed sample of the message that the service sends when a recording is done, as a command to run in a terminal. Your receiver should find the same signature.', testerMake: 'Make the command', testerHttps: 'Signing needs a page from https:// or from this machine.', testerUrl: 'Address of your receiver', 
@@ -44,8 +44,8 @@ const zh: Record<Key, string> = {
   newTitle: '新建转写', drop: '把录音拖到这里', dropOr: '或', choose: '选择文件', dropHelp: '几乎所有音频或视频格式，每个最长 5 小时。',
   orUrl: '或粘贴录音的链接', urlHint: '每行一个链接，必须能从互联网访问。', submitUrl: '获取并转写', urlBad: '这不是以 http:// 或 https:// 开头的链接：{url}',
   options: '要做什么', asr: '写下所说的内容', diarize: '区分说话人', diarizeNeeds: '需要先转写文字。', events: '记录其他声音（音乐、掌声、电话……）', nothing: '请至少选择一项。',
-  spoken: '所说语言', auto: '自动识别', quality: '精度', qAuto: '自动：语言允许时用快速模式', qWords: '精细：每个词都有时间', qFast: '快速便宜：只有句子时间',
-  speakers: '说话人数', speakersAuto: '自动判断', hotwords: '人名和专有词', hotwordsHint: '用逗号分隔，更容易被识别出来。',
+  spoken: '所说语言', auto: '自动识别', quality: '精度', qAuto: '自动：可能时用快速模式', qWords: '精细：每个词都有时间', qFast: '快速便宜：只有句子时间',
+  speakers: '说话人数', speakersAuto: '自动判断', hotwords: '人名和专有词', hotwordsHint: '用逗号分隔',
   batch: '不着急：便宜 {percent}%，24 小时内完成', price: '每小时音频约 {amount}。', more: '更多选项', beam: '搜索宽度', beamHint: '越大越准确也越慢（1 到 20）。', temperature: '采样温度', bestOf: '择优数量', bestOfHint: '仅在温度大于 0 时有效。', prompt: '开头文字', promptHint: '给出希望的文字风格。',
   vad: '语音阈值', minSpeech: '最短语音（毫秒）', minSilence: '最短停顿（毫秒）', pad: '语音前后余量（毫秒）', noSpeech: '无语音阈值', minSpeakers: '最少说话人数', maxSpeakers: '最多说话人数', eventsThreshold: '声音阈值', eventClasses: '只要这些声音', eventClassesHint: '英文名称，用逗号分隔；留空表示全部 521 种。', callback: '完成后通知此地址', secret: '用于签名的密钥', training: '允许用此录音训练模型',
   reset: '恢复默认',
@@ -96,3 +96,6 @@ export function when(stamp: string): string {
   const d = new Date(stamp);
   return isNaN(+d) ? stamp : d.toLocaleString(lang.value === 'zh' ? 'zh-CN' : 'en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 }
+
+/** money writes an amount with two to four digits after the point. */
+export const money = (n: number) => n.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 4, useGrouping: false });

@@ -74,7 +74,7 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, width, height);
     const left = scrolled(), from = left / scale, to = (left + width) / scale;
-    const ink = inkOf('muted'), line = inkOf('line'), paper = inkOf('paper');
+    const ink = inkOf('muted'), line = inkOf('line');
     g.font = '11px system-ui, sans-serif';
     g.textBaseline = 'middle';
     const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((s) => s * scale >= 70) ?? 3600;
@@ -89,7 +89,6 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
       const y = axisHeight + i * (laneHeight + gap), colour = inkOf(lane.voice);
       g.fillStyle = line;
       g.fillRect(0, y + laneHeight / 2, width, 1);
-      const named = g.measureText(lane.name).width + 14;
       g.fillStyle = colour;
       let covered = -Infinity; // bars that share their pixels with the last one are drawn once
       for (let k = Math.max(0, indexAt(lane.bars, from) - 20); k < lane.bars.length; k++) {
@@ -102,7 +101,6 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
         g.beginPath();
         g.roundRect(x, y, w, laneHeight, 4);
         g.fill();
-        if (w > named) { g.fillStyle = paper; g.fillText(lane.name, Math.max(x, 0) + 7, y + laneHeight / 2 + 0.5); g.fillStyle = colour; }
       }
     });
     drawHead();

@@ -1,0 +1,18 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The page that stands in for the built one is under version control and needs
+// nothing that is built.
+func TestMissingPage(t *testing.T) {
+	page, err := files.ReadFile("dist-missing.html")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "make build")
+	assert.Contains(t, string(page), nonceMark)
+	assert.NotContains(t, string(page), "<script")
+}

@@ -29,6 +29,7 @@ type server struct {
 	key      string // of the account "local"
 	data     string
 	database string // connection string; "" is SQLite in the data folder
+	args     []string
 	cmd      *exec.Cmd
 	log      *os.File
 }
@@ -48,7 +49,7 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 	require.NoError(t, err)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
-	s := &server{t: t, url: "http://" + addr + "/v1", data: data}
+	s := &server{t: t, url: "http://" + addr + "/v1", data: data, args: args}
 	s.log, err = os.CreateTemp(t.TempDir(), "serve-*.log")
 	require.NoError(t, err)
 	out, err := os.CreateTemp(t.TempDir(), "serve-*.out")
@@ -77,6 +78,20 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 	require.NoError(t, err)
 	s.key = keyPattern.FindString(string(printed))
 	return s
+}
+
+// again starts a service on the state of one that ended.
+func (s *server) again() *server {
+	s.t.Helper()
+	next := serve(s.t, s.data, s.args...)
+	next.key = s.key
+	return next
+}
+
+// kill ends the serving process as a power cut would.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // stop ends the service as an operator would, and returns its exit.
@@ -256,32 +271,40 @@ func TestT1WorkerKilled(t *testing.T) {
 	t.Logf("T1: %d worker killed, 1 task done, charged once", killed)
 }
 
-// killWorkers kills the children of a server with SIGKILL.
-func killWorkers(t *testing.T, parent int) int {
+// workers are the worker processes of a server.
+func workers(t *testing.T, parent int) (pids []int) {
 	t.Helper()
-	out, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
-	if err != nil {
-		t.Skipf("the kernel does not list children: %v", err)
-	}
-	n := 0
-	entries, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	require.NoError(t, err)
-	text := string(out)
-	for _, e := range entries {
-		b, _ := os.ReadFile(e)
-		text += " " + string(b)
+	if len(lists) == 0 {
+		t.Skip("the kernel does not list children")
 	}
-	seen := map[int]bool{}
-	for _, word := range strings.Fields(text) {
-		var pid int
-		if _, err := fmt.Sscan(word, &pid); err == nil && !seen[pid] {
-			seen[pid] = true
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, word := range strings.Fields(string(text)) {
+			var pid int
+			_, err := fmt.Sscan(word, &pid)
+			require.NoError(t, err)
+			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if strings.Contains(string(command), "\x00work\x00") {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// killWorkers kills the workers of a server with SIGKILL.
+func killWorkers(t *testing.T, parent int) (n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, pid := range workers(t, parent) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				n++
 			}
 		}
-	}
-	require.NotZero(t, n, "a worker was running")
+		return n > 0
+	}, time.Minute, 20*time.Millisecond, "a worker was running")
 	return n
 }
 

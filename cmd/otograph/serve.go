@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -78,26 +79,30 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	defer listener.Close()
 	c.Addr = listener.Addr().String() // with the port that was given for :0
 	metrics := httpapi.NewMetrics(s.tasks.Stats)
-	handler, ops, err := c.handlers(ctx, s, metrics, log)
+	metrics.ReadFiles(filepath.Join(s.folder, metricsFolder))
+	server, err := c.server(ctx, s, metrics, log)
 	if err != nil {
 		return err
 	}
 	if err := c.firstStart(ctx, s); err != nil {
 		return err
 	}
-	return c.serve(ctx, s, listener, handler, ops, metrics, log)
+	return c.serve(ctx, s, listener, server, metrics, log)
 }
 
-// handlers makes the API and, where they have an address of their own, the
-// operator's pages.
-func (c *serveCmd) handlers(ctx context.Context, s *stores, metrics *httpapi.Metrics, log *slog.Logger) (api, ops http.Handler, err error) {
+// metricsFolder is where in the data folder the workers leave their metrics for
+// the server's page.
+const metricsFolder = "metrics"
+
+// server makes what answers requests.
+func (c *serveCmd) server(ctx context.Context, s *stores, metrics *httpapi.Metrics, log *slog.Logger) (*httpapi.Server, error) {
 	key, err := s.accounts.SigningKey(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	checker, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound})
 	if err != nil {
-		return nil, nil, &usageError{err}
+		return nil, &usageError{err}
 	}
 	var rate httpapi.Limiter = httpapi.NewBuckets(c.FrontEnds)
 	if c.RateStore == "db" {
@@ -105,21 +110,17 @@ func (c *serveCmd) handlers(ctx context.Context, s *stores, metrics *httpapi.Met
 	}
 	page, err := web.Handler(c.BasePath)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	server, err := httpapi.New(httpapi.Config{
+	return httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
 		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, Ready: s.db.Ping,
 		Metrics: metrics, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return server.Handler(), server.OpsHandler(), nil
 }
 
 // serve runs the server and what belongs to it until ctx ends, then drains.
-func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, handler, ops http.Handler, metrics *httpapi.Metrics, log *slog.Logger) error {
+func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, metrics *httpapi.Metrics, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	listen := func(l net.Listener, h http.Handler) {
 		server := httpapi.HTTPServer(h, log)
@@ -131,6 +132,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, handler
 		})
 		g.Go(func() error {
 			<-ctx.Done()
+			api.Drain() // no balancer sends more, and no request waits any longer
 			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
 			defer cancel()
 			if err := server.Shutdown(grace); err != nil {
@@ -139,13 +141,13 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, handler
 			return nil
 		})
 	}
-	listen(l, handler)
+	listen(l, api.Handler())
 	if c.OpsAddr != "" {
 		own, err := net.Listen("tcp", c.OpsAddr)
 		if err != nil {
 			return err
 		}
-		listen(own, ops)
+		listen(own, api.OpsHandler())
 	}
 	callbacks, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound, UserAgent: "otograph/" + version})
 	if err != nil {

@@ -5,16 +5,23 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
 )
 
 // audioRedirects is how many redirects a download of audio follows.
 const audioRedirects = 5
+
+// metricsInterval is how often a worker writes its metrics down.
+const metricsInterval = 5 * time.Second
 
 type workCmd struct {
 	storeFlags
@@ -50,8 +57,16 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return &usageError{err}
 	}
 	defer client.Close()
+	metrics := httpapi.NewMetrics(nil)
+	written, cancel := context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		metrics.WriteFiles(written, filepath.Join(s.folder, metricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, log)
+	})
+	defer writer.Wait()
+	defer cancel()
 	w, err := tasks.NewWorker(s.tasks, tasks.WorkerConfig{
-		Engine: &pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, Prober: audioProber{audio.Options{}},
+		Engine: httpapi.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, metrics), Prober: audioProber{audio.Options{}},
 		HTTP: client, Version: version, Grace: c.Grace,
 	})
 	if err != nil {

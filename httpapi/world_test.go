@@ -212,17 +212,20 @@ var noKey = http.Header{"X-Api-Key": {""}}
 func (w *world) send(method, path string, body any, header http.Header) answer {
 	w.t.Helper()
 	var r io.Reader
+	sent := body
 	switch b := body.(type) {
 	case nil:
 	case string:
-		r = strings.NewReader(b)
+		sent = []byte(b)
 	case []byte:
-		r = bytes.NewReader(b)
 	case io.Reader:
 		r = b
 	default:
 		text, err := json.Marshal(b)
 		require.NoError(w.t, err)
+		sent = text
+	}
+	if text, ok := sent.([]byte); ok {
 		r = bytes.NewReader(text)
 	}
 	req, err := http.NewRequest(method, w.url+path, r)
@@ -240,6 +243,9 @@ func (w *world) send(method, path string, body any, header http.Header) answer {
 	a.body, err = io.ReadAll(resp.Body)
 	require.NoError(w.t, err)
 	checkContract(w.t, req, a)
+	if text, ok := sent.([]byte); ok && a.status < 300 {
+		checkRequest(w.t, req, text)
+	}
 	return a
 }
 
@@ -315,6 +321,25 @@ func checkContract(t testing.TB, req *http.Request, a answer) {
 		},
 	})
 	require.NoError(t, err, "%s %s: %d %s", req.Method, req.URL.Path, a.status, a.body)
+}
+
+// checkRequest fails the test when a request that was taken is not one that the
+// document allows: it must not promise less than the service keeps.
+func checkRequest(t testing.TB, req *http.Request, body []byte) {
+	t.Helper()
+	doc, err := contract()
+	require.NoError(t, err)
+	route, params := findRoute(doc, req.Method, req.URL.Path)
+	if route == nil || !strings.HasPrefix(req.URL.Path, "/v1/") {
+		return
+	}
+	again := req.Clone(context.Background())
+	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	err = openapi3filter.ValidateRequest(context.Background(), &openapi3filter.RequestValidationInput{
+		Request: again, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	})
+	require.NoError(t, err, "%s %s: %.500s", req.Method, req.URL.Path, body)
 }
 
 // wav is a WAV file of silence, n seconds at 8 kHz, 8 bits.

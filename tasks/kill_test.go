@@ -65,7 +65,17 @@ func TestT1Kill(t *testing.T) {
 		var ids []string
 		kills, workers, serves := 0, 0, 0
 		for kills < killsInSuite {
-			for range 2 {
+			var alive []int
+			for _, pid := range f.workerPIDs() {
+				if isChild(pid) {
+					alive = append(alive, pid)
+				}
+			}
+			if len(alive) == 0 { // all of them are being replaced
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			for range 3 {
 				ids = append(ids, f.create(func(r *Request) {
 					r.Audio = f.audio(fmt.Sprintf("sleep %dms %d", 10+random.IntN(150), len(ids)))
 					r.CallbackURL = hook.URL
@@ -77,11 +87,9 @@ func TestT1Kill(t *testing.T) {
 				serve = f.child("serve")
 				serves++
 				kills++
-			} else if pids := f.workerPIDs(); len(pids) > 0 {
-				if pid := pids[random.IntN(len(pids))]; isChild(pid) && syscall.Kill(pid, syscall.SIGKILL) == nil {
-					workers++
-					kills++
-				}
+			} else if syscall.Kill(alive[random.IntN(len(alive))], syscall.SIGKILL) == nil {
+				workers++
+				kills++
 			}
 		}
 		for _, id := range ids {

@@ -220,12 +220,17 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, messag
 	case endPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message, jobDiscarded)
 	case endHandedBack, endInterrupted:
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
-			r.ID, r.interruptions, db.Micros(now)); err != nil {
+		at, due := now, int64(0)
+		if again := r.interruptions - 3; how == endInterrupted && again > 0 { // others have their chance before it tries again
+			at = now.Add(time.Duration(min(again, 30)) * time.Second)
+			due = db.Micros(at)
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = $4, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
+			r.ID, r.interruptions, db.Micros(now), due); err != nil {
 			return err
 		}
 		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
-		return s.jobWaits(ctx, tx, r.job, now)
+		return s.jobWaits(ctx, tx, r.job, at)
 	}
 	r.failures++
 	abandon := r.failures > int64(len(s.RetryDelays))

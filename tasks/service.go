@@ -41,7 +41,7 @@ const maxCrashes = 3
 
 // maxInterruptions is how often a task is handed back for free after its worker was killed from outside or its machine
 // was lost; further ones count as failed attempts, so that no task is tried for ever.
-const maxInterruptions = 10
+const maxInterruptions = 50
 
 // idempotencyAge is how long an idempotency key is remembered.
 const idempotencyAge = 24 * time.Hour

@@ -2,7 +2,7 @@
 // everyone; five hours scroll without a hitch.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -138,6 +138,22 @@ test('20,000 words scroll, seek and search without long tasks', async () => {
   // How long a task takes depends on the machine: only where it is asked for is that a failure.
   if (process.env.OTOGRAPH_TIMING) assert.deepEqual(long, []);
   assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('what the page writes is what the command writes', async () => {
+  const dir = folder(), name = path.join(dir, 'two words.flac');
+  copyFileSync(recording, name);
+  const run = (format) => execFileSync(binary, ['transcribe', '-q', '--optimize=false', '--format', format, name], { encoding: 'utf8', maxBuffer: 64e6 });
+  writeFileSync(path.join(dir, 'out.html'), run('html'));
+  const page = await open(b, { origin: 'null', acceptDownloads: true });
+  await page.goto(pathToFileURL(path.join(dir, 'out.html')).href);
+  for (const format of ['srt', 'vtt', 'rttm', 'json']) {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: format.toUpperCase(), exact: true }).click()]);
+    const ours = readFileSync(await download.path(), 'utf8'), theirs = run(format);
+    if (format === 'json') assert.deepEqual(JSON.parse(ours), JSON.parse(theirs));
+    else assert.equal(ours, theirs, format);
+  }
   await page.context().close();
 });
 

@@ -120,6 +120,17 @@ test('a renamed speaker shows everywhere, and in what is downloaded', async () =
   for (const text of [files.SRT, files.VTT]) for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);
 });
 
+test('a text is corrected, and goes along corrected', async () => {
+  const row = page.locator('.segment', { hasText: 'how are you today' }).first();
+  await row.hover();
+  await row.getByRole('button', { name: /^Correct the text at/ }).click();
+  await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Good morning, how is <b>Ada</b> today?');
+  await page.keyboard.press('Enter');
+  await page.locator('.segment .text', { hasText: 'how is <b>Ada</b> today' }).waitFor();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'TXT', exact: true }).click()]);
+  assert.match(readFileSync(await download.path(), 'utf8'), /how is <b>Ada<\/b> today\?/);
+});
+
 test('a user with a password sees the account and the charge', async () => {
   s.otograph('user', 'create', 'local', 'ada', '--password=correct horse battery');
   await page.getByRole('button', { name: 'Log out' }).click();

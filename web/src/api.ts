@@ -19,7 +19,11 @@ function recall(): Login | null {
   } catch { return null; }
 }
 
-export function setLogin(l: Login | null): void {
+/** expired says that the service no longer took the login. */
+export const expired = signal(false);
+
+export function setLogin(l: Login | null, byService = false): void {
+  expired.value = byService && !l;
   login.value = l;
   if (l) sessionStorage.setItem('otograph.login', JSON.stringify(l));
   else sessionStorage.clear();
@@ -96,7 +100,7 @@ async function call<T>(method: string, path: string, body?: unknown, who: Login 
     if (answer.ok) return JSON.parse(text) as T;
     const f = failure(answer.status, text, answer.headers.get('Retry-After'));
     if (f.code === 'rate_limited' && attempt < 4) { await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2)); continue; }
-    if (f.status === 401 && who && who === login.value && path !== '/auth/login') setLogin(null);
+    if (f.status === 401 && who && who === login.value && path !== '/auth/login') setLogin(null, true);
     throw f;
   }
 }
@@ -156,7 +160,7 @@ export async function send(body: Blob, key: string, told: (share: number) => voi
     x.onload = () => {
       if (x.status === 201) return go(JSON.parse(x.responseText) as Task);
       const f = failure(x.status, x.responseText, x.getResponseHeader('Retry-After'));
-      if (f.status === 401) setLogin(null);
+      if (f.status === 401) setLogin(null, true);
       fail(f);
     };
     x.onerror = () => fail(new Failure(0, 'network', 'network'));

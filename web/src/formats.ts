@@ -47,7 +47,7 @@ function atoms(s: Segment): Atom[] {
   return out;
 }
 
-/** wrap sets atoms into two lines of even length; null when they do not fit. */
+/** wrap sets atoms into one line or two that are as narrow as can be; null when they do not fit. */
 function wrap(list: Atom[], lead: number): string[] | null {
   const line = (a: Atom[]) => a.map((x, i) => (i && x.space ? ' ' : '') + x.text).join('');
   const whole = line(list);
@@ -57,16 +57,16 @@ function wrap(list: Atom[], lead: number): string[] | null {
     const a = line(list.slice(0, i)), b = line(list.slice(i));
     const wa = lead + columns(a), wb = columns(b);
     if (wa > maxColumns || wb > maxColumns) continue;
-    if (Math.abs(wa - wb) < least) { least = Math.abs(wa - wb); best = [a, b]; }
+    if (Math.max(wa, wb) <= least) { least = Math.max(wa, wb); best = [a, b]; }
   }
   return best;
 }
 
-function cues(r: Result, names: Names): (Cue & { lines: string[] })[] {
+function cues(r: Result, names: Names, prefix: boolean): (Cue & { lines: string[] })[] {
   const out: (Cue & { lines: string[] })[] = [];
   for (const s of r.segments ?? []) {
     const speaker = s.speaker ? names(s.speaker) : undefined;
-    const lead = speaker ? Math.min(columns(speaker) + 3, maxColumns / 2) : 0;
+    const lead = speaker && prefix ? Math.min(columns(speaker) + 3, maxColumns / 2) : 0;
     const all = atoms(s);
     for (let from = 0; from < all.length; ) {
       let n = 1;
@@ -115,12 +115,12 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
     case 'srt':
       return {
         type: 'application/x-subrip',
-        text: cues(r, names).map((c, i) => `${i + 1}\n${stamp(c.start, ',')} --> ${stamp(c.end, ',')}\n${c.speaker ? `[${plain(oneLine(c.speaker))}] ` : ''}${c.lines.map(plain).join('\n')}\n`).join('\n'),
+        text: cues(r, names, true).map((c, i) => `${i + 1}\n${stamp(c.start, ',')} --> ${stamp(c.end, ',')}\n${c.speaker ? `[${plain(oneLine(c.speaker))}] ` : ''}${c.lines.map(plain).join('\n')}\n\n`).join(''),
       };
     case 'vtt':
       return {
         type: 'text/vtt',
-        text: 'WEBVTT\n' + cues(r, names).map((c) => `\n${stamp(c.start, '.')} --> ${stamp(c.end, '.')}\n${c.speaker ? `<v ${escaped(oneLine(c.speaker))}>` : ''}${c.lines.map(escaped).join('\n')}\n`).join(''),
+        text: 'WEBVTT\n' + cues(r, names, false).map((c) => `\n${stamp(c.start, '.')} --> ${stamp(c.end, '.')}\n${c.speaker ? `<v ${escaped(oneLine(c.speaker))}>` : ''}${c.lines.map(escaped).join('\n')}\n`).join(''),
       };
     case 'json':
       return { text: JSON.stringify(r, null, 2) + '\n', type: 'application/json' };

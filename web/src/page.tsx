@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AccountPage } from './account';
-import { api, login, plainly, setLogin } from './api';
+import { api, expired, login, plainly, setLogin } from './api';
 import './style.css';
 import { Submit } from './submit';
 import { TaskPage } from './taskpage';
@@ -52,7 +52,7 @@ function Shell({ children }: { children: ComponentChildren }) {
 
 function LoginForm() {
   const [way, setWay] = useState<'key' | 'user'>('key');
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState(expired.value ? t('eUnauthorized') : '');
   const [busy, setBusy] = useState(false);
   const first = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), [way]);

@@ -121,7 +121,8 @@ export function watch(): () => void {
   void next();
   const shown = () => { if (!document.hidden) { clearTimeout(timer); void next(); } };
   document.addEventListener('visibilitychange', shown);
-  const stop = effect(() => { page.value; filter.value; void refresh(); });
+  let first = true; // next has asked already
+  const stop = effect(() => { page.value; filter.value; if (!first) void refresh(); first = false; });
   return () => { over = true; clearTimeout(timer); stop(); document.removeEventListener('visibilitychange', shown); };
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { asText, save, stem, write, type Format } from './formats';
 import { Player } from './player';
 import type { Result } from './result';
-import { indexAt, soundsOf, speakersOf } from './result';
+import { corrected, indexAt, soundsOf, speakersOf } from './result';
 import { clock, money, t } from './texts';
 import { voice } from './theme';
 import { Timeline } from './timeline';
@@ -32,17 +32,23 @@ export interface ResultProps {
   children?: ComponentChildren;
 }
 
-export function ResultView({ name, result, audio, onAudio, memory, reader, children }: ResultProps) {
-  const player = useMemo(() => new Player(result.audio_duration), [result]);
+export function ResultView({ name, result: original, audio, onAudio, memory, reader, children }: ResultProps) {
+  const player = useMemo(() => new Player(original.audio_duration), [original]);
+  const texts = useSignal(recall('texts', memory));
+  const result = useMemo(() => corrected(original, texts.value), [original, texts.value]);
   useEffect(() => () => player.close(), [player]);
   useEffect(() => { if (audio && player.source.peek() !== audio) player.open(audio); }, [audio, player]);
 
-  const speakers = useMemo(() => speakersOf(result), [result]);
-  const given = useSignal<Record<string, string>>(recall(memory));
+  const speakers = useMemo(() => speakersOf(original), [original]);
+  const given = useSignal(recall('names', memory));
   const names = (s: string) => given.value[s]?.trim() || s;
   const rename = (s: string, to: string) => {
     given.value = { ...given.value, [s]: to };
-    try { sessionStorage.setItem(`otograph.names.${memory}`, JSON.stringify(given.value)); } catch { /* a file:// page may have no storage */ }
+    keep('names', memory, given.value);
+  };
+  const onEdit = (id: number, text: string) => {
+    texts.value = { ...texts.value, [id]: text };
+    keep('texts', memory, texts.value);
   };
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -94,7 +100,7 @@ export function ResultView({ name, result, audio, onAudio, memory, reader, child
 
       <div class="card player">
         {speakers.length > 0 && <Speakers speakers={speakers} names={names} rename={rename} />}
-        <Timeline result={result} player={player} speakers={speakers} names={names} />
+        <Timeline result={original} player={player} speakers={speakers} names={names} />
         {!has && (
           <div class="attach">
             <span>{t('noAudio')}</span>
@@ -112,21 +118,26 @@ export function ResultView({ name, result, audio, onAudio, memory, reader, child
           <span class="muted">{t('download')}</span>
           {formats.map((f) => (
             <button key={f} type="button" disabled={(f === 'rttm' && !result.diarize_segments) || ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)}
-              onClick={() => save(`${stem(name)}.${f}`, write(f, result, names, stem(name)))}>{f.toUpperCase()}</button>
+              onClick={() => save(`${stem(name)}.${f}`, write(f, result, names, name.replace(/\.[^.]*$/, '')))}>{f.toUpperCase()}</button>
           ))}
         </span>
       </div>
 
-      <div class="card"><Transcript result={result} player={player} speakers={speakers} names={names} searchId={searchId} /></div>
-      {result.audio_events && <Sounds result={result} player={player} />}
-      <p class="muted small keys">{t('keys')}</p>
+      <div class="card"><Transcript result={result} player={player} speakers={speakers} names={names} searchId={searchId} edited={texts.value} onEdit={onEdit} /></div>
+      {result.audio_events && <Sounds result={original} player={player} />}
+      <p class="muted small keys">{t('editedNote')} {t('keys')}</p>
     </div>
   );
 }
 
-function recall(memory: string): Record<string, string> {
+// What the reader changes is kept while the tab is open; a file:// page may have no storage.
+function keep(what: string, memory: string, values: Record<string, string>) {
+  try { sessionStorage.setItem(`otograph.${what}.${memory}`, JSON.stringify(values)); } catch { /* it is kept while the page is */ }
+}
+
+function recall(what: string, memory: string): Record<string, string> {
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(`otograph.names.${memory}`) ?? '{}');
+    const kept: unknown = JSON.parse(sessionStorage.getItem(`otograph.${what}.${memory}`) ?? '{}');
     return Object.fromEntries(Object.entries(kept as object).filter((e): e is [string, string] => typeof e[1] === 'string'));
   } catch { return {}; }
 }

@@ -1,7 +1,7 @@
 // The text: speakers in their colours, the word that is being said, search.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
 import { find, indexAt, pieces } from './result';
@@ -37,14 +37,15 @@ function marked(p: Piece, hits: Hit[], chosen: Hit | undefined): ComponentChildr
   return out;
 }
 
-export interface TranscriptProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; searchId: string }
+export interface TranscriptProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; searchId: string; edited: Record<string, string>; onEdit: (id: number, text: string) => void }
 
-export function Transcript({ result, player, speakers, names, searchId }: TranscriptProps) {
+export function Transcript({ result, player, speakers, names, searchId, edited, onEdit }: TranscriptProps) {
   const segments = result.segments ?? [];
   const list = useRef<ListHandle>(null);
   const [query, setQuery] = useState('');
   const [chosen, setChosen] = useState(0);
   const [doubts, setDoubts] = useState(true);
+  const [editing, setEditing] = useState(-1);
   const follow = useRef(true);
   const hits = useMemo(() => find(segments, query), [segments, query]);
   const bySegment = useMemo(() => {
@@ -82,7 +83,7 @@ export function Transcript({ result, player, speakers, names, searchId }: Transc
   const onClick = (e: MouseEvent) => {
     if (getSelection()?.isCollapsed === false) return; // text is being selected
     const target = e.target as Element, row = target.closest<HTMLElement>('[data-segment]');
-    if (!row || target.closest('button')) return;
+    if (!row || target.closest('button, textarea')) return;
     const s = segments[Number(row.dataset.segment)], word = target.closest<HTMLElement>('[data-word]');
     if (word) player.playFrom(s.words![Number(word.dataset.word)].start);
     else if (target.closest('.text')) player.playFrom(s.start);
@@ -95,7 +96,7 @@ export function Transcript({ result, player, speakers, names, searchId }: Transc
       <div class={`segment ${voice(who)} ${i === nowSegment ? 'now' : ''}`} data-segment={i}>
         <button type="button" class="time" onClick={() => player.playFrom(s.start)} aria-label={t('playFrom', { time: clock(s.start) })}>{clock(s.start)}</button>
         {s.speaker && <span class="who" title={names(s.speaker)}>{names(s.speaker)}</span>}
-        <p class="text" lang={result.language}>
+        {editing === i ? <Editor s={s} onDone={(text) => { setEditing(-1); if (text !== undefined && text !== s.text) onEdit(s.id, text); }} /> : <p class="text" lang={result.language}>
           {piecesOf(i).map((p, k) => {
             if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
             const w = s.words![p.word], unsure = doubts && w.probability < doubtful;
@@ -104,7 +105,9 @@ export function Transcript({ result, player, speakers, names, searchId }: Transc
                 title={unsure ? t('unsure', { percent: Math.round(w.probability * 100) }) : undefined}>{marked(p, found, pick)}</span>
             );
           })}
-        </p>
+          {edited[s.id] !== undefined && <span class="muted small edited"> · {t('edited')}</span>}
+        </p>}
+        <button type="button" class="edit" onClick={() => setEditing(i)} title={t('edit')} aria-label={t('editTitle', { time: clock(s.start) })}>✎</button>
       </div>
     );
   };
@@ -125,5 +128,22 @@ export function Transcript({ result, player, speakers, names, searchId }: Transc
       {segments.length === 0 ? <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
         : <VirtualList class="transcript-rows" count={segments.length} estimate={(i) => 34 + 24 * Math.floor(segments[i].text.length / 85)} row={row} label={t('transcript')} handle={list} onClick={onClick} />}
     </section>
+  );
+}
+
+/** Editor corrects the text of one segment. */
+function Editor({ s, onDone }: { s: Segment; onDone: (text?: string) => void }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => { field.current?.focus(); }, []);
+  const keep = () => onDone(field.current!.value.replace(/\s+/g, ' ').trim() || undefined);
+  return (
+    <div class="text editor">
+      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={keep}
+        onKeyDown={(e) => {
+          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); keep(); }
+          if (e.key === 'Escape') { e.currentTarget.value = s.text; onDone(); }
+        }} />
+      <span class="muted small">{t('editHint')}</span>
+    </div>
   );
 }

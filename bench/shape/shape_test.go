@@ -1,0 +1,147 @@
+package shape_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+func micro(t *testing.T) shape.Size {
+	t.Helper()
+	s, err := shape.Find("micro")
+	require.NoError(t, err)
+	return s
+}
+
+func TestWriteModelIsTheSameEachTime(t *testing.T) {
+	sum := func(o shape.Options) [32]byte {
+		h := sha256.New()
+		require.NoError(t, shape.WriteModel(h, micro(t), o))
+		return [32]byte(h.Sum(nil))
+	}
+	first := sum(shape.Options{})
+	assert.Equal(t, first, sum(shape.Options{Type: shape.F16, Tokens: 100, Seed: 1}), "the defaults are what the documentation says")
+	assert.NotEqual(t, first, sum(shape.Options{Seed: 2}))
+	assert.NotEqual(t, first, sum(shape.Options{Tokens: 20}))
+	assert.NotEqual(t, first, sum(shape.Options{Type: shape.Q8_0}))
+}
+
+// The models have as many weights as were published: 39 million in tiny, 74 million
+// in base.
+func TestPublishedSizes(t *testing.T) {
+	for name, want := range map[string]float64{"tiny": 39e6, "base": 74e6} {
+		size, err := shape.Find(name)
+		require.NoError(t, err)
+		var n int64
+		var head bytes.Buffer
+		require.NoError(t, shape.WriteModel(writer(func(b []byte) (int, error) {
+			if head.Len() < 48 {
+				head.Write(b[:min(48, len(b))])
+			}
+			n += int64(len(b))
+			return len(b), nil
+		}), size, shape.Options{}))
+		assert.Equal(t, uint32(0x67676d6c), binary.LittleEndian.Uint32(head.Bytes()))
+		assert.InDelta(t, want, float64(n)/2, want*0.06, "%s: two bytes for a weight", name)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+func TestWriteModelErrors(t *testing.T) {
+	_, err := shape.Find("huge")
+	require.ErrorContains(t, err, "micro, tiny, base, small, turbo")
+	require.ErrorContains(t, shape.WriteModel(io.Discard, micro(t), shape.Options{Type: "q3"}), `type "q3"`)
+	require.ErrorContains(t, shape.WriteModel(io.Discard, micro(t), shape.Options{Tokens: 171}), "1 to 170")
+	require.ErrorContains(t, shape.WriteModel(io.Discard, shape.Size{}, shape.Options{}), "unknown size")
+	full := errors.New("disk full")
+	require.ErrorIs(t, shape.WriteModel(writer(func([]byte) (int, error) { return 0, full }), micro(t), shape.Options{}), full)
+}
+
+// A made-up model loads, answers English, and says the planned number of words in
+// each window, in both types.
+func TestModelDecodesItsPlan(t *testing.T) {
+	if _, err := native.Whisper(); err != nil {
+		t.Skip(err)
+	}
+	for _, typ := range []shape.Type{shape.F16, shape.Q8_0} {
+		path := filepath.Join(t.TempDir(), "m.bin")
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		require.NoError(t, shape.WriteModel(f, micro(t), shape.Options{Type: typ, Tokens: 24}))
+		require.NoError(t, f.Close())
+		e, err := whisper.Open(whisper.Model{Path: path}, whisper.Options{})
+		require.NoError(t, err)
+		pcm := audio.FromSamples(shape.Speech(29, 1, 1))
+		speech := []audio.Span{{Start: 8000, End: pcm.Len() - 8000}}
+		language, p, err := e.DetectLanguage(context.Background(), pcm, speech)
+		require.NoError(t, err)
+		assert.Equal(t, "en", language)
+		assert.Greater(t, p, 0.9)
+		o := asr.DefaultOptions()
+		o.Language, o.BeamSize = "en", 1
+		got, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
+		assert.InDelta(t, 24+4+4, got.Stats.DecoderSteps, 6, "%s: 24 tokens, time marks, prompt", typ)
+		assert.Zero(t, got.Stats.Fallbacks)
+		assert.NotEmpty(t, got.Segments)
+		require.NoError(t, e.Close())
+	}
+}
+
+// The made-up speech is speech to the detector, and its pauses are pauses.
+func TestSpeechIsDetected(t *testing.T) {
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skip(err)
+	}
+	m, ok := demo.Models().Role(models.RoleVAD)
+	require.True(t, ok)
+	data, err := m.Main().Data()
+	require.NoError(t, err)
+	model, err := silero.Open(ort.Source{Data: data, Name: m.Name, Role: "vad"}, silero.Options{})
+	require.NoError(t, err)
+	defer model.Close()
+	samples := shape.Speech(60, 2, 1)
+	pcm := audio.FromSamples(samples)
+	found, err := vad.Detect(context.Background(), model, pcm, vad.DefaultOptions())
+	require.NoError(t, err)
+	speech := 0
+	for _, s := range found {
+		speech += s.Len()
+	}
+	share := float64(speech) / float64(len(samples))
+	assert.Greater(t, share, 0.6)
+	assert.Less(t, share, 0.95)
+	assert.Greater(t, len(found), 8, "phrases with pauses between them")
+	for _, v := range samples {
+		if math.Abs(float64(v)) > 1 || math.IsNaN(float64(v)) {
+			t.Fatalf("sample %v", v)
+		}
+	}
+	assert.Equal(t, samples, shape.Speech(60, 2, 1))
+	assert.NotEqual(t, samples, shape.Speech(60, 2, 2))
+}

@@ -267,17 +267,17 @@ func TestT7Corpus(t *testing.T) {
 	var all []sent
 	refused := 0
 	for i, line := range strings.Split(strings.TrimSpace(string(listing)), "\n") {
-		if i%corpusStride != 0 {
+		var m struct{ File, Expect string } // Expect: error, partial, ok, or several of them
+		require.NoError(t, json.Unmarshal([]byte(line), &m))
+		if m.File == "" || i%corpusStride != 0 {
 			continue
 		}
-		var m struct{ File, Expect string }
-		require.NoError(t, json.Unmarshal([]byte(line), &m))
 		data, err := os.ReadFile(filepath.Join("../audio/testdata/bad", m.File))
 		require.NoError(t, err)
 		a := s.do("POST", "/tasks", map[string]any{"audio_filename": m.File, "audio_base64": base64.StdEncoding.EncodeToString(data), "options": quick})
 		if a.status != 201 {
 			refusal(t, a, 400, "invalid_request")
-			assert.Equal(t, "error", m.Expect, m.File)
+			assert.Contains(t, m.Expect, "error", m.File)
 			refused++
 			continue
 		}
@@ -289,8 +289,11 @@ func TestT7Corpus(t *testing.T) {
 		task := s.wait(f.id)
 		status, _ := task["status"].(string)
 		ends[status]++
-		if f.expect == "error" {
+		switch f.expect {
+		case "error":
 			assert.Equal(t, "failed", status, f.file)
+		case "ok":
+			assert.Equal(t, "done", status, "%s: %v", f.file, task["error_message"])
 		}
 		if status != "done" {
 			message, _ := task["error_message"].(string)

@@ -10,7 +10,7 @@ const (
 	kills        = 6
 	outage       = 4 * time.Second
 	fleetTasks   = 30
-	fleetPause   = 4 * time.Second // between two kills
+	fleetPause   = 0 // see TestFleet
 	loadSeconds  = 3
 	uploadBytes  = 20 << 20
 	corpusStride = 6 // every n-th file of the corpus

@@ -1,0 +1,127 @@
+package test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+)
+
+// Two machines' worth on one: two servers without workers and three worker processes on one PostgreSQL and one S3
+// server. A worker is killed now and then and another one started. Every task is done once.
+func TestFleet(t *testing.T) {
+	source := dbtest.PostgresSource(t)
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("otograph"))
+	s3 := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(s3.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	blobs := "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(s3.URL)
+	out := newOutside(t)
+	flags := []string{"--database", source, "--blobs", blobs, "--allow-outbound", out.host()}
+	first := serve(t, t.TempDir(), append(flags, "--workers", "0")...).unlimited()
+	second := serve(t, t.TempDir(), append(flags, "--workers", "0")...)
+	second.key = first.key
+	servers := []*server{first, second}
+
+	log, err := os.CreateTemp(t.TempDir(), "work-*.log")
+	require.NoError(t, err)
+	work := func() *exec.Cmd {
+		cmd := exec.Command(binary, append([]string{"work", "--cores", "1", "--data", t.TempDir()}, flags...)...)
+		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
+		cmd.Stderr = log
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			if cmd.ProcessState == nil {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}
+		})
+		return cmd
+	}
+	audio, options := clip(t, 8, 1.5), map[string]any{"optimize": false, "enable_diarize": false, "enable_audio_events": false, "asr_language": "en"}
+	var ids []string
+	for i := range fleetTasks {
+		ids = append(ids, servers[i%2].create(upload(audio, options, "callback_url", out.URL+"/hook")))
+	}
+	fleet := []*exec.Cmd{work(), work(), work()}
+	d := first.store()
+	killed, begun, last := 0, time.Now(), time.Now()
+	for {
+		left := count(t, d, "SELECT COUNT(*) FROM tasks WHERE phase <> 'final'")
+		if left == 0 {
+			break
+		}
+		if time.Since(begun) > 90*time.Minute || time.Since(begun) > 2*time.Minute && !realTime {
+			text, _ := os.ReadFile(log.Name())
+			t.Fatalf("%d tasks are left\n%s\n%s", left, text, first.logged())
+		}
+		// In the suite the kills follow the work, however slow the machine; in the long form the clock.
+		due := time.Since(last) >= fleetPause
+		if !realTime {
+			due = killed < 5 && len(ids)-left >= 5*killed+2
+		}
+		if due {
+			var pid int // of a worker that is at a task now
+			_ = d.Read().QueryRow("SELECT MIN(w.pid) FROM tasks t JOIN workers w ON w.id = t.worker_id WHERE t.phase = 'running'").Scan(&pid)
+			if n := slices.IndexFunc(fleet, func(c *exec.Cmd) bool { return c.Process.Pid == pid }); n >= 0 {
+				require.NoError(t, fleet[n].Process.Signal(syscall.SIGKILL))
+				_ = fleet[n].Wait()
+				fleet[n] = work()
+				killed++
+				last = time.Now()
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	took := time.Since(begun)
+	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'") == 0 }, time.Minute, 50*time.Millisecond)
+	for i, id := range ids {
+		other := servers[(i+1)%2] // each task at the server that did not take it
+		require.Equal(t, "done", other.task(id)["status"])
+		assert.Equal(t, id, other.result(id)["task_id"])
+		calls := out.callbacks(id)
+		require.NotEmpty(t, calls)
+		for _, c := range calls {
+			assert.Equal(t, calls[0].header.Get("Webhook-Id"), c.header.Get("Webhook-Id"))
+		}
+	}
+	assert.NotZero(t, killed)
+	exact(t, d)
+	assert.Equal(t, len(ids), count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
+	assert.Zero(t, count(t, d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "a death of a worker is no fault of a task")
+	again := count(t, d, "SELECT COUNT(*) FROM tasks WHERE attempt > 1")
+	for _, w := range fleet {
+		require.NoError(t, w.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, w.Wait(), "a worker that is asked to end ends well")
+	}
+	for _, s := range servers {
+		require.NoError(t, s.stop())
+	}
+
+	store, err := blob.Open(t.Context(), blobs)
+	require.NoError(t, err)
+	defer store.Close()
+	svc, err := tasks.New(tasks.Config{DB: d, Blobs: store})
+	require.NoError(t, err)
+	require.NoError(t, tasks.NewMaintainer(svc, tasks.MaintainerConfig{OrphanAge: -time.Hour}).Cleanup(t.Context()))
+	left := 0
+	require.NoError(t, store.List(t.Context(), "", func(blob.Object) error { left++; return nil }))
+	assert.Equal(t, len(ids), left, "the results and nothing else")
+	t.Logf("two servers, three workers, PostgreSQL and S3: %d tasks in %.1f s, %d workers killed, %d tasks ran again; %d done once, %d charges, ledger exact, %d files are the %d results",
+		len(ids), took.Seconds(), killed, again, len(ids), len(ids), left, len(ids))
+}

@@ -1,13 +1,17 @@
+//go:build cgo
+
 package models
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr/ctc"
 	"github.com/otograph/otograph/diarize/ecapa"
 	tagger "github.com/otograph/otograph/events/panns"
+	"github.com/otograph/otograph/internal/ort"
 )
 
 // The engines name their contracts themselves, as this package may not know them:
@@ -39,4 +43,21 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 		"PANNs": tagger.PANNs, "YAMNet": tagger.YAMNet, "patches": tagger.YAMNetPatches,
 		"CED": tagger.CED, "Zipformer": tagger.Zipformer,
 	})
+}
+
+// The engine looks again when it opens a recogniser: both have to see the same in it.
+func TestEnginesRecogniseTheSameRecognisers(t *testing.T) {
+	for name, c := range everyFamily() {
+		if c.role != RoleOptimized || c.part != PartModel && c.part != PartEncoder {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			src := ort.Source{Data: c.graph.Bytes(), Name: name}
+			g, err := ort.Inspect(src)
+			require.NoError(t, err)
+			contract, err := ctc.Recognise(g, src)
+			require.NoError(t, err)
+			assert.Equal(t, c.contract, contract)
+		})
+	}
 }

@@ -11,19 +11,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/asr/ctc"
-	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
-func TestEveryFamilyIsRecognised(t *testing.T) {
+// madeUp is a file that shows the inputs, outputs and metadata of a published one.
+type madeUp struct {
+	graph    *onnxtest.Graph
+	role     Role
+	contract string
+	part     Part
+}
+
+func everyFamily() map[string]madeUp {
 	g := onnxtest.New
-	cases := map[string]struct {
-		graph    *onnxtest.Graph
-		role     Role
-		contract string
-		part     Part
-	}{
+	return map[string]madeUp{
 		"silero v5":              {sileroV5(), RoleVAD, ContractSileroV5, PartModel},
 		"silero v6 without sr":   {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
 		"silero v4":              {g().Input("input", f32, "b", "s").Input("sr", i64).Input("h", f32, 2, "b", 64).Input("c", f32, 2, "b", 64).Output("output", f32, "b", 1).Output("hn", f32, 2, "b", 64).Output("cn", f32, 2, "b", 64), RoleVAD, ContractSileroV4, PartModel},
@@ -56,6 +57,10 @@ func TestEveryFamilyIsRecognised(t *testing.T) {
 		"ced":                    {g().Input("feats", f32, "B", 64, "T").Output("prob", f32, "B", 527).Meta("model_type", "CED"), RoleTagger, ContractCED, PartModel},
 		"zipformer tagger":       {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("logits", f32, "N", 527).Meta("model_type", "zipformer2"), RoleTagger, ContractZipformerTagger, PartModel},
 	}
+}
+
+func TestEveryFamilyIsRecognised(t *testing.T) {
+	cases := everyFamily()
 	dir := t.TempDir()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,15 +71,6 @@ func TestEveryFamilyIsRecognised(t *testing.T) {
 			assert.Equal(t, c.role, found.Role)
 			assert.Equal(t, c.contract, found.Contract)
 			assert.Equal(t, c.part, found.Part)
-			if c.role == RoleOptimized && (c.part == PartModel || c.part == PartEncoder) {
-				// The engine looks again when it opens the file; both have to agree.
-				src := ort.Source{Path: file}
-				g, err := ort.Inspect(src)
-				require.NoError(t, err)
-				contract, err := ctc.Recognise(g, src)
-				require.NoError(t, err)
-				assert.Equal(t, found.Contract, contract, "as the engine sees it")
-			}
 		})
 	}
 	seen := map[string]bool{}

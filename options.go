@@ -197,7 +197,7 @@ func (e *EffectiveOptions) validate() error {
 	case e.Optimize != nil && e.OptimizeZh != nil:
 		return optionError("optimize_zh", "is the earlier name of optimize: give one of the two")
 	case e.TimestampLevel != TimestampWord && e.TimestampLevel != TimestampSegment:
-		return optionError("timestamp_level", "must be %q or %q, not %q", TimestampWord, TimestampSegment, e.TimestampLevel)
+		return optionError("timestamp_level", "must be %q or %q, not %q", TimestampWord, TimestampSegment, shorten(string(e.TimestampLevel)))
 	}
 	for _, err := range []error{
 		intIn("asr_beam_size", &e.ASRBeamSize, 1, 20),

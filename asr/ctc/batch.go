@@ -6,10 +6,9 @@ import (
 	"sort"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ort"
 )
 
 // decode runs all windows, batches of similar length side by side. Which windows
@@ -37,44 +36,41 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Windo
 	hyps := make([]hypothesis, len(windows))
 	var progress sync.Mutex
 	var done float64
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(opt.Parallel, 1))
-	for _, batch := range batches(lengths, most, int(e.window*audio.SampleRate)) {
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
+	work := batches(lengths, most, int(e.window*audio.SampleRate))
+	crew := ort.NewCrew(min(max(opt.Parallel, 1), len(work)))
+	defer crew.Close()
+	err := crew.Do(ctx, len(work), func(b int) error {
+		batch := work[b]
+		leave, err := opt.Pass(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		defer leave()
+		feats := make([]matrix, len(batch))
+		var samples []float32
+		for k, i := range batch {
+			samples = windows[i].Samples(samples[:0], pcm)
+			for len(samples) < shortestInput {
+				samples = append(samples, make([]float32, shortestInput-len(samples))...)
 			}
-			leave, err := opt.Pass(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
-			}
-			defer leave()
-			feats := make([]matrix, len(batch))
-			var samples []float32
-			for k, i := range batch {
-				samples = windows[i].Samples(samples[:0], pcm)
-				for len(samples) < shortestInput {
-					samples = append(samples, make([]float32, shortestInput-len(samples))...)
-				}
-				feats[k] = e.net.features(samples)
-			}
-			out, err := e.net.run(ctx, feats, req)
-			if err != nil {
-				return err
-			}
-			progress.Lock()
-			defer progress.Unlock()
-			for k, i := range batch {
-				hyps[i] = out[k]
-				done += windows[i].SpeechSeconds()
-			}
-			if opt.Progress != nil {
-				opt.Progress(done, total)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+			feats[k] = e.net.features(samples)
+		}
+		out, err := e.net.run(ctx, feats, req)
+		if err != nil {
+			return err
+		}
+		progress.Lock()
+		defer progress.Unlock()
+		for k, i := range batch {
+			hyps[i] = out[k]
+			done += windows[i].SpeechSeconds()
+		}
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, 0, err
 	}
 	return hyps, len(windows), nil

@@ -145,20 +145,21 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	return results, first
 }
 
-// DetectLanguage implements asr.LanguageDetector: one encoder pass over each of up to
-// three windows of at most 30 s (the beginning, middle and end of the speech), the
-// probabilities averaged. The answer is one of Languages; an English-only model
-// answers "en" with probability 1.
+// detectSeconds is how much speech DetectLanguage listens to: what fits, with the
+// pauses that are kept, into one window of 30 s.
+const detectSeconds = 24
+
+// DetectLanguage implements asr.LanguageDetector by one encoder pass over a window of
+// at most 30 s, made of speech from the beginning, the middle and the end of the
+// recording. The answer is one of Languages; an English-only model answers "en" with
+// probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
 	if !e.header.Multilingual() {
 		return "en", 1, nil
 	}
-	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: 30})
+	windows := asr.Pack(asr.Spread(speech, detectSeconds), pcm, asr.PackOptions{Max: 30, MaxGap: 0.2})
 	if len(windows) == 0 {
 		windows = []asr.Window{{Pieces: []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}}}
-	}
-	if n := len(windows); n > 3 {
-		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
 	}
 	mean := make(map[string]float64)
 	for _, w := range windows {

@@ -28,9 +28,9 @@ type Entry struct {
 	// is downloaded; empty for what can be used as it is.
 	Convert       string  `json:"convert,omitempty"`
 	Note          string  `json:"note,omitempty"`
-	WindowSeconds float64 `json:"window_seconds,omitempty"`
-	SampleRate    int     `json:"sample_rate,omitempty"`
-	SameSpeaker   float64 `json:"same_speaker,omitempty"`
+	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest stretch for one pass, seconds
+	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
+	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
 }
 
 // Download is a file to fetch.

@@ -209,7 +209,7 @@ type Location struct {
 	Model string
 	Part  Part
 	Path  string // empty for an embedded file
-	Size  int64
+	Size  int64  // bytes
 	Demo  bool
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
@@ -50,8 +49,6 @@ type Model struct {
 	layout    layout
 	extractor extractor
 	opt       Options
-	closing   sync.Once
-	closed    error
 }
 
 var _ diarize.Embedder = (*Model)(nil)
@@ -121,10 +118,7 @@ func (m *Model) Dim() int { return m.layout.dim }
 func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
 
 // Close frees the network after the calls in progress; it may be called more than once.
-func (m *Model) Close() error {
-	m.closing.Do(func() { m.closed = m.session.Close() })
-	return m.closed
-}
+func (m *Model) Close() error { return m.session.Close() }
 
 // piece is one input of the network: a window or an equal part of a long one.
 type piece struct {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
@@ -37,8 +36,6 @@ type Model struct {
 	plan    plan
 	threads int
 	logits  bool // the network stops before the sigmoid
-	closing sync.Once
-	closed  error
 }
 
 var _ events.Tagger = (*Model)(nil)
@@ -114,10 +111,7 @@ func (m *Model) SampleRate() int { return m.plan.rate }
 func (m *Model) Grid() events.Grid { return m.plan.grid }
 
 // Close frees the network after the calls in progress; it may be called more than once.
-func (m *Model) Close() error {
-	m.closing.Do(func() { m.closed = m.session.Close() })
-	return m.closed
-}
+func (m *Model) Close() error { return m.session.Close() }
 
 // Scores gives the 521 scores of every frame to yield, in order. Memory does not
 // grow with the recording.

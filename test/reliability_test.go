@@ -101,18 +101,38 @@ func TestT1Kill(t *testing.T) {
 
 // T2: a small disk under the data folder runs full, and has room again.
 func TestT2DiskFull(t *testing.T) {
+	fullDisk(t, "T2: 32 MB disk", "size=32m", func(folder string) (func() error, error) {
+		ballast := filepath.Join(folder, "ballast")
+		return func() error { return os.Remove(ballast) }, os.WriteFile(ballast, make([]byte, 8<<20), 0o600)
+	})
+}
+
+// T28: a small table of inodes runs full, and has room again.
+func TestT28Inodes(t *testing.T) {
+	fullDisk(t, "T28: 100 inodes", "nr_inodes=100", func(folder string) (func() error, error) {
+		ballast := filepath.Join(folder, "ballast")
+		err := os.Mkdir(ballast, 0o700)
+		for i := range 50 {
+			err = errors.Join(err, os.WriteFile(filepath.Join(ballast, fmt.Sprint(i)), nil, 0o600))
+		}
+		return func() error { return os.RemoveAll(ballast) }, err
+	})
+}
+
+// fullDisk submits to a service on a small tmpfs until there is no room, and again when what fill left is taken away.
+func fullDisk(t *testing.T, name, options string, fill func(folder string) (clear func() error, err error)) {
 	data := t.TempDir()
-	if err := syscall.Mount("tmpfs", data, "tmpfs", 0, "size=32m"); err != nil {
+	if err := syscall.Mount("tmpfs", data, "tmpfs", 0, options); err != nil {
 		t.Skipf("mounting a tmpfs needs privileges: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(data, 0)) })
 	s := serve(t, data, "--workers", "0").unlimited()
 	d := s.store()
-	ballast := filepath.Join(data, "ballast")
-	require.NoError(t, os.WriteFile(ballast, make([]byte, 8<<20), 0o600))
+	clear, err := fill(data)
+	require.NoError(t, err)
 	body := upload(clip(t, 0, 50), quick) // 1.6 MB
 	accepted, refused := 0, 0
-	for refused < 5 && accepted < 100 {
+	for refused < 5 && accepted < 200 {
 		a := s.do("POST", "/tasks", body)
 		switch a.status {
 		case 201:
@@ -126,7 +146,7 @@ func TestT2DiskFull(t *testing.T) {
 		assert.Equal(t, 200, s.do("GET", "/account", nil).status, "what needs no room still works")
 	}
 	require.Equal(t, 5, refused, "the disk never was full")
-	require.NoError(t, os.Remove(ballast))
+	require.NoError(t, clear())
 	require.Eventually(t, func() bool { return s.do("POST", "/tasks", body).status == 201 }, 20*time.Second, 100*time.Millisecond, "there is room again")
 	exact(t, d)
 	assert.EqualValues(t, s.do("GET", "/tasks", nil).object(t)["total"], count(t, d, "SELECT COUNT(*) FROM tasks"))
@@ -135,7 +155,7 @@ func TestT2DiskFull(t *testing.T) {
 	assert.Zero(t, before, "nothing half written")
 	assert.Zero(t, after)
 	require.NoError(t, d.Close())
-	t.Logf("T2: 32 MB disk: %d tasks accepted, %d refused with 503 or 507 in JSON, 0 files half written, accepted again when there was room", accepted, refused)
+	t.Logf("%s: %d tasks accepted, %d refused with 503 or 507 in JSON, 0 files half written, accepted again when there was room", name, accepted, refused)
 }
 
 // T3: PostgreSQL goes away and comes back.

@@ -2,12 +2,13 @@
  * recording costs, as whisper.cpp's command makes it. It is the reference that
  * docs/performance.md compares the standard tier with; it says how to build it.
  *
- *   whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [runs=3] [plugins=DIR]
+ *   whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [fallback=1] [runs=3] [plugins=DIR]
  *
  * SAMPLES holds mono float32 at 16 kHz without a header. Everything else is
  * the library's default: context of 30 s, text of the last window as context,
  * temperature fallbacks. words=1 asks for the time of every token, which
- * Otograph always yields.
+ * Otograph always yields; fallback=0 leaves out decoding again at a higher
+ * temperature.
  */
 #include <ggml-backend.h>
 #include <stdbool.h>
@@ -45,14 +46,14 @@ static void quiet(enum ggml_log_level l, const char *t, void *u) { (void)l, (voi
 
 int main(int argc, char **argv)
 {
-    int threads = 2, beam = 5, flash = 1, words = 0, runs = 3;
+    int threads = 2, beam = 5, flash = 1, words = 0, fallback = 1, runs = 3;
     const char *plugins = NULL;
     for (int i = 3; i < argc; i++) {
         sscanf(argv[i], "threads=%d", &threads), sscanf(argv[i], "beam=%d", &beam), sscanf(argv[i], "flash=%d", &flash);
-        sscanf(argv[i], "words=%d", &words), sscanf(argv[i], "runs=%d", &runs);
+        sscanf(argv[i], "words=%d", &words), sscanf(argv[i], "fallback=%d", &fallback), sscanf(argv[i], "runs=%d", &runs);
         if (!strncmp(argv[i], "plugins=", 8)) plugins = argv[i] + 8;
     }
-    if (argc < 3) return fprintf(stderr, "usage: whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [runs=3] [plugins=DIR]\n"), 2;
+    if (argc < 3) return fprintf(stderr, "usage: whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [fallback=1] [runs=3] [plugins=DIR]\n"), 2;
     whisper_log_set(quiet, NULL), ggml_log_set(quiet, NULL);
     plugins ? ggml_backend_load_all_from_path(plugins) : ggml_backend_load_all();
 
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
         struct whisper_full_params p = whisper_full_default_params(beam > 1 ? WHISPER_SAMPLING_BEAM_SEARCH : WHISPER_SAMPLING_GREEDY);
         p.n_threads = threads, p.language = "en", p.beam_search.beam_size = beam, p.token_timestamps = words;
         p.print_progress = false, p.print_realtime = false, p.encoder_begin_callback = count;
+        if (!fallback) p.temperature_inc = 0;
         windows = 0;
         double w = wall(), c = cpu();
         if (whisper_full(ctx, p, pcm, n)) return fprintf(stderr, "whisper_full failed\n"), 1;

@@ -120,7 +120,7 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
     case 'vtt':
       return {
         type: 'text/vtt',
-        text: 'WEBVTT\n' + cues(r, names, false).map((c) => `\n${stamp(c.start, '.')} --> ${stamp(c.end, '.')}\n${c.speaker ? `<v ${escaped(oneLine(c.speaker))}>` : ''}${c.lines.map(escaped).join('\n')}\n`).join(''),
+        text: 'WEBVTT\n\n' + cues(r, names, false).map((c) => `${stamp(c.start, '.')} --> ${stamp(c.end, '.')}\n${c.speaker ? `<v ${escaped(oneLine(c.speaker))}>` : ''}${c.lines.map(escaped).join('\n')}\n\n`).join(''),
       };
     case 'json':
       return { text: JSON.stringify(r, null, 2) + '\n', type: 'application/json' };

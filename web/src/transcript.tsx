@@ -135,12 +135,12 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
 function Editor({ s, onDone }: { s: Segment; onDone: (text?: string) => void }) {
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => { field.current?.focus(); }, []);
-  const keep = () => onDone(field.current!.value.replace(/\s+/g, ' ').trim() || undefined);
+  const keep = (typed: string) => onDone(typed.replace(/\s+/g, ' ').trim() || undefined);
   return (
     <div class="text editor">
-      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={keep}
+      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={(e) => keep(e.currentTarget.value)}
         onKeyDown={(e) => {
-          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); keep(); }
+          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); keep(e.currentTarget.value); }
           if (e.key === 'Escape') { e.currentTarget.value = s.text; onDone(); }
         }} />
       <span class="muted small">{t('editHint')}</span>

@@ -1,0 +1,387 @@
+"""Clip pools, augmentation, the two feature kinds, and batch makers."""
+import glob, json, math, os, random
+import numpy as np
+import torch
+from scipy.signal import butter, sosfilt, fftconvolve, lfilter
+from vocab import *
+from score import wer_counts
+
+SR = 16000
+AUG = float(os.environ.get('AUG', 1))  # strength of the augmentation; light first, full later
+
+
+class Pool:
+    def __init__(self, patterns):
+        self.items, self.raw = [], []
+        for p in sorted(f for pat in patterns for f in glob.glob(pat)):
+            base = p[:-6]
+            try:
+                raw = np.memmap(base + '.raw', np.int16, 'r')
+            except ValueError:
+                continue
+            k = len(self.raw)
+            self.raw.append(raw)
+            for line in open(p, encoding='utf-8'):
+                try:
+                    d = json.loads(line)
+                except ValueError:
+                    break
+                if d['o'] + d['n'] <= len(raw):
+                    d['k'] = k
+                    self.items.append(d)
+        self.bylang = {}
+        for i, d in enumerate(self.items):
+            self.bylang.setdefault(d['lang'], []).append(i)
+
+    def wav(self, d):
+        return self.raw[d['k']][d['o']:d['o'] + d['n']].astype(np.float32) / 32768
+
+
+def tilt(x, a):
+    y = x.copy()
+    y[1:] += a * x[:-1]
+    return y
+
+
+class Augment:
+    def __init__(self, seed=0, pool=None):
+        r = self.r = np.random.RandomState(seed)
+        self.rirs = []
+        for _ in range(60):
+            n = int(SR * r.uniform(0.05, 0.35))
+            h = r.randn(n) * np.exp(-6.9 * np.arange(n) / n) * (np.arange(n) > r.randint(20, 200))
+            h *= r.uniform(0.15, 0.9) / np.sqrt((h ** 2).sum() + 1e-9)
+            h[0] = 1
+            self.rirs.append(h.astype(np.float32))
+        n = SR * 40
+        w = r.randn(n).astype(np.float32)
+        self.noises = [w, lfilter([1], [1, -0.97], r.randn(n)).astype(np.float32), lfilter([1, 0], [1, -0.8], r.randn(n)).astype(np.float32)]
+        t = np.arange(n) / SR
+        hum = sum(np.sin(2 * np.pi * 50 * k * t + r.rand() * 6) / k for k in (1, 2, 3, 5)).astype(np.float32) + 0.05 * w
+        self.noises += [hum, self.tune(n), self.tune(n), self.tune(n)]
+        if pool is not None and pool.items:  # babble: five voices at once
+            b = np.zeros(n, np.float32)
+            for _ in range(5):
+                p = 0
+                while p < n:
+                    x = pool.wav(pool.items[r.randint(len(pool.items))])[:n - p]
+                    b[p:p + len(x)] += x
+                    p += len(x) + r.randint(0, 3000)
+            self.noises.append(b)
+        self.noises = [x / (x.std() + 1e-9) for x in self.noises]
+        self.speechlike = len(self.noises) > 7
+
+    def tune(self, n):
+        """Music-like: random notes with harmonics and decays."""
+        r, y, p = self.r, np.zeros(n, np.float32), 0
+        scale = [0, 2, 4, 5, 7, 9, 11, 12]
+        root = r.choice([110, 147, 196, 262])
+        while p < n - 100:
+            d = int(SR * r.choice([0.15, 0.25, 0.4, 0.6]))
+            L = min(n - p, d * 2)
+            t = np.arange(L) / SR
+            for _ in range(r.randint(1, 4)):
+                f = root * 2 ** (r.choice(scale) / 12) * r.choice([1, 1, 2])
+                y[p:p + L] += (sum(np.sin(2 * np.pi * f * k * t) / k ** r.uniform(1, 2) for k in range(1, 6)) * np.exp(-t * r.uniform(1, 6))).astype(np.float32)
+            p += d
+        return y
+
+    def noise(self, n, babble=True):
+        r = self.r
+        k = r.randint(len(self.noises) if babble else 7)
+        x = self.noises[k]
+        o = r.randint(0, len(x) - n) if len(x) > n else 0
+        y = x[o:o + n]
+        return y if len(y) == n else np.resize(y, n)
+
+    def voice(self, x, warp=0.85):
+        """Per-clip voice changes: speed/pitch/formants together, tilt, band limits."""
+        r = self.r
+        if r.rand() < 0.7:
+            f = 1 + (r.uniform(0.86, 1.17) - 1) * min(1, AUG * 1.5)
+            n = int(len(x) / f)
+            x = np.interp(np.arange(n) * f, np.arange(len(x)), x).astype(np.float32)
+        if r.rand() < 0.5 * AUG:
+            x = tilt(x, r.uniform(-0.7, 0.7))
+        if r.rand() < 0.08 * AUG:
+            x = sosfilt(butter(2, [r.uniform(200, 400), r.uniform(3000, 3900)], 'band', fs=SR, output='sos'), x).astype(np.float32)
+        return x
+
+    def room(self, x, clean=0.25):
+        """Whole-recording changes: reverb, noise, level."""
+        r = self.r
+        if r.rand() < 0.35 * AUG:
+            x = fftconvolve(x, self.rirs[r.randint(len(self.rirs))])[:len(x)].astype(np.float32)
+        p = np.sqrt((x ** 2).mean() + 1e-9)
+        if r.rand() < (1 - clean) * AUG:
+            x = x + self.noise(len(x)) * p * 10 ** (-r.uniform(7, 35) / 20)
+        else:
+            x = x + r.randn(len(x)).astype(np.float32) * 10 ** r.uniform(-5.5, -3)
+        return x * (10 ** r.uniform(-1.6, -0.05) / (np.abs(x).max() + 1e-6))
+
+    def nonspeech(self, n):
+        """Silence, noise, hum, music, tones or bursts for the 'no text' examples."""
+        r = self.r
+        k = r.randint(7)
+        if k == 0:
+            x = np.zeros(n, np.float32)
+        elif k == 6:  # a sweep
+            f = np.geomspace(r.uniform(30, 300), r.uniform(1500, 7900), n)[::r.choice([-1, 1])]
+            x = np.sin(2 * np.pi * np.cumsum(f) / SR).astype(np.float32)
+        elif k == 1:
+            t = np.arange(n) / SR
+            f = r.uniform(100, 3000)
+            on = (np.sin(2 * np.pi * t * r.uniform(0.2, 3) + r.rand() * 6) > r.uniform(-1, 0.8)).astype(np.float32)
+            x = np.sin(2 * np.pi * f * t + r.uniform(0, 5) * np.sin(2 * np.pi * r.uniform(1, 25) * t)).astype(np.float32) * on
+        elif k == 2:
+            x = self.noise(n, False) * np.repeat(r.rand(n // 1600 + 1) ** 3, 1600)[:n].astype(np.float32)
+        elif k == 3:
+            x = self.tune(n)
+        else:
+            x = self.noise(n, False) + 0.5 * self.noise(n, False)
+        if r.rand() < (0.35 if k == 0 else 0.7):
+            x = x + r.randn(n).astype(np.float32) * 10 ** r.uniform(-4.5, -1.5)
+        m = np.abs(x).max()
+        return (x * (10 ** r.uniform(-2.5, -0.05) / m) if m > 0 else x).astype(np.float32)
+
+
+# ---------------------------------------------------------------- features
+def slaney_mel(n=80, nfft=400):
+    f = np.linspace(0, SR / 2, nfft // 2 + 1)
+    def h2m(h):
+        h = np.asarray(h, float)
+        return np.where(h < 1000, h * 3 / 200, 15 + np.log(np.maximum(h, 1e-9) / 1000) / (np.log(6.4) / 27))
+    def m2h(m):
+        return np.where(m < 15, m * 200 / 3, 1000 * np.exp((m - 15) * np.log(6.4) / 27))
+    e = m2h(np.linspace(0, h2m(SR / 2), n + 2))
+    w = np.zeros((n, len(f)))
+    for i in range(n):
+        w[i] = np.maximum(0, np.minimum((f - e[i]) / (e[i + 1] - e[i]), (e[i + 2] - f) / (e[i + 2] - e[i + 1]))) * 2 / (e[i + 2] - e[i])
+    return w.astype(np.float32)
+
+
+def kaldi_mel(n=80, nfft=512, lo=20., hi=7600.):
+    m = lambda f: 1127 * np.log(1 + f / 700)
+    f = m(np.arange(nfft // 2 + 1) * SR / nfft)
+    e = np.linspace(m(lo), m(hi), n + 2)
+    w = np.zeros((n, nfft // 2 + 1))
+    for i in range(n):
+        w[i] = np.maximum(0, np.minimum((f - e[i]) / (e[i + 1] - e[i]), (e[i + 2] - f) / (e[i + 2] - e[i + 1])))
+    w[:, -1] = 0
+    return w.astype(np.float32)
+
+
+MELW, MELK = torch.tensor(slaney_mel()), torch.tensor(kaldi_mel())
+HANN = torch.hann_window(400)
+POVEY = torch.hann_window(400, periodic=False) ** 0.85
+
+
+def logmel(x, top=None):
+    """x [B,N] float32 -> [B,80,N/160], as whisper does (clamp 8 decades under the loudest value, then (v+4)/4)."""
+    n = x.shape[1] // 160
+    y = torch.nn.functional.pad(x[:, None], (200, 200), mode='reflect')[:, 0]
+    fr = y.unfold(1, 400, 160)[:, :n]
+    p = torch.fft.rfft(fr * HANN).abs().pow(2)
+    m = torch.clamp(p @ MELW.T, min=1e-10).log10().transpose(1, 2)
+    mx = m.amax((1, 2), keepdim=True)
+    if top is not None:
+        mx = mx + top[:, None, None]
+    return (torch.maximum(m, mx - 8) + 4) / 4
+
+
+def fbank(x):
+    """x [B,N] in [-1,1] -> [B,(N+80)//160,80], Kaldi's fbank: snip_edges=false, povey, preemphasis 0.97, 20-7600 Hz, no dither."""
+    n = (x.shape[1] + 80) // 160
+    left = x[:, :120].flip(1)
+    need = (n - 1) * 160 + 400 - 120 - x.shape[1]
+    right = x[:, -max(need, 1):].flip(1)[:, :max(need, 0)]
+    fr = torch.cat([left, x, right], 1).unfold(1, 400, 160)[:, :n]
+    fr = fr - fr.mean(2, keepdim=True)
+    fr = torch.cat([fr[..., :1] * 0.03, fr[..., 1:] - 0.97 * fr[..., :-1]], 2) * POVEY
+    p = torch.fft.rfft(fr, 512).abs().pow(2)
+    return torch.clamp(p @ MELK.T, min=1.1920929e-07).log()
+
+
+def specaug(f, rng, taxis, faxis, fill):
+    for b in range(f.shape[0]):
+        if rng.rand() < 0.6 * AUG:
+            w = rng.randint(1, 12); o = rng.randint(0, 80 - w)
+            f[b].narrow(faxis - 1, o, w).fill_(fill)
+        if rng.rand() < 0.4 * AUG:
+            T = f.shape[taxis]; w = min(rng.randint(1, 18), T - 1); o = rng.randint(0, T - w)
+            f[b].narrow(taxis - 1, o, w).fill_(fill)
+    return f
+
+
+class Batches:
+    """Endless stream of training batches of waveforms plus sentence lists."""
+    def __init__(self, patterns, seconds, seed, max_sent=1, p_non=0.02, langw=None, long=False):
+        self.pool = Pool(patterns)
+        self.aug = Augment(seed, self.pool)
+        self.rng = random.Random(seed)
+        self.seconds, self.max_sent, self.p_non, self.long = seconds, max_sent, p_non, long
+        self.langw = langw or {'en': 5, 'es': 1.1, 'fr': 1.1, 'pt': 1.1, 'de': 1.2, 'zh': 1}
+        self.langs = [l for l in self.langw if l in self.pool.bylang]
+
+    def plan(self):
+        """one recording: list of clips of one language and the pauses around them"""
+        r = self.rng
+        if r.random() < self.p_non:
+            return dict(non=True, n=int(SR * (30 if self.long else r.uniform(1, 5))))
+        lang = r.choices(self.langs, [self.langw[l] for l in self.langs])[0]
+        k = 1 if r.random() < 0.55 or self.max_sent == 1 else r.randint(2, self.max_sent)
+        if self.long:
+            k = r.choice([1, 2, 3, 4, 6, 8, 10])
+        samevoice = None
+        items, n = [], 0
+        for _ in range(k):
+            for _ in range(30):
+                d = self.pool.items[r.choice(self.pool.bylang[lang])]
+                if samevoice is None or d['voice'] == samevoice or r.random() < 0.03:
+                    break
+            samevoice = d['voice'] if r.random() < 0.7 else None
+            gap = r.choice([0.05, 0.15, 0.3, 0.5, 0.8, 1.2 if self.long else 0.4, 2.5 if self.long else 0.3]) * r.uniform(0.7, 1.3)
+            if self.long and n + d['n'] * 1.17 + SR * (gap + 0.2) > 29.7 * SR:
+                break
+            items.append((d, gap))
+            n += d['n'] + int(gap * SR)
+        return dict(non=False, lang=lang, items=items, n=n)
+
+    def render(self, p):
+        r, a = self.rng, self.aug
+        if p['non']:
+            return dict(x=a.nonspeech(p['n']), lang=r.choice(self.langs), sents=[])
+        parts, sents, pos, last = [], [], 0, None
+        for d, gap in p['items']:
+            if d['voice'] != last or r.random() < 0.3:
+                state = r.randint(0, 1 << 30)
+            last = d['voice']
+            a.r.seed(state % (1 << 31))
+            x = a.voice(self.pool.wav(d)) * 10 ** r.uniform(-0.25, 0)
+            a.r.seed(r.randint(0, (1 << 31) - 1))
+            g = int(gap * SR)
+            parts.append(np.zeros(g, np.float32)); pos += g
+            sents.append((pos / SR, (pos + len(x)) / SR, d['text']))
+            parts.append(x); pos += len(x)
+        parts.append(np.zeros(int(SR * r.choice([0.1, 0.2, 0.4, 0.8])), np.float32))
+        return dict(x=a.room(np.concatenate(parts)), lang=p['lang'], sents=sents)
+
+    def __iter__(self):
+        while True:
+            plans = [self.plan() for _ in range(400 if not self.long else 16)]
+            plans.sort(key=lambda p: p['n'])
+            groups, cur = [], []
+            for p in plans:
+                if cur and (len(cur) + 1) * (p['n'] / SR + 0.6) > self.seconds:
+                    groups.append(cur); cur = []
+                cur.append(p)
+            groups.append(cur)
+            self.rng.shuffle(groups)
+            for g in groups:
+                yield self.collate([self.render(p) for p in g])
+
+    def collate(self, rs):
+        n = 30 * SR if self.long else (max(len(r['x']) for r in rs) + 319) // 320 * 320
+        X = np.zeros((len(rs), n), np.float32)
+        for i, r in enumerate(rs):
+            x = r['x'][:n]
+            X[i, :len(x)] = x
+        if not hasattr(self, 'phones'):
+            self.phones = Phones()
+        return torch.from_numpy(X), [len(r['x']) for r in rs], [r['lang'] for r in rs], [[(a, b, t, self.phones(t, r['lang'])) for a, b, t in r['sents']] for r in rs]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __init__(self, **kw):
+        self.kw = kw
+
+    def __iter__(self):
+        torch.set_num_threads(1)
+        w = torch.utils.data.get_worker_info()
+        kw = dict(self.kw)
+        kw['seed'] = kw['seed'] * 31 + (w.id if w else 0)
+        return iter(Batches(**kw))
+
+
+def loader(workers=1, **kw):
+    return iter(torch.utils.data.DataLoader(Stream(**kw), batch_size=None, num_workers=workers, prefetch_factor=6 if workers else None))
+
+
+class AdamW32:
+    """AdamW on float32 master copies of bfloat16 parameters."""
+    def __init__(self, params, wd=0.01, betas=(0.9, 0.98)):
+        self.p = [p for p in params if p.requires_grad]
+        self.m = [p.detach().float().clone() for p in self.p]
+        self.a = [torch.zeros_like(x) for x in self.m]
+        self.b = [torch.zeros_like(x) for x in self.m]
+        self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0. for p in self.p], betas, 0
+
+    @torch.no_grad()
+    def step(self, lr, clip=1.0):
+        g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
+        norm = math.sqrt(sum(float((x * x).sum()) for x in g))
+        if not math.isfinite(norm):
+            self.zero(); return norm
+        if norm > clip:
+            torch._foreach_mul_(g, clip / norm)
+        self.t += 1
+        b1, b2 = self.betas
+        torch._foreach_lerp_(self.a, g, 1 - b1)
+        torch._foreach_mul_(self.b, b2)
+        torch._foreach_addcmul_(self.b, g, g, 1 - b2)
+        den = torch._foreach_sqrt(self.b)
+        torch._foreach_div_(den, math.sqrt(1 - b2 ** self.t))
+        torch._foreach_add_(den, 1e-8)
+        for m, w in zip(self.m, self.wd):
+            if w:
+                m.mul_(1 - lr * w)
+        torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1 ** self.t))
+        for p, m in zip(self.p, self.m):
+            p.copy_(m)
+        self.zero()
+        return norm
+
+    def zero(self):
+        for p in self.p:
+            p.grad = None
+
+
+class Phones:
+    """espeak-ng's phonemes of a sentence, the target of the helper CTC loss (letters and digits of its IPA, no stress)."""
+    VOICE = {'en': 'en-us', 'es': 'es', 'fr': 'fr', 'pt': 'pt-br', 'de': 'de', 'zh': 'cmn'}
+
+    def __init__(self, table=HERE + '/phones.json'):
+        self.es, self.cache, self.table = None, {}, None
+        if os.path.exists(table):
+            self.table = {c: i + 1 for i, c in enumerate(json.load(open(table)))}
+
+    def raw(self, text, lang):
+        import ctypes
+        if self.es is None:
+            from synth import Espeak
+            self.es = Espeak().l
+            self.es.espeak_TextToPhonemes.restype = ctypes.c_char_p
+        self.es.espeak_SetVoiceByName(self.VOICE[lang].encode())
+        p, out = ctypes.c_char_p(text.encode()), []
+        while p.value:
+            r = self.es.espeak_TextToPhonemes(ctypes.byref(p), 1, 2)
+            if r:
+                out.append(r.decode())
+        return [c for c in ''.join(out) if c not in " ˈˌː_-|,.?!()'" and not 0x300 <= ord(c) < 0x370]
+
+    def __call__(self, text, lang):
+        k = (lang, text)
+        if k not in self.cache:
+            self.cache[k] = [self.table[c] for c in self.raw(text, lang) if c in self.table]
+        return self.cache[k]
+
+
+if __name__ == '__main__':  # collects the phone table
+    import collections
+    ph, pool, c = Phones('none'), Pool(['../data/a*.jsonl']), collections.Counter()
+    for l, ids in pool.bylang.items():
+        for i in ids[:1500]:
+            c.update(ph.raw(pool.items[i]['text'], l))
+    print(c)
+    print(''.join(ph.raw('Good morning, how are you?', 'en')), ''.join(ph.raw('你好吗？', 'zh')))
+    json.dump([k for k, n in c.most_common() if n >= 5], open(HERE + '/phones.json', 'w'), ensure_ascii=False)

@@ -192,6 +192,10 @@ func (c *serveCmd) workers() int {
 	return c.Workers
 }
 
+// workerNice lets requests go before transcription, which uses every core that
+// it gets for minutes.
+const workerNice = 5
+
 // workCommand is the command line of a worker process: the same state and models.
 func (c *serveCmd) workCommand() ([]string, error) {
 	self, err := os.Executable()
@@ -206,7 +210,7 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	if cores <= 0 {
 		cores = max(1, runtime.GOMAXPROCS(0)/max(1, c.workers()))
 	}
-	command := []string{self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores),
+	command := []string{self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores), "--nice=" + strconv.Itoa(workerNice),
 		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String()}
 	add := func(flag, value string) {
 		if value != "" {

@@ -30,6 +30,7 @@ type workCmd struct {
 	Cores         int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	KeepAudio     time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
 	Grace         time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
+	Nice          int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
 	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
@@ -38,6 +39,11 @@ func (c *workCmd) Run(ctx context.Context) error {
 	ctx, stop := tasks.Supervised(ctx)
 	defer stop()
 	log := newLog(c.LogLevel)
+	if c.Nice > 0 {
+		if err := lowerPriority(min(c.Nice, 19)); err != nil {
+			log.Warn("the worker runs at the usual priority", "error", err)
+		}
+	}
 	s, err := c.storeFlags.open(ctx, log, c.KeepAudio)
 	if err != nil {
 		return err

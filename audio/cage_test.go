@@ -289,7 +289,7 @@ func TestParallel(t *testing.T) {
 	results := make(chan error, 8)
 	for i := range cap(results) {
 		go func() {
-			var src Source = File("testdata/formats/no_extension")
+			src := File("testdata/formats/no_extension")
 			if i%2 == 1 {
 				src = Reader(bytes.NewReader(content), "upload")
 			}

@@ -41,7 +41,8 @@ func findFFmpeg(o Options) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or hand over WAV", ErrDecoderMissing, want, err)
+		// The cause is not wrapped: a missing program must not pass for a missing recording.
+		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or hand over WAV", ErrDecoderMissing, want, err) //nolint:errorlint
 	}
 	return path, nil
 }
@@ -257,7 +258,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 	err := caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
 		if _, err := t.r.Peek(1); err != nil {
-			return nil // not a byte: the exit status tells why
+			return nil //nolint:nilerr // not a byte: the exit status tells why
 		}
 		var err error
 		if h, err = readWAVHeader(t); err != nil {

@@ -87,7 +87,7 @@ func (m *meter) Read(b []byte) (int, error) {
 	if m.max >= 0 && m.n > m.max {
 		return n, fault(ErrTooLarge, m.name, "it has more bytes, expected at most %d", m.max)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF { //nolint:errorlint // a reader that wraps io.EOF tells of trouble, not of its end
 		err = trouble(m.name, "read", err)
 	}
 	return n, err
@@ -121,10 +121,11 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		in.meter = &meter{ctx: ctx, r: s.r, name: in.name, max: o.MaxBytes, sum: md5.New()}
 		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
 		head, err := peeked.Peek(sniffWindow)
-		if err != nil && err != io.EOF {
+		atEnd := err == io.EOF //nolint:errorlint // as in meter.Read
+		if err != nil && !atEnd {
 			return in, err
 		}
-		if err == io.EOF {
+		if atEnd {
 			if err := o.checkSize(in.name, int64(len(head))); err != nil {
 				return in, err
 			}

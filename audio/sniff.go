@@ -212,14 +212,12 @@ func mpegFrame(b []byte) (size int, kind uint32) {
 		return 0, 0
 	}
 	rate := [3]int{44100, 48000, 32000}[rateIndex]
-	table := 0
+	table := 4
 	switch {
 	case version == 3: // MPEG-1
 		table = layer - 1
 	case layer == 1:
 		table = 3
-	default:
-		table = 4
 	}
 	kbps := [5][15]int{
 		{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
@@ -229,10 +227,10 @@ func mpegFrame(b []byte) (size int, kind uint32) {
 		{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 	}[table][bits]
 	samples := 1152
-	switch {
-	case version == 2:
+	switch version {
+	case 2:
 		rate /= 2
-	case version == 0:
+	case 0:
 		rate /= 4
 	}
 	pad := int(h >> 9 & 1)

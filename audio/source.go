@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -53,11 +54,11 @@ func (s fileSource) open(o Options) (*os.File, int64, error) {
 		flags |= unix.O_NOFOLLOW
 	}
 	fd, err := unix.Open(s.path, flags, 0)
-	for err == unix.EINTR {
+	for errors.Is(err, unix.EINTR) {
 		fd, err = unix.Open(s.path, flags, 0)
 	}
 	if err != nil {
-		if err == unix.ELOOP && !o.FollowLinks {
+		if errors.Is(err, unix.ELOOP) && !o.FollowLinks {
 			return nil, 0, fault(ErrUnsupported, s.path, "it is a symbolic link, expected a regular file")
 		}
 		return nil, 0, trouble(s.path, "open", err)

@@ -11,10 +11,10 @@ import (
 // unnamedFile uses O_TMPFILE, which never gives the file a name at all. Some file systems lack it: errors.ErrUnsupported.
 func unnamedFile(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	switch {
-	case err == nil:
+	switch err {
+	case nil:
 		return os.NewFile(uintptr(fd), dir), nil
-	case err == unix.EOPNOTSUPP || err == unix.EISDIR || err == unix.EINVAL || err == unix.ENOSYS:
+	case unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL, unix.ENOSYS:
 		return nil, errors.ErrUnsupported
 	}
 	return nil, fmt.Errorf("audio: temporary file in %q: %w", dir, err)

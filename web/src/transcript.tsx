@@ -126,7 +126,7 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
         <label class="check small"><input type="checkbox" defaultChecked onChange={(e) => { follow.current = e.currentTarget.checked; }} />{t('follow')}</label>
       </div>
       {segments.length === 0 ? <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
-        : <VirtualList class="transcript-rows" count={segments.length} estimate={(i) => 34 + 24 * Math.floor(segments[i].text.length / 85)} row={row} label={t('transcript')} handle={list} onClick={onClick} />}
+        : <VirtualList class="transcript-rows" count={segments.length} estimate={(i) => 35 + 24 * Math.floor(segments[i].text.length / 85)} row={row} label={t('transcript')} handle={list} onClick={onClick} />}
     </section>
   );
 }

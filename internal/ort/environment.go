@@ -61,6 +61,7 @@ func start() error {
 		if err != nil {
 			return err
 		}
+		flattenHeap()
 		onnx.SetSharedLibraryPath(path)
 		if err := onnx.InitializeEnvironment(onnx.WithLogLevelFatal()); err != nil {
 			hint := ""

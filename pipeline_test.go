@@ -372,9 +372,9 @@ func Example() {
 		return
 	}
 	for _, s := range res.Segments[:2] {
-		fmt.Printf("%.1f %s %s\n", s.Start, s.Speaker, s.Text)
+		fmt.Printf("%.0f s %s: %s\n", s.Start, s.Speaker, s.Text)
 	}
 	// Output:
-	// 5.7 SPEAKER_0 Good morning, how are you today?
-	// 8.1 SPEAKER_1 I am very well, thank you, and you.
+	// 6 s SPEAKER_0: Good morning, how are you today?
+	// 8 s SPEAKER_1: I am very well, thank you, and you.
 }

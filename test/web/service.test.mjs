@@ -166,9 +166,9 @@ test('without the recording the page asks for it', async () => {
   await page.reload();
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
-  await page.getByText('The recording itself is not kept').waitFor();
+  await page.getByText('The recording itself is not stored').waitFor();
   await page.getByLabel('Open the recording').setInputFiles(recording);
-  await page.getByText('The recording itself is not kept').waitFor({ state: 'detached' });
+  await page.getByText('The recording itself is not stored').waitFor({ state: 'detached' });
   await page.locator('.word', { hasText: 'Good' }).first().click();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
 });

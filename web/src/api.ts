@@ -110,6 +110,7 @@ export interface Task { id: string; status: Status; audio_filename: string; audi
 export interface Account { balance: number; held_amount: number; resource_pack_equivalent: number; available_balance: number; tier: number; concurrency_limit: number; active_tasks: number; available_concurrency: number; waiting_batch_tasks: number; tps_limit: number; tps_burst: number }
 export interface Pricing { standard_price_per_hour: number; zh_lite_price_per_hour: number; diarize_price_per_hour: number; audio_events_price_per_hour: number; batch_discount: number; updated_at: string }
 export interface Transaction { id: string; task_id: string | null; type: 'deduction' | 'recharge' | 'refund'; amount: string; balance_before: string; balance_after: string; description: string; created_at: string }
+export interface SoundClass { display_name: string; zh_name: string }
 export interface Submission { options?: Record<string, unknown>; callback_url?: string; callback_secret?: string; batch_mode?: boolean; allow_training?: boolean }
 
 const id = encodeURIComponent;
@@ -119,6 +120,7 @@ export const api = {
   result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result`),
   remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),
   account: async (who?: Login) => { const a = await call<Account>('GET', '/account', undefined, who ?? login.value); pace(a.tps_limit, a.tps_burst); return a; },
+  soundClasses: () => call<SoundClass[]>('GET', '/audio-event-classes'),
   pricing: () => call<Pricing>('GET', '/pricing', undefined, null),
   transactions: (page: number) => call<{ transactions: Transaction[]; total: number; page: number; page_size: number }>('GET', `/billing/transactions?page=${page}&page_size=20`),
   submitUrl: (url: string, s: Submission) => call<Task>('POST', '/tasks', { audio_url: url, ...s }),

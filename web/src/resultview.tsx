@@ -12,6 +12,7 @@ import { Timeline } from './timeline';
 import { Transcript } from './transcript';
 import { VirtualList } from './virtuallist';
 
+const noNames: Record<string, string> = {};
 const formats: Format[] = ['txt', 'srt', 'vtt', 'json', 'rttm'];
 
 /** languageName is a language code's name in the reader's language. */
@@ -29,10 +30,12 @@ export interface ResultProps {
   /** memory names what the speakers' names are kept under while the tab is open. */
   memory: string;
   reader: string;
+  /** sounds are names of the sounds in the reader's language, by their English ones. */
+  sounds?: Record<string, string>;
   children?: ComponentChildren;
 }
 
-export function ResultView({ name, result: original, audio, onAudio, memory, reader, children }: ResultProps) {
+export function ResultView({ name, result: original, audio, onAudio, memory, reader, sounds = noNames, children }: ResultProps) {
   const player = useMemo(() => new Player(original.audio_duration), [original]);
   const texts = useSignal(recall('texts', memory));
   const result = useMemo(() => corrected(original, texts.value), [original, texts.value]);
@@ -100,7 +103,7 @@ export function ResultView({ name, result: original, audio, onAudio, memory, rea
 
       <div class="card player">
         {speakers.length > 0 && <Speakers speakers={speakers} names={names} rename={rename} />}
-        <Timeline result={original} player={player} speakers={speakers} names={names} />
+        <Timeline result={original} player={player} speakers={speakers} names={names} called={sounds} />
         {!has && (
           <div class="attach">
             <span>{t('noAudio')}</span>
@@ -124,7 +127,7 @@ export function ResultView({ name, result: original, audio, onAudio, memory, rea
       </div>
 
       <div class="card"><Transcript result={result} player={player} speakers={speakers} names={names} searchId={searchId} edited={texts.value} onEdit={onEdit} /></div>
-      {result.audio_events && <Sounds result={original} player={player} />}
+      {result.audio_events && <Sounds result={original} player={player} called={sounds} />}
       <p class="muted small keys">{t('editedNote')} {t('keys')}</p>
     </div>
   );
@@ -210,7 +213,7 @@ function Speakers({ speakers, names, rename }: { speakers: string[]; names: (s: 
   );
 }
 
-function Sounds({ result, player }: { result: Result; player: Player }) {
+function Sounds({ result, player, called }: { result: Result; player: Player; called: Record<string, string> }) {
   const sounds = useMemo(() => soundsOf(result), [result]);
   return (
     <details class="card sounds">
@@ -221,7 +224,7 @@ function Sounds({ result, player }: { result: Result; player: Player }) {
           return (
             <div class="sound-row">
               <button type="button" class="time" onClick={() => player.playFrom(e.start)} aria-label={t('playFrom', { time: clock(e.start) })}>{clock(e.start)}</button>
-              <span class="sound-name">{e.class}</span>
+              <span class="sound-name">{called[e.class] ?? e.class}</span>
               <span class="muted small">{clock(e.start, true)} – {clock(e.end, true)}</span>
               <span class="muted small">{Math.round(e.confidence * 100)} %</span>
             </div>

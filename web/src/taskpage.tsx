@@ -33,6 +33,14 @@ export function TaskPage({ id }: { id: string }) {
     })();
     return () => { current = false; };
   }, [id]);
+  const [sounds, setSounds] = useState<Record<string, string>>({});
+  const chinese = lang.value === 'zh';
+  useEffect(() => { // the service knows the sounds' Chinese names
+    if (!chinese) return setSounds({});
+    let current = true;
+    api.soundClasses().then((all) => { if (current) setSounds(Object.fromEntries(all.map((c) => [c.display_name, c.zh_name]))); }, () => { /* the English names stay */ });
+    return () => { current = false; };
+  }, [chinese]);
   useEffect(() => { if (task) document.title = `${task.audio_filename} · Otograph`; return () => { document.title = 'Otograph'; }; }, [task]);
 
   return (
@@ -48,7 +56,7 @@ export function TaskPage({ id }: { id: string }) {
         </div>
       )}
       {task && result && (
-        <ResultView name={task.audio_filename} result={result} audio={audio} memory={id} reader={lang.value}
+        <ResultView name={task.audio_filename} result={result} audio={audio} memory={id} reader={lang.value} sounds={sounds}
           onAudio={(f) => { recordings.set(id, f); setAudio(f); }}>
           <p class="muted small">{when(task.created_at)}</p>
         </ResultView>

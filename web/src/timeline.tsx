@@ -16,7 +16,7 @@ const maxWidth = 8e6;
 interface Lane { name: string; voice: string; bars: { start: number; end: number; label?: string }[] }
 
 /** lanesOf makes a lane of each speaker and of the sounds that are heard longest. */
-function lanesOf(r: Result, speakers: string[], names: (s: string) => string): Lane[] {
+function lanesOf(r: Result, speakers: string[], names: (s: string) => string, called: Record<string, string>): Lane[] {
   const lanes: Lane[] = speakers.map((s, i) => ({ name: names(s), voice: voice(i), bars: [] }));
   const index = new Map(speakers.map((s, i) => [s, i]));
   const turns = r.diarize_segments?.length ? r.diarize_segments : (r.segments ?? []).filter((s) => s.speaker);
@@ -25,13 +25,13 @@ function lanesOf(r: Result, speakers: string[], names: (s: string) => string): L
   for (const e of soundsOf(r)) if (e.class !== 'Silence') byClass.set(e.class, [...(byClass.get(e.class) ?? []), e]);
   const weight = (list: SoundEvent[]) => list.reduce((n, e) => n + (e.end - e.start) * e.confidence, 0);
   const top = [...byClass].sort((a, b) => weight(b[1]) - weight(a[1])).slice(0, maxSounds);
-  for (const [name, list] of top) lanes.push({ name, voice: 'sound', bars: list });
+  for (const [name, list] of top) lanes.push({ name: called[name] ?? name, voice: 'sound', bars: list });
   return lanes;
 }
 
-export interface TimelineProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string }
+export interface TimelineProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; called: Record<string, string> }
 
-export function Timeline({ result, player, speakers, names }: TimelineProps) {
+export function Timeline({ result, player, speakers, names, called }: TimelineProps) {
   const wave = useRef<HTMLDivElement>(null), lanesCanvas = useRef<HTMLCanvasElement>(null), head = useRef<HTMLDivElement>(null);
   const surfer = useRef<WaveSurfer | null>(null);
   const [zoom, setZoom] = useState(0); // pixels per second; 0 = all of it
@@ -40,7 +40,7 @@ export function Timeline({ result, player, speakers, names }: TimelineProps) {
   const duration = Math.max(result.audio_duration, 0.01);
   const band = useMemo(() => speechBand(result), [result]);
   const shown = speakers.map(names).join('\n');
-  const lanes = useMemo(() => lanesOf(result, speakers, names), [result, speakers, shown]);
+  const lanes = useMemo(() => lanesOf(result, speakers, names, called), [result, speakers, shown, called]);
   const height = axisHeight + lanes.length * (laneHeight + gap);
   const fit = width / duration, scale = Math.max(zoom, fit);
   const most = Math.max(fit, Math.min(300, maxWidth / duration));

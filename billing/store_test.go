@@ -409,12 +409,12 @@ func TestT22MoneyHistories(t *testing.T) {
 						t.Skip("released: the tasks' fencing keeps it from being settled")
 					}
 					x := amount.Draw(t, "x")
-					r, err := Receipt{}, write(t, func(tx *sql.Tx) error {
+					err := write(t, func(tx *sql.Tx) error {
 						_, err := s.Settle(ctx, tx, a, task, quoteOf(x), h.batch)
 						return err
 					})
 					require.NoError(t, err)
-					r, err = s.ReceiptOf(ctx, task)
+					r, err := s.ReceiptOf(ctx, task)
 					require.NoError(t, err)
 					if was {
 						require.Equal(t, before, r.Quote.Total, "the first settlement stands")

@@ -160,21 +160,8 @@ func (s *Service) delivered(ctx context.Context, d *delivery, failure error) err
 // requeueCallbacks gives back the deliveries of a dead notifier. Whether they arrived is not known: they are sent again
 // under the same id.
 func (s *Service) requeueCallbacks(ctx context.Context, tx *sql.Tx, worker string) (int, error) {
-	rows, err := tx.QueryContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running' RETURNING job_id", worker, db.Micros(s.now()))
+	jobs, err := column[int64](tx.QueryContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running' RETURNING job_id", worker, db.Micros(s.now())))
 	if err != nil {
-		return 0, err
-	}
-	var jobs []int64
-	for rows.Next() {
-		var job int64
-		if err := rows.Scan(&job); err != nil {
-			rows.Close()
-			return 0, err
-		}
-		jobs = append(jobs, job)
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
 		return 0, err
 	}
 	for _, job := range jobs {

@@ -103,21 +103,8 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 
 // sweepDoomed erases all files that are due.
 func (s *Service) sweepDoomed(ctx context.Context) error {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at LIMIT 1000", db.Micros(s.now()))
+	keys, err := column[string](s.db.Read().QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at LIMIT 1000", db.Micros(s.now())))
 	if err != nil {
-		return s.wrap("sweep", err)
-	}
-	var keys []string
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			rows.Close()
-			return s.wrap("sweep", err)
-		}
-		keys = append(keys, key)
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
 		return s.wrap("sweep", err)
 	}
 	var failed error

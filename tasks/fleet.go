@@ -130,21 +130,8 @@ func (s *Service) reap(ctx context.Context, id string, how ending, message strin
 	n := 0
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		n = 0
-		rows, err := tx.QueryContext(ctx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id)
+		held, err := column[string](tx.QueryContext(ctx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id))
 		if err != nil {
-			return err
-		}
-		var held []string
-		for rows.Next() {
-			var task string
-			if err := rows.Scan(&task); err != nil {
-				rows.Close()
-				return err
-			}
-			held = append(held, task)
-		}
-		rows.Close()
-		if err := rows.Err(); err != nil {
 			return err
 		}
 		for _, task := range held {
@@ -245,7 +232,7 @@ func (w *watch) look(ctx context.Context) (dead int, err error) {
 			sight.silence = before.silence + elapsed
 		}
 		next[m.id] = sight
-		reason := ""
+		var reason string
 		switch {
 		case here(m) && !alive[m.id] && (m.supervisor == "" || !alive[m.supervisor]):
 			reason = fmt.Sprintf("process %d is gone", m.pid)

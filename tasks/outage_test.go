@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -213,7 +212,7 @@ func TestT24BackupResumes(t *testing.T) {
 	require.NoError(t, f.db.Backup(t.Context(), copied))
 	stop()
 	files := filepath.Join(dbtest.Dir(t), "blobs")
-	require.NoError(t, os.CopyFS(files, os.DirFS(f.dir).(fs.FS)))
+	require.NoError(t, os.CopyFS(files, os.DirFS(f.dir)))
 
 	d := dbtest.Open(t, copied, db.Options{})
 	blobs, err := blob.Open(t.Context(), files)

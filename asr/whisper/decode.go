@@ -279,13 +279,12 @@ type section struct {
 // the text ends, and ended whether the decoder said so by a time mark.
 func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, covered float64, ended bool) {
 	var sections []section
-	at := 0.0
 	end := float64(w.Len()) / audio.SampleRate
 	open := section{}
 	for _, t := range a.tokens {
 		switch {
 		case t.id >= e.beg:
-			at = min(float64(t.id-e.beg)*0.02, end)
+			at := min(float64(t.id-e.beg)*0.02, end)
 			if len(open.tokens) > 0 {
 				open.to = at
 				sections = append(sections, open)

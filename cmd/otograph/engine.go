@@ -18,7 +18,6 @@ import (
 // pipelineEngine lets the task worker run the pipeline.
 type pipelineEngine struct {
 	pipeline *otograph.Pipeline
-	audio    audio.Options
 	set      string
 }
 

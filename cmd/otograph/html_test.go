@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"os/exec"
@@ -23,7 +24,7 @@ func TestSampleReader(t *testing.T) {
 		for {
 			n, err := r.Read(buf)
 			got = append(got, buf[:n]...)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			require.NoError(t, err)

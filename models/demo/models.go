@@ -47,8 +47,13 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// licence is the same for all: nothing in them comes from someone else.
-const licence = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
+// Licences. No third-party weights are in any of them. A small part of what the two
+// recognisers heard in training came from two synthesizer voices with narrower terms
+// (training/asr/README.md names them).
+const (
+	licence       = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
+	speechLicence = licence + "; two training voices have terms of their own, see models/demo/training/asr/README.md"
+)
 
 // Figures of the models, measured when they were made.
 const (
@@ -73,7 +78,7 @@ func Models() *models.Set {
 	return &models.Set{Name: "demo", Models: []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: whisperWindow, Demo: true, Licence: speechLicence,
 			Files: []models.File{whisper.file(models.PartModel)},
 			Notice: "the demonstration recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +
@@ -81,7 +86,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: speechLicence,
 			Files: []models.File{
 				ctc.file(models.PartModel),
 				{

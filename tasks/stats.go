@@ -32,29 +32,7 @@ type Stats struct {
 func (s *Service) Stats(ctx context.Context) (Stats, error) {
 	st := Stats{TasksByFinalState: map[Status]int{}}
 	now := db.Micros(s.now())
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT lane, SUM(CASE WHEN phase = 'queued' AND run_at <= $1 THEN 1 ELSE 0 END), SUM(CASE WHEN phase = 'queued' AND run_at > $1 THEN 1 ELSE 0 END),
-		SUM(CASE WHEN phase = 'running' THEN 1 ELSE 0 END), COALESCE(MIN(CASE WHEN phase = 'queued' AND run_at <= $1 THEN queued_at END), $1)
-		FROM tasks WHERE phase <> 'final' GROUP BY lane`, now)
-	if err != nil {
-		return st, s.wrap("stats", err)
-	}
-	for rows.Next() {
-		var name string
-		var l Lane
-		var oldest int64
-		if err := rows.Scan(&name, &l.Waiting, &l.Delayed, &l.Running, &oldest); err != nil {
-			rows.Close()
-			return st, s.wrap("stats", err)
-		}
-		l.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
-		if name == laneBatch {
-			st.Batch = l
-		} else {
-			st.Tasks = l
-		}
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
+	if err := s.countLanes(ctx, &st, now); err != nil {
 		return st, s.wrap("stats", err)
 	}
 	states, err := s.db.Read().QueryContext(ctx, "SELECT status, COUNT(*) FROM tasks WHERE phase = 'final' GROUP BY status")
@@ -82,4 +60,30 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 		(SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'), (SELECT COUNT(*) FROM workers WHERE kind = 'worker'), (SELECT COUNT(*) FROM doomed_blobs)`).
 		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.Workers, &st.DoomedFiles)
 	return st, s.wrap("stats", err)
+}
+
+// countLanes fills in what waits and runs in the two lanes.
+func (s *Service) countLanes(ctx context.Context, st *Stats, now int64) error {
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT lane, SUM(CASE WHEN phase = 'queued' AND run_at <= $1 THEN 1 ELSE 0 END), SUM(CASE WHEN phase = 'queued' AND run_at > $1 THEN 1 ELSE 0 END),
+		SUM(CASE WHEN phase = 'running' THEN 1 ELSE 0 END), COALESCE(MIN(CASE WHEN phase = 'queued' AND run_at <= $1 THEN queued_at END), $1)
+		FROM tasks WHERE phase <> 'final' GROUP BY lane`, now)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var l Lane
+		var oldest int64
+		if err := rows.Scan(&name, &l.Waiting, &l.Delayed, &l.Running, &oldest); err != nil {
+			return err
+		}
+		l.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
+		if name == laneBatch {
+			st.Batch = l
+		} else {
+			st.Tasks = l
+		}
+	}
+	return rows.Err()
 }

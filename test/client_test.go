@@ -367,13 +367,3 @@ func peakOver(t testing.TB, pid int, work func()) (growth int64) {
 	<-stopped
 	return peak - before
 }
-
-// descriptors is how many files a process has open.
-func descriptors(t testing.TB, pid int) int {
-	t.Helper()
-	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Skipf("the kernel does not tell: %v", err)
-	}
-	return len(list)
-}

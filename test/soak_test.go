@@ -106,3 +106,13 @@ func TestT23Soak(t *testing.T) {
 		length, made, deleted, requests, float64(early.memory)/(1<<20), float64(late.memory)/(1<<20), early.descriptors, late.descriptors, early.goroutines, late.goroutines,
 		float64(early.database)/(1<<20), float64(late.database)/(1<<20), perTask)
 }
+
+// descriptors is how many files a process has open.
+func descriptors(t testing.TB, pid int) int {
+	t.Helper()
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Skipf("the kernel does not tell: %v", err)
+	}
+	return len(list)
+}

@@ -204,21 +204,14 @@ func (w *watch) look(ctx context.Context) (dead int, err error) {
 		pid                         int
 		beats                       int64
 	}
-	var members []found
-	alive := map[string]bool{}
-	host := thisHost()
-	for rows.Next() {
-		var m found
-		if err := rows.Scan(&m.id, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats); err != nil {
-			rows.Close()
-			return 0, s.wrap("watch", err)
-		}
-		members = append(members, m)
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
+	members, err := collect(rows, func(rows *sql.Rows, m *found) error {
+		return rows.Scan(&m.id, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
+	})
+	if err != nil {
 		return 0, s.wrap("watch", err)
 	}
+	alive := map[string]bool{}
+	host := thisHost()
 	w.last = now
 	here := func(m found) bool { return m.host == host && m.start != "" }
 	for _, m := range members {

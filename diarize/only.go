@@ -5,12 +5,28 @@ import "github.com/otograph/otograph/audio"
 // Only returns the embeddings of the speech segments that keep is true for. The
 // others take no part: neither in finding the speakers nor in their turns.
 func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
-	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, vectors: matrix{dim: e.vectors.dim}}
 	index := make([]int, len(e.Speech)) // per segment: its place in out, −1 when left out
+	kept := 0
 	for i, s := range e.Speech {
 		index[i] = -1
 		if keep(s) {
-			index[i] = len(out.Speech)
+			index[i] = kept
+			kept++
+		}
+	}
+	if kept == len(e.Speech) {
+		return e // nothing to copy: the vectors of hours take tens of megabytes
+	}
+	windows := 0
+	for _, segment := range e.Segment {
+		if index[segment] >= 0 {
+			windows++
+		}
+	}
+	out := &Embeddings{embedder: e.embedder, pcm: e.pcm}
+	out.vectors = matrix{data: make([]float32, 0, windows*e.vectors.dim), n: windows, dim: e.vectors.dim}
+	for i, s := range e.Speech {
+		if index[i] >= 0 {
 			out.Speech = append(out.Speech, s)
 		}
 	}
@@ -19,7 +35,6 @@ func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
 			out.Windows = append(out.Windows, w)
 			out.Segment = append(out.Segment, at)
 			out.vectors.data = append(out.vectors.data, e.vectors.row(i)...)
-			out.vectors.n++
 		}
 	}
 	return out

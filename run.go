@@ -201,32 +201,32 @@ func (r *run) stage(ctx context.Context, s Stage, f func(context.Context) error)
 	return &StageError{Stage: s, Err: err}
 }
 
-// hold waits for one of the pipeline's cores.
-func (r *run) hold(ctx context.Context) (release func(), err error) {
-	if err := r.p.gate.Acquire(ctx, 1); err != nil {
-		return nil, err
+// computing loads a model, waits for one of the pipeline's cores and works on it
+// with the model.
+func computing[E any](ctx context.Context, r *run, load func() (E, error), work func(E) error) error {
+	engine, err := load()
+	if err != nil {
+		return err
 	}
-	return func() { r.p.gate.Release(1) }, nil
+	if err := r.p.gate.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer r.p.gate.Release(1)
+	return work(engine)
 }
 
 func (r *run) detectSpeech(ctx context.Context) error {
-	m, err := r.p.engines.loadVAD()
-	if err != nil {
+	return computing(ctx, r, r.p.engines.loadVAD, func(m vad.Model) error {
+		opt := vad.DefaultOptions()
+		opt.Threshold = r.opt.VADThreshold
+		opt.MinSpeech = time.Duration(r.opt.VADMinSpeechMS) * time.Millisecond
+		opt.MinSilence = time.Duration(r.opt.VADMinSilenceMS) * time.Millisecond
+		opt.SpeechPad = time.Duration(r.opt.VADSpeechPadMS) * time.Millisecond
+		var err error
+		r.speech, err = vad.Detect(ctx, m, r.pcm, opt)
+		r.result.Stats.VADWindows = (r.pcm.Len() + 511) / 512
 		return err
-	}
-	release, err := r.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	opt := vad.DefaultOptions()
-	opt.Threshold = r.opt.VADThreshold
-	opt.MinSpeech = time.Duration(r.opt.VADMinSpeechMS) * time.Millisecond
-	opt.MinSilence = time.Duration(r.opt.VADMinSilenceMS) * time.Millisecond
-	opt.SpeechPad = time.Duration(r.opt.VADSpeechPadMS) * time.Millisecond
-	r.speech, err = vad.Detect(ctx, m, r.pcm, opt)
-	r.result.Stats.VADWindows = (r.pcm.Len() + 511) / 512
-	return err
+	})
 }
 
 // findLanguage takes the caller's language, or asks the standard model, or, if
@@ -237,26 +237,19 @@ func (r *run) findLanguage(ctx context.Context) error {
 		r.probability = 1
 		return nil
 	}
-	var detector asr.LanguageDetector
-	var err error
-	if r.p.engines.hasStandard() {
-		detector, err = r.p.engines.loadStandard()
-	} else {
-		detector, err = r.p.engines.loadOptimized("")
+	load := func() (asr.LanguageDetector, error) {
+		if r.p.engines.hasStandard() {
+			return r.p.engines.loadStandard()
+		}
+		return r.p.engines.loadOptimized("")
 	}
-	if err != nil {
+	return computing(ctx, r, load, func(d asr.LanguageDetector) (err error) {
+		r.language, r.probability, err = d.DetectLanguage(ctx, r.pcm, r.speech)
+		if errors.Is(err, ctc.ErrNoLanguage) {
+			return optionError("asr_language", "must be given: none of the loaded models can tell the language")
+		}
 		return err
-	}
-	release, err := r.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	r.language, r.probability, err = detector.DetectLanguage(ctx, r.pcm, r.speech)
-	if errors.Is(err, ctc.ErrNoLanguage) {
-		return optionError("asr_language", "must be given: none of the loaded models can tell the language")
-	}
-	return err
+	})
 }
 
 func (r *run) transcribe(ctx context.Context) error {
@@ -284,7 +277,6 @@ func (r *run) transcribe(ctx context.Context) error {
 	opt.Hotwords = r.opt.Hotwords
 	opt.InitialPrompt = or(r.opt.InitialPrompt, "")
 	opt.NoSpeechThreshold = r.opt.NoSpeechThreshold
-	// Words help to split segments between speakers, so they are wanted whenever the tier has them.
 	opt.WordTimestamps = r.opt.TimestampLevel == TimestampWord
 	opt.Parallel = r.p.cores
 	opt.Gate = r.p.gate
@@ -309,39 +301,27 @@ func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
 }
 
 func (r *run) embed(ctx context.Context) error {
-	e, err := r.p.engines.loadEmbedder()
-	if err != nil {
+	return computing(ctx, r, r.p.engines.loadEmbedder, func(e diarize.Embedder) error {
+		var err error
+		r.embedded, err = diarize.Embed(ctx, e, r.pcm, r.speech, r.diarizeOptions(e))
+		if err == nil {
+			r.result.Stats.EmbeddingWindows = len(r.embedded.Windows)
+		}
 		return err
-	}
-	release, err := r.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	r.embedded, err = diarize.Embed(ctx, e, r.pcm, r.speech, r.diarizeOptions(e))
-	if err == nil {
-		r.result.Stats.EmbeddingWindows = len(r.embedded.Windows)
-	}
-	return err
+	})
 }
 
 func (r *run) cluster(ctx context.Context) error {
-	e, err := r.p.engines.loadEmbedder()
-	if err != nil {
+	return computing(ctx, r, r.p.engines.loadEmbedder, func(e diarize.Embedder) error {
+		embedded := r.embedded
+		r.embedded = nil // the vectors of hours are not needed twice
+		if r.transcript != nil {
+			embedded = embedded.Only(r.understood)
+		}
+		var err error
+		r.diarized, err = diarize.Cluster(ctx, embedded, r.diarizeOptions(e))
 		return err
-	}
-	release, err := r.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	embedded := r.embedded
-	r.embedded = nil // the vectors of hours are not needed twice
-	if r.transcript != nil {
-		embedded = embedded.Only(r.understood)
-	}
-	r.diarized, err = diarize.Cluster(ctx, embedded, r.diarizeOptions(e))
-	return err
+	})
 }
 
 // understood tells whether anything was transcribed in a stretch of speech.
@@ -361,22 +341,16 @@ func (r *run) understood(speech audio.Span) bool {
 }
 
 func (r *run) listen(ctx context.Context) error {
-	t, err := r.p.engines.loadTagger()
-	if err != nil {
+	return computing(ctx, r, r.p.engines.loadTagger, func(t events.Tagger) error {
+		opt := events.DefaultOptions()
+		opt.Threshold, opt.Classes = r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
+		counted := countedTagger{t, &r.result.Stats.EventFrames}
+		var err error
+		if r.heard, err = events.Detect(ctx, counted, r.pcm, opt); err == nil && r.heard == nil {
+			r.heard = []events.Event{} // heard nothing, as against did not listen
+		}
 		return err
-	}
-	release, err := r.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	opt := events.DefaultOptions()
-	opt.Threshold, opt.Classes = r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
-	counted := countedTagger{t, &r.result.Stats.EventFrames}
-	if r.heard, err = events.Detect(ctx, counted, r.pcm, opt); err == nil && r.heard == nil {
-		r.heard = []events.Event{} // heard nothing, as against did not listen
-	}
-	return err
+	})
 }
 
 // countedTagger counts the frames that a tagger yields.

@@ -17,6 +17,10 @@ type View struct {
 	Name string
 	// Result is anything whose JSON form is the specification's Task result.
 	Result any
+	// Peaks are the loudest of equal stretches of the recording, 255 being the
+	// loudest of all, for the waveform; nil leaves it to the audio, or without
+	// audio to a band that shows where there is speech.
+	Peaks []byte
 	// Audio is the recording to embed, of media type AudioType
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
 	Audio     []byte
@@ -25,9 +29,10 @@ type View struct {
 
 // viewData is what view.js finds in the page.
 type viewData struct {
-	Name   string `json:"name"`
-	Result any    `json:"result"`
-	Audio  string `json:"audio,omitempty"` // data URI
+	Name      string `json:"name"`
+	Result    any    `json:"result"`
+	Peaks     []byte `json:"peaks,omitempty"`     // in Base64
+	AudioType string `json:"audioType,omitempty"` // the audio itself is in a block of its own
 }
 
 // WriteView writes v as one HTML file: style, script and data are inside, and
@@ -44,9 +49,9 @@ func WriteView(w io.Writer, v View) error {
 	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
 		return fmt.Errorf("web: the built view would end its own element")
 	}
-	data := viewData{Name: v.Name, Result: v.Result}
+	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks}
 	if v.Audio != nil {
-		data.Audio = "data:" + v.AudioType + ";base64," + base64.StdEncoding.EncodeToString(v.Audio)
+		data.AudioType = v.AudioType
 	}
 	// The encoder writes <, > and & as escapes, so no text can end the block.
 	block, err := json.Marshal(data)
@@ -69,7 +74,11 @@ func WriteView(w io.Writer, v View) error {
 	out.Write(style)
 	out.WriteString("</style>\n</head>\n<body>\n<div id=\"app\"></div>\n<noscript>This file shows its transcript with a script; allow scripts for it.</noscript>\n<script type=\"application/json\" id=\"data\">")
 	out.Write(block)
-	out.WriteString("</script>\n<script>")
+	out.WriteString("</script>\n")
+	if v.Audio != nil {
+		out.WriteString("<script type=\"text/plain\" id=\"audio\">" + base64.StdEncoding.EncodeToString(v.Audio) + "</script>\n")
+	}
+	out.WriteString("<script>")
 	out.Write(script)
 	out.WriteString("</script>\n</body>\n</html>\n")
 	_, err = out.WriteTo(w)

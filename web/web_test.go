@@ -123,17 +123,19 @@ func TestWriteView(t *testing.T) {
 	}
 	hostile := "</script><script>alert(1)</script><!--<script>\u2028&\"'>"
 	var out bytes.Buffer
-	require.NoError(t, WriteView(&out, View{Name: hostile, Result: map[string]any{"segments": []map[string]any{{"text": hostile}}}, Audio: []byte{1, 2, 3}, AudioType: "audio/ogg"}))
+	require.NoError(t, WriteView(&out, View{Name: hostile, Result: map[string]any{"segments": []map[string]any{{"text": hostile}}}, Peaks: []byte{0, 255}, Audio: []byte{1, 2, 3}, AudioType: "audio/ogg"}))
 	page := out.String()
 	assert.NotContains(t, page, "alert(1)</script>")
-	assert.Equal(t, 2, strings.Count(page, "</script>"), "the data and the script end, nothing else does")
+	assert.Equal(t, 3, strings.Count(page, "</script>"), "the data, the audio and the script end, nothing else does")
 	data := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
 	require.Len(t, data, 2)
 	assert.NotContains(t, data[1], "<")
 	var got viewData
 	require.NoError(t, json.Unmarshal([]byte(data[1]), &got))
 	assert.Equal(t, hostile, got.Name)
-	assert.Equal(t, "data:audio/ogg;base64,AQID", got.Audio)
+	assert.Equal(t, []byte{0, 255}, got.Peaks)
+	assert.Equal(t, "audio/ogg", got.AudioType)
+	assert.Contains(t, page, `<script type="text/plain" id="audio">AQID</script>`)
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
 	require.Len(t, policy, 2)
 	assert.NotContains(t, policy[1], "unsafe")

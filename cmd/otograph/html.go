@@ -35,28 +35,57 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	return nil
 }
 
-// writeHTML writes the view of one result as a page of its own.
+// writeHTML writes the view of one result as a page of its own. The recording is
+// decoded once more for the waveform and the audio; standard input can't be.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result) error {
 	view := web.View{Name: name, Result: res}
-	if c.EmbedAudio {
-		opus, err := encodeOpus(ctx, file)
+	if file != "-" {
+		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
 		if err != nil {
-			return fmt.Errorf("%s: embedding the audio: %w", name, err)
+			return fmt.Errorf("%s: decoding it again for the page: %w", name, err)
 		}
-		view.Audio, view.AudioType = opus, "audio/ogg"
+		defer pcm.Close()
+		view.Peaks = peaks(pcm)
+		if c.EmbedAudio {
+			if view.Audio, err = encodeOpus(ctx, pcm); err != nil {
+				return fmt.Errorf("%s: embedding the audio: %w", name, err)
+			}
+			view.AudioType = "audio/ogg"
+		}
 	}
 	return web.WriteView(w, view)
+}
+
+// The waveform of a page has peaksPerSecond, or of a long recording mostPeaks in all.
+const (
+	peaksPerSecond = 50
+	mostPeaks      = 360_000
+)
+
+// peaks gives the waveform of a recording: the loudest sample of each of equal
+// stretches, 255 being the loudest of all.
+func peaks(pcm *audio.PCM) []byte {
+	n := min(mostPeaks, max(1, int(pcm.Duration()*peaksPerSecond)))
+	loudest, each := float32(0), make([]float32, n)
+	for i := range each {
+		for _, s := range pcm.Samples(i*pcm.Len()/n, (i+1)*pcm.Len()/n) {
+			each[i] = max(each[i], s, -s)
+		}
+		loudest = max(loudest, each[i])
+	}
+	out := make([]byte, n)
+	if loudest > 0 {
+		for i, p := range each {
+			out[i] = byte(math.Round(float64(p / loudest * 255)))
+		}
+	}
+	return out
 }
 
 // encodeOpus gives a recording as mono Opus in Ogg. The encoder gets the decoded
 // samples, so that its times are those of the transcript, and sees nothing of a
 // foreign file.
-func encodeOpus(ctx context.Context, file string) ([]byte, error) {
-	pcm, err := audio.Open(ctx, audio.File(file), audio.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer pcm.Close()
+func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "ffmpeg", "-nostdin", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(audio.SampleRate), "-ac", "1", "-i", "pipe:0",
 		"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-map_metadata", "-1", "-f", "ogg", "pipe:1")
 	var out, errs bytes.Buffer

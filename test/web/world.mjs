@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-export const binary = path.join(root, 'bin', 'otograph');
+/** binary is the otograph that is tested; OTOGRAPH_BINARY names another one. */
+export const binary = process.env.OTOGRAPH_BINARY || path.join(root, 'bin', 'otograph');
 export const recording = path.join(root, 'testdata', 'conversation.flac');
 
 /** folder is a new folder that goes when the process ends. */
@@ -17,12 +18,12 @@ export function folder() {
   return dir;
 }
 
-/** service starts `otograph serve` on empty data, with the demo models. */
-export async function service() {
+/** service starts `otograph serve` on empty data, with the demo models; flags are further ones of serve. */
+export async function service(...flags) {
   const data = folder();
   const env = { ...process.env, XDG_DATA_HOME: path.join(data, 'home') };
   delete env.OTOGRAPH_MODELS;
-  const child = spawn(binary, ['serve', '--data', data, '--addr', '127.0.0.1:0', '--grace', '2s'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(binary, ['serve', '--data', data, '--addr', '127.0.0.1:0', '--grace', '2s', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '', log = '';
   child.stderr.on('data', (d) => { log += d; });
   const ended = new Promise((go) => child.on('exit', go));

@@ -25,6 +25,10 @@ export interface ResultProps {
   result: Result;
   /** audio is the recording, where it is at hand. */
   audio?: Blob;
+  /** opening says that the recording is there and will be at hand in a moment. */
+  opening?: boolean;
+  /** peaks are those of the recording, from 0 to 1, where they are known already. */
+  peaks?: Float32Array;
   /** onAudio is told of a recording that the reader opened. */
   onAudio?: (file: File) => void;
   /** memory names what the speakers' names are kept under while the tab is open. */
@@ -35,7 +39,7 @@ export interface ResultProps {
   children?: ComponentChildren;
 }
 
-export function ResultView({ name, result: original, audio, onAudio, memory, reader, sounds = noNames, children }: ResultProps) {
+export function ResultView({ name, result: original, audio, opening, peaks, onAudio, memory, reader, sounds = noNames, children }: ResultProps) {
   const player = useMemo(() => new Player(original.audio_duration), [original]);
   const texts = useSignal(recall('texts', memory));
   const result = useMemo(() => corrected(original, texts.value), [original, texts.value]);
@@ -103,8 +107,8 @@ export function ResultView({ name, result: original, audio, onAudio, memory, rea
 
       <div class="card player">
         {speakers.length > 0 && <Speakers speakers={speakers} names={names} rename={rename} />}
-        <Timeline result={original} player={player} speakers={speakers} names={names} called={sounds} />
-        {!has && (
+        <Timeline result={original} player={player} speakers={speakers} names={names} called={sounds} peaks={peaks} />
+        {!has && !opening && (
           <div class="attach">
             <span>{t('noAudio')}</span>
             <label class="button primary">{t('attach')}<input class="sr" type="file" accept="audio/*,video/*" onChange={(e) => attach(e.currentTarget.files?.[0])} /></label>

@@ -29,14 +29,22 @@ function lanesOf(r: Result, speakers: string[], names: (s: string) => string, ca
   return lanes;
 }
 
-export interface TimelineProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; called: Record<string, string> }
+export interface TimelineProps {
+  result: Result;
+  player: Player;
+  speakers: string[];
+  names: (s: string) => string;
+  called: Record<string, string>;
+  /** peaks are those of the whole recording, from 0 to 1, where they are known already. */
+  peaks?: Float32Array;
+}
 
-export function Timeline({ result, player, speakers, names, called }: TimelineProps) {
+export function Timeline({ result, player, speakers, names, called, peaks: known }: TimelineProps) {
   const wave = useRef<HTMLDivElement>(null), lanesCanvas = useRef<HTMLCanvasElement>(null), head = useRef<HTMLDivElement>(null);
   const surfer = useRef<WaveSurfer | null>(null);
   const [zoom, setZoom] = useState(0); // pixels per second; 0 = all of it
   const [width, setWidth] = useState(0);
-  const [decoded, setDecoded] = useState(false);
+  const [drawn, setDrawn] = useState<number | 'band' | 'never'>('band'); // the share of the waveform that is the recording's own
   const duration = Math.max(result.audio_duration, 0.01);
   const band = useMemo(() => speechBand(result), [result]);
   const shown = speakers.map(names).join('\n');
@@ -126,20 +134,17 @@ export function Timeline({ result, player, speakers, names, called }: TimelinePr
 
   const source = player.source.value;
   useEffect(() => {
-    let current = true;
-    const load = (peaks: Float32Array) => surfer.current?.load(player.src, [peaks], duration).catch(() => { /* superseded, or the player tells of it */ });
-    void load(band);
-    setDecoded(false);
-    if (source) {
-      void decodePeaks(source, duration).then((peaks) => {
-        if (!current || !peaks || !surfer.current) return;
-        // The recording plays on: only the picture is new.
-        const at = player.time.value, on = player.playing.value;
-        void load(peaks)?.then(() => { if (current) { player.seek(at); if (on) player.play(); setDecoded(true); } });
-      });
+    const stop = new AbortController();
+    const show = (peaks: Float32Array) => { surfer.current?.load(player.src, [peaks], duration).catch(() => { /* superseded, or the player tells of it */ }); };
+    show(known ?? band);
+    setDrawn(known ? 1 : 'band');
+    if (source && !known) {
+      setDrawn(0);
+      void decodePeaks(source, duration, band, (peaks, share) => { show(peaks); setDrawn(share); }, stop.signal)
+        .then((able) => { if (!stop.signal.aborted && !able) setDrawn('never'); });
     }
-    return () => { current = false; };
-  }, [source, band]);
+    return () => stop.abort();
+  }, [source, band, known]);
 
   useEffect(() => {
     try { surfer.current?.zoom(zoom); } catch { /* nothing is loaded yet; the load draws it */ }
@@ -213,7 +218,7 @@ export function Timeline({ result, player, speakers, names, called }: TimelinePr
         </div>
       </div>
       <div class="timeline-foot">
-        <span class="muted small">{decoded ? '' : t('onlyTimes')}</span>
+        <span class="muted small">{drawn === 'band' ? t('onlyTimes') : drawn === 'never' ? t('noWave') : drawn < 1 ? t('drawing', { percent: Math.floor(drawn * 100) }) : ''}</span>
         <span class="group">
           <button type="button" class="small" onClick={() => zoomTo(scale / 2)} disabled={!zoom} aria-label={t('zoomOut')} title={t('zoomOut')}>−</button>
           <button type="button" class="small" onClick={() => zoomTo(scale * 2)} disabled={scale >= most} aria-label={t('zoomIn')} title={t('zoomIn')}>+</button>

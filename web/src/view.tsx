@@ -1,23 +1,35 @@
 // The view of one result as a file of its own.
+import { signal } from '@preact/signals';
 import { render } from 'preact';
+import { storedPeaks } from './peaks';
 import type { Result } from './result';
 import { ResultView } from './resultview';
 import './style.css';
 import { lang, setLang, t } from './texts';
 import { toggleTheme } from './theme';
 
-const data = JSON.parse(document.getElementById('data')!.textContent!) as { name: string; result: Result; audio?: string };
+const data = JSON.parse(document.getElementById('data')!.textContent!) as { name: string; result: Result; peaks?: string; audioType?: string };
+const peaks = data.peaks ? storedPeaks(data.peaks) : undefined;
 
-/** recording makes the embedded data URI a file that can be played and sought in. */
-function recording(): Blob | undefined {
-  const parts = /^data:([a-z]+\/[a-z0-9.+-]+);base64,/.exec(data.audio ?? '');
-  if (!parts) return undefined;
-  const text = atob(data.audio!.slice(parts[0].length)), bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  data.audio = undefined;
-  return new Blob([bytes], { type: parts[1] });
+/** audio is the embedded recording, once it has been unpacked. */
+const audio = signal<Blob | undefined>(undefined);
+/** unpacking says that there is a recording and that it is not yet ready. */
+const unpacking = signal(!!data.audioType);
+
+/** unpack makes the embedded text a recording that can be played and sought in, piece by piece: hours of it are tens of megabytes. */
+async function unpack(): Promise<void> {
+  const text = document.getElementById('audio')!.textContent!, parts: BlobPart[] = [], step = 1 << 20; // a multiple of 4, so that the pieces can be joined
+  for (let at = 0; at < text.length; at += step) {
+    const piece = atob(text.slice(at, at + step)), bytes = new Uint8Array(piece.length);
+    for (let i = 0; i < piece.length; i++) bytes[i] = piece.charCodeAt(i);
+    parts.push(bytes);
+    await new Promise((go) => setTimeout(go));
+  }
+  document.getElementById('audio')!.remove();
+  audio.value = new Blob(parts, { type: data.audioType });
+  unpacking.value = false;
 }
-const audio = recording();
+if (data.audioType) void unpack();
 
 function App() {
   document.documentElement.lang = lang.value === 'zh' ? 'zh-CN' : 'en';
@@ -30,7 +42,7 @@ function App() {
           <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>◐</button>
         </span>
       </header>
-      <main id="main"><ResultView name={data.name} result={data.result} audio={audio} memory={data.result.audio_md5} reader={lang.value} /></main>
+      <main id="main"><ResultView name={data.name} result={data.result} audio={audio.value} opening={unpacking.value} peaks={peaks} memory={data.result.audio_md5} reader={lang.value} /></main>
     </>
   );
 }

@@ -131,10 +131,7 @@ func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous
 		samples = append(append(make([]float32, 0, leastSamples), samples...), make([]float32, leastSamples-len(samples))...)
 	}
 	if e.opt.Context == ContextShort {
-		positions := (len(samples)*positionsPerSecond/audio.SampleRate + contextMargin + contextStep - 1) / contextStep * contextStep
-		if positions < allPositions {
-			req.audioContext = positions
-		}
+		req.audioContext = shortContext(len(samples))
 	}
 	decode := func(s *state) (attempt, error) {
 		tokens, err := s.decode(j, req, samples)
@@ -202,6 +199,15 @@ func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous
 		}
 	}
 	return a, noSpeech, nil
+}
+
+// shortContext is how many encoder positions a sound of so many samples needs; 0 is all.
+func shortContext(samples int) int {
+	positions := (samples*positionsPerSecond/audio.SampleRate + contextMargin + contextStep - 1) / contextStep * contextStep
+	if positions >= allPositions {
+		return 0
+	}
+	return positions
 }
 
 // sample draws n texts at the request's temperature and returns the most likely. The

@@ -128,6 +128,24 @@ func TestDemoDetectsLanguages(t *testing.T) {
 	require.NoError(t, err, "not even a sample")
 }
 
+// What a state decoded before must not show in a later look for the language.
+func TestDemoDetectionDependsOnSoundAlone(t *testing.T) {
+	e := openDemo(t)
+	detect := func(c clip) float64 {
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
+		require.NoError(t, err)
+		assert.Equal(t, c.language, language)
+		return p
+	}
+	first := detect(clips[3])
+	o := asr.DefaultOptions()
+	o.Language = clips[0].language
+	_, err := e.Transcribe(context.Background(), read(t, clips[0].name), clips[0].speech(), o)
+	require.NoError(t, err)
+	detect(clips[4])
+	assert.Equal(t, first, detect(clips[3]))
+}
+
 // together puts clips behind each other with a pause, and returns the speech.
 func together(t testing.TB, pause float64, list ...clip) (*audio.PCM, []audio.Span) {
 	t.Helper()

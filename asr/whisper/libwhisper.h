@@ -138,7 +138,7 @@ int og_decode(og_context *, og_state *, og_job *, const og_request *, const floa
 int og_count_tokens(og_state *);
 void og_copy_tokens(og_state *, og_token_data *out);
 float og_no_speech(og_context *, og_state *, int threads);
-int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, float *probabilities);
+int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities);
 int og_languages(void);
 const char *og_language(int id);
 int og_tokenize(og_context *, const char *text, int32_t *tokens, int max);

@@ -333,10 +333,29 @@ float og_no_speech(og_context *c, og_state *s, int threads)
 	return (float)(exp((double)(logits[p_whisper_token_nosp(c)] - top)) / sum);
 }
 
-int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
+static bool never(og_context *c, og_state *s, void *user)
+{
+	(void)c, (void)s, (void)user;
+	return false;
+}
+
+/* og_detect gives the probability of each language; audio_ctx is the number of encoder
+ * positions, 0 for all. */
+int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
 {
 	int rc = p_whisper_pcm_to_mel_with_state(c, s, samples, n_samples, threads);
-	return rc ? rc : p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
+	if (rc) return rc;
+	if (audio_ctx) {
+		/* detection itself takes no audio_ctx, it goes by what the state's last decode
+		 * had: one that ends before its encoder pass leaves just that behind */
+		og_full_params *d = p_whisper_full_default_params_by_ref(OG_GREEDY), p = *d;
+		p_whisper_free_params(d);
+		p.language = "en", p.detect_language = false, p.print_progress = false;
+		p.audio_ctx = audio_ctx;
+		p.encoder_begin_callback = never;
+		p_whisper_full_with_state(c, s, p, NULL, 0);
+	}
+	return p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
 }
 
 int og_languages(void) { return p_whisper_lang_max_id() + 1; }

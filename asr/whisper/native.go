@@ -279,12 +279,14 @@ func (s *state) noSpeech(threads int) (float64, error) {
 	return p, nil
 }
 
-// detect returns the probability of every language for at most 30 s of sound. The
-// state must be a fresh one: a shortened audio context would stay in force.
-func (s *state) detect(samples []float32, threads int) (map[string]float64, error) {
+// detect returns the probability of every language for at most 30 s of sound.
+// positions shortens the encoder's context; 0 is all of it, for which the state must be
+// one that never had less: a shortened context stays in force.
+func (s *state) detect(samples []float32, positions, threads int) (map[string]float64, error) {
+	s.shortened = s.shortened || positions != 0
 	probabilities := make([]float32, int(C.og_languages()))
 	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), C.int(threads),
-		(*C.float)(unsafe.Pointer(&probabilities[0])))
+		C.int(positions), (*C.float)(unsafe.Pointer(&probabilities[0])))
 	if rc < 0 {
 		return nil, fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode)
 	}

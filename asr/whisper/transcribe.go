@@ -145,31 +145,56 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	return results, first
 }
 
-// detectSeconds is how much speech DetectLanguage listens to: what fits, with the
-// pauses that are kept, into one window of 30 s.
-const detectSeconds = 24
+// How DetectLanguage listens: to speech that fits, with the pauses that are kept, into
+// one window of 30 s; or first, where the encoder's context may be cut, into
+// firstSeconds, and only if that leaves the language in doubt into the longer one.
+const (
+	detectSeconds = 24
+	firstSeconds  = 7
+	firstWindow   = 8.9 // what 512 positions hold beside their margin
+	sureLanguage  = 0.8
+)
 
-// DetectLanguage implements asr.LanguageDetector by one encoder pass over a window of
-// at most 30 s, made of speech from the beginning, the middle and the end of the
-// recording. The answer is one of Languages; an English-only model answers "en" with
-// probability 1.
+// DetectLanguage implements asr.LanguageDetector by one encoder pass over speech from
+// the beginning, the middle and the end of the recording, at most 30 s of it. With
+// ContextShort a shorter pass comes first, which is enough where it leaves no doubt. The
+// answer is one of Languages; an English-only model answers "en" with probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
 	if !e.header.Multilingual() {
 		return "en", 1, nil
 	}
-	windows := asr.Pack(asr.Spread(speech, detectSeconds), pcm, asr.PackOptions{Max: 30, MaxGap: 0.2})
+	if len(speech) == 0 { // then to the beginning, as far as there is one
+		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
+	}
+	if e.opt.Context == ContextShort {
+		language, probability, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, firstSeconds), firstWindow)
+		if err != nil || probability >= sureLanguage {
+			return language, probability, err
+		}
+	}
+	return e.hearLanguage(ctx, pcm, asr.Spread(speech, detectSeconds), 30)
+}
+
+// hearLanguage finds the language of speech in windows of so many seconds; one of 30 is
+// given the whole context of the encoder, a shorter one what it needs.
+func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, seconds float64) (language string, probability float64, err error) {
+	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: seconds, MaxGap: 0.2})
 	if len(windows) == 0 {
-		windows = []asr.Window{{Pieces: []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}}}
+		windows = []asr.Window{{}} // not a sample: silence
 	}
 	mean := make(map[string]float64)
 	for _, w := range windows {
-		samples := w.Samples(make([]float32, 0, w.Len()), pcm)
+		samples := w.Samples(make([]float32, 0, max(w.Len(), leastSamples)), pcm)
 		if len(samples) < leastSamples {
-			samples = append(samples, make([]float32, leastSamples-len(samples))...)
+			samples = samples[:leastSamples] // silence up to here
+		}
+		positions := 0
+		if seconds < 30 {
+			positions = shortContext(len(samples))
 		}
 		var found map[string]float64
-		err := e.run(ctx, nil, e.opt.Context == ContextShort, func(s *state, _ *job) (err error) {
-			found, err = s.detect(samples, 1)
+		err := e.run(ctx, nil, positions == 0 && e.opt.Context == ContextShort, func(s *state, _ *job) (err error) {
+			found, err = s.detect(samples, positions, 1)
 			return err
 		})
 		if err != nil {

@@ -71,13 +71,21 @@ func (s *Server) authenticate(r *http.Request) (Principal, error) {
 		if strings.HasPrefix(token, "asr_") {
 			return s.byKey(r.Context(), token)
 		}
-		who, err := s.tokens.check(token)
-		if err != nil {
-			return Principal{}, unauthorized()
-		}
-		return who, nil
+		return s.byToken(r.Context(), token)
 	}
 	return Principal{}, unauthorized()
+}
+
+func (s *Server) byToken(ctx context.Context, token string) (Principal, error) {
+	who, issuedFor, err := s.tokens.check(token)
+	if err != nil {
+		return Principal{}, unauthorized()
+	}
+	set, err := s.cfg.Accounts.PasswordSet(ctx, who.User)
+	if errors.Is(err, accounts.ErrUnauthorized) || (err == nil && !set.Equal(issuedFor)) {
+		return Principal{}, unauthorized()
+	}
+	return who, err
 }
 
 func (s *Server) byKey(ctx context.Context, key string) (Principal, error) {

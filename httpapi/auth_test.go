@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -104,10 +105,17 @@ func TestLogin(t *testing.T) {
 func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 	key, err := w.accounts.SigningKey(context.Background())
 	require.NoError(t, err)
+	parts := strings.Split(good, ".")
+	var payload map[string]any
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	require.NoError(t, err)
+	numbers := json.NewDecoder(bytes.NewReader(raw))
+	numbers.UseNumber()
+	require.NoError(t, numbers.Decode(&payload))
 	sign := func(method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
 		now := time.Now()
 		c := jwt.MapClaims{
-			"iss": tokenIssuer, "aud": tokenAudience, "sub": "user", "account": w.account.ID,
+			"iss": tokenIssuer, "aud": tokenAudience, "sub": payload["sub"], "account": w.account.ID, "password_set": payload["password_set"],
 			"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 		}
 		if change != nil {
@@ -119,11 +127,6 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 	}
 	control := w.do("GET", "/account", nil, noKey, with("Authorization", "Bearer "+sign(jwt.SigningMethodHS256, key, nil)))
 	require.Equal(t, 200, control.status, "the forger knows the form")
-	parts := strings.Split(good, ".")
-	var payload map[string]any
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &payload))
 	payload["account"] = "another"
 	changed, _ := json.Marshal(payload)
 	return map[string]string{
@@ -140,6 +143,8 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 		"no account":        sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "account") }),
 		"unknown account":   sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["account"] = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1" }),
 		"no user":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "sub") }),
+		"unknown user":      sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["sub"] = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1" }),
+		"no password":       sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "password_set") }),
 		"changed payload":   parts[0] + "." + base64.RawURLEncoding.EncodeToString(changed) + "." + parts[2],
 		"changed signature": good[:len(good)-2] + "AA",
 		"cut":               good[:len(good)-10],
@@ -149,21 +154,43 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 	}
 }
 
+// TestNewPasswordEndsTokens: whoever changes a password because somebody knows
+// it must not wait for that somebody's token to expire.
+func TestNewPasswordEndsTokens(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.accounts.CreateUser(t.Context(), w.account.ID, "ann", "correct horse")
+	require.NoError(t, err)
+	login := func(password string) http.Header {
+		a := w.do("POST", "/auth/login", `{"username":"ann","password":"`+password+`"}`, noKey)
+		require.Equal(t, 200, a.status)
+		return with("Authorization", "Bearer "+a.object(t)["access_token"].(string))
+	}
+	before := login("correct horse")
+	require.Equal(t, 200, w.do("GET", "/account", nil, noKey, before).status)
+	require.NoError(t, w.accounts.SetPassword(t.Context(), "ann", "another horse"))
+	a := w.do("GET", "/account", nil, noKey, before)
+	assert.Equal(t, 401, a.status)
+	assert.Equal(t, CodeUnauthorized, a.code(t))
+	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, login("another horse")).status)
+}
+
 func TestTokenExpires(t *testing.T) {
 	tk, err := newTokens(make([]byte, 32))
 	require.NoError(t, err)
 	c := newClock()
 	tk.now = c.now
-	token, err := tk.issue(Principal{Account: "a", User: "u"})
+	set := time.UnixMicro(1_700_000_000_123_456)
+	token, err := tk.issue(accounts.User{AccountID: "a", ID: "u", PasswordSet: set})
 	require.NoError(t, err)
-	who, err := tk.check(token)
+	who, passwordSet, err := tk.check(token)
 	require.NoError(t, err)
 	assert.Equal(t, Principal{Account: "a", User: "u"}, who)
+	assert.True(t, passwordSet.Equal(set), passwordSet)
 	c.move(TokenLifetime - time.Second)
-	_, err = tk.check(token)
+	_, _, err = tk.check(token)
 	assert.NoError(t, err)
 	c.move(time.Second)
-	_, err = tk.check(token)
+	_, _, err = tk.check(token)
 	assert.ErrorIs(t, err, errToken)
 	_, err = newTokens(make([]byte, 31))
 	assert.Error(t, err, "a short key")

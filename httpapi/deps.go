@@ -29,6 +29,7 @@ type Tasks interface {
 type Accounts interface {
 	Authenticate(ctx context.Context, key string) (account string, err error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)
+	PasswordSet(ctx context.Context, user string) (time.Time, error)
 }
 
 // Money is what the endpoints show of accounts and prices; *billing.Store

@@ -50,7 +50,7 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	s.logins.success(key)
-	token, err := s.tokens.issue(Principal{Account: user.AccountID, User: user.ID})
+	token, err := s.tokens.issue(user)
 	if err != nil {
 		return err
 	}

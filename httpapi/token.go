@@ -7,6 +7,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/accounts"
 )
 
 // TokenLifetime is how long an access token is valid after the login.
@@ -34,34 +36,36 @@ func newTokens(key []byte) (*tokens, error) {
 
 // claims are what a token says.
 type claims struct {
-	Account string `json:"account"`
+	Account     string `json:"account"`
+	PasswordSet int64  `json:"password_set"` // microseconds since 1970: a token ends with the password it was given for
 	jwt.RegisteredClaims
 }
 
 // issue makes a token for a user, valid for TokenLifetime.
-func (t *tokens) issue(who Principal) (string, error) {
+func (t *tokens) issue(u accounts.User) (string, error) {
 	now := t.now()
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: who.Account, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: who.User, ID: uuid.NewString(),
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: u.AccountID, PasswordSet: u.PasswordSet.UnixMicro(), RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: u.ID, ID: uuid.NewString(),
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
 	}}).SignedString(t.key)
 }
 
 var errToken = errors.New("token refused")
 
-// check says who a token was issued to. Every flaw of it is errToken.
-func (t *tokens) check(token string) (Principal, error) {
+// check says who a token was issued to, and for the password of which time. Every flaw
+// of it is errToken.
+func (t *tokens) check(token string) (who Principal, passwordSet time.Time, err error) {
 	if len(token) > maxToken {
-		return Principal{}, errToken
+		return Principal{}, time.Time{}, errToken
 	}
 	var c claims
-	_, err := jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.key, nil },
+	_, err = jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.key, nil },
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
 	)
 	if err != nil || c.Subject == "" || c.Account == "" {
-		return Principal{}, errors.Join(errToken, err)
+		return Principal{}, time.Time{}, errors.Join(errToken, err)
 	}
-	return Principal{Account: c.Account, User: c.Subject}, nil
+	return Principal{Account: c.Account, User: c.Subject}, time.UnixMicro(c.PasswordSet), nil
 }

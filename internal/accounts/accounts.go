@@ -58,6 +58,8 @@ type User struct {
 	AccountID string
 	Username  string
 	CreatedAt time.Time
+	// PasswordSet is when the password was set last; what a login gave before does not count any more.
+	PasswordSet time.Time
 }
 
 // Store is the part of the database that this package owns. It is safe for concurrent use.
@@ -315,6 +317,7 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 		return User{}, err
 	}
 	u := User{ID: id.String(), AccountID: account, Username: username, CreatedAt: db.Time(db.Micros(s.clock()))}
+	u.PasswordSet = u.CreatedAt
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		var found string
 		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1", account).Scan(&found); err != nil {
@@ -327,7 +330,7 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 	return u, s.wrap("user "+username, err)
 }
 
-// SetPassword gives a user a new password.
+// SetPassword gives a user a new password; access tokens of earlier logins end with it.
 func (s *Store) SetPassword(ctx context.Context, username, password string) error {
 	hash, err := s.newHash(ctx, password)
 	if err != nil {
@@ -347,8 +350,9 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	}
 	u := User{Username: username}
 	stored := nobody
-	var created int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT id, account_id, password, created_at FROM users WHERE username = $1", username).Scan(&u.ID, &u.AccountID, &stored, &created)
+	var created, set int64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT id, account_id, password, created_at, updated_at FROM users WHERE username = $1", username).
+		Scan(&u.ID, &u.AccountID, &stored, &created, &set)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, s.wrap("login", err)
 	}
@@ -360,8 +364,18 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	if err != nil || !right {
 		return User{}, ErrUnauthorized
 	}
-	u.CreatedAt = db.Time(created)
+	u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
 	return u, nil
+}
+
+// PasswordSet returns when the password of the user with this id was set last, or ErrUnauthorized without such a user.
+func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
+	var set int64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT updated_at FROM users WHERE id = $1", user).Scan(&set)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, ErrUnauthorized
+	}
+	return db.Time(set), s.wrap("user "+user, err)
 }
 
 // SigningKey returns the 32 bytes that sign access tokens; the first call on a store makes them.

@@ -49,7 +49,7 @@ type File struct {
 	Path string
 	// Data returns the file's bytes, which must not be written to; nil for a
 	// file on disk. It may be called often and at once: the work behind it
-	// (unpacking) is done once per process.
+	// (unpacking) is done once while anybody holds the bytes.
 	Data func() ([]byte, error)
 	// Size is the number of bytes; 0 when it is not known.
 	Size int64

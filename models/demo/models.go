@@ -6,8 +6,8 @@
 // The package is imported by the command and by tests, never by the otograph
 // package, so that a program that brings its own models carries none of these.
 //
-// The models are compressed with zstd, and unpacked into memory on first use,
-// each once per process and only when its bytes are asked for. (xz packs them
+// The models are compressed with zstd, and unpacked into memory when their bytes
+// are asked for; the memory is free again when nobody holds them. (xz packs them
 // to the same size but took 0.9 s for the recogniser where zstd takes 0.03 s.)
 package demo
 
@@ -71,7 +71,7 @@ const (
 const getReal = "`otograph models pull %s` gets a real one."
 
 // Models returns the set of the five embedded models, named "demo". Nothing is
-// unpacked yet: that happens, once per process, when a file's Data is called.
+// unpacked yet: that happens when a file's Data is called.
 // Each call returns a new Set, which the caller may change.
 func Models() *models.Set {
 	languages := func() []string { return []string{"en", "es", "fr", "pt", "de", "zh"} }

@@ -3,8 +3,10 @@ package demo
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,6 +69,26 @@ func TestBytesAreUnpackedOnceHoweverManyAsk(t *testing.T) {
 		require.NotEmpty(t, data)
 		assert.Same(t, &got[0][0], &data[0], "all callers share one copy")
 	}
+	runtime.KeepAlive(got)
+}
+
+func TestBytesAreLetGo(t *testing.T) {
+	p := newPacked(vad.name, vad.data, vad.planes, vad.size, vad.sha256)
+	data, err := p.bytes()
+	require.NoError(t, err)
+	gone := make(chan struct{})
+	runtime.AddCleanup(&data[0], func(struct{}) { close(gone) }, struct{}{})
+	for collected := false; !collected; { // hangs if they are held
+		runtime.GC()
+		select {
+		case <-gone:
+			collected = true
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	again, err := p.bytes()
+	require.NoError(t, err)
+	assert.Len(t, again, vad.size)
 }
 
 func TestDamagedModelIsRefused(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"unsafe"
+	"weak"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -18,13 +20,30 @@ type packed struct {
 	planes int    // stride of Split
 	size   int    // unpacked, bytes
 	sha256 string // of the unpacked bytes, hex
-	bytes  func() ([]byte, error)
+
+	mu   sync.Mutex
+	last weak.Pointer[byte] // the first of the bytes handed out last
 }
 
 func newPacked(name string, data []byte, planes, size int, sum string) *packed {
-	p := &packed{name: name, data: data, planes: planes, size: size, sha256: sum}
-	p.bytes = sync.OnceValues(p.unpack)
-	return p
+	return &packed{name: name, data: data, planes: planes, size: size, sha256: sum}
+}
+
+// bytes unpacks the model. All who hold its bytes share them. Nothing here holds
+// them: an engine has its own copy of the weights once it is open, and the 32 MB of
+// all five would make the collector let twice as much lie about.
+func (p *packed) bytes() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first := p.last.Value(); first != nil {
+		return unsafe.Slice(first, p.size), nil
+	}
+	data, err := p.unpack()
+	if err != nil {
+		return nil, err
+	}
+	p.last = weak.Make(unsafe.SliceData(data))
+	return data, nil
 }
 
 // file describes the model to its user; its Data unpacks on first use.

@@ -1,6 +1,7 @@
-// The account: money, limits, prices, transactions, and a signed sample callback.
+// The account: money, limits, prices, transactions.
 import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, type Account, type Pricing, type Transaction } from './api';
+import { CallbackTester } from './callbacktester';
 import { money, t, when, type TextKey } from './texts';
 
 export function AccountPage() {
@@ -33,11 +34,11 @@ export function AccountPage() {
         </section>
         <section class="card pad"><h2>{t('prices')}</h2>
           {prices && <>{rows([['pStandard', money(prices.standard_price_per_hour)], ['pFast', money(prices.zh_lite_price_per_hour)], ['pDiarize', money(prices.diarize_price_per_hour)], ['pEvents', money(prices.audio_events_price_per_hour)], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
-            <p class="muted small">{t('priceNote')}</p></>}
+            <p class="muted small">{t('priceNote')} {t('priceDate', { when: when(prices.updated_at) })}</p></>}
         </section>
       </div>
       <Transactions />
-      <CallbackTester />
+      <CallbackTester prices={prices} />
     </>
   );
 }
@@ -77,43 +78,6 @@ function Transactions() {
           <button type="button" disabled={page >= pages} onClick={() => setPage(page + 1)}>{t('older')}</button>
         </div>
       )}
-    </section>
-  );
-}
-
-/** quoted makes a text one word of a POSIX shell. */
-const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
-
-/** sampleCommand is a curl command that sends a callback signed as the service signs it. */
-export async function sampleCommand(url: string, secret: string): Promise<string> {
-  const now = new Date().toISOString();
-  const body = JSON.stringify({ task_id: '00000000-0000-4000-8000-000000000000', status: 'done', created_at: now, finished_at: now, error_message: null });
-  const parts = ['curl', '-X', 'POST', quoted(url), '-H', quoted('Content-Type: application/json')];
-  if (secret) {
-    const text = new TextEncoder();
-    const key = await crypto.subtle.importKey('raw', text.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
-    const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, text.encode(body)));
-    parts.push('-H', quoted('X-Signature: sha256=' + Array.from(mac, (b) => b.toString(16).padStart(2, '0')).join('')));
-  }
-  parts.push('--data-binary', quoted(body));
-  return parts.join(' ');
-}
-
-function CallbackTester() {
-  const [url, setUrl] = useState('');
-  const [secret, setSecret] = useState('');
-  const [command, setCommand] = useState('');
-  const able = !!globalThis.crypto?.subtle;
-  return (
-    <section class="card pad"><h2>{t('tester')}</h2>
-      <p class="muted">{t('testerHelp')}</p>
-      {!able && <p class="warn">{t('testerHttps')}</p>}
-      <form class="pairs" onSubmit={(e) => { e.preventDefault(); void sampleCommand(url, secret).then(setCommand); }}>
-        <label for="tester-url">{t('testerUrl')}</label><input id="tester-url" type="url" required placeholder="https://" value={url} onInput={(e) => setUrl(e.currentTarget.value)} />
-        <label for="tester-secret">{t('secret')}</label><input id="tester-secret" type="password" autocomplete="off" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} />
-        <span /><span><button type="submit" disabled={!able && !!secret}>{t('testerMake')}</button></span>
-      </form>
-      {command && <pre tabIndex={0} aria-label={t('tester')}>{command}</pre>}
     </section>
   );
 }

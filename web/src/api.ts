@@ -48,6 +48,7 @@ export class Failure extends Error {
       case 'conflict': return t('eConflict');
       case 'concurrency_limit_exceeded': return t('eConcurrency');
       case 'rate_limited': return t('eRate');
+      case 'payload_too_large': return t('ePayload');
       case 'network': return t('eNetwork');
       case 'internal': return t('eInternal');
     }
@@ -64,7 +65,7 @@ function failure(status: number, body: string, retryAfter: string | null): Failu
     if (typeof parsed.error === 'string') said = parsed.error;
     if (typeof parsed.error_code === 'string') code = parsed.error_code;
   } catch { /* not the service's own answer */ }
-  return new Failure(status, code || (status === 401 ? 'unauthorized' : status >= 500 ? 'internal' : ''), said || `HTTP ${status}`, Number(retryAfter) || 0);
+  return new Failure(status, code || (status === 401 ? 'unauthorized' : status === 413 ? 'payload_too_large' : status >= 500 ? 'internal' : ''), said || `HTTP ${status}`, Number(retryAfter) || 0);
 }
 
 // The service counts requests per second; the page spaces its own, so that it

@@ -1,8 +1,9 @@
 // One result: to hear, to read, to correct the names of, to take along.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { asText, save, stem, write, type Format } from './formats';
+import { languageName } from './languages';
 import { Player } from './player';
 import type { Result } from './result';
 import { corrected, indexAt, soundsOf, speakersOf } from './result';
@@ -14,11 +15,6 @@ import { VirtualList } from './virtuallist';
 
 const noNames: Record<string, string> = {};
 const formats: Format[] = ['txt', 'srt', 'vtt', 'json', 'rttm'];
-
-/** languageName is a language code's name in the reader's language. */
-export function languageName(code: string, reader: string): string {
-  try { return new Intl.DisplayNames([reader], { type: 'language' }).of(code) ?? code; } catch { return code; }
-}
 
 export interface ResultProps {
   name: string;
@@ -198,14 +194,19 @@ function Controls({ player, has }: { player: Player; has: boolean }) {
 
 function Speakers({ speakers, names, rename }: { speakers: string[]; names: (s: string) => string; rename: (s: string, to: string) => void }) {
   const [editing, setEditing] = useState('');
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => { field.current?.select(); }, [editing]);
+  const field = useRef<HTMLInputElement>(null), group = useRef<HTMLDivElement>(null), back = useRef(-1);
+  useLayoutEffect(() => {
+    field.current?.select();
+    if (!editing && back.current >= 0) group.current?.querySelectorAll<HTMLElement>('button.chip')[back.current]?.focus();
+    back.current = -1;
+  }, [editing]);
+  const end = (i: number) => { back.current = i; setEditing(''); };
   return (
-    <div class="speakers">
+    <div class="speakers" ref={group}>
       {speakers.map((s, i) => editing === s ? (
-        <form key={s} class={`chip ${voice(i)}`} onSubmit={(e) => { e.preventDefault(); rename(s, field.current!.value); setEditing(''); }}>
+        <form key={s} class={`chip ${voice(i)}`} onSubmit={(e) => { e.preventDefault(); rename(s, field.current!.value); end(i); }}>
           <input ref={field} aria-label={t('rename', { name: names(s) })} defaultValue={names(s)} maxLength={60} size={14}
-            onKeyDown={(e) => { if (e.key === 'Escape') setEditing(''); }} onBlur={(e) => { rename(s, e.currentTarget.value); setEditing(''); }} />
+            onKeyDown={(e) => { if (e.key === 'Escape') end(i); }} onBlur={(e) => { if (editing === s && back.current < 0) { rename(s, e.currentTarget.value); setEditing(''); } }} />
         </form>
       ) : (
         <button key={s} type="button" class={`chip ${voice(i)}`} onClick={() => setEditing(s)} aria-label={t('rename', { name: names(s) })} title={t('rename', { name: names(s) })}>

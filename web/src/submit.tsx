@@ -1,37 +1,50 @@
 // Where a recording comes in, and what is to be done with it.
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { Fragment, type ComponentChildren } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, plainly, type Pricing, type Submission } from './api';
-import { languages } from './languages';
+import { languageChoices } from './languages';
 import { add, refresh } from './queue';
-import { languageName } from './resultview';
 import { lang, t, type TextKey } from './texts';
 
 interface Choices {
   asr: boolean; diarize: boolean; events: boolean;
   language: string; quality: 'auto' | 'words' | 'fast'; speakers: string; hotwords: string; batch: boolean; training: boolean;
-  callback: string; secret: string; prompt: string; classes: string;
+  times: 'word' | 'segment'; callback: string; secret: string; prompt: string; classes: string;
   numbers: Record<string, string>;
 }
 
-/** The numeric options with the specification's defaults and bounds. */
-const numeric: { name: string; text: TextKey; hint?: TextKey; start: string; min: number; max: number; step: number }[] = [
-  { name: 'asr_beam_size', text: 'beam', hint: 'beamHint', start: '5', min: 1, max: 20, step: 1 },
-  { name: 'asr_temperature', text: 'temperature', start: '0', min: 0, max: 1, step: 0.1 },
-  { name: 'asr_best_of', text: 'bestOf', hint: 'bestOfHint', start: '', min: 1, max: 20, step: 1 },
-  { name: 'no_speech_threshold', text: 'noSpeech', start: '0.6', min: 0, max: 1, step: 0.05 },
-  { name: 'vad_threshold', text: 'vad', start: '0.35', min: 0, max: 1, step: 0.05 },
-  { name: 'vad_min_speech_ms', text: 'minSpeech', start: '250', min: 0, max: 10000, step: 10 },
-  { name: 'vad_min_silence_ms', text: 'minSilence', start: '100', min: 0, max: 10000, step: 10 },
-  { name: 'vad_speech_pad_ms', text: 'pad', start: '30', min: 0, max: 2000, step: 10 },
-  { name: 'min_speakers', text: 'minSpeakers', start: '1', min: 1, max: 50, step: 1 },
-  { name: 'max_speakers', text: 'maxSpeakers', start: '10', min: 1, max: 50, step: 1 },
-  { name: 'audio_events_threshold', text: 'eventsThreshold', start: '0.3', min: 0, max: 1, step: 0.05 },
-];
+interface Numeric { name: string; text: TextKey; hint: TextKey; start: string; min: number; max: number; step: number }
+
+/** The numeric options with the specification's defaults and the service's bounds, in groups. */
+const numeric: Record<'text' | 'speech' | 'voices' | 'sounds', Numeric[]> = {
+  text: [
+    { name: 'asr_beam_size', text: 'beam', hint: 'beamHint', start: '5', min: 1, max: 20, step: 1 },
+    { name: 'asr_temperature', text: 'temperature', hint: 'temperatureHint', start: '0', min: 0, max: 1, step: 0.1 },
+    { name: 'asr_best_of', text: 'bestOf', hint: 'bestOfHint', start: '', min: 1, max: 20, step: 1 },
+    { name: 'no_speech_threshold', text: 'noSpeech', hint: 'noSpeechHint', start: '0.6', min: 0, max: 1, step: 0.05 },
+  ],
+  speech: [
+    { name: 'vad_threshold', text: 'vad', hint: 'vadHint', start: '0.35', min: 0, max: 1, step: 0.05 },
+    { name: 'vad_min_speech_ms', text: 'minSpeech', hint: 'minSpeechHint', start: '250', min: 0, max: 10000, step: 10 },
+    { name: 'vad_min_silence_ms', text: 'minSilence', hint: 'minSilenceHint', start: '100', min: 0, max: 10000, step: 10 },
+    { name: 'vad_speech_pad_ms', text: 'pad', hint: 'padHint', start: '30', min: 0, max: 2000, step: 10 },
+  ],
+  voices: [
+    { name: 'min_speakers', text: 'minSpeakers', hint: 'speakersHint', start: '1', min: 1, max: 50, step: 1 },
+    { name: 'max_speakers', text: 'maxSpeakers', hint: 'speakersHint', start: '10', min: 1, max: 50, step: 1 },
+    { name: 'diarize_min_segment_sec', text: 'minSegment', hint: 'minSegmentHint', start: '0.5', min: 0.1, max: 10, step: 0.1 },
+    { name: 'diarize_single_speaker_threshold', text: 'oneSpeaker', hint: 'oneSpeakerHint', start: '0.05', min: -1, max: 1, step: 0.05 },
+  ],
+  sounds: [
+    { name: 'audio_events_threshold', text: 'eventsThreshold', hint: 'eventsThresholdHint', start: '0.3', min: 0, max: 1, step: 0.05 },
+  ],
+};
+const allNumeric = Object.values(numeric).flat();
 
 const defaults: Choices = {
   asr: true, diarize: true, events: true, language: '', quality: 'auto', speakers: '', hotwords: '', batch: false, training: false,
-  callback: '', secret: '', prompt: '', classes: '', numbers: Object.fromEntries(numeric.map((n) => [n.name, n.start])),
+  times: 'word', callback: '', secret: '', prompt: '', classes: '', numbers: Object.fromEntries(allNumeric.map((n) => [n.name, n.start])),
 };
 const choices = signal<Choices>(defaults);
 const set = (to: Partial<Choices>) => { choices.value = { ...choices.value, ...to }; };
@@ -45,13 +58,14 @@ export function submission(c: Choices): Submission {
   if (!c.events) options.enable_audio_events = false;
   if (c.asr) {
     if (c.quality !== 'auto') options.optimize = c.quality === 'fast';
+    if (c.times !== 'word') options.timestamp_level = c.times;
     if (c.language) options.asr_language = c.language;
     if (listOf(c.hotwords).length) options.hotwords = listOf(c.hotwords);
     if (c.prompt.trim()) options.initial_prompt = c.prompt.trim();
     if (c.diarize && c.speakers) options.num_speakers = Number(c.speakers);
   }
   if (c.events && listOf(c.classes).length) options.audio_events_classes = listOf(c.classes);
-  for (const n of numeric) if (c.numbers[n.name] !== n.start && c.numbers[n.name] !== '') options[n.name] = Number(c.numbers[n.name]);
+  for (const n of allNumeric) if (c.numbers[n.name] !== n.start && c.numbers[n.name] !== '') options[n.name] = Number(c.numbers[n.name]);
   const s: Submission = {};
   if (Object.keys(options).length) s.options = options;
   if (c.batch) s.batch_mode = true;
@@ -60,13 +74,25 @@ export function submission(c: Choices): Submission {
   return s;
 }
 
+/** objection says what can't be submitted like this; empty when it can. */
+function objection(c: Choices): string {
+  if (!c.asr && !c.events) return t('nothing');
+  for (const n of allNumeric) {
+    const text = c.numbers[n.name], value = Number(text);
+    if (text !== '' && !(value >= n.min && value <= n.max && (n.step < 1 || Number.isInteger(value)))) return t(n.step < 1 ? 'outOfBounds' : 'outOfBoundsWhole', { name: t(n.text), min: n.min, max: n.max });
+  }
+  const of = (name: string) => Number(c.numbers[name] || allNumeric.find((n) => n.name === name)!.start);
+  if (of('min_speakers') > of('max_speakers')) return t('speakersCrossed');
+  if (c.secret && !c.callback.trim()) return t('secretAlone');
+  return '';
+}
+
 export function Submit() {
   const c = choices.value;
   const [over, setOver] = useState(false);
   const [urls, setUrls] = useState('');
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
-  const nothing = !c.asr && !c.events;
 
   useEffect(() => { // a file that misses the field must not replace the page
     const stop = (e: DragEvent) => { if (e.dataTransfer?.types.includes('Files')) e.preventDefault(); };
@@ -77,13 +103,15 @@ export function Submit() {
   const take = (files: FileList | null | undefined) => {
     setProblem('');
     if (!files?.length) return;
-    if (nothing) return setProblem(t('nothing'));
+    const against = objection(c);
+    if (against) return setProblem(against);
     add(files, submission(c));
   };
   const fetchUrls = async () => {
     const wanted = urls.split(/\s+/).filter(Boolean);
     setProblem('');
-    if (nothing) return setProblem(t('nothing'));
+    const against = objection(c);
+    if (against) return setProblem(against);
     const bad = wanted.find((u) => !/^https?:\/\/[^/\s]+/i.test(u));
     if (bad) return setProblem(t('urlBad', { url: bad }));
     setBusy(true);
@@ -138,10 +166,11 @@ function Options() {
   const c = choices.value;
   const [prices, setPrices] = useState<Pricing | null>(null);
   useEffect(() => { api.pricing().then(setPrices, () => { /* the price line is left out */ }); }, []);
-  const perHour = (base: number) => ((c.asr ? base : 0) + (c.asr && c.diarize ? prices!.diarize_price_per_hour : 0) + (c.events ? prices!.audio_events_price_per_hour : 0)) * (c.batch ? prices!.batch_discount : 1);
+  const reader = lang.value, spoken = useMemo(() => languageChoices(reader), [reader]);
+  const perHour = (base: number) => (base + (c.asr && c.diarize ? prices!.diarize_price_per_hour : 0) + (c.events ? prices!.audio_events_price_per_hour : 0)) * (c.batch ? prices!.batch_discount : 1);
   const cost = () => {
     const fast = perHour(prices!.zh_lite_price_per_hour).toFixed(2), careful = perHour(prices!.standard_price_per_hour).toFixed(2);
-    return !c.asr || fast === careful ? careful : c.quality === 'words' ? careful : `${fast} – ${careful}`;
+    return !c.asr || fast === careful || c.quality === 'words' ? careful : `${fast} – ${careful}`; // without a text the careful price is taken
   };
   return (
     <fieldset class="options">
@@ -153,7 +182,7 @@ function Options() {
         <label for="o-language">{t('spoken')}</label>
         <select id="o-language" value={c.language} disabled={!c.asr} onChange={(e) => set({ language: e.currentTarget.value })}>
           <option value="">{t('auto')}</option>
-          {languages.map((code) => <option key={code} value={code}>{languageName(code, lang.value)}</option>)}
+          {spoken.map(({ code, name }) => <option key={code} value={code}>{name}</option>)}
         </select>
         <label for="o-quality">{t('quality')}</label>
         <select id="o-quality" value={c.quality} disabled={!c.asr} onChange={(e) => set({ quality: e.currentTarget.value as Choices['quality'] })}>
@@ -162,34 +191,74 @@ function Options() {
         <label for="o-speakers">{t('speakers')}</label>
         <select id="o-speakers" value={c.speakers} disabled={!c.asr || !c.diarize} onChange={(e) => set({ speakers: e.currentTarget.value })}>
           <option value="">{t('speakersAuto')}</option>
-          {Array.from({ length: 20 }, (_, i) => <option key={i} value={String(i + 1)}>{i + 1}</option>)}
+          {Array.from({ length: 50 }, (_, i) => <option key={i} value={String(i + 1)}>{i + 1}</option>)}
         </select>
         <label for="o-hotwords">{t('hotwords')}</label>
         <input id="o-hotwords" value={c.hotwords} disabled={!c.asr} placeholder={t('hotwordsHint')} onInput={(e) => set({ hotwords: e.currentTarget.value })} />
       </div>
       <label class="check"><input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />{t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}</label>
-      <details>
+      <details class="more">
         <summary>{t('more')}</summary>
-        <div class="pairs">
-          {numeric.map((n) => (
-            <>
-              <label for={`o-${n.name}`}>{t(n.text)}</label>
-              <input id={`o-${n.name}`} type="number" min={n.min} max={n.max} step={n.step} value={c.numbers[n.name]} title={n.hint && t(n.hint)} onInput={(e) => set({ numbers: { ...c.numbers, [n.name]: e.currentTarget.value } })} />
-            </>
-          ))}
-          <label for="o-classes">{t('eventClasses')}</label>
-          <input id="o-classes" value={c.classes} placeholder={t('eventClassesHint')} onInput={(e) => set({ classes: e.currentTarget.value })} />
-          <label for="o-prompt">{t('prompt')}</label>
-          <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} placeholder={t('promptHint')} onInput={(e) => set({ prompt: e.currentTarget.value })} />
-          <label for="o-callback">{t('callback')}</label>
-          <input id="o-callback" type="url" value={c.callback} placeholder="https://" onInput={(e) => set({ callback: e.currentTarget.value })} />
-          <label for="o-secret">{t('secret')}</label>
-          <input id="o-secret" type="password" autocomplete="off" value={c.secret} onInput={(e) => set({ secret: e.currentTarget.value })} />
-        </div>
+        <Group title="gText">
+          <Row id="o-times" label="times" hint="timesHint">
+            <select id="o-times" value={c.times} aria-describedby="o-times-hint" onChange={(e) => set({ times: e.currentTarget.value as Choices['times'] })}>
+              <option value="word">{t('timesWord')}</option><option value="segment">{t('timesSegment')}</option>
+            </select>
+          </Row>
+          <Row id="o-prompt" label="prompt" hint="promptHint">
+            <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} aria-describedby="o-prompt-hint" onInput={(e) => set({ prompt: e.currentTarget.value })} />
+          </Row>
+          <Numbers list={numeric.text} />
+        </Group>
+        <Group title="gSpeech"><Numbers list={numeric.speech} /></Group>
+        <Group title="gVoices"><Numbers list={numeric.voices} /></Group>
+        <Group title="gSounds">
+          <Row id="o-classes" label="eventClasses" hint="eventClassesHint">
+            <input id="o-classes" value={c.classes} placeholder="Music, Applause" aria-describedby="o-classes-hint" onInput={(e) => set({ classes: e.currentTarget.value })} />
+          </Row>
+          <Numbers list={numeric.sounds} />
+        </Group>
+        <Group title="gAfter">
+          <Row id="o-callback" label="callback" hint="callbackHint">
+            <input id="o-callback" type="url" value={c.callback} placeholder="https://" aria-describedby="o-callback-hint" onInput={(e) => set({ callback: e.currentTarget.value })} />
+          </Row>
+          <Row id="o-secret" label="secret" hint="secretHint">
+            <input id="o-secret" type="password" autocomplete="off" value={c.secret} aria-describedby="o-secret-hint" onInput={(e) => set({ secret: e.currentTarget.value })} />
+          </Row>
+        </Group>
         <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
-        <button type="button" class="small" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
+        <button type="button" class="small reset" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
       </details>
       {prices && <p class="muted small">{t('price', { amount: cost() })}</p>}
     </fieldset>
+  );
+}
+
+/** Group is some of the further options under a heading. */
+function Group({ title, children }: { title: TextKey; children: ComponentChildren }) {
+  return <fieldset class="group-of-options"><legend>{t(title)}</legend><div class="pairs">{children}</div></fieldset>;
+}
+
+/** Row is an option with its name and what it does. */
+function Row({ id, label, hint, children }: { id: string; label: TextKey; hint: TextKey; children: ComponentChildren }) {
+  return <><div><label for={id}>{t(label)}</label><div id={`${id}-hint`} class="muted hint-line">{t(hint)}</div></div>{children}</>;
+}
+
+/** Numbers are options with a default and bounds. */
+function Numbers({ list }: { list: Numeric[] }) {
+  const numbers = choices.value.numbers;
+  return (
+    <>
+      {list.map((n) => {
+        const id = `o-${n.name}`;
+        return (
+          <Fragment key={n.name}>
+            <div><label for={id}>{t(n.text)}</label>
+              <div id={`${id}-hint`} class="muted hint-line">{t(n.hint)} {n.start ? t('bounds', { min: n.min, max: n.max, start: n.start }) : t('boundsOff', { min: n.min, max: n.max })}</div></div>
+            <input id={id} type="number" min={n.min} max={n.max} step={n.step} value={numbers[n.name]} aria-describedby={`${id}-hint`} onInput={(e) => set({ numbers: { ...choices.value.numbers, [n.name]: e.currentTarget.value } })} />
+          </Fragment>
+        );
+      })}
+    </>
   );
 }

@@ -1,7 +1,7 @@
 // The text: speakers in their colours, the word that is being said, search.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
 import { find, indexAt, pieces } from './result';
@@ -46,7 +46,11 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   const [chosen, setChosen] = useState(0);
   const [doubts, setDoubts] = useState(true);
   const [editing, setEditing] = useState(-1);
-  const follow = useRef(true);
+  const follow = useRef(true), back = useRef(-1), all = useRef<HTMLElement>(null);
+  useLayoutEffect(() => { // after a correction by keyboard the focus is where it was before
+    if (editing < 0 && back.current >= 0) all.current?.querySelector<HTMLElement>(`[data-segment="${back.current}"] button.edit`)?.focus();
+    back.current = -1;
+  }, [editing]);
   const hits = useMemo(() => find(segments, query), [segments, query]);
   const bySegment = useMemo(() => {
     const map = new Map<number, Hit[]>();
@@ -96,7 +100,7 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
       <div class={`segment ${voice(who)} ${i === nowSegment ? 'now' : ''}`} data-segment={i}>
         <button type="button" class="time" onClick={() => player.playFrom(s.start)} aria-label={t('playFrom', { time: clock(s.start) })}>{clock(s.start)}</button>
         {s.speaker && <span class="who" title={names(s.speaker)}>{names(s.speaker)}</span>}
-        {editing === i ? <Editor s={s} onDone={(text) => { setEditing(-1); if (text !== undefined && text !== s.text) onEdit(s.id, text); }} /> : <p class="text" lang={result.language}>
+        {editing === i ? <Editor s={s} onDone={(text, typed) => { if (typed) back.current = i; setEditing(-1); if (text !== undefined && text !== s.text) onEdit(s.id, text); }} /> : <p class="text" lang={result.language}>
           {piecesOf(i).map((p, k) => {
             if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
             const w = s.words![p.word], unsure = doubts && w.probability < doubtful;
@@ -113,7 +117,7 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   };
 
   return (
-    <section class="transcript" aria-label={t('transcript')}>
+    <section class="transcript" ref={all} aria-label={t('transcript')}>
       <div class="bar">
         <h2>{t('transcript')}</h2>
         <div class="search" role="search">
@@ -131,17 +135,21 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   );
 }
 
-/** Editor corrects the text of one segment. */
-function Editor({ s, onDone }: { s: Segment; onDone: (text?: string) => void }) {
-  const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => { field.current?.focus(); }, []);
-  const keep = (typed: string) => onDone(typed.replace(/\s+/g, ' ').trim() || undefined);
+/** Editor corrects the text of one segment; onDone hears the new text, and whether a key ended it. */
+function Editor({ s, onDone }: { s: Segment; onDone: (text: string | undefined, typed: boolean) => void }) {
+  const field = useRef<HTMLTextAreaElement>(null), over = useRef(false);
+  useLayoutEffect(() => { field.current?.focus(); }, []);
+  const end = (text: string | undefined, typed: boolean) => {
+    if (over.current) return; // a field that goes away loses the focus, too
+    over.current = true;
+    onDone(text?.replace(/\s+/g, ' ').trim() || undefined, typed);
+  };
   return (
     <div class="text editor">
-      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={(e) => keep(e.currentTarget.value)}
+      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={(e) => end(e.currentTarget.value, false)}
         onKeyDown={(e) => {
-          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); keep(e.currentTarget.value); }
-          if (e.key === 'Escape') { e.currentTarget.value = s.text; onDone(); }
+          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); end(e.currentTarget.value, true); }
+          if (e.key === 'Escape') end(undefined, true);
         }} />
       <span class="muted small">{t('editHint')}</span>
     </div>

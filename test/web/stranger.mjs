@@ -1,0 +1,30 @@
+// A stranger's server: it offers a recording and takes callbacks.
+import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { recording } from './world.mjs';
+
+/** stranger starts a server that offers /talk.flac and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
+export async function stranger(...answers) {
+  const bytes = readFileSync(recording), got = [], waiting = [];
+  const server = createServer((request, answer) => {
+    if (request.method === 'POST' && request.url.startsWith('/hook')) {
+      const parts = [];
+      request.on('data', (d) => parts.push(d));
+      request.on('end', () => {
+        got.push({ url: request.url, headers: request.headers, body: Buffer.concat(parts).toString() });
+        answer.writeHead(answers.shift() ?? 204).end();
+        for (const go of waiting.splice(0)) go();
+      });
+    } else if (/^\/talk\d*\.flac$/.test(request.url)) {
+      answer.writeHead(200, { 'Content-Type': 'audio/flac', 'Content-Length': bytes.length }).end(bytes);
+    } else answer.writeHead(404).end();
+  });
+  await new Promise((go) => server.listen(0, '127.0.0.1', go));
+  const address = `127.0.0.1:${server.address().port}`;
+  return {
+    address, url: `http://${address}`, got,
+    /** callbacks waits until so many posts have come. */
+    callbacks: async (n) => { while (got.length < n) await new Promise((go) => waiting.push(go)); return got; },
+    stop: () => new Promise((go) => { server.closeAllConnections(); server.close(go); }),
+  };
+}

@@ -1,0 +1,269 @@
+// What goes in: files, links, batches, every option of the specification,
+// callbacks; and what is said when it does not work.
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { stranger } from './stranger.mjs';
+import { browser, logIn, open, recording, service } from './world.mjs';
+
+let s, b, page, other;
+before(async () => {
+  other = await stranger(500); // its first answer is a failure
+  [s, b] = await Promise.all([service('--allow-outbound', other.address), browser()]);
+  page = await open(b, { origin: s.url });
+  await logIn(page, s);
+});
+after(async () => { await b?.close(); await s?.stop(); await other?.stop(); });
+
+/** api asks the service, again where that was too often. */
+async function api(path) {
+  for (;;) {
+    const r = await fetch(s.url + '/v1' + path, { headers: { 'X-API-Key': s.key } });
+    if (r.status !== 429) return r.json();
+    await new Promise((go) => setTimeout(go, 500));
+  }
+}
+/** done waits for a recording to be ready, and gives its task. */
+async function done(name) {
+  await page.getByRole('link', { name: `Open: ${name}`, exact: true }).waitFor({ timeout: 240000 });
+  const { tasks } = await api('/tasks');
+  return api('/tasks/' + tasks.find((x) => x.audio_filename === name).id);
+}
+/** Few stages, so that the tests are quick. */
+async function textOnly() {
+  await page.getByLabel('Tell the speakers apart').uncheck();
+  await page.getByLabel('Note other sounds').uncheck();
+}
+
+test('every option of the specification can be set, and its default is the specification’s', async () => {
+  const specified = (await (await fetch(s.url + '/openapi.json')).json()).components.schemas.Options.properties;
+  delete specified.optimize_zh; // the earlier interface's
+  await page.getByText('More options').click();
+  const values = {
+    optimize: false, timestamp_level: 'segment', asr_language: 'de', asr_beam_size: 3, asr_temperature: 0.4, asr_best_of: 2, hotwords: ['Ferreira', 'Otograph'], initial_prompt: 'Dear all,',
+    vad_threshold: 0.5, vad_min_speech_ms: 300, vad_min_silence_ms: 200, vad_speech_pad_ms: 50, no_speech_threshold: 0.7, num_speakers: 3, min_speakers: 2, max_speakers: 4,
+    diarize_min_segment_sec: 0.8, diarize_single_speaker_threshold: -0.1, audio_events_threshold: 0.5, audio_events_classes: ['Music', 'Applause'],
+  };
+  const switches = { enable_asr: 'Write down what is said', enable_diarize: 'Tell the speakers apart', enable_audio_events: 'Note other sounds' };
+  assert.deepEqual([...Object.keys(values), ...Object.keys(switches)].sort(), Object.keys(specified).sort(), 'the form knows every option');
+
+  const labels = {
+    optimize: ['Accuracy', 'words'], timestamp_level: ['Times', 'segment'], asr_language: ['Language spoken', 'de'], num_speakers: ['Number of speakers', '3'],
+    hotwords: ['Names and special words', 'Ferreira, Otograph'], initial_prompt: ['Opening text', 'Dear all,'], audio_events_classes: ['Only these sounds', 'Music, Applause'],
+  };
+  for (const [name, value] of Object.entries(values)) {
+    const field = labels[name] ? page.getByLabel(labels[name][0], { exact: true }) : page.locator(`#o-${name}`);
+    if (!labels[name]) { // a number: its default and bounds are the specification's
+      const { default: usual, minimum, maximum } = specified[name];
+      assert.equal(await field.inputValue(), usual === null ? '' : String(usual), name);
+      assert.equal(Number(await field.getAttribute('min')), minimum, name);
+      assert.equal(Number(await field.getAttribute('max')), maximum, name);
+      const hint = await page.locator(`#o-${name}-hint`).innerText();
+      assert.match(hint, usual === null ? /normally empty\.$/ : new RegExp(`normally ${String(usual).replace('.', '\\.')}\\.$`), name);
+    }
+    if (await field.evaluate((e) => e.tagName) === 'SELECT') await field.selectOption(labels[name][1]);
+    else await field.fill(labels[name]?.[1] ?? String(value));
+  }
+  await page.getByLabel('Call this address when done').fill(other.url + '/nowhere');
+  await page.getByLabel('Secret that signs the call').first().fill('s3cret');
+  await page.getByLabel('The recording may be used to train models').check();
+  const bodies = [];
+  await page.route(`${s.url}/v1/tasks`, (route) => {
+    bodies.push(JSON.parse(route.request().postData()));
+    return route.fulfill({ status: 400, contentType: 'application/json', body: '{"error":"only looked at","error_code":"invalid_request"}' });
+  });
+  const submit = async () => {
+    await page.getByLabel('Or paste a link').fill('https://example.com/a.mp3');
+    await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+    await page.locator('.submit .error', { hasText: 'only looked at' }).waitFor();
+  };
+  await submit();
+  assert.deepEqual(bodies[0], { audio_url: 'https://example.com/a.mp3', options: values, callback_url: other.url + '/nowhere', callback_secret: 's3cret', allow_training: true });
+
+  // The same body is what the real service takes as valid.
+  const real = await fetch(s.url + '/v1/tasks', { method: 'POST', headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' }, body: JSON.stringify({ ...bodies[0], audio_url: other.url + '/gone.flac' }) });
+  assert.equal(real.status, 201, await real.clone().text());
+  assert.deepEqual(Object.fromEntries(Object.keys(values).map((k) => [k, values[k]])), Object.fromEntries(Object.entries((await real.json()).options).filter(([k]) => k in values)));
+
+  await page.getByRole('button', { name: 'Back to the defaults' }).click();
+  await submit();
+  assert.deepEqual(bodies[1], { audio_url: 'https://example.com/a.mp3' }, 'what is not changed is not sent');
+  await page.getByLabel(switches.enable_diarize).uncheck();
+  await page.getByLabel(switches.enable_audio_events).uncheck();
+  await submit();
+  assert.deepEqual(bodies[2].options, { enable_diarize: false, enable_audio_events: false });
+  await page.getByLabel(switches.enable_audio_events).check();
+  await page.getByLabel(switches.enable_asr).uncheck();
+  await submit();
+  assert.deepEqual(bodies[3].options, { enable_asr: false, enable_diarize: false });
+  await page.getByText('Costs about 0.70 per hour').waitFor(); // the careful price and the sounds
+
+  const sent = bodies.length, refused = async (text) => {
+    await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+    await page.locator('.submit .error', { hasText: text }).waitFor();
+    assert.equal(bodies.length, sent);
+    await page.getByRole('button', { name: 'Back to the defaults' }).click();
+  };
+  await page.getByLabel(switches.enable_audio_events).uncheck();
+  await refused('Choose at least one thing to do');
+  await page.locator('#o-asr_beam_size').fill('21');
+  await refused('“Search width” takes a whole number from 1 to 20');
+  await page.locator('#o-vad_threshold').fill('1.5');
+  await refused('takes a number from 0 to 1');
+  await page.locator('#o-min_speakers').fill('11');
+  await refused('more speakers at least than at most');
+  await page.unroute(`${s.url}/v1/tasks`);
+  await page.getByText('More options').click();
+});
+
+test('a link is fetched and transcribed', async () => {
+  await textOnly();
+  await page.getByLabel('Or paste a link').fill(other.url + '/talk.flac');
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  await page.locator('.task', { hasText: 'talk.flac' }).waitFor();
+  assert.equal(await page.getByLabel('Or paste a link').inputValue(), '', 'what is taken leaves the field');
+  const task = await done('talk.flac');
+  assert.equal(task.audio_source_type, 'url');
+  await page.getByRole('link', { name: 'Open: talk.flac' }).click();
+  await page.locator('.segment .text', { hasText: /morning/i }).first().waitFor();
+  await page.getByText('The recording itself is not stored').waitFor();
+  await page.getByRole('link', { name: '← All recordings' }).click();
+});
+
+test('without hurry, links go as one batch and files at half the price', async () => {
+  await page.getByLabel('No hurry: 50 % off').check();
+  const batch = page.waitForRequest(`${s.url}/v1/tasks/batch`);
+  await page.getByLabel('Or paste a link').fill(`${other.url}/talk1.flac\n${other.url}/talk2.flac\nhttp://10.1.2.3/talk3.flac`);
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  const body = (await batch).postDataJSON();
+  assert.deepEqual([body.audio_url.length, body.batch_mode], [3, true]);
+  await page.locator('.submit .error', { hasText: /^http:\/\/10\.1\.2\.3\/talk3\.flac: .*not a public address/ }).waitFor();
+  assert.equal(await page.getByLabel('Or paste a link').inputValue(), 'http://10.1.2.3/talk3.flac', 'what was refused stays in the field');
+  await page.locator('.drop input').setInputFiles([{ name: 'slow one.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) }]);
+  for (const name of ['talk1.flac', 'talk2.flac', 'slow one.flac']) {
+    const task = await done(name);
+    const { billing } = await api(`/tasks/${task.id}/result`);
+    assert.equal(billing.detail.batch_discount, 0.5, name);
+    assert.equal(billing.amount, Math.round(billing.detail.subtotal * 5000) / 10000, name);
+  }
+  await page.getByLabel('No hurry: 50 % off').uncheck();
+  await page.getByLabel('Or paste a link').fill('');
+});
+
+test('several files go one after the other', async () => {
+  const buffer = readFileSync(recording);
+  await page.locator('.drop input').setInputFiles(['one', 'two', 'three'].map((name) => ({ name: `${name}.flac`, mimeType: 'audio/flac', buffer })));
+  for (const name of ['one', 'two', 'three']) await done(`${name}.flac`);
+});
+
+test('a callback is tried: the service signs and sends it, and the page says what must arrive', async () => {
+  await page.getByRole('link', { name: 'Account' }).click();
+  await page.getByLabel('Address of your receiver').fill(other.url + '/hook?a=1');
+  await page.locator('#tester-secret').fill('s3cret');
+  await page.locator('#tester-kind option', { hasText: 'costs 0.0033 – 0.01' }).waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Send the sample' }).click();
+  await page.getByText(`is on its way to ${other.url}/hook?a=1`).waitFor({ timeout: 120000 });
+  const shown = await page.locator('.tester pre').innerText(), [, signature, body] = /^X-Signature: (sha256=[0-9a-f]{64})\n\n(\{.*\})$/.exec(shown);
+  assert.equal(signature, 'sha256=' + createHmac('sha256', 's3cret').update(body).digest('hex'));
+  const got = (await other.callbacks(2)).slice(); // the first was answered with 500
+  for (const c of got) assert.deepEqual([c.url, c.headers['x-signature'], c.body], ['/hook?a=1', signature, body]);
+  const message = JSON.parse(body), paid = (await api(`/tasks/${message.task_id}/result`)).billing.amount;
+  assert.equal(message.status, 'done');
+  assert.match(await page.locator('.tester [role=status]').innerText(), new RegExp(`It cost ${paid.toFixed(4)}`));
+
+  await page.locator('#tester-kind').selectOption('failed');
+  await page.locator('#tester-secret').fill('');
+  const before = (await api('/account')).balance;
+  await page.getByRole('button', { name: 'Send the sample' }).click();
+  await page.getByText('without a signature').waitFor({ timeout: 120000 });
+  const second = (await other.callbacks(3))[2];
+  assert.equal(second.body, await page.locator('.tester pre').innerText());
+  assert.equal(second.headers['x-signature'], undefined);
+  assert.equal(JSON.parse(second.body).status, 'failed');
+  assert.ok(JSON.parse(second.body).error_message);
+  const { balance, held_amount } = await api('/account');
+  assert.deepEqual([balance, held_amount], [before, 0], 'a failure costs nothing');
+});
+
+test('a callback goes to no address that the service may not ask', async () => {
+  for (const address of ['http://127.0.0.1:1/hook', 'http://169.254.169.254/latest', 'http://192.168.1.1/hook']) {
+    await page.getByLabel('Address of your receiver').fill(address);
+    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.locator('.tester .error', { hasText: /The service did not accept this: callback_url: (.*not a public address|only the ports)/ }).waitFor();
+  }
+});
+
+test('the sample as a command is signed as the service signs', async () => {
+  await page.getByLabel('Address of your receiver').fill("https://example.com/it's");
+  await page.locator('#tester-secret').fill('s3cret');
+  await page.locator('#tester-kind').selectOption('done');
+  await page.getByRole('button', { name: 'Show as a command' }).click();
+  const command = await page.locator('.tester pre').innerText();
+  const body = /--data-binary '(.*)'$/.exec(command)[1], mac = /sha256=([0-9a-f]{64})/.exec(command)[1];
+  assert.equal(mac, createHmac('sha256', 's3cret').update(body).digest('hex'));
+  assert.match(command, /'https:\/\/example\.com\/it'\\''s'/);
+  await page.getByRole('link', { name: 'Recordings', exact: true }).click();
+});
+
+test('an upload that fails says why in plain words, and can be tried again', async () => {
+  const upload = `${s.url}/v1/tasks`, row = page.locator('.task', { hasText: 'again.flac' }).first();
+  const answers = [
+    [(r) => r.abort('connectionreset'), 'The service cannot be reached'],
+    [(r) => r.fulfill({ status: 500, contentType: 'application/json', body: '{"error":"x","error_code":"internal"}' }), 'Something went wrong in the service'],
+    [(r) => r.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }), 'Something went wrong in the service'],
+    [(r) => r.fulfill({ status: 413, contentType: 'text/html', body: '<h1>Too large</h1>' }), 'too large for the service'],
+    [(r) => r.fulfill({ status: 402, contentType: 'application/json', body: '{"error":"x","error_code":"insufficient_balance"}' }), 'The balance is too low'],
+  ];
+  await page.route(upload, (r) => (r.request().method() === 'POST' && answers.length ? answers[0][0](r) : r.continue()));
+  await page.locator('.drop input').setInputFiles({ name: 'again.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) });
+  while (answers.length) {
+    await row.getByText(answers[0][1]).waitFor({ timeout: 30000 });
+    answers.shift();
+    await row.getByRole('button', { name: 'Try again' }).click();
+  }
+  await done('again.flac');
+  await page.unroute(upload);
+});
+
+test('the list says when the service is gone, and goes on when it is back', async () => {
+  await page.route(`${s.url}/v1/tasks?*`, (r) => r.abort('connectionrefused'));
+  await page.getByLabel('Show').selectOption('done');
+  await page.getByText('The service cannot be reached').waitFor();
+  await page.unroute(`${s.url}/v1/tasks?*`);
+  await page.getByText('The service cannot be reached').waitFor({ state: 'detached', timeout: 30000 });
+  await page.getByLabel('Show').selectOption('');
+});
+
+test('a key that is revoked leads back to the login, with a word', async () => {
+  const keys = s.otograph('key', 'list', 'local'), id = /^(\S+)/m.exec(keys.split('\n').filter((l) => /local|[0-9a-f-]{8,}/.test(l)).pop())[1];
+  s.otograph('key', 'revoke', id);
+  await page.getByRole('link', { name: 'Account' }).click();
+  await page.getByText('The key or login is not valid, or it has run out').waitFor();
+  await page.getByRole('button', { name: 'Log in' }).waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0, 'nothing of the login stays');
+});
+
+test('a token that has run out leads back to the login, with a word', async () => {
+  s.otograph('user', 'create', 'local', 'ada', '--password=correct horse battery');
+  await page.getByLabel('User name and password').check();
+  await page.getByLabel('User name', { exact: true }).fill('ada');
+  await page.getByLabel('Password', { exact: true }).fill('wrong horse battery');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByText('The key or login is not valid').waitFor();
+  await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('heading', { name: 'Account', exact: true }).waitFor(); // where the reader was
+  await page.evaluate(() => { // an hour later
+    const l = JSON.parse(sessionStorage.getItem('otograph.login'));
+    sessionStorage.setItem('otograph.login', JSON.stringify({ ...l, until: Date.now() - 1 }));
+  });
+  await page.reload();
+  await page.getByRole('button', { name: 'Log in' }).waitFor();
+});
+
+test('nothing broke, no secret in an address', async () => {
+  assert.deepEqual(page.wrong, []);
+  for (const u of page.urls) assert.ok(!/asr_|eyJ|s3cret/.test(u), u);
+  assert.ok(!/s3cret/.test(s.log()));
+});

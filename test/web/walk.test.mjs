@@ -1,0 +1,179 @@
+// The same way through the page for others: by keyboard alone, and in Chinese.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { browser, logIn, open, recording, service } from './world.mjs';
+
+let s, b;
+before(async () => {
+  [s, b] = await Promise.all([service(), browser()]);
+  const answer = await fetch(s.url + '/v1/tasks', {
+    method: 'POST', headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ audio_filename: 'conversation.flac', audio_base64: readFileSync(recording).toString('base64'), options: { optimize: false } }),
+  });
+  const { id } = await answer.json();
+  for (;;) {
+    const { status, error_message } = await (await fetch(`${s.url}/v1/tasks/${id}`, { headers: { 'X-API-Key': s.key } })).json();
+    if (status === 'done') break;
+    assert.equal(status, 'processing', error_message);
+    await new Promise((go) => setTimeout(go, 1000));
+  }
+});
+after(async () => { await b?.close(); await s?.stop(); });
+
+test('a result is heard, searched, corrected and taken along by keyboard alone', async () => {
+  const page = await open(b, { origin: s.url, acceptDownloads: true });
+  await page.goto(s.url);
+  await page.locator('#key').waitFor();
+  const press = (...keys) => keys.reduce((after, key) => after.then(() => page.keyboard.press(key)), Promise.resolve());
+  const here = () => page.evaluate(() => { const e = document.activeElement; return (e.labels?.[0]?.textContent || e.getAttribute('aria-label') || e.textContent || '').trim(); });
+  /** tabTo moves the focus by Tab until it is on what has this name. */
+  const tabTo = async (name, key = 'Tab') => {
+    for (let i = 0; i < 200; i++) {
+      await press(key);
+      const found = await here();
+      if (name instanceof RegExp ? name.test(found) : found === name) {
+        assert.ok(await page.evaluate(() => { const e = document.activeElement, o = getComputedStyle(e), p = getComputedStyle(e.closest('.button, .chip') ?? e); return o.outlineStyle !== 'none' || p.outlineStyle !== 'none'; }), `${name}: the focus is not to be seen`);
+        return;
+      }
+    }
+    assert.fail(`${name} is not reached by ${key}`);
+  };
+  const time = () => page.locator('.scrub').inputValue().then(Number);
+  const playing = () => page.getByRole('button', { name: 'Pause' }).waitFor();
+  const still = () => page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+
+  await page.keyboard.type(s.key);
+  await press('Enter');
+  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor();
+  await tabTo('Open: conversation.flac');
+  await press('Enter');
+  await page.locator('.segment').first().waitFor();
+
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), tabTo('Open the recording').then(() => press('Enter'))]);
+  await chooser.setFiles(recording);
+  await page.getByText('The recording itself is not stored').waitFor({ state: 'detached' });
+
+  await tabTo('Play');
+  await press('Enter');
+  await playing();
+  await press('Enter');
+  await still();
+  await press('Shift+Tab'); // 5 seconds back
+  assert.equal(await here(), 'Back 5 seconds');
+  await tabTo('Position');
+  const before = await time();
+  await press('ArrowRight');
+  assert.ok(await time() > before, 'the arrow moves the slider');
+  await press('End');
+  assert.ok(await time() > 60);
+  await press('Home');
+  assert.equal(await time(), 0);
+
+  await tabTo('Search');
+  await page.keyboard.type('thank');
+  await page.getByText(/^1 of \d+$/).waitFor();
+  await press('Enter');
+  await page.getByText(/^2 of \d+$/).waitFor();
+  await press('Escape');
+
+  await tabTo(/^\d:\d\d$|^Play from 0:0\d$/); // a sentence's time
+  await press('Enter');
+  await playing();
+  await press('Shift+Tab', ' '); // space plays and pauses wherever it has no other meaning
+  await page.evaluate(() => document.getElementById('main').focus());
+  if (await page.getByRole('button', { name: 'Pause' }).count()) await press(' ');
+  await still();
+  const word = await time();
+  await press('.');
+  assert.ok(await time() > word, 'the next word');
+  await press(',', ',');
+  assert.ok(await time() < word + 0.01, 'the word before');
+  await press('ArrowRight');
+  const later = await time();
+  await press('ArrowLeft');
+  assert.ok(later - (await time()) > 4.5, 'five seconds back');
+
+  await press('/');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'search-in-transcript');
+  await tabTo(/^Correct the text at/);
+  await press('Enter');
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('Corrected by keyboard.');
+  await press('Enter');
+  await page.locator('.segment .text', { hasText: 'Corrected by keyboard.' }).waitFor();
+  assert.match(await here(), /^Correct the text at/, 'the focus stays at the row');
+
+  await tabTo('Rename SPEAKER_0', 'Shift+Tab');
+  await press('Enter');
+  await page.keyboard.type('Ada');
+  await press('Enter');
+  await page.locator('.segment .who', { hasText: 'Ada' }).first().waitFor();
+  assert.equal(await here(), 'Rename Ada', 'the focus stays at the name');
+  await tabTo('TXT');
+  const [download] = await Promise.all([page.waitForEvent('download'), press('Enter')]);
+  assert.match(readFileSync(await download.path(), 'utf8'), /^\[Ada\] Corrected by keyboard\.$/m);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('the whole way in Chinese, with no English left', async () => {
+  const page = await open(b, { origin: s.url, locale: 'zh-CN', acceptDownloads: true });
+  await page.goto(s.url);
+  assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-CN');
+  /** english lists the texts of the page that hold English words other than names and data. */
+  const english = async (where) => {
+    const found = await page.evaluate(() => {
+      const out = [], walk = document.createTreeWalker(document.getElementById('app'), NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) {
+        const e = walk.currentNode.parentElement;
+        if (e.closest('[lang=en], pre, .segment .text, .who, .chip, .timeline-names, script, style, option, [dir=auto]')) continue;
+        if (e.closest('td') && !e.closest('td:nth-child(2)')) continue; // dates and the ledger's own words
+        out.push(walk.currentNode.textContent);
+      }
+      for (const e of document.querySelectorAll('#app [aria-label], #app [title], #app [placeholder]')) for (const a of ['aria-label', 'title', 'placeholder']) if (!e.matches('[lang=en], .timeline-names *, .who')) out.push(e.getAttribute(a) ?? '');
+      for (const e of document.querySelectorAll('#app option')) out.push(e.textContent);
+      return out;
+    });
+    const plain = (t) => t.replace(/https?:\/\/\S*|Otograph|API|asr_|Music, Applause|SPEAKER_\d|POST|Esc|conversation\.flac|MP3|TXT|SRT|VTT|JSON|RTTM|curl|ms\b/g, '');
+    assert.deepEqual(found.map(plain).filter((t) => /[A-Za-z]{2,}/.test(t)), [], where);
+  };
+  await page.getByRole('button', { name: '登录' }).waitFor();
+  await english('login');
+  await page.locator('#key').fill('asr_' + 'x'.repeat(40));
+  await page.getByRole('button', { name: '登录' }).click();
+  await page.getByText('API 密钥或登录无效').or(page.getByText('密钥或登录无效')).first().waitFor();
+  await page.locator('#key').fill(s.key);
+  await page.getByRole('button', { name: '登录' }).click();
+  await page.getByRole('heading', { name: '新建转写' }).waitFor();
+  await page.getByText('更多选项').click();
+  await page.getByText('每小时音频约').waitFor();
+  await english('start');
+  await page.locator('.drop input').setInputFiles({ name: '小.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') });
+  await page.getByText('不足 1 KB').waitFor();
+  await page.getByRole('link', { name: '打开: conversation.flac' }).click();
+  await page.getByRole('heading', { name: '转写文字' }).waitFor();
+  await page.getByText('录音本身没有随转写保存').waitFor();
+  await page.locator('.timeline-names', { hasText: '电话' }).waitFor(); // the sounds have Chinese names
+  await english('result');
+  await page.getByLabel('打开录音').setInputFiles(recording);
+  await page.locator('.word').first().click();
+  await page.getByRole('button', { name: '暂停' }).click();
+  await page.getByRole('searchbox', { name: '搜索' }).fill('thank');
+  await page.getByText(/^第 1 个，共 \d+ 个$/).waitFor();
+  await page.getByRole('button', { name: '重命名 SPEAKER_0' }).click();
+  await page.getByRole('textbox', { name: '重命名 SPEAKER_0' }).fill('小明');
+  await page.keyboard.press('Enter');
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'TXT' }).click()]);
+  assert.match(readFileSync(await download.path(), 'utf8'), /^\[小明\]/m);
+  await page.locator('summary', { hasText: '其他声音' }).click();
+  await page.getByRole('link', { name: '账户' }).click();
+  await page.locator('tr', { hasText: '扣费' }).waitFor();
+  await english('account');
+  await page.getByRole('button', { name: '退出' }).click();
+  await page.getByRole('heading', { name: '登录' }).waitFor();
+  await page.getByRole('button', { name: 'English' }).click();
+  await page.getByRole('heading', { name: 'Log in' }).waitFor();
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});

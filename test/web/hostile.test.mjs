@@ -71,6 +71,16 @@ test('axe-core finds no serious problem', async () => {
     await page.getByRole('link', { name: 'Account' }).click();
     await page.getByRole('cell', { name: 'Payment' }).waitFor();
     assert.deepEqual(await serious(page), [], `account, ${colorScheme}`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.deepEqual(await serious(page), [], `narrow account, ${colorScheme}`);
+    await page.setViewportSize({ width: 1200, height: 860 });
+    await page.getByLabel('Address of your receiver').fill('https://example.com/hook');
+    await page.getByRole('button', { name: 'Show as a command' }).click();
+    await page.locator('.tester pre').waitFor();
+    await page.getByLabel('Address of your receiver').fill('http://127.0.0.1/hook');
+    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.locator('.tester .error').waitFor();
+    assert.deepEqual(await serious(page), [], `callback tester, ${colorScheme}`);
     const id = await forge(page, s, { name: 'long.flac', result: longResult(400) });
     await page.goto(`${s.url}/#/task/${id}`);
     await page.locator('.segment').first().waitFor();
@@ -99,51 +109,79 @@ test('the page can be used by keyboard alone', async () => {
   await page.context().close();
 });
 
-test('20,000 words scroll, seek and search without long tasks', async () => {
+test('20,000 words scroll, seek and search without long tasks, while five hours of sound are drawn and played', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
-  const result = longResult(20000);
-  assert.ok(result.segments.reduce((n, x) => n + x.words.length, 0) >= 20000);
-  const id = await forge(page, s, { name: 'five hours.flac', result });
+  const result = longResult(20000), words = result.segments.reduce((n, x) => n + x.words.length, 0);
+  assert.ok(words >= 20000 && result.audio_duration >= 18000, `${words} words, ${result.audio_duration} s`);
+  const dir = folder(), minute = path.join(dir, 'minute.mp3'), hours = path.join(dir, 'five hours.mp3');
+  execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-i', recording, '-ac', '1', '-b:a', '32k', minute]);
+  execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-stream_loop', '299', '-i', minute, '-c', 'copy', '-t', String(result.audio_duration), hours]);
+  const id = await forge(page, s, { name: 'five hours.mp3', result });
   await page.goto(`${s.url}/#/task/${id}`);
   await page.locator('.segment').first().waitFor();
-  await page.waitForTimeout(1000);
-  assert.ok(await page.locator('.segment').count() < 80, 'only the visible rows exist');
-  await b.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] });
-  const rows = page.locator('.transcript-rows');
-  const height = await rows.evaluate((e) => e.scrollHeight);
-  for (let i = 1; i <= 40; i++) {
-    await rows.evaluate((e, top) => { e.scrollTop = top; }, (height * i) / 40);
-    await page.waitForTimeout(30);
+  await page.evaluate(() => {
+    window.long = [];
+    new PerformanceObserver((l) => { for (const x of l.getEntries()) window.long.push(Math.round(x.duration)); }).observe({ entryTypes: ['longtask'] });
+  });
+  const began = Date.now();
+  await page.getByLabel('Open the recording').setInputFiles(hours);
+  await page.getByText('Drawing the waveform').waitFor();
+  const worst = [];
+  for (let round = 1; round <= 3; round++) {
+    const tasks = await traced(page, async () => {
+      await page.locator('.word').nth(2).click(); // it plays while all this goes on
+      await page.getByRole('button', { name: 'Pause' }).waitFor();
+      const rows = page.locator('.transcript-rows'), height = await rows.evaluate((e) => e.scrollHeight);
+      for (let i = 1; i <= 40; i++) {
+        await rows.evaluate((e, top) => { e.scrollTop = top; }, (height * i) / 40);
+        await page.waitForTimeout(30);
+      }
+      for (let i = 0; i < 3; i++) { // measured rows may move the end
+        await rows.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+        await page.waitForTimeout(100);
+      }
+      assert.match(await page.locator('.segment').last().innerText(), /4:5\d:\d\d|5:00:00/);
+      assert.ok(await page.locator('.segment').count() < 80, 'only the visible rows exist');
+      for (const at of [0.9, 0.2, 0.6]) { await page.locator('.scrub').fill(String(18000 * at)); await page.waitForTimeout(60); }
+      for (let i = 0; i < 8; i++) { await page.getByRole('button', { name: 'Zoom in' }).click(); await page.waitForTimeout(60); }
+      const box = await page.locator('.timeline-lanes').boundingBox();
+      await page.mouse.move(box.x + 600, box.y + 30);
+      await page.mouse.down();
+      for (let i = 0; i < 20; i++) { await page.mouse.move(box.x + 600 - i * 20, box.y + 30); await page.waitForTimeout(16); }
+      await page.mouse.up();
+      await page.getByRole('button', { name: 'Whole recording' }).click();
+      await page.getByRole('searchbox', { name: 'Search' }).fill('recording');
+      await page.getByText(/^1 of \d+$|^\d+ of \d+$/).waitFor();
+      for (let i = 0; i < 10; i++) { await page.keyboard.press('Enter'); await page.waitForTimeout(40); }
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await rows.evaluate((e) => { e.scrollTop = 0; });
+      await page.locator('.segment').first().waitFor();
+    });
+    const wall = (await page.evaluate(() => window.long.splice(0))).filter((x) => x > 100);
+    console.log(`round ${round}: longest tasks, ms of processor (clock): ${tasks.slice(0, 5).map((x) => `${x.cpu.toFixed(0)} (${x.wall.toFixed(0)})`).join(', ')} of ${tasks.length}; long ones by the clock: ${wall.join(', ') || 'none'}`);
+    worst.push(process.env.OTOGRAPH_TIMING ? Math.max(tasks[0].cpu, ...wall) : tasks[0].cpu);
+    if (worst.at(-1) <= 100) break;
   }
-  for (let i = 0; i < 3; i++) { // measured rows may move the end
-    await rows.evaluate((e) => { e.scrollTop = e.scrollHeight; });
-    await page.waitForTimeout(100);
-  }
-  assert.match(await page.locator('.segment').last().innerText(), /4:5\d:\d\d|5:00:00/);
-  for (const at of [0.9, 0.2, 0.6]) { await page.locator('.scrub').fill(String(18000 * at)); await page.waitForTimeout(60); }
-  for (let i = 0; i < 8; i++) { await page.getByRole('button', { name: 'Zoom in' }).click(); await page.waitForTimeout(60); }
-  const box = await page.locator('.timeline-lanes').boundingBox();
-  await page.mouse.move(box.x + 600, box.y + 30);
-  await page.mouse.down();
-  for (let i = 0; i < 20; i++) { await page.mouse.move(box.x + 600 - i * 20, box.y + 30); await page.waitForTimeout(16); }
-  await page.mouse.up();
-  await page.getByRole('searchbox', { name: 'Search' }).fill('recording');
-  await page.getByText(/^1 of \d+$|^\d+ of \d+$/).waitFor();
-  for (let i = 0; i < 10; i++) { await page.keyboard.press('Enter'); await page.waitForTimeout(40); }
-  const { traceEvents } = JSON.parse((await b.stopTracing()).toString());
-  const main = traceEvents.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid}:${e.tid}`);
-  // The processor's time, not the clock's: other programs run on this machine.
-  const tasks = traceEvents.filter((e) => /RunTask$/.test(e.name) && main.includes(`${e.pid}:${e.tid}`) && e.tdur !== undefined).map((e) => ({ cpu: e.tdur / 1000, wall: e.dur / 1000, at: e.ts, end: e.ts + e.dur, on: `${e.pid}:${e.tid}` }));
-  assert.ok(tasks.length > 100, 'the trace holds the tasks of the page');
-  const top = tasks.sort((x, y) => y.cpu - x.cpu).slice(0, 5);
-  console.log(`longest tasks, ms of processor (clock): ${top.map((x) => `${x.cpu.toFixed(0)} (${x.wall.toFixed(0)})`).join(', ')} of ${tasks.length}`);
-  const long = tasks.map((x) => x.cpu).filter((x) => x > 100);
-  // How long a task takes depends on the machine: only where it is asked for is that a failure.
-  if (process.env.OTOGRAPH_TIMING) assert.deepEqual(long, []);
+  // The processor's time, not the clock's unless OTOGRAPH_TIMING asks for it: other programs run on this machine. What the page itself makes long is long in every round.
+  assert.ok(Math.min(...worst) <= 100, `a task takes ${worst.map((x) => x.toFixed(0))} ms`);
+  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor({ timeout: 400000 });
+  console.log(`five hours are drawn after ${Math.round((Date.now() - began) / 1000)} s`);
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
+
+/** traced lists the tasks of the page's main thread during what is done, the longest first, in milliseconds. */
+async function traced(page, work) {
+  await b.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] });
+  await work();
+  const { traceEvents } = JSON.parse((await b.stopTracing()).toString());
+  const main = traceEvents.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid}:${e.tid}`);
+  const tasks = traceEvents.filter((e) => /RunTask$/.test(e.name) && main.includes(`${e.pid}:${e.tid}`) && e.tdur !== undefined).map((e) => ({ cpu: e.tdur / 1000, wall: e.dur / 1000 }));
+  assert.ok(tasks.length > 100, 'the trace holds the tasks of the page');
+  return tasks.sort((x, y) => y.cpu - x.cpu);
+}
 
 test('what the page writes is what the command writes', async () => {
   const dir = folder(), name = path.join(dir, 'two words.flac');

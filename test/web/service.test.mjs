@@ -13,7 +13,7 @@ test('a wrong key is refused in plain words', async () => {
   await page.goto(s.url);
   await page.getByLabel('API key', { exact: true }).last().fill('asr_' + 'x'.repeat(40));
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('The key or login is not valid').waitFor();
+  await page.getByText('The service does not know this key').waitFor();
   await page.getByLabel('API key', { exact: true }).last().fill('hello');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('begins with asr_ and has 44 characters').waitFor();
@@ -138,7 +138,7 @@ test('a user with a password sees the account and the charge', async () => {
   await page.getByLabel('User name', { exact: true }).fill('ada');
   await page.getByLabel('Password', { exact: true }).fill('wrong');
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('is not valid').waitFor();
+  await page.getByText('The user name or the password is not right').waitFor();
   await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor();

@@ -142,7 +142,7 @@ test('the whole way in Chinese, with no English left', async () => {
   await english('login');
   await page.locator('#key').fill('asr_' + 'x'.repeat(40));
   await page.getByRole('button', { name: '登录' }).click();
-  await page.getByText('API 密钥或登录无效').or(page.getByText('密钥或登录无效')).first().waitFor();
+  await page.getByText('服务不认识这个密钥').waitFor();
   await page.locator('#key').fill(s.key);
   await page.getByRole('button', { name: '登录' }).click();
   await page.getByRole('heading', { name: '新建转写' }).waitFor();

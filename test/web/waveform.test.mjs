@@ -113,4 +113,25 @@ test('a damaged part does not hide the rest', async () => {
   near(await heights(page, 24), 'damaged', [12]);
 });
 
+test('a file of its own brings the waveform along, with and without the sound', async () => {
+  const short = path.join(dir, 'short.wav');
+  ffmpeg('-f', 'lavfi', '-i', 'sine=f=440:r=16000:d=40', '-af', "volume=enable='between(t,10,20)':volume=0,volume=enable='between(t,20,30)':volume=0.25", short);
+  for (const embed of [[], ['--embed-audio']]) {
+    const file = path.join(dir, `short${embed}.html`);
+    execFileSync(binary, ['transcribe', '-q', '--enable-diarize=false', '--enable-audio-events=false', '--optimize=false', '--asr-language', 'en', '--format', 'html', ...embed, '-o', file, short], { stdio: 'inherit' });
+    const own = await open(b, { origin: 'null' });
+    await own.goto(pathToFileURL(file).href);
+    await own.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor();
+    await own.waitForTimeout(300); // the canvas draws
+    near(await heights(own, 24), `file of its own ${embed}`);
+    if (embed.length) {
+      await own.getByRole('button', { name: 'Play', exact: true }).click();
+      await own.waitForFunction(() => Number(document.querySelector('.scrub').value) > 0.3);
+      near(await heights(own, 24), 'playing');
+    } else await own.getByText('The recording itself is not stored').waitFor();
+    assert.deepEqual(own.wrong.filter((w) => !w.startsWith('stranger: file:')), []);
+    await own.context().close();
+  }
+});
+
 test('nothing broke', () => { assert.deepEqual(page.wrong, []); });

@@ -34,16 +34,17 @@ export function AccountPage() {
         </section>
         <section class="card pad"><h2>{t('prices')}</h2>
           {prices && <>{rows([['pStandard', money(prices.standard_price_per_hour)], ['pFast', money(prices.zh_lite_price_per_hour)], ['pDiarize', money(prices.diarize_price_per_hour)], ['pEvents', money(prices.audio_events_price_per_hour)], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
-            <p class="muted small">{t('priceNote')} {t('priceDate', { when: when(prices.updated_at) })}</p></>}
+            <p class="muted small">{t('priceNote')}{Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}</p></>}
         </section>
       </div>
-      <Transactions />
-      <CallbackTester prices={prices} />
+      <Transactions balance={account?.balance} />
+      <CallbackTester prices={prices} onCharge={() => void api.account().then(setAccount, () => { /* it is asked again soon */ })} />
     </>
   );
 }
 
-function Transactions() {
+/** Transactions lists them, again when the balance has changed. */
+function Transactions({ balance }: { balance?: number }) {
   const [page, setPage] = useState(1);
   const [list, setList] = useState<{ transactions: Transaction[]; total: number } | null>(null);
   const [problem, setProblem] = useState('');
@@ -51,7 +52,7 @@ function Transactions() {
     let current = true;
     api.transactions(page).then((l) => { if (current) setList(l); }, (e) => { if (current) setProblem(plainly(e)); });
     return () => { current = false; };
-  }, [page]);
+  }, [page, balance]);
   const pages = list ? Math.max(1, Math.ceil(list.total / 20)) : 1;
   return (
     <section class="card pad" aria-labelledby="transactions-title"><h2 id="transactions-title">{t('transactions')}</h2>
@@ -59,13 +60,13 @@ function Transactions() {
       {list && list.total === 0 && <p class="muted">{t('noTransactions')}</p>}
       {list && list.total > 0 && (
         <div class="table" tabIndex={0} role="group" aria-labelledby="transactions-title">
-          <table>
-            <thead><tr><th scope="col">{t('when')}</th><th scope="col">{t('kind')}</th><th scope="col">{t('what')}</th><th scope="col" class="number">{t('amount')}</th><th scope="col" class="number">{t('after')}</th></tr></thead>
-            <tbody>
+          <table role="table">
+            <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">{t('when')}</th><th role="columnheader" scope="col">{t('kind')}</th><th role="columnheader" scope="col">{t('what')}</th><th role="columnheader" scope="col" class="number">{t('amount')}</th><th role="columnheader" scope="col" class="number">{t('after')}</th></tr></thead>
+            <tbody role="rowgroup">
               {list.transactions.map((x) => (
-                <tr key={x.id}><td>{when(x.created_at)}</td><td>{t(x.type)}</td>
-                  <td>{x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}</td>
-                  <td class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>{x.amount}</td><td class="number">{x.balance_after}</td></tr>
+                <tr key={x.id} role="row"><td role="cell">{when(x.created_at)}</td><td role="cell">{t(x.type)}</td>
+                  <td role="cell">{x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}</td>
+                  <td role="cell" class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>{x.amount}</td><td role="cell" class="number">{x.balance_after}</td></tr>
               ))}
             </tbody>
           </table>

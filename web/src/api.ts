@@ -100,7 +100,7 @@ async function call<T>(method: string, path: string, body?: unknown, who: Login 
     }
     if (answer.ok) return JSON.parse(text) as T;
     const f = failure(answer.status, text, answer.headers.get('Retry-After'));
-    if (f.code === 'rate_limited' && attempt < 4) { await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2)); continue; }
+    if (f.code === 'rate_limited' && attempt < 4 && path !== '/auth/login') { await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2)); continue; }
     if (f.status === 401 && who && who === login.value && path !== '/auth/login') setLogin(null, true);
     throw f;
   }

@@ -51,7 +51,8 @@ async function command(url: string, secret: string, fails: boolean): Promise<str
 
 interface Outcome { url: string; body: string; signature: string | null; signed: boolean; cost: string }
 
-export function CallbackTester({ prices }: { prices: Pricing | null }) {
+/** onCharge is told when a sample has been worked on. */
+export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; onCharge: () => void }) {
   const [url, setUrl] = useState('');
   const [secret, setSecret] = useState('');
   const [fails, setFails] = useState(false);
@@ -94,6 +95,7 @@ export function CallbackTester({ prices }: { prices: Pricing | null }) {
       const message = messageOf(task);
       setOutcome({ url: to, body: message, signature: await signatureOf(message, signedWith), signed: !!signedWith, cost: money(paid?.amount ?? 0) });
       void refresh();
+      onCharge();
     } catch (e) {
       if (!signal.aborted) setProblem(plainly(e));
     } finally {

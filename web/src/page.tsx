@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AccountPage } from './account';
-import { api, expired, login, plainly, setLogin } from './api';
+import { api, expired, Failure, login, plainly, setLogin } from './api';
 import './style.css';
 import { Submit } from './submit';
 import { TaskPage } from './taskpage';
@@ -71,7 +71,7 @@ function LoginForm() {
         const got = await api.logIn(text('username').trim(), text('password'));
         setLogin({ token: got.access_token, until: Date.now() + got.expires_in * 1000 });
       }
-    } catch (e) { setProblem(plainly(e)); } finally { setBusy(false); }
+    } catch (e) { setProblem(e instanceof Failure && (e.code === 'unauthorized' || e.code === 'rate_limited') ? t(e.code === 'rate_limited' ? 'tooManyTries' : way === 'key' ? 'keyWrong' : 'userWrong') : plainly(e)); } finally { setBusy(false); }
   };
   return (
     <section class="card login">

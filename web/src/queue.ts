@@ -9,7 +9,10 @@ export interface Upload {
   submission: Submission;
   state: 'waiting' | 'reading' | 'sending' | 'failed';
   share: number;
-  error: string;
+  /** error says what went wrong, in the language of the moment. */
+  error: (() => string) | null;
+  /** hopeless is a file that can't be sent, however often. */
+  hopeless: boolean;
   stop: AbortController;
 }
 
@@ -31,8 +34,8 @@ function change(u: Upload, to: Partial<Upload>) {
 
 export function add(files: Iterable<File>, submission: Submission): void {
   const fresh = [...files].map((file): Upload => {
-    const error = file.size > maxFile ? t('eTooLarge', { size: t('bytes', { n: Math.round(file.size / 1e6) }) }) : file.size < 1024 ? t('eTooSmall') : '';
-    return { id: randomKey(), file, submission, state: error ? 'failed' : 'waiting', share: 0, error, stop: new AbortController() };
+    const error = file.size > maxFile ? () => t('eTooLarge', { size: t('bytes', { n: Math.round(file.size / 1e6) }) }) : file.size < 1024 ? () => t('eTooSmall') : null;
+    return { id: randomKey(), file, submission, state: error ? 'failed' : 'waiting', share: 0, error, hopeless: !!error, stop: new AbortController() };
   });
   uploads.value = [...uploads.value, ...fresh];
   void work();
@@ -44,8 +47,8 @@ export function drop(u: Upload): void {
 }
 
 export function again(u: Upload): void {
-  if (u.file.size > maxFile || u.file.size < 1024) return;
-  change(u, { state: 'waiting', error: '', share: 0 });
+  if (u.hopeless) return;
+  change(u, { state: 'waiting', error: null, share: 0 });
   void work();
 }
 
@@ -80,7 +83,7 @@ async function work(): Promise<void> {
           }
         }
       } catch (e) {
-        if (mine()) change(u, { state: 'failed', error: plainly(e) });
+        if (mine()) change(u, { state: 'failed', error: () => plainly(e) });
       }
     }
   } finally {

@@ -158,6 +158,7 @@ export function Submit() {
         </div>
         <Options />
       </div>
+      <More />
     </section>
   );
 }
@@ -197,40 +198,55 @@ function Options() {
         <input id="o-hotwords" value={c.hotwords} disabled={!c.asr} placeholder={t('hotwordsHint')} onInput={(e) => set({ hotwords: e.currentTarget.value })} />
       </div>
       <label class="check"><input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />{t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}</label>
-      <details class="more">
-        <summary>{t('more')}</summary>
-        <Group title="gText">
-          <Row id="o-times" label="times" hint="timesHint">
-            <select id="o-times" value={c.times} aria-describedby="o-times-hint" onChange={(e) => set({ times: e.currentTarget.value as Choices['times'] })}>
-              <option value="word">{t('timesWord')}</option><option value="segment">{t('timesSegment')}</option>
-            </select>
-          </Row>
-          <Row id="o-prompt" label="prompt" hint="promptHint">
-            <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} aria-describedby="o-prompt-hint" onInput={(e) => set({ prompt: e.currentTarget.value })} />
-          </Row>
-          <Numbers list={numeric.text} />
-        </Group>
-        <Group title="gSpeech"><Numbers list={numeric.speech} /></Group>
-        <Group title="gVoices"><Numbers list={numeric.voices} /></Group>
-        <Group title="gSounds">
-          <Row id="o-classes" label="eventClasses" hint="eventClassesHint">
-            <input id="o-classes" value={c.classes} placeholder="Music, Applause" aria-describedby="o-classes-hint" onInput={(e) => set({ classes: e.currentTarget.value })} />
-          </Row>
-          <Numbers list={numeric.sounds} />
-        </Group>
-        <Group title="gAfter">
-          <Row id="o-callback" label="callback" hint="callbackHint">
-            <input id="o-callback" type="url" value={c.callback} placeholder="https://" aria-describedby="o-callback-hint" onInput={(e) => set({ callback: e.currentTarget.value })} />
-          </Row>
-          <Row id="o-secret" label="secret" hint="secretHint">
-            <input id="o-secret" type="password" autocomplete="off" value={c.secret} aria-describedby="o-secret-hint" onInput={(e) => set({ secret: e.currentTarget.value })} />
-          </Row>
-        </Group>
-        <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
-        <button type="button" class="small reset" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
-      </details>
       {prices && <p class="muted small">{t('price', { amount: cost() })}</p>}
     </fieldset>
+  );
+}
+
+/** More are the options that few need. */
+function More() {
+  const c = choices.value;
+  return (
+    <details class="more">
+      <summary>{t('more')}</summary>
+      <div class="groups">
+        <div>
+          <Group title="gText">
+            <Row id="o-times" label="times" hint="timesHint">
+              <select id="o-times" value={c.times} aria-describedby="o-times-hint" onChange={(e) => set({ times: e.currentTarget.value as Choices['times'] })}>
+                <option value="word">{t('timesWord')}</option><option value="segment">{t('timesSegment')}</option>
+              </select>
+            </Row>
+            <Row id="o-prompt" label="prompt" hint="promptHint">
+              <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} aria-describedby="o-prompt-hint" onInput={(e) => set({ prompt: e.currentTarget.value })} />
+            </Row>
+            <Numbers list={numeric.text} />
+          </Group>
+          <Group title="gAfter">
+            <Row id="o-callback" label="callback" hint="callbackHint">
+              <input id="o-callback" type="url" value={c.callback} placeholder="https://" aria-describedby="o-callback-hint" onInput={(e) => set({ callback: e.currentTarget.value })} />
+            </Row>
+            <Row id="o-secret" label="secret" hint="secretHint">
+              <input id="o-secret" type="password" autocomplete="off" value={c.secret} aria-describedby="o-secret-hint" onInput={(e) => set({ secret: e.currentTarget.value })} />
+            </Row>
+          </Group>
+        </div>
+        <div>
+          <Group title="gSpeech"><Numbers list={numeric.speech} /></Group>
+          <Group title="gVoices"><Numbers list={numeric.voices} /></Group>
+          <Group title="gSounds">
+            <Row id="o-classes" label="eventClasses" hint="eventClassesHint">
+              <input id="o-classes" value={c.classes} placeholder="Music, Applause" aria-describedby="o-classes-hint" onInput={(e) => set({ classes: e.currentTarget.value })} />
+            </Row>
+            <Numbers list={numeric.sounds} />
+          </Group>
+        </div>
+      </div>
+      <div class="spread more-foot">
+        <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
+        <button type="button" class="small" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
+      </div>
+    </details>
   );
 }
 
@@ -254,7 +270,7 @@ function Numbers({ list }: { list: Numeric[] }) {
         return (
           <Fragment key={n.name}>
             <div><label for={id}>{t(n.text)}</label>
-              <div id={`${id}-hint`} class="muted hint-line">{t(n.hint)} {n.start ? t('bounds', { min: n.min, max: n.max, start: n.start }) : t('boundsOff', { min: n.min, max: n.max })}</div></div>
+              <div id={`${id}-hint`} class="muted hint-line">{t(n.hint)}{lang.value === 'zh' ? '' : ' '}{n.start ? t('bounds', { min: n.min, max: n.max, start: n.start }) : t('boundsOff', { min: n.min, max: n.max })}</div></div>
             <input id={id} type="number" min={n.min} max={n.max} step={n.step} value={numbers[n.name]} aria-describedby={`${id}-hint`} onInput={(e) => set({ numbers: { ...choices.value.numbers, [n.name]: e.currentTarget.value } })} />
           </Fragment>
         );

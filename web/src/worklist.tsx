@@ -48,11 +48,11 @@ function UploadRow({ u }: { u: Upload }) {
   const text = u.state === 'failed' ? t('failed') : u.state === 'sending' ? (u.share >= 1 ? t('sent') : t('sending', { percent: Math.floor(u.share * 100) })) : t(u.state);
   return (
     <li class={`task ${u.state}`}>
-      <div class="task-name"><strong dir="auto">{u.file.name}</strong>{u.error && <p class="error small">{u.error}</p>}
+      <div class="task-name"><strong dir="auto">{u.file.name}</strong>{u.error && <p class="error small" role="alert">{u.error()}</p>}
         {u.state === 'sending' || u.state === 'reading' ? <progress max={1} value={u.share} aria-label={text} /> : null}</div>
       <span class={`state ${u.state === 'failed' ? 'failed' : 'processing'}`}>{text}</span>
       <span class="task-actions">
-        {u.state === 'failed' && <button type="button" class="small" onClick={() => again(u)}>{t('again')}</button>}
+        {u.state === 'failed' && !u.hopeless && <button type="button" class="small" onClick={() => again(u)}>{t('again')}</button>}
         <button type="button" class="small" onClick={() => drop(u)}>{t(u.state === 'failed' ? 'dismiss' : 'cancel')}</button>
       </span>
     </li>

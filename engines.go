@@ -172,6 +172,14 @@ func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
 	return slot.get(func() (*ctc.Engine, error) { return openCTC(m) })
 }
 
+// recogniser opens the model of a tier for a language.
+func (e *engines) recogniser(tier Tier, language string) (asr.Transcriber, error) {
+	if tier == TierOptimized {
+		return e.loadOptimized(language)
+	}
+	return e.loadStandard()
+}
+
 // hasOptimized tells whether there is an optimized model for a language. One
 // that is only a demonstration does not count beside a real standard model: it
 // would read real recordings worse than the model that was installed for them.
@@ -231,5 +239,6 @@ func (e *engines) Close() error {
 	for _, o := range e.optimized {
 		errs = append(errs, o.Close())
 	}
+	ort.TrimHeap()
 	return errors.Join(errs...)
 }

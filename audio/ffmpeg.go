@@ -178,6 +178,10 @@ func (r *report) complaint() string {
 	return text
 }
 
+// leastRate is how many bytes a second of sound takes at least. A container that may lie is believed that it is too long only where it
+// has as many bytes for that length; else it is decoded and counted.
+const leastRate = 250
+
 // errRemap says that ffmpeg chose another track than the wanted one.
 var errRemap = errors.New("another track is wanted")
 
@@ -236,6 +240,11 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10 // one thread decodes, so the wall clock comes first unless the child starts more
 	}
 	rep := &report{mapped: -1}
+	st, err := f.Stat()
+	if err != nil {
+		return rep, nil, trouble(name, "read", err)
+	}
+	size := st.Size()
 	ready := make(chan struct{}) // closed once it is known which track comes
 	var once sync.Once
 	watch := func(text string) {
@@ -248,14 +257,16 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 			}
 			once.Do(func() { close(ready) })
 		}
-		if c.sure && rep.output {
-			if err := o.checkDuration(name, rep.declared(c)); err != nil {
-				cancel(err)
+		if rep.output {
+			if d := rep.declared(c); c.sure || c.likely && float64(size) >= d*leastRate {
+				if err := o.checkDuration(name, d); err != nil {
+					cancel(err)
+				}
 			}
 		}
 	}
 	var h *wavHeader
-	err := caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
+	err = caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why

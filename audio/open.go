@@ -305,6 +305,15 @@ func (in *input) samplesAhead() int64 {
 }
 
 func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {
+	if in.container.name == "flac" {
+		seconds, err := flacSeconds(in.file, in.info.Size)
+		if err != nil {
+			return trouble(in.name, "read", err)
+		}
+		if err := o.checkDuration(in.name, seconds); err != nil {
+			return err
+		}
+	}
 	sum := make(chan error, 1)
 	hashCtx, cancel := context.WithCancel(ctx)
 	defer cancel()

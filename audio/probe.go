@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Probe says what a recording is without decoding it, where the container tells. Where it has no length of its own, or only one guessed
+// Probe says what a recording is without decoding it, where the container tells (or its frames are numbered, as those of FLAC). Where it has no length of its own, or only one guessed
 // from a bit rate, the recording is decoded and counted, at the decoder's speed and without keeping a sample. A length that the
 // container tells may be a lie; Open counts. MD5 is set only when all bytes had to be read anyway (a Reader).
 // Limits and errors are those of Open.
@@ -50,6 +50,11 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 	}
 	in.describe(rep, h)
 	in.info.Duration = rep.declared(in.container)
+	if in.container.name == "flac" && in.info.Duration == 0 {
+		if in.info.Duration, err = flacSeconds(in.file, in.info.Size); err != nil {
+			return trouble(in.name, "read", err)
+		}
+	}
 	if in.container.name == "ogg" {
 		chained, err := chainedOgg(in.file, in.info.Size)
 		if err != nil {

@@ -12,12 +12,13 @@ type container struct {
 	name    string
 	demuxer string // ffmpeg's name, the only one that it may use
 	sure    bool   // the header's duration counts samples, so a length over the limit is refused before decoding
+	likely  bool   // so does this one's, but others write it too who do not care; see leastRate
 	guess   bool   // the container has no duration of its own, ffprobe estimates one from the bit rate
 }
 
 var (
 	wavContainer  = container{name: "wav", demuxer: "wav", sure: true}
-	mp3Container  = container{name: "mp3", demuxer: "mp3"}
+	mp3Container  = container{name: "mp3", demuxer: "mp3", likely: true}
 	adtsContainer = container{name: "aac", demuxer: "aac", guess: true}
 )
 
@@ -29,7 +30,7 @@ var magics = []struct {
 	container
 }{
 	{0, "fLaC", container{name: "flac", demuxer: "flac", sure: true}},
-	{0, "OggS", container{name: "ogg", demuxer: "ogg"}},
+	{0, "OggS", container{name: "ogg", demuxer: "ogg", likely: true}},
 	{0, "\x1a\x45\xdf\xa3", container{name: "matroska", demuxer: "matroska"}},
 	{0, "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00", container{name: "w64", demuxer: "w64", sure: true}},
 	{0, ".snd", container{name: "au", demuxer: "au", sure: true}},

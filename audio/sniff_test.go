@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// id3 is an ID3v2 tag with n bytes of padding.
+func id3(n int) []byte {
+	return append([]byte{'I', 'D', '3', 4, 0, 0, byte(n >> 21 & 127), byte(n >> 14 & 127), byte(n >> 7 & 127), byte(n & 127)}, make([]byte, n)...)
+}
+
 func TestSniff(t *testing.T) {
 	mp3 := bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0x00}, make([]byte, 413)...), 8) // MPEG-1 layer 3, 128 kbit/s, 44.1 kHz
 	adts := bytes.Repeat(append([]byte{0xff, 0xf1, 0x60, 0x40, 0x04, 0x1f, 0xfc}, make([]byte, 25)...), 8)
-	id3 := func(n int) []byte {
-		return append([]byte{'I', 'D', '3', 4, 0, 0, byte(n >> 21 & 127), byte(n >> 14 & 127), byte(n >> 7 & 127), byte(n & 127)}, make([]byte, n)...)
-	}
 	ts := bytes.Repeat(append([]byte{0x47}, make([]byte, 187)...), 20)
 	cat := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	for _, c := range []struct {

@@ -15,8 +15,11 @@ static int og_flat_heap(int arenas, int block)
 {
 	return mallopt(M_ARENA_MAX, arenas) + mallopt(M_MMAP_THRESHOLD, block) + mallopt(M_TRIM_THRESHOLD, block);
 }
+
+static int og_trim_heap(void) { return malloc_trim(0); }
 #else
 static int og_flat_heap(int arenas, int block) { (void)arenas, (void)block; return 0; }
+static int og_trim_heap(void) { return 0; }
 #endif
 */
 import "C"
@@ -34,3 +37,9 @@ const bigBlock = 2 << 20
 func flattenHeap() {
 	C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock)
 }
+
+// TrimHeap gives the memory that the C library keeps free back to the system. Models
+// that are closed leave their weights' blocks between small ones that stay, and glibc
+// by itself returns the end of a heap only: opened and closed 40 times, the demo
+// models left 235 MB.
+func TrimHeap() { C.og_trim_heap() }

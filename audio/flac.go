@@ -1,0 +1,198 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+)
+
+// flacTail is how much of a FLAC file's end is looked at: more than a frame of eight channels with 24 bits and 65535 samples a channel.
+const flacTail = 2 << 20
+
+// flacSeconds counts the length of a FLAC file whose header leaves it open, as encoders do that write into a pipe: every frame tells its
+// own place in the stream, so the last one, less the first one, tells how long it is (RFC 9639, sections 8 and 9). Nothing is decoded.
+// The last frame has to be sound by its checksum. 0: the header tells the length, or nothing can be told.
+func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
+	info, at, err := flacStreamInfo(f, size)
+	if err != nil || info.rate == 0 || info.samples != 0 {
+		return 0, err
+	}
+	var head [16]byte
+	n, err := readAt(f, head[:], at)
+	if err != nil {
+		return 0, err
+	}
+	first, ok := info.frame(head[:n])
+	if !ok {
+		return 0, nil
+	}
+	begin := max(at, size-flacTail)
+	tail := make([]byte, size-begin)
+	if n, err = readAt(f, tail, begin); err != nil {
+		return 0, err
+	}
+	tail = tail[:n]
+	if id3 := n - 128; id3 >= 0 && string(tail[id3:id3+3]) == "TAG" {
+		tail = tail[:id3]
+	}
+	last, ok := info.lastFrame(tail)
+	if !ok || last.begin < first.begin {
+		return 0, nil
+	}
+	return float64(last.begin-first.begin+last.samples) / float64(info.rate), nil
+}
+
+// flacInfo is the part of STREAMINFO that matters here.
+type flacInfo struct {
+	block   int64 // samples of every frame but the last one, where that number is fixed
+	rate    int64 // Hz
+	samples int64 // of one channel; 0: not known
+}
+
+// flacStreamInfo reads the metadata's headers: at is where the frames begin. A rate of 0 says that this is no FLAC file.
+func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err error) {
+	var b [38]byte
+	for range 8192 { // ID3 tags stand before it now and then
+		if _, err = readAt(f, b[:10], at); err != nil {
+			return info, at, err
+		}
+		tag := id3Size(b[:10])
+		if tag == 0 {
+			break
+		}
+		at += tag
+	}
+	if string(b[:4]) != "fLaC" {
+		return flacInfo{}, at, nil
+	}
+	at += 4
+	for at < size {
+		n, err := readAt(f, b[:], at)
+		if err != nil || n < 4 {
+			return flacInfo{}, at, err
+		}
+		length := int64(b[1])<<16 | int64(b[2])<<8 | int64(b[3])
+		if b[0]&0x7f == 0 && n == len(b) && length == 34 {
+			if low, high := binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:]); low == high {
+				info.block = int64(low)
+			}
+			packed := binary.BigEndian.Uint64(b[14:]) // 20 bits of rate, 3 of channels, 5 of depth, 36 of samples
+			info.rate, info.samples = int64(packed>>44), int64(packed&(1<<36-1))
+		}
+		at += 4 + length
+		if b[0]&0x80 != 0 {
+			return info, at, nil
+		}
+	}
+	return flacInfo{}, at, nil
+}
+
+// flacFrame is where a frame stands in the stream.
+type flacFrame struct{ begin, samples int64 }
+
+// frame reads the header of a frame at the beginning of b; its checksum has to be right.
+func (info flacInfo) frame(b []byte) (flacFrame, bool) {
+	if len(b) < 6 || b[0] != 0xff || b[1]&0xfe != 0xf8 || b[2]>>4 == 0 || b[2]&15 == 15 || b[3]&1 != 0 {
+		return flacFrame{}, false
+	}
+	number, at := flacNumber(b[4:])
+	if at == 0 {
+		return flacFrame{}, false
+	}
+	at += 4
+	var fields [3]byte // block size, rate
+	copy(fields[:2], b[min(at, len(b)):])
+	var samples int64
+	switch code := b[2] >> 4; {
+	case code == 1:
+		samples = 192
+	case code < 6:
+		samples = 144 << code
+	case code == 6:
+		samples = int64(fields[0]) + 1
+		at++
+	case code == 7:
+		samples = int64(binary.BigEndian.Uint16(fields[:])) + 1
+		at += 2
+	default:
+		samples = 1 << code
+	}
+	switch b[2] & 15 {
+	case 12:
+		at++
+	case 13, 14:
+		at += 2
+	}
+	if at >= len(b) || checksum(0x07, 8, b[:at]) != uint32(b[at]) {
+		return flacFrame{}, false
+	}
+	if b[1]&1 == 0 { // it counts frames instead of samples
+		block := info.block
+		if block == 0 {
+			block = samples
+		}
+		number *= block
+	}
+	return flacFrame{number, samples}, true
+}
+
+// lastFrame is the last frame in b that ends, by its checksum, where the next one begins or where b ends.
+func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
+	ends := []int{len(b)} // of a frame, the nearest first; a few, as a frame may hold what looks like the header of one
+	for at := len(b); ; {
+		if at = bytes.LastIndexByte(b[:at], 0xff); at < 0 {
+			return flacFrame{}, false
+		}
+		frame, ok := info.frame(b[at:])
+		if !ok {
+			continue
+		}
+		for _, end := range ends {
+			if end-at > 2 && checksum(0x8005, 16, b[at:end-2]) == uint32(binary.BigEndian.Uint16(b[end-2:])) {
+				return frame, true
+			}
+		}
+		ends = append([]int{at}, ends[:min(len(ends), 3)]...)
+	}
+}
+
+// flacNumber reads the number of a frame or sample, written like a character in UTF-8 but up to 36 bits wide; n is its length in
+// bytes, 0 where it is none.
+func flacNumber(b []byte) (v int64, n int) {
+	if len(b) == 0 {
+		return 0, 0
+	}
+	ones := 0
+	for b[0]<<ones&0x80 != 0 {
+		ones++
+	}
+	if ones == 0 {
+		return int64(b[0]), 1
+	}
+	if ones == 1 || ones == 8 || len(b) < ones {
+		return 0, 0
+	}
+	v = int64(b[0] & (0xff >> (ones + 1)))
+	for _, c := range b[1:ones] {
+		if c&0xc0 != 0x80 {
+			return 0, 0
+		}
+		v = v<<6 | int64(c&0x3f)
+	}
+	return v, ones
+}
+
+// checksum is the remainder of b by a polynomial of so many bits, highest bit first.
+func checksum(polynomial uint32, bits int, b []byte) uint32 {
+	var sum uint32
+	for _, c := range b {
+		sum ^= uint32(c) << (bits - 8)
+		for range 8 {
+			sum <<= 1
+			if sum>>bits != 0 {
+				sum ^= 1<<bits | polynomial
+			}
+		}
+	}
+	return sum
+}

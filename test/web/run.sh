@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh: the tests of the page, in a headless Chromium against bin/otograph
-# with the embedded demo models. Needs Node 20, npm and Debian's chromium
+# with the embedded demo models. Needs Node 20, npm, ffmpeg and Debian's chromium
 # (or CHROMIUM, the path of another one). With SCREENSHOTS=1 it also takes the
 # pictures in docs/screenshots.
 set -euo pipefail
@@ -9,6 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 for tool in node npm; do
   command -v "$tool" >/dev/null || { echo "test-web: $tool is missing (on Debian: apt-get install nodejs npm)" >&2; exit 1; }
 done
+command -v ffmpeg >/dev/null || { echo "test-web: ffmpeg is missing (on Debian: apt-get install ffmpeg)" >&2; exit 1; }
 CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 [ -n "$CHROMIUM" ] || { echo "test-web: chromium is missing (on Debian: apt-get install chromium)" >&2; exit 1; }
 export CHROMIUM

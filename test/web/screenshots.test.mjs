@@ -6,12 +6,13 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { longResult } from './made.mjs';
+import { stranger } from './stranger.mjs';
 import { browser, folder, forge, logIn, open, recording, root, service } from './world.mjs';
 
 const out = process.env.SCREENSHOTS ? path.join(root, 'docs', 'screenshots') : folder();
-let s, b;
-before(async () => { mkdirSync(out, { recursive: true }); [s, b] = await Promise.all([service(), browser()]); });
-after(async () => { await b?.close(); await s?.stop(); });
+let s, b, other;
+before(async () => { mkdirSync(out, { recursive: true }); other = await stranger(); [s, b] = await Promise.all([service('--allow-outbound', other.address), browser()]); });
+after(async () => { await b?.close(); await s?.stop(); await other?.stop(); });
 
 async function shoot(page, name) {
   await page.mouse.move(0, 0);
@@ -38,10 +39,28 @@ test('by day', async () => {
   await page.getByText('Nothing here yet').waitFor();
   await page.getByText('Costs about').waitFor();
   await shoot(page, 'empty');
+  await page.getByText('More options').click();
+  await page.locator('.more').scrollIntoViewIfNeeded();
+  await page.locator('.more').evaluate((e) => scrollTo(0, e.offsetTop - 20));
+  await shoot(page, 'options');
+  await page.getByText('More options').click();
+  await page.evaluate(() => scrollTo(0, 0));
   await transcribed(page, 'words');
   await page.locator('.queue').scrollIntoViewIfNeeded();
   await shoot(page, 'working');
-  await page.getByRole('link', { name: 'Open: conversation.flac' }).click({ timeout: 240000 });
+  await page.locator('.drop input').setInputFiles([{ name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'Dear all, ') }, { name: 'empty.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') }]);
+  await page.getByLabel('Or paste a link').fill('http://192.168.1.20/meeting.mp3');
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  await page.locator('.submit .error').waitFor();
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor({ timeout: 240000 });
+  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 240000 });
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await shoot(page, 'problems');
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await page.getByRole('button', { name: 'Delete: notes.mp3' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('.task', { hasText: 'notes.mp3' }).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   for (const [speaker, name] of [['SPEAKER_0', 'Martha'], ['SPEAKER_1', 'Tom']]) {
     await page.getByRole('button', { name: `Rename ${speaker}` }).click();
     await page.getByRole('textbox', { name: `Rename ${speaker}` }).fill(name);
@@ -62,6 +81,13 @@ test('by day', async () => {
   await page.getByRole('link', { name: 'Account' }).click();
   await page.locator('tr', { hasText: 'Charge' }).waitFor();
   await shoot(page, 'account');
+  await page.getByLabel('Address of your receiver').fill(other.url + '/hook');
+  await page.locator('#tester-secret').fill('a secret of yours');
+  await page.getByRole('button', { name: 'Send the sample' }).click();
+  await page.getByText('is on its way').waitFor({ timeout: 60000 });
+  await page.locator('.tester').scrollIntoViewIfNeeded();
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await shoot(page, 'callback');
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
@@ -76,7 +102,8 @@ test('on a narrow screen', async () => {
   await page.locator('.segment').first().waitFor();
   await shoot(page, 'narrow-result');
   await page.getByRole('link', { name: 'Account' }).click();
-  await page.locator('tr', { hasText: 'Charge' }).waitFor();
+  await page.locator('tr', { hasText: 'Charge' }).first().waitFor();
+  await page.locator('.table').evaluate((e) => scrollTo(0, e.offsetTop - 300));
   await shoot(page, 'narrow-account');
   await page.context().close();
 });

@@ -71,16 +71,54 @@ test('the result plays from a word, and the word that is said is shown', async (
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
 });
 
-test('clicks on the waveform and the lanes seek', async () => {
+test('a click on the waveform or a lane plays from there', async () => {
   for (const selector of ['.timeline-wave', '.timeline-lanes']) {
+    await page.locator('.scrub').fill('1');
     const box = await page.locator(selector).boundingBox();
     await page.mouse.click(box.x + box.width * 0.75, box.y + box.height / 2);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
     await page.waitForFunction(() => { const s = document.querySelector('.scrub'); return Math.abs(s.value / s.max - 0.75) < 0.05; });
-    await page.locator('.scrub').fill('1');
+    await page.getByRole('button', { name: 'Pause' }).click();
   }
-  await page.getByRole('button', { name: 'Pause' }).click().catch(() => {});
+});
+
+test('the time line is zoomed by button and wheel, and moved by dragging', async () => {
+  const view = () => page.evaluate(() => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return { width: e.scrollWidth, left: Math.round(e.scrollLeft), room: e.clientWidth }; });
+  const whole = await view();
+  assert.equal(whole.width, whole.room);
   await page.getByRole('button', { name: 'Zoom in' }).click();
+  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return Math.abs(e.scrollWidth - 2 * w) < 4; }, whole.width);
+  const lanes = await page.locator('.timeline-lanes').boundingBox();
+  await page.mouse.move(lanes.x + lanes.width / 2, lanes.y + 30);
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up('Control');
+  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return e.scrollWidth > 4 * w; }, whole.width);
+  await page.waitForTimeout(100);
+  const before = (await view()).left;
+  await page.mouse.down();
+  await page.mouse.move(lanes.x + lanes.width / 2 - 120, lanes.y + 30, { steps: 5 });
+  await page.mouse.up();
+  assert.ok(Math.abs((await view()).left - before - 120) < 3, 'the view goes along');
+  assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0, 'dragging does not play');
   await page.getByRole('button', { name: 'Whole recording' }).click();
+  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return e.scrollWidth === w; }, whole.width);
+});
+
+test('doubtful words are marked, and the text can be copied', async () => {
+  const api = await (await fetch(`${s.url}/v1/tasks/${/[0-9a-f-]{36}/.exec(page.url())[0]}/result`, { headers: { 'X-API-Key': s.key } })).json();
+  const doubtful = api.segments.flatMap((x) => x.words).filter((w) => w.probability < 0.5).length;
+  assert.ok(doubtful > 0);
+  assert.equal(await page.locator('.word.unsure').count(), doubtful);
+  assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
+  await page.getByLabel('Mark doubtful words').uncheck();
+  assert.equal(await page.locator('.word.unsure').count(), 0);
+  await page.getByLabel('Mark doubtful words').check();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied, api.segments.map((x) => `[${x.speaker}] ${x.text}\n`).join(''));
 });
 
 test('search finds and marks', async () => {
@@ -149,6 +187,16 @@ test('a user with a password sees the account and the charge', async () => {
   // Standard, speakers and sounds for two minutes: (0.60 + 0.10 + 0.10) / 60 * 2, each part rounded to 4 digits.
   assert.match(await charge.innerText(), /-0\.026\d/);
   await page.locator('tr', { hasText: 'Payment' }).waitFor();
+  const ask = async (path) => (await fetch(s.url + '/v1' + path, { headers: { 'X-API-Key': s.key } })).json();
+  const { balance, held_amount, resource_pack_equivalent, available_balance, tier, concurrency_limit, active_tasks, waiting_batch_tasks, tps_limit, tps_burst } = await ask('/account'), prices = await ask('/pricing');
+  await page.locator('.facts-table').nth(2).waitFor();
+  const shown = Object.fromEntries(await page.locator('.facts-table div').evaluateAll((all) => all.map((e) => [e.querySelector('dt').textContent, e.querySelector('dd').textContent])));
+  assert.equal(Number(await page.locator('.big').innerText()), balance);
+  assert.deepEqual(Object.fromEntries(Object.entries(shown).map(([k, v]) => [k, Number(v.replace('× ', ''))])), {
+    'Held for work in progress': held_amount, 'Resource packs': resource_pack_equivalent, Available: available_balance,
+    Tier: tier, 'Recordings at once': concurrency_limit, 'In work now': active_tasks, 'Waiting without hurry': waiting_batch_tasks, 'Requests per second': tps_limit, 'Requests in one burst': tps_burst,
+    'Careful (standard)': prices.standard_price_per_hour, Fast: prices.zh_lite_price_per_hour, 'Telling speakers apart': prices.diarize_price_per_hour, 'Other sounds': prices.audio_events_price_per_hour, 'Without hurry': prices.batch_discount,
+  });
 });
 
 test('without the recording the page asks for it', async () => {

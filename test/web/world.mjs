@@ -50,7 +50,7 @@ export const browser = () => chromium.launch({
 
 /** open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. */
 export async function open(b, { origin, ...options } = {}) {
-  const context = await b.newContext({ viewport: { width: 1200, height: 860 }, locale: 'en-GB', reducedMotion: 'reduce', ...options });
+  const context = await b.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-GB', reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const wrong = [], urls = [];
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));

@@ -52,7 +52,7 @@ export class Failure extends Error {
       case 'network': return t('eNetwork');
       case 'internal': return t('eInternal');
     }
-    return this.status >= 500 ? t('eInternal') : t('eInvalid', { message: this.said });
+    return this.status >= 500 ? t('eInternal') : t('eInvalid', { message: this.said.replace(/^(audio_url|callback_url): (address refused: )?/, '') });
   }
 }
 

@@ -230,6 +230,8 @@ function More() {
               <input id="o-secret" type="password" autocomplete="off" value={c.secret} aria-describedby="o-secret-hint" onInput={(e) => set({ secret: e.currentTarget.value })} />
             </Row>
           </Group>
+          <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
+          <button type="button" class="small reset" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
         </div>
         <div>
           <Group title="gSpeech"><Numbers list={numeric.speech} /></Group>
@@ -241,10 +243,6 @@ function More() {
             <Numbers list={numeric.sounds} />
           </Group>
         </div>
-      </div>
-      <div class="spread more-foot">
-        <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
-        <button type="button" class="small" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
       </div>
     </details>
   );

@@ -123,7 +123,8 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
     });
     surfer.current = ws;
     const off = [
-      ws.on('interaction', (time) => player.seek(time)),
+      ws.on('interaction', (time) => player.seek(time)), // also while dragging
+      ws.on('click', () => player.play()),
       ws.on('scroll', draw), ws.on('redraw', draw), ws.on('zoom', draw),
       ws.on('error', () => { /* the player tells of it */ }),
     ];

@@ -26,7 +26,7 @@ import (
 // plus the room that is named.
 
 // shaped is the demo set with a small made-up Whisper model as its standard tier:
-// its decoder says ten tokens in every window, whatever it hears.
+// its decoder says at most ten tokens in a window.
 func shaped(t *testing.T) *models.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shape.bin")

@@ -20,18 +20,23 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page := htmlPage{Report: r, Plots: r.plots()}
+	page := htmlPage{Report: r, Plots: r.plots(), Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup))}
 	for _, f := range r.rows() {
 		row := htmlRow{Label: f.label()}
-		best := math.NaN()
+		best, differ := math.NaN(), false
 		for _, s := range r.Systems {
-			if e := f.of(s); e != nil && (math.IsNaN(best) || f.lower == (e.Value < best)) {
+			e := f.of(s)
+			if e == nil {
+				continue
+			}
+			differ = differ || (!math.IsNaN(best) && e.Value != best)
+			if math.IsNaN(best) || f.lower == (e.Value < best) {
 				best = e.Value
 			}
 		}
 		for _, s := range r.Systems {
 			e := f.of(s)
-			row.Cells = append(row.Cells, htmlCell{f.show(e), e != nil && len(r.Systems) > 1 && e.Value == best && f.key != "reference_units" && f.key != "recordings"})
+			row.Cells = append(row.Cells, htmlCell{f.show(e), e != nil && differ && e.Value == best && f.key != "reference_units" && f.key != "recordings"})
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -58,6 +63,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 type htmlPage struct {
 	*Report
+	Measured                 string // how much and how often
 	Plots                    []plot
 	Rows, Comparisons, Items []htmlRow
 }

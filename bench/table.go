@@ -25,7 +25,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		table = append(table, row)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d recordings, each %s; %s\n\n", r.Recordings, times(r.Repeat), r.Machine)
+	fmt.Fprintf(&b, "%s, %s; %s\n\n", recordings(r.Recordings), times(r.Repeat), r.Machine)
 	align(&b, table)
 	if len(r.Comparisons) > 0 {
 		table = [][]string{{"against " + r.Systems[0].Name}}
@@ -60,11 +60,28 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
+func recordings(n int) string {
+	if n == 1 {
+		return "1 recording"
+	}
+	return fmt.Sprintf("%d recordings", n)
+}
+
 func times(n int) string {
 	if n == 1 {
-		return "once"
+		return "measured once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("measured %d times each", n)
+}
+
+func warmups(n int) string {
+	switch n {
+	case 0:
+		return "no warm-up"
+	case 1:
+		return "one warm-up run"
+	}
+	return fmt.Sprintf("%d warm-up runs", n)
 }
 
 // comparisonFigure is a row of the comparisons.

@@ -83,8 +83,10 @@ int main(int argc, char **argv)
         struct rusage u;
         w = wall() - w, c = cpu() - c;
         getrusage(RUSAGE_SELF, &u);
-        printf("{\"audio_seconds\":%.2f,\"wall_seconds\":%.3f,\"cpu_seconds\":%.3f,\"load_seconds\":%.3f,\"encoder_passes\":%d,\"segments\":%d,\"peak_rss_mib\":%ld}\n",
-               n / 16000.0, w, c, load, windows, whisper_full_n_segments(ctx), u.ru_maxrss / 1024);
+        int tokens = 0;
+        for (int i = 0; i < whisper_full_n_segments(ctx); i++) tokens += whisper_full_n_tokens(ctx, i);
+        printf("{\"audio_seconds\":%.2f,\"wall_seconds\":%.3f,\"cpu_seconds\":%.3f,\"load_seconds\":%.3f,\"encoder_passes\":%d,\"segments\":%d,\"tokens\":%d,\"peak_rss_mib\":%ld}\n",
+               n / 16000.0, w, c, load, windows, whisper_full_n_segments(ctx), tokens, u.ru_maxrss / 1024);
         fflush(stdout);
     }
     whisper_free(ctx);

@@ -26,7 +26,7 @@ type Size struct {
 // and the models' own headers); micro is none of them but small enough for tests.
 func Sizes() []Size {
 	return []Size{
-		{"micro", 51865, 80, 64, 2, 4, 64, 2, 2},
+		{"micro", 51865, 80, 64, 2, 4, 64, 2, 3},
 		{"tiny", 51865, 80, 384, 6, 4, 384, 6, 4},
 		{"base", 51865, 80, 512, 8, 6, 512, 8, 6},
 		{"small", 51865, 80, 768, 12, 12, 768, 12, 12},
@@ -46,7 +46,7 @@ const (
 // Options say what to make. The zero value of each field means its default.
 type Options struct {
 	Type   Type   // default F16
-	Tokens int    // text tokens in each window of 30 s, 1 to 170; default 100, about 75 words
+	Tokens int    // text tokens in 30 s of speech, 1 to 170; default 100, about 75 words
 	Seed   uint64 // of the weights; default 1
 }
 
@@ -57,19 +57,53 @@ const (
 	endOfText      = 50257
 	startOfText    = 50258
 	perSegment     = 12 // text tokens between two time marks
+	variants       = 5  // tokens for one word, as many as the default beam
 )
 
+// What the plan is made of. A vector of length 1 leaves a layer norm with the square
+// root of the width as its length, so weights that meet it are given in such units.
+const (
+	// loud is the mean over the bands of libwhisper's log-mel features (about -0.65 for
+	// a quiet room, -0.3 to 0.5 for speech) that counts as speech, and loudSlope how steeply.
+	loud, loudSlope = -0.35, 80
+	// loudness is what a loud position has in its channel; so much more than all the
+	// others have that the layer norm gives the same number for all.
+	loudness = 8
+	// A word is known when its embedding is found with known of its full strength.
+	known = 0.4
+	// answer is how strongly the successor is said, stop how strongly the last mark.
+	answer, stop = 40, 40
+	// alike is the part of a variant's embedding that is common to all of a word.
+	alike = 0.9
+	// unlike is the length of the embeddings of tokens that are never said.
+	unlike = 0.25
+	// sure is the greatest logit.
+	sure = 48
+)
+
+// likely says how much each variant of a word stands out.
+var likely = [variants]float64{0.3, 0.15, 0.05, -0.05, -0.15}
+
 // WriteModel writes a model in ggml's Whisper format. It costs the computing time
-// and memory of a trained model of its size and says nothing sensible.
+// and memory of a trained model of its size and says nothing sensible, but it says
+// it for as long as somebody speaks: that is what the cost of a recording depends on.
 //
-// So that decoding costs what it costs on speech, the decoder follows a plan: at
-// every position one token is clearly the most likely, whatever the sound is. In
-// each window it yields o.Tokens text tokens in segments of 12, each with its
-// pair of time marks, then <|30.00|> and the end of text. The plan lies in the
-// table of positions: the entry of a position is the embedding of the token that
-// shall follow, eight times, and the layers add noise of about a fourth of that.
-// Language detection answers English. Probabilities are high, so no fallback
-// happens.
+// In a window of 30 s full of speech the decoder yields o.Tokens text tokens in
+// segments of 12, each with its pair of time marks; in one with less speech,
+// proportionally fewer; then <|30.00|> and the end of text. How:
+//
+//   - Each token has a successor. The first feed-forward layer of the decoder knows
+//     each by its embedding and answers with the next one's, so that the text depends
+//     neither on positions nor on a prompt. A word has variants, of which one is the
+//     most likely, so that all beams stay in use as they do on speech.
+//   - One channel of the encoder tells the positions that are loud from the quiet
+//     ones. One head of the decoder's first cross-attention looks at all positions
+//     alike: it sees the share of them that are loud. In the embedding of a word
+//     stands what share it takes to get there, and beyond it the feed-forward layer
+//     answers with the last time mark.
+//
+// All other weights are noise that is small beside that. Language detection answers
+// English. Probabilities are high, so no fallback happens.
 //
 // The same options make the same bytes. Memory stays within a few megabytes.
 func WriteModel(w io.Writer, size Size, o Options) error {
@@ -95,6 +129,7 @@ func WriteModel(w io.Writer, size Size, o Options) error {
 	for i := range m.gauss {
 		m.gauss[i] = float32(m.random.NormFloat64())
 	}
+	m.plan()
 	m.header(fileType)
 	m.encoder()
 	m.decoder()
@@ -122,9 +157,21 @@ type modelWriter struct {
 	opt    Options
 	random *rand.Rand
 	gauss  [1 << 16]float32 // normal numbers to draw from: making them anew for each weight would take minutes
+	steps  []step
+	of     map[int]role // what the tokens of the plan are
 	row    []byte
 	err    error
 }
+
+// step is a word or mark of the plan.
+type step struct {
+	tokens []int   // its variants
+	clock  float64 // share of speech up to which the text goes on after it; at least 0
+	mark   bool    // the text never ends after it
+}
+
+// role is a token's place in the plan.
+type role struct{ step, variant int }
 
 func (m *modelWriter) bytes(b []byte) {
 	if m.err == nil {
@@ -157,7 +204,7 @@ func (m *modelWriter) header(fileType int) {
 }
 
 // tensor writes one tensor; row fills the values of row i.
-func (m *modelWriter) tensor(name string, typ int, dims []int, row func(i int, v []float32)) {
+func (m *modelWriter) tensor(name string, typ int, dims []int, row rows) {
 	m.ints(len(dims), len(name), typ)
 	m.ints(dims...)
 	m.bytes([]byte(name))
@@ -234,7 +281,31 @@ func half(f float32) uint16 {
 	return sign | uint16((uint32(exponent)<<23+mantissa+0x1000)>>13)
 }
 
-func (m *modelWriter) noise(std float64) func(int, []float32) {
+// rows fills row i of a tensor.
+type rows func(i int, v []float32)
+
+// first lets then change what f has filled.
+func (f rows) first(then rows) rows {
+	return func(i int, v []float32) {
+		f(i, v)
+		then(i, v)
+	}
+}
+
+func fill(v []float32, x float64) {
+	for i := range v {
+		v[i] = float32(x)
+	}
+}
+
+// zero clears row 0 of a matrix, so that it leaves channel 0 alone.
+func zero(i int, v []float32) {
+	if i == 0 {
+		fill(v, 0)
+	}
+}
+
+func (m *modelWriter) noise(std float64) rows {
 	s := float32(std)
 	return func(_ int, v []float32) {
 		for i := 0; i < len(v); i += 4 {
@@ -247,7 +318,10 @@ func (m *modelWriter) noise(std float64) func(int, []float32) {
 	}
 }
 
-func constant(c float32) func(int, []float32) {
+// mute clears channel 0 of a table of vectors.
+func mute(_ int, v []float32) { v[0] = 0 }
+
+func constant(c float32) rows {
 	return func(_ int, v []float32) {
 		for i := range v {
 			v[i] = c
@@ -255,11 +329,16 @@ func constant(c float32) func(int, []float32) {
 	}
 }
 
-func (m *modelWriter) linear(name string, in, out int, std float64, bias bool) {
-	m.tensor(name+".weight", m.large(), []int{in, out}, m.noise(std))
-	if bias {
-		m.tensor(name+".bias", tensorF32, []int{out}, m.noise(0.01))
+// feed writes a matrix and, unless nil, its bias.
+func (m *modelWriter) feed(name string, in, out int, weights, bias rows) {
+	m.tensor(name+".weight", m.large(), []int{in, out}, weights)
+	if bias != nil {
+		m.tensor(name+".bias", tensorF32, []int{out}, bias)
 	}
+}
+
+func (m *modelWriter) linear(name string, in, out int, std float64) {
+	m.feed(name, in, out, m.noise(std), m.noise(0.01))
 }
 
 func (m *modelWriter) norm(name string, n int, weight float32) {
@@ -267,92 +346,237 @@ func (m *modelWriter) norm(name string, n int, weight float32) {
 	m.tensor(name+".bias", tensorF32, []int{n}, constant(0))
 }
 
-func (m *modelWriter) attention(name string, n int, out float64) {
+func (m *modelWriter) attention(name string, n int, out rows) {
 	std := 1 / math.Sqrt(float64(n))
-	m.linear(name+".query", n, n, std, true)
-	m.linear(name+".key", n, n, std, false)
-	m.linear(name+".value", n, n, std, true)
-	m.linear(name+".out", n, n, out, true)
+	m.linear(name+".query", n, n, std)
+	m.feed(name+".key", n, n, m.noise(std), nil)
+	m.linear(name+".value", n, n, std)
+	m.feed(name+".out", n, n, out, constant(0))
 }
 
 func (m *modelWriter) encoder() {
 	n, mels := m.size.audioState, m.size.mels
 	root := math.Sqrt(float64(n))
-	m.tensor("encoder.positional_embedding", tensorF32, []int{n, audioContext}, m.noise(0.1))
-	m.tensor("encoder.conv1.weight", tensorF16, []int{3, mels, n}, m.noise(1/math.Sqrt(3*float64(mels))))
-	m.tensor("encoder.conv1.bias", tensorF32, []int{1, n}, m.noise(0.01))
-	m.tensor("encoder.conv2.weight", tensorF16, []int{3, n, n}, m.noise(1/(root*math.Sqrt(3))))
-	m.tensor("encoder.conv2.bias", tensorF32, []int{1, n}, m.noise(0.01))
+	m.tensor("encoder.positional_embedding", tensorF32, []int{n, audioContext}, m.noise(0.1).first(mute))
+	// Channel 0 becomes 0 where it is quiet and far above all others where it is loud: two
+	// ramps of the loudness, one of which starts where the other has risen to 4, and their
+	// difference.
+	m.tensor("encoder.conv1.weight", tensorF16, []int{3, mels, n}, m.noise(1/math.Sqrt(3*float64(mels))).first(func(i int, v []float32) {
+		if i/mels < 2 {
+			fill(v, loudSlope/(3*float64(mels)))
+		}
+	}))
+	m.tensor("encoder.conv1.bias", tensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
+		if i < 2 {
+			v[0] = float32(-loudSlope*loud - 4*float64(i))
+		}
+	}))
+	m.tensor("encoder.conv2.weight", tensorF16, []int{3, n, n}, m.noise(1/(root*math.Sqrt(3))).first(func(i int, v []float32) {
+		switch out, in := i/n, i%n; {
+		case out == 0 && in < 2:
+			fill(v, loudness*root/(4*3)*float64(1-2*in))
+		case out == 0 || in < 2:
+			fill(v, 0)
+		}
+	}))
+	m.tensor("encoder.conv2.bias", tensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
+		if i == 0 {
+			v[0] = 0
+		}
+	}))
 	for i := range m.size.audioLayer {
 		p := fmt.Sprintf("encoder.blocks.%d.", i)
 		m.norm(p+"attn_ln", n, 1)
-		m.attention(p+"attn", n, 0.3/root)
+		m.attention(p+"attn", n, m.noise(0.3/root).first(zero))
 		m.norm(p+"mlp_ln", n, 1)
-		m.linear(p+"mlp.0", n, 4*n, 1/root, true)
-		m.linear(p+"mlp.2", 4*n, n, 0.15/root, true)
+		m.linear(p+"mlp.0", n, 4*n, 1/root)
+		m.feed(p+"mlp.2", 4*n, n, m.noise(0.15/root).first(zero), constant(0))
 	}
 	m.norm("encoder.ln_post", n, 1)
 }
 
 func (m *modelWriter) decoder() {
 	n := m.size.textState
-	plan := m.plan()
-	m.tensor("decoder.positional_embedding", tensorF32, []int{n, textContext}, func(position int, v []float32) {
-		next := endOfText
-		if position < len(plan) {
-			next = plan[position]
-		}
-		m.embedding(next, v)
-		for i := range v {
-			v[i] *= 8
-		}
-	})
+	root := math.Sqrt(float64(n))
+	m.tensor("decoder.positional_embedding", tensorF32, []int{n, textContext}, m.noise(0.05/root).first(mute))
 	m.tensor("decoder.token_embedding.weight", m.large(), []int{n, m.size.vocabulary}, m.embedding)
-	// The layers' noise must stay small beside the plan.
-	small := 2 / (float64(n) * math.Sqrt(3*float64(m.size.textLayer)))
+	small := 0.5 / (float64(n) * math.Sqrt(3*float64(m.size.textLayer)))
 	for i := range m.size.textLayer {
 		p := fmt.Sprintf("decoder.blocks.%d.", i)
 		m.norm(p+"attn_ln", n, 1)
-		m.attention(p+"attn", n, small)
+		m.attention(p+"attn", n, m.noise(small).first(zero))
 		m.norm(p+"cross_attn_ln", n, 1)
-		m.attention(p+"cross_attn", n, small)
+		if i == 0 {
+			m.listen(p+"cross_attn", n, small)
+		} else {
+			m.attention(p+"cross_attn", n, m.noise(small).first(zero))
+		}
 		m.norm(p+"mlp_ln", n, 1)
-		m.linear(p+"mlp.0", n, 4*n, 1/math.Sqrt(float64(n)), true)
-		m.linear(p+"mlp.2", 4*n, n, small/2, true)
+		if i == 0 {
+			m.succeed(p+"mlp", n, small)
+		} else {
+			m.linear(p+"mlp.0", n, 4*n, 1/root)
+			m.feed(p+"mlp.2", 4*n, n, m.noise(small/2), constant(0))
+		}
 	}
-	// The last norm sets how far the planned token stands out; narrow models need help.
-	m.norm("decoder.ln", n, float32(max(1, math.Sqrt(384/float64(n)))))
+	m.tensor("decoder.ln.weight", tensorF32, []int{n}, func(_ int, v []float32) {
+		fill(v, sure/root)
+		v[0] = 0 // the share of speech is no part of any token
+	})
+	m.tensor("decoder.ln.bias", tensorF32, []int{n}, constant(0))
 }
 
-// embedding fills the unit vector of a token; the plan needs single ones, so each
-// has a generator of its own.
-func (m *modelWriter) embedding(token int, v []float32) {
-	r := rand.NewPCG(m.opt.Seed, uint64(token)+1)
-	k := float32(1 / math.Sqrt(float64(len(v))))
+// listen writes a cross-attention whose first head subtracts the share of loud
+// positions from channel 0.
+func (m *modelWriter) listen(name string, n int, small float64) {
+	head := n / m.size.textHead
+	std := 1 / math.Sqrt(float64(n))
+	m.feed(name+".query", n, n, m.noise(std).first(func(i int, v []float32) {
+		if i < head {
+			fill(v, 0) // no query prefers any key
+		}
+	}), constant(0))
+	m.feed(name+".key", n, n, m.noise(std), nil)
+	m.feed(name+".value", n, n, m.noise(std).first(func(i int, v []float32) {
+		if i == 0 {
+			fill(v, 0)
+			v[0] = 1
+		}
+	}), constant(0))
+	m.feed(name+".out", n, n, m.noise(small).first(func(i int, v []float32) {
+		if i == 0 {
+			fill(v, 0)
+			v[0] = float32(-1 / math.Sqrt(float64(n)))
+		}
+	}), constant(0))
+}
+
+// succeed writes the feed-forward layer that answers each token of the plan with its
+// successor, or with the last mark where the speech has been used up.
+func (m *modelWriter) succeed(name string, n int, small float64) {
+	root := math.Sqrt(float64(n))
+	last := len(m.steps) - 2 // <|30.00|>; the end of text follows it and nothing follows that
+	answers := make([][]float32, last+1)
+	for k := range answers {
+		answers[k] = m.said(k+1, n)
+	}
+	m.feed(name+".0", n, 4*n, m.noise(1/root).first(func(i int, v []float32) {
+		switch {
+		case i == 0: // half a token too far gives 1
+			fill(v, 0)
+			v[0] = float32(2 * float64(m.opt.Tokens) / root)
+		case i-1 < len(answers):
+			m.meaning(i-1, v)
+		}
+	}), func(_ int, v []float32) {
+		fill(v, 0)
+		fill(v[1:1+len(answers)], -known*root)
+	})
+	m.feed(name+".2", 4*n, n, m.noise(small/2).first(func(i int, v []float32) {
+		v[0] = stop * answers[last-1][i]
+		for k := range answers {
+			v[1+k] = float32(answer / root * float64(answers[k][i]))
+		}
+	}), constant(0))
+}
+
+// meaning fills the direction that is common to a step's variants: of length 1, and
+// 0 on the average and in channel 0.
+func (m *modelWriter) meaning(step int, v []float32) { m.direction(uint64(1)<<32|uint64(step), v) }
+
+func (m *modelWriter) direction(seed uint64, v []float32) {
+	r := rand.NewPCG(m.opt.Seed, seed)
+	var sum, squares float64
 	for i := range v {
-		v[i] = k * m.gauss[r.Uint64()&0xffff]
+		v[i] = m.gauss[r.Uint64()&0xffff]
+		if i > 0 {
+			sum += float64(v[i])
+		}
+	}
+	mean := sum / float64(len(v)-1)
+	v[0] = 0
+	for _, x := range v[1:] {
+		squares += (float64(x) - mean) * (float64(x) - mean)
+	}
+	for i := range v[1:] {
+		v[1+i] = float32((float64(v[1+i]) - mean) / math.Sqrt(squares))
 	}
 }
 
-// plan is the token that follows each position.
-func (m *modelWriter) plan() []int {
+// said is what makes the variants of a step likely, each as likely as it should be.
+func (m *modelWriter) said(step, n int) []float32 {
+	v, own := make([]float32, n), make([]float32, n)
+	m.meaning(step, v)
+	if len(m.steps[step].tokens) > 1 {
+		for k, t := range m.steps[step].tokens {
+			m.direction(uint64(t), own)
+			for i := range v {
+				v[i] += float32(likely[k] * float64(own[i]))
+			}
+		}
+	}
+	return v
+}
+
+// embedding fills a token's vector.
+func (m *modelWriter) embedding(token int, v []float32) {
+	m.direction(uint64(token), v)
+	is, planned := m.of[token]
+	if !planned {
+		for i := range v {
+			v[i] *= unlike
+		}
+		return
+	}
+	s := m.steps[is.step]
+	share := 1.0
+	if len(s.tokens) > 1 {
+		share = alike
+	}
+	common := make([]float32, len(v))
+	m.meaning(is.step, common)
+	for i := range v {
+		v[i] = float32(math.Sqrt(share)*float64(common[i]) + math.Sqrt(1-share)*float64(v[i]))
+	}
+	v[0] = float32(s.clock)
+	if s.mark {
+		v[0] = -0.1 // less than any share of speech
+	}
+}
+
+// plan fixes what follows what.
+func (m *modelWriter) plan() {
 	const english = startOfText + 1
 	marks := m.size.vocabulary - 1501 // <|0.00|>
 	transcribe := startOfText + m.size.vocabulary - 51766 + 2
 	segments := (m.opt.Tokens + perSegment - 1) / perSegment
 	order := rand.New(rand.NewPCG(m.opt.Seed, 1)).Perm((textVocabulary - 400) / 2)
-	plan := []int{english, transcribe}
+	mark := func(token int) { m.steps = append(m.steps, step{tokens: []int{token}, mark: true}) }
+	mark(startOfText)
+	mark(english)
+	mark(transcribe)
 	for i := range m.opt.Tokens {
 		if i%perSegment == 0 {
-			mark := marks + audioContext*(i/perSegment)/segments
+			at := marks + audioContext*(i/perSegment)/segments
 			if i > 0 {
-				plan = append(plan, mark) // the end of one is the start of the next
+				mark(at - 1) // the end of one; the next starts 0.02 s later, as no token has two successors
 			}
-			plan = append(plan, mark)
+			mark(at)
 		}
-		plan = append(plan, 260+2*order[i]) // a word with its leading space
+		word := step{clock: float64(i+1) / float64(m.opt.Tokens)}
+		for k := range variants {
+			word.tokens = append(word.tokens, 260+2*order[i*variants+k]) // a word with its leading space
+		}
+		m.steps = append(m.steps, word)
 	}
-	return append(plan, marks+audioContext)
+	mark(marks + audioContext)
+	mark(endOfText)
+	m.of = make(map[int]role)
+	for i, s := range m.steps {
+		for k, t := range s.tokens {
+			m.of[t] = role{i, k}
+		}
+	}
 }
 
 // vocabulary returns made-up tokens: all bytes, some punctuation, then syllables

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,34 +82,50 @@ func TestWriteModelErrors(t *testing.T) {
 	require.ErrorIs(t, shape.WriteModel(writer(func([]byte) (int, error) { return 0, full }), micro(t), shape.Options{}), full)
 }
 
-// A made-up model loads, answers English, and says the planned number of words in
-// each window, in both types.
-func TestModelDecodesItsPlan(t *testing.T) {
+// A made-up model loads, answers English, and says as many words as fit the speech in
+// each window: neither the prompt nor the beam changes that. Its beams stay in use.
+func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 	if _, err := native.Whisper(); err != nil {
 		t.Skip(err)
 	}
+	sound := shape.Speech(29, 1, 1)
+	whole := audio.FromSamples(sound)
+	half := slices.Clone(sound)
+	for i := len(half) / 2; i < len(half); i++ {
+		half[i] = 0
+	}
+	speech := []audio.Span{{Start: 8000, End: whole.Len() - 8000}}
 	for _, typ := range []shape.Type{shape.F16, shape.Q8_0} {
 		path := filepath.Join(t.TempDir(), "m.bin")
 		f, err := os.Create(path)
 		require.NoError(t, err)
-		require.NoError(t, shape.WriteModel(f, micro(t), shape.Options{Type: typ, Tokens: 24}))
+		require.NoError(t, shape.WriteModel(f, micro(t), shape.Options{Type: typ, Tokens: 40}))
 		require.NoError(t, f.Close())
 		e, err := whisper.Open(whisper.Model{Path: path}, whisper.Options{})
 		require.NoError(t, err)
-		pcm := audio.FromSamples(shape.Speech(29, 1, 1))
-		speech := []audio.Span{{Start: 8000, End: pcm.Len() - 8000}}
-		language, p, err := e.DetectLanguage(context.Background(), pcm, speech)
+		language, p, err := e.DetectLanguage(context.Background(), whole, speech)
 		require.NoError(t, err)
 		assert.Equal(t, "en", language)
 		assert.Greater(t, p, 0.9)
-		o := asr.DefaultOptions()
-		o.Language, o.BeamSize = "en", 1
-		got, err := e.Transcribe(context.Background(), pcm, speech, o)
-		require.NoError(t, err)
-		assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
-		assert.InDelta(t, 24+4+4, got.Stats.DecoderSteps, 6, "%s: 24 tokens, time marks, prompt", typ)
-		assert.Zero(t, got.Stats.Fallbacks)
-		assert.NotEmpty(t, got.Segments)
+		words := func(pcm *audio.PCM, beam int, prompt string) (n int) {
+			t.Helper()
+			o := asr.DefaultOptions()
+			o.Language, o.BeamSize, o.WordTimestamps, o.InitialPrompt = "en", beam, true, prompt
+			got, err := e.Transcribe(context.Background(), pcm, speech, o)
+			require.NoError(t, err)
+			assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
+			assert.Zero(t, got.Stats.Fallbacks)
+			for _, s := range got.Segments {
+				n += len(s.Words)
+			}
+			assert.InDelta(t, n, got.Stats.DecoderSteps, 14, "%s: words, time marks, prompt", typ)
+			return n
+		}
+		all := words(whole, 1, "")
+		assert.InDelta(t, 40*0.7, all, 6, "%s: about 70 %% of the sound is speech", typ)
+		assert.Equal(t, all, words(whole, 5, ""), "%s: beams", typ)
+		assert.Equal(t, all, words(whole, 1, "some text that came before"), "%s: prompt", typ)
+		assert.InDelta(t, all/2, words(audio.FromSamples(half), 1, ""), 4, "%s: half the speech", typ)
 		require.NoError(t, e.Close())
 	}
 }

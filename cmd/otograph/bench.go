@@ -26,7 +26,7 @@ type benchCmd struct {
 
 type benchRunCmd struct {
 	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm beside them."`
-	Tier     []string `enum:"standard,optimized,auto" default:"auto" placeholder:"TIER,…" help:"Tiers to measure: standard, optimized, auto (by language)."`
+	Tier     []string `enum:"standard,optimized,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, auto (by language)."`
 	Compare  []string `placeholder:"DIR" sep:"none" help:"Measure this model folder, too, beside the chosen models (repeat for more)."`
 
 	KnownLanguage bool    `help:"Take the language from the manifest instead of detecting it."`

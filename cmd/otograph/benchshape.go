@@ -20,9 +20,9 @@ import (
 )
 
 type benchShapeCmd struct {
-	Size     []string `default:"tiny,base" placeholder:"SIZE,…" help:"micro, tiny, base, small, turbo; default: tiny,base."`
-	Type     []string `enum:"f16,q8_0" default:"f16" placeholder:"TYPE,…" help:"f16, q8_0."`
-	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models say in each 30 s, 1 to 170; 100 are about 75 words."`
+	Size     []string `default:"tiny,base" placeholder:"SIZE" help:"micro, tiny, base, small, turbo; default: tiny,base."`
+	Type     []string `enum:"f16,q8_0" default:"f16" placeholder:"TYPE" help:"f16, q8_0."`
+	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models say in 30 s of speech, 1 to 170; 100 are about 75 words."`
 	Seconds  float64  `default:"120" placeholder:"N" help:"Length of the made-up speech."`
 	Audio    string   `placeholder:"FILE" help:"Measure on this recording instead of made-up speech."`
 	BeamSize int      `name:"asr-beam-size" default:"5" placeholder:"5" help:"Beam width, 1 to 20."`

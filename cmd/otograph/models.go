@@ -114,7 +114,7 @@ type modelsImportCmd struct {
 	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's."`
 	Role          models.Role `placeholder:"ROLE" help:"What it must be for."`
 	Contract      string      `placeholder:"NAME" help:"Its contract, where the file alone does not tell."`
-	Languages     []string    `placeholder:"CODE,…" help:"Languages it knows."`
+	Languages     []string    `placeholder:"CODE" help:"Languages it knows."`
 	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio it should get at once."`
 	SampleRate    int         `placeholder:"HZ" help:"Rate of its waveform input (taggers)."`
 	SameSpeaker   float64     `placeholder:"COS" help:"Cosine from which on two voices are one person's (embedders)."`

@@ -20,7 +20,7 @@ type optionFlags struct {
 	BeamSize       *int     `name:"asr-beam-size" group:"Transcription" placeholder:"5" help:"Beam width, 1 to 20 (at most 8 are kept); 1 is fastest."`
 	Temperature    *float64 `name:"asr-temperature" group:"Transcription" placeholder:"0" help:"Decoding temperature, 0 to 1; above 0 samples."`
 	BestOf         *int     `name:"asr-best-of" group:"Transcription" placeholder:"N" help:"Sampled candidates, 1 to 20, at temperatures above 0."`
-	Hotwords       []string `name:"hotwords" group:"Transcription" placeholder:"WORD,…" help:"Words to prefer: names, brands."`
+	Hotwords       []string `name:"hotwords" group:"Transcription" placeholder:"WORD" help:"Words to prefer: names, brands."`
 	InitialPrompt  *string  `name:"initial-prompt" group:"Transcription" placeholder:"TEXT" help:"Text that steers the style."`
 	NoSpeech       *float64 `name:"no-speech-threshold" group:"Transcription" placeholder:"0.6" help:"Drop segments with a no-speech probability above this."`
 

@@ -57,6 +57,9 @@ function drawn(peaks: Float32Array, band: Float32Array, place: number): Float32A
   return out;
 }
 
+/** idle waits until the page has nothing else to do, or a while: decoding takes the processor from it. */
+const idle = () => new Promise<void>((go) => ('requestIdleCallback' in window ? requestIdleCallback(() => go(), { timeout: 400 }) : setTimeout(go, 20)));
+
 /**
  * decodePeaks decodes a recording of so many seconds and tells of its peaks,
  * again and again while a long one is worked on; share is the part that is done.
@@ -79,6 +82,7 @@ export async function decodePeaks(file: Blob, seconds: number, band: Float32Arra
     const pieces = await cut(file);
     let at = 0, good = 0, bad = 0, next = 0; // seconds; pieces; when to tell again
     for await (const piece of pieces ?? ([] as Cut[])) {
+      await idle();
       if (stop.aborted) return true;
       const lasts = Math.min(piece.seconds, seconds - at), place = (at / seconds) * n, end = ((at + lasts) / seconds) * n;
       try {

@@ -95,6 +95,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		return nil, err
 	}
 	r.progress.plan(r.opt)
+	r.preload()
 	if err := r.stage(ctx, StageDecode, func(ctx context.Context) (err error) {
 		r.pcm, err = audio.Open(ctx, src, r.p.audio)
 		return err
@@ -131,6 +132,36 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		return r.result, err
 	}
 	return r.result, nil
+}
+
+// preload opens the models that come after the voice activity detector while the
+// recording is still being decoded and searched for speech: what tells the language
+// and, where it is known which, the recogniser. The run does not wait for it, and
+// trouble is left to the stage that needs the model.
+func (r *run) preload() {
+	if !r.opt.EnableASR {
+		return
+	}
+	done, err := r.p.enter()
+	if err != nil { // Close has begun
+		return
+	}
+	e := &r.p.engines
+	go func() {
+		defer done()
+		switch {
+		case r.opt.ASRLanguage != nil:
+			language, _ := asr.NormalizeLanguage(*r.opt.ASRLanguage)
+			_, _ = e.recogniser(tierFor(language, r.opt, e.hasOptimized), language)
+		case e.hasStandard():
+			_, _ = e.loadStandard()
+			fallthrough
+		default:
+			if only := e.set.All(models.RoleOptimized); len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) {
+				_, _ = e.loadOptimized("")
+			}
+		}
+	}()
 }
 
 // middle runs transcription beside events and embeddings. A failure of one does
@@ -259,13 +290,7 @@ func (r *run) transcribe(ctx context.Context) error {
 		r.transcript = &asr.Transcript{Language: r.language}
 		return nil
 	}
-	var t asr.Transcriber
-	var err error
-	if r.tier == TierOptimized {
-		t, err = r.p.engines.loadOptimized(r.language)
-	} else {
-		t, err = r.p.engines.loadStandard()
-	}
+	t, err := r.p.engines.recogniser(r.tier, r.language)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,30 @@ test('a hostile name and transcript show as text', async () => {
   await page.context().close();
 });
 
+test('what a server says shows as text, too', async () => {
+  const page = await open(b, { origin: s.url });
+  await logIn(page, s);
+  const said = '<img src=x onerror="window.harmed=9"><script>window.harmed=10</script>';
+  const task = { id: '11111111-2222-4333-8444-555555555555', status: 'failed', audio_filename: 'a.mp3', audio_source_type: 'url', created_at: '2026-03-01T10:00:00.000Z', updated_at: '2026-03-01T10:00:00.000Z', finished_at: '2026-03-01T10:00:00.000Z', error_message: said };
+  const json = (status, body) => ({ status, contentType: 'application/json', body: JSON.stringify(body) });
+  await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json(200, { tasks: [task], total: 1, page: 1, page_size: 20 })));
+  await page.route(`${s.url}/v1/tasks/${task.id}`, (r) => r.fulfill(json(200, task)));
+  await page.route(`${s.url}/v1/tasks`, (r) => r.fulfill(json(400, { error: said, error_code: 'invalid_request' })));
+  await page.route(`${s.url}/v1/billing/transactions?*`, (r) => r.fulfill(json(200, { transactions: [{ id: task.id, task_id: null, type: 'recharge', amount: '1.0000', balance_before: '0.0000', balance_after: '1.0000', description: said, created_at: task.created_at }], total: 1, page: 1, page_size: 20 })));
+  await page.reload();
+  await page.locator('.task .error', { hasText: said }).waitFor();
+  await page.getByLabel('Or paste a link').fill('https://example.com/a.mp3');
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  await page.locator('.submit .error', { hasText: said }).waitFor();
+  await page.goto(`${s.url}/#/task/${task.id}`);
+  await page.locator('main .error', { hasText: said }).waitFor();
+  await page.getByRole('link', { name: 'Account' }).click();
+  await page.getByRole('cell', { name: said }).waitFor();
+  assert.equal(await page.evaluate(() => window.harmed), undefined);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
 test('inline scripts and strangers are forbidden by the policy', async () => {
   const page = await open(b, { origin: s.url });
   const answer = await page.goto(s.url);

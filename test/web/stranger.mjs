@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { recording } from './world.mjs';
 
-/** stranger starts a server that offers /talk.flac and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
+/** stranger starts a server that offers /talk.flac and, from the second time of asking on, /late.flac, and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
 export async function stranger(...answers) {
   const bytes = readFileSync(recording), got = [], waiting = [];
+  let asked = 0;
   const server = createServer((request, answer) => {
     if (request.method === 'POST' && request.url.startsWith('/hook')) {
       const parts = [];
@@ -15,7 +16,9 @@ export async function stranger(...answers) {
         answer.writeHead(answers.shift() ?? 204).end();
         for (const go of waiting.splice(0)) go();
       });
-    } else if (/^\/talk\d*\.flac$/.test(request.url)) {
+    } else if (request.url === '/late.flac' && !asked++) {
+      answer.writeHead(503).end();
+    } else if (/^\/(talk\d*|late)\.flac$/.test(request.url)) {
       answer.writeHead(200, { 'Content-Type': 'audio/flac', 'Content-Length': bytes.length }).end(bytes);
     } else answer.writeHead(404).end();
   });

@@ -131,6 +131,37 @@ test('a link is fetched and transcribed', async () => {
   await page.getByRole('link', { name: '← All recordings' }).click();
 });
 
+test('what fails for now says so, and is tried again without the reader', async () => {
+  await page.getByLabel('Or paste a link').fill(other.url + '/late.flac');
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  const row = page.locator('.task', { hasText: 'late.flac' });
+  await row.getByText('Failed for now, will be tried again').waitFor({ timeout: 30000 });
+  await row.getByText(/^The service says: .*503/).waitFor();
+  await done('late.flac');
+});
+
+test('an upload shows how far it is, and can be cancelled', async () => {
+  const cdp = await page.context().newCDPSession(page), slow = (perSecond) => cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: perSecond });
+  await cdp.send('Network.enable');
+  await slow(400000);
+  await page.locator('.drop input').setInputFiles({ name: 'slow.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(3e6) });
+  const row = page.locator('.task', { hasText: 'slow.wav' });
+  const shares = [];
+  for (let i = 0; i < 3; i++) {
+    const more = await page.waitForFunction((last) => {
+      const found = [...document.querySelectorAll('.task')].find((e) => e.textContent.includes('slow.wav')), percent = Number(/Sending, (\d+) %/.exec(found?.textContent)?.[1]);
+      return percent > last && { percent, bar: found.querySelector('progress').value };
+    }, shares.at(-1)?.percent ?? 0);
+    shares.push(await more.jsonValue());
+  }
+  for (const { percent, bar } of shares) assert.equal(percent, Math.floor(bar * 100));
+  await row.getByRole('button', { name: 'Cancel' }).click();
+  await row.waitFor({ state: 'detached' });
+  await slow(-1);
+  await cdp.detach();
+  assert.ok(!(await api('/tasks')).tasks.some((x) => x.audio_filename === 'slow.wav'));
+});
+
 test('without hurry, links go as one batch and files at half the price', async () => {
   await page.getByLabel('No hurry: 50 % off').check();
   const batch = page.waitForRequest(`${s.url}/v1/tasks/batch`);

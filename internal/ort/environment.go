@@ -15,6 +15,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -62,6 +63,9 @@ func start() error {
 			return err
 		}
 		flattenHeap()
+		if err := stayOffline(); err != nil {
+			return err
+		}
 		onnx.SetSharedLibraryPath(path)
 		if err := onnx.InitializeEnvironment(onnx.WithLogLevelFatal()); err != nil {
 			hint := ""
@@ -73,6 +77,18 @@ func start() error {
 	}
 	environment.ready = true
 	return nil
+}
+
+// stayOffline keeps Microsoft's builds of ONNX Runtime from what they do unless told
+// otherwise: writing a device number and a database of events below the home
+// folder, and sending them to Microsoft. The library reads the variable when it makes its
+// environment; whoever has set it decides.
+func stayOffline() error {
+	const off = "ORT_DISABLE_TELEMETRY"
+	if _, set := os.LookupEnv(off); set {
+		return nil
+	}
+	return os.Setenv(off, "1")
 }
 
 // Version opens ONNX Runtime, if that has not happened yet, and returns its version.

@@ -112,8 +112,10 @@ static const char *fits(void)
  * threads at once. The libraries are never closed: ggml keeps threads and tables. */
 const char *og_open(const char *dir)
 {
-	/* libgomp reads this once, when it is loaded; spinning threads would stall
-	 * every other thread of a busy machine. */
+	/* libgomp reads these once, when it is loaded. Spinning threads would stall every
+	 * other thread of a busy machine, yet threads that sleep at once cost a single
+	 * window 3 % (docs/performance.md): they spin for some microseconds. */
+	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "10000", 0);
 	setenv("OMP_WAIT_POLICY", "passive", 0);
 	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
 	void *base = open_one(dir, "libggml-base.so.0");

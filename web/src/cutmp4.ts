@@ -77,6 +77,9 @@ function trackOf(b: Uint8Array, from: number, to: number): Track | null {
   };
 }
 
+/** A piece has no more frames than this: of 1024 samples at 96 kHz, and as many again. */
+const mostFrames = (2 * pieceSeconds * 96000) / 1024;
+
 export async function* cutMp4(file: Blob): AsyncGenerator<Cut> {
   const b = await movie(file);
   if (!b) return;
@@ -84,13 +87,14 @@ export async function* cutMp4(file: Blob): AsyncGenerator<Cut> {
   for (const x of boxes(b, 0, b.length)) if (x.name === 'trak') track ??= trackOf(b, x.from, x.to);
   if (!track) return;
   const { scale, codec, times, chunks } = track;
-  let sample = 0, seconds = 0, runs: Run[] = [], timeRow = 0, timeLeft = times[0]?.[0] ?? 0, chunkRow = 0;
+  let sample = 0, seconds = 0, frames = 0, runs: Run[] = [], timeRow = 0, timeLeft = times[0]?.[0] ?? 0, chunkRow = 0;
   for (let chunk = 0; chunk < track.placed && sample < track.count; chunk++) {
     while (chunkRow + 1 < chunks.length && chunks[chunkRow + 1][0] <= chunk + 1) chunkRow++;
     let place = track.places(chunk), run = runs.at(-1);
     if (run?.to !== place) runs.push(run = { from: place, to: place, sizes: [] });
     for (let k = chunks[chunkRow]?.[1] ?? 0; k > 0 && sample < track.count; k--, sample++) {
       const size = track.sizes(sample);
+      if (++frames > mostFrames) return; // tables that can't be
       run.sizes.push(size);
       run.to = place += size;
       while (!timeLeft && timeRow + 1 < times.length) timeLeft = times[++timeRow][0];
@@ -98,7 +102,7 @@ export async function* cutMp4(file: Blob): AsyncGenerator<Cut> {
       if (seconds >= pieceSeconds) {
         yield { data: await adts(file, codec, runs), seconds };
         runs = [run = { from: place, to: place, sizes: [] }];
-        seconds = 0;
+        seconds = frames = 0;
       }
     }
   }

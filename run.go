@@ -3,6 +3,7 @@ package otograph
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"time"
 
@@ -157,7 +158,8 @@ func (r *run) preload() {
 			_, _ = e.loadStandard()
 			fallthrough
 		default:
-			if only := e.set.All(models.RoleOptimized); len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) {
+			only := e.set.All(models.RoleOptimized)
+			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, e.hasOptimized) {
 				_, _ = e.loadOptimized("")
 			}
 		}

@@ -107,16 +107,22 @@ static const char *fits(void)
 	return ok ? NULL : "its parameters are laid out differently from those of version 1.9.5";
 }
 
+/* libgomp reads these once, when it is loaded. Spinning threads would stall every
+ * other thread of a busy machine, yet threads that sleep at once cost a single
+ * window 3 % (docs/performance.md): they spin for some microseconds. They are set before
+ * the program has a second thread: ONNX Runtime reads the environment when it likes, and
+ * a read beside a write may crash. */
+__attribute__((constructor)) static void thread_manners(void)
+{
+	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "10000", 0);
+	setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
 /* og_open opens the libraries in dir ("" is the loader's own search path) and loads
  * ggml's CPU code. NULL when all is well, else what is wrong. Not safe for two
  * threads at once. The libraries are never closed: ggml keeps threads and tables. */
 const char *og_open(const char *dir)
 {
-	/* libgomp reads these once, when it is loaded. Spinning threads would stall every
-	 * other thread of a busy machine, yet threads that sleep at once cost a single
-	 * window 3 % (docs/performance.md): they spin for some microseconds. */
-	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "10000", 0);
-	setenv("OMP_WAIT_POLICY", "passive", 0);
 	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
 	void *base = open_one(dir, "libggml-base.so.0");
 	void *ggml = base ? open_one(dir, "libggml.so.0") : NULL;

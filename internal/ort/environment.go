@@ -15,7 +15,6 @@ package ort
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 
@@ -63,9 +62,6 @@ func start() error {
 			return err
 		}
 		flattenHeap()
-		if err := stayOffline(); err != nil {
-			return err
-		}
 		onnx.SetSharedLibraryPath(path)
 		if err := onnx.InitializeEnvironment(onnx.WithLogLevelFatal()); err != nil {
 			hint := ""
@@ -77,18 +73,6 @@ func start() error {
 	}
 	environment.ready = true
 	return nil
-}
-
-// stayOffline keeps Microsoft's builds of ONNX Runtime from what they do unless told
-// otherwise: writing a device number and a database of events below the home
-// folder, and sending them to Microsoft. The library reads the variable when it makes its
-// environment; whoever has set it decides.
-func stayOffline() error {
-	const off = "ORT_DISABLE_TELEMETRY"
-	if _, set := os.LookupEnv(off); set {
-		return nil
-	}
-	return os.Setenv(off, "1")
 }
 
 // Version opens ONNX Runtime, if that has not happened yet, and returns its version.

@@ -38,7 +38,7 @@ var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 23360979,
 		"87ff2d9d9815dfac0a87b75b6e56489ca772aafdfc33f67b6d6e6a76f60b3d30")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6276591,
-		"2b5a0e22c2ca3ffe2e8cec0791e6c0288ab547cf9236fbb3c5379df1e428f066")
+		"95401e433d61185105b1e92ae32bbbf43f332d32cec497aabba3ceb5f4d7738e")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
 		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,

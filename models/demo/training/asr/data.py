@@ -2,12 +2,18 @@
 import glob, json, math, os, random
 import numpy as np
 import torch
+from scipy import fft
 from scipy.signal import butter, sosfilt, fftconvolve, lfilter
 from vocab import *
 from score import wer_counts
 
 SR = 16000
 AUG = float(os.environ.get('AUG', 1))  # strength of the augmentation; light first, full later
+FAR = float(os.environ.get('FAR', 0))  # share of clips whose rate, pitch and formants are moved apart from each other
+CLIPS, DEV = os.environ.get('CLIPS', '../data/b*.jsonl').split(), os.environ.get('DEV', '../data/d1.jsonl')  # training clips, clips for choosing
+EVENT = float(os.environ.get('EVENT', 0))  # share of pauses that hold a telephone, a door bell or music
+# bfloat16 where the processor multiplies it natively, float32 elsewhere (there bfloat16 is 13 times slower)
+DTYPE = torch.bfloat16 if 'avx512_bf16' in open('/proc/cpuinfo').read() else torch.float32
 
 
 class Pool:
@@ -41,6 +47,45 @@ def tilt(x, a):
     y = x.copy()
     y[1:] += a * x[:-1]
     return y
+
+
+def stretch(x, f):
+    """f times as long at the same pitch (WSOLA): 30 ms frames laid down every 15 ms, each taken where it continues the last one best."""
+    n, h, s = 480, 240, 160
+    if len(x) < 4 * n:
+        return x
+    w = np.hanning(n + 1)[:n].astype(np.float32)
+    x = np.concatenate([x, np.zeros(n + h + s, np.float32)])
+    m = int((len(x) - n - h - s) * f) // h
+    y, a = np.zeros(m * h + n, np.float32), 0
+    for k in range(m):
+        b = int(k * h / f)
+        if k:
+            lo = max(0, b - s)
+            a = lo + int(np.correlate(x[lo:b + s + h], x[a + h:a + 2 * h], 'valid').argmax())
+        a = min(a, len(x) - 2 * n)
+        y[k * h:k * h + n] += x[a:a + n] * w
+    return y[:m * h]
+
+
+def formants(x, f):
+    """The spectral envelope moved up by the factor f, the pitch left where it is (cepstrum of 32 ms frames, lifted below 2.5 ms)."""
+    n, h = 512, 128
+    p = np.concatenate([np.zeros(n, np.float32), x, np.zeros(n, np.float32)])
+    w = np.sqrt(np.hanning(n + 1)[:n]).astype(np.float32)
+    fr = np.lib.stride_tricks.sliding_window_view(p, n)[::h] * w
+    S = fft.rfft(fr.astype(np.float32))
+    c = fft.irfft(np.log(np.abs(S) + 1e-5))
+    c[:, 40:-39] = 0
+    e = fft.rfft(c).real
+    at = np.minimum(np.arange(n // 2 + 1) / f, n // 2 - 1e-3)
+    i = at.astype(int)
+    moved = e[:, i] * (1 - (at - i)) + e[:, i + 1] * (at - i)
+    fr = fft.irfft((S * np.exp(np.clip(moved - e, -5, 5))).astype(np.complex64)).astype(np.float32) * w
+    y = np.zeros(len(p) + n, np.float32)
+    for k in range(len(fr)):
+        y[k * h:k * h + n] += fr[k]
+    return y[n:n + len(x)] / 2
 
 
 class Augment:
@@ -86,8 +131,44 @@ class Augment:
             p += d
         return y
 
+    def bells(self, n):
+        """A telephone or a door bell: struck partials that decay, in bursts (a telephone, a warble) or one by one (a door)."""
+        r = self.r
+        t, y = np.arange(n) / SR, np.zeros(n, np.float32)
+        if r.rand() < 0.25:  # two tones at once or by turns, as electronic telephones have
+            f, g, rate = r.uniform(350, 1200), r.uniform(400, 2200), r.uniform(8, 30)
+            a = (np.sin(2 * np.pi * rate * t) > 0) if r.rand() < 0.6 else 0.5
+            y = (a * np.sin(2 * np.pi * f * t) + (1 - a) * np.sin(2 * np.pi * g * t)).astype(np.float32)
+        else:
+            door = r.rand() < 0.35
+            every, decay = (r.uniform(0.3, 0.9), r.uniform(2, 6)) if door else (r.uniform(0.03, 0.08), r.uniform(8, 22))
+            tones = r.uniform(400, 1100) * np.array([1, r.choice([0.75, 0.8, 0.84])]) if door else r.uniform(700, 2300) * np.array([1, r.uniform(1, 1.4)])
+            parts = [(1, 1)] + [(r.uniform(1.4, 4.5), r.uniform(.1, .7)) for _ in range(3)]
+            L = min(n, int(SR * 6 / decay))
+            u = np.arange(L) / SR
+            hits = [(sum(a * np.sin(2 * np.pi * f * m * u) for m, a in parts if f * m < 7900) * np.exp(-u * decay)).astype(np.float32) for f in tones]
+            for k in range(int(n / SR / every) + 1):
+                s = int(k * every * SR)
+                m = min(L, n - s)
+                if m > 0:
+                    y[s:s + m] += hits[k % 2][:m]
+            if door:
+                return y
+        on, off = r.uniform(0.4, 2), r.uniform(0.2, 1.5)
+        return y * np.convolve((t % (on + off) < on).astype(np.float32), np.ones(400, np.float32) / 400, 'same')
+
+    def event(self, n):
+        """What rings or plays in a pause."""
+        x = self.bells(n) if self.r.rand() < 0.7 else self.noises[4 + self.r.randint(3)][:n]
+        k = min(800, n // 4)
+        x = x.copy(); x[:k] *= np.linspace(0, 1, k); x[-k:] *= np.linspace(1, 0, k)
+        return (x / (x.std() + 1e-9)).astype(np.float32)
+
     def noise(self, n, babble=True):
         r = self.r
+        if EVENT and r.rand() < 0.15:
+            x = self.bells(n)
+            return x / (x.std() + 1e-9)
         k = r.randint(len(self.noises) if babble else 7)
         x = self.noises[k]
         o = r.randint(0, len(x) - n) if len(x) > n else 0
@@ -95,9 +176,15 @@ class Augment:
         return y if len(y) == n else np.resize(y, n)
 
     def voice(self, x, warp=0.85):
-        """Per-clip voice changes: speed/pitch/formants together, tilt, band limits."""
+        """Per-clip voice changes: speed, pitch and formants together or apart, tilt, band limits."""
         r = self.r
-        if r.rand() < 0.7:
+        if r.rand() < FAR:
+            f = r.uniform(0.8, 1.25)
+            if r.rand() < 0.6:  # formants first: the resampling below moves them along with the pitch
+                x = formants(x, r.uniform(0.85, 1.18) * (1 / f) ** r.choice([0, 0.5, 1]))
+            n = int(len(x) / f)
+            x = stretch(np.interp(np.arange(n) * f, np.arange(len(x)), x).astype(np.float32), f * r.uniform(0.82, 1.2))
+        elif r.rand() < 0.7:
             f = 1 + (r.uniform(0.86, 1.17) - 1) * min(1, AUG * 1.5)
             n = int(len(x) / f)
             x = np.interp(np.arange(n) * f, np.arange(len(x)), x).astype(np.float32)
@@ -260,6 +347,12 @@ class Batches:
             x = a.voice(self.pool.wav(d)) * 10 ** r.uniform(-0.25, 0)
             a.r.seed(r.randint(0, (1 << 31) - 1))
             g = int(gap * SR)
+            e = int(SR * r.choice([0.7, 1.5, 3])) if r.random() < EVENT and (not self.long or pos + d['n'] < 24 * SR) else 0
+            if e and r.random() < 0.7:  # in the pause, louder or softer than the voice
+                parts += [a.event(e) * 0.06 * 10 ** r.uniform(-0.7, 0.7), np.zeros(SR // 10, np.float32)]; pos += e + SR // 10
+            elif e:  # over the voice
+                m = min(e, len(x)); o = r.randint(0, len(x) - m)
+                x[o:o + m] += a.event(e)[:m] * np.sqrt((x ** 2).mean()) * 10 ** (-r.uniform(4, 20) / 20)
             parts.append(np.zeros(g, np.float32)); pos += g
             sents.append((pos / SR, (pos + len(x)) / SR, d['text']))
             parts.append(x); pos += len(x)
@@ -308,7 +401,7 @@ def loader(workers=1, **kw):
 
 
 class AdamW32:
-    """AdamW on float32 master copies of bfloat16 parameters."""
+    """AdamW on float32 master copies of the parameters."""
     def __init__(self, params, wd=0.01, betas=(0.9, 0.98)):
         self.p = [p for p in params if p.requires_grad]
         self.m = [p.detach().float().clone() for p in self.p]
@@ -326,7 +419,8 @@ class AdamW32:
             torch._foreach_mul_(g, clip / norm)
         self.t += 1
         b1, b2 = self.betas
-        torch._foreach_lerp_(self.a, g, 1 - b1)
+        torch._foreach_mul_(self.a, b1)
+        torch._foreach_add_(self.a, g, alpha=1 - b1)
         torch._foreach_mul_(self.b, b2)
         torch._foreach_addcmul_(self.b, g, g, 1 - b2)
         den = torch._foreach_sqrt(self.b)
@@ -348,7 +442,7 @@ class AdamW32:
 
 class Phones:
     """espeak-ng's phonemes of a sentence, the target of the helper CTC loss (letters and digits of its IPA, no stress)."""
-    VOICE = {'en': 'en-us', 'es': 'es', 'fr': 'fr', 'pt': 'pt-br', 'de': 'de', 'zh': 'cmn'}
+    VOICE = {'en': 'en-us', 'es': 'es', 'fr': 'fr', 'pt': 'pt-br', 'de': 'de', 'zh': 'cmn-latn-pinyin'}
 
     def __init__(self, table=HERE + '/phones.json'):
         self.es, self.cache, self.table = None, {}, None
@@ -378,7 +472,7 @@ class Phones:
 
 if __name__ == '__main__':  # collects the phone table
     import collections
-    ph, pool, c = Phones('none'), Pool(['../data/a*.jsonl']), collections.Counter()
+    ph, pool, c = Phones('none'), Pool(CLIPS), collections.Counter()
     for l, ids in pool.bylang.items():
         for i in ids[:1500]:
             c.update(ph.raw(pool.items[i]['text'], l))

@@ -1,5 +1,5 @@
 """Builds the held-out evaluation set and the demo conversation from evaluation clips (synth.py ... test).
-usage: make_eval.py CLIPS_PREFIX OUT_DIR          short, long and non-speech recordings + manifest.jsonl
+usage: make_eval.py CLIPS_PREFIX OUT_DIR [SEED]   short, long and non-speech recordings + manifest.jsonl
        make_eval.py conversation OUT_DIR"""
 import json, os, random, subprocess, sys
 import numpy as np
@@ -104,9 +104,9 @@ def conversation(out):
                    text=' '.join(r['text'] for r in rec), sentences=rec, turns=rttm, events=ev), open(out + '/conversation.json', 'w'), indent=1)
 
 
-def evalset(prefix, out):
-    rng = random.Random(77)
-    pool, aug = Pool([prefix + '.jsonl']), Augment(5)
+def evalset(prefix, out, seed=77):
+    rng = random.Random(seed)
+    pool, aug = Pool([prefix + '.jsonl']), Augment(5 if seed == 77 else seed)
     man = open(out + '/manifest.jsonl', 'w')
     used = set()
 
@@ -166,4 +166,4 @@ if __name__ == '__main__':
     else:
         for d in ('short', 'long', 'nonspeech'):
             os.makedirs(f'{sys.argv[2]}/{d}', exist_ok=True)
-        evalset(sys.argv[1], sys.argv[2])
+        evalset(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

@@ -24,8 +24,12 @@ before(async () => {
 });
 after(async () => { await b?.close(); await s?.stop(); });
 
-/** heights gives how high the waveform is drawn in the middle of each of n stretches, from 0 to 1. */
-const heights = (page, n) => page.evaluate((n) => {
+/** heights gives how high the waveform is drawn in the middle of each of n stretches, from 0 to 1, once there is one. */
+async function heights(page, n) {
+  await page.waitForFunction(() => [...document.querySelectorAll('.timeline-wave *')].some((e) => e.shadowRoot?.querySelector('.canvases canvas')));
+  return page.evaluate(drawn, n);
+}
+const drawn = (n) => {
   const host = [...document.querySelectorAll('.timeline-wave *')].find((e) => e.shadowRoot), root = host.shadowRoot;
   const canvases = [...root.querySelectorAll('.canvases canvas')], width = canvases.reduce((w, c) => w + c.width, 0);
   const out = [];
@@ -43,7 +47,7 @@ const heights = (page, n) => page.evaluate((n) => {
     out.push(best);
   }
   return out;
-}, n);
+};
 
 /** near compares heights with how loud the recording was made. */
 function near(found, what, but = []) {

@@ -368,7 +368,8 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	return u, nil
 }
 
-// PasswordSet returns when the password of the user with this id was set last, or ErrUnauthorized without such a user.
+// PasswordSet returns when the password of the user with this id was set last (nothing else of a user changes), or
+// ErrUnauthorized without such a user.
 func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
 	var set int64
 	err := s.db.Read().QueryRowContext(ctx, "SELECT updated_at FROM users WHERE id = $1", user).Scan(&set)

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 func TestImportFileTakesItsCompanions(t *testing.T) {
-	encoder := tdtEncoder().Constant("w", onnxtest.External(f32, []int64{4}, "encoder.weights", 16)).Bytes()
+	encoder := tdtEncoder().Constant("w", onnxgraph.External(f32, []int64{4}, "encoder.weights", 16)).Bytes()
 	source := folder(t, map[string][]byte{
 		"parakeet v3/encoder.onnx":    encoder,
 		"parakeet v3/encoder.weights": make([]byte, 16),

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 // Made-up models: only their headers are real.
@@ -33,62 +33,62 @@ func whisperFile(vocab int32) []byte {
 
 // f32 and the like shorten the graphs below.
 const (
-	f32 = onnxtest.Float32
-	i64 = onnxtest.Int64
-	i32 = onnxtest.Int32
+	f32 = onnxgraph.Float32
+	i64 = onnxgraph.Int64
+	i32 = onnxgraph.Int32
 )
 
-func sileroV5() *onnxtest.Graph {
-	return onnxtest.New().Input("input", f32, "b", "n").Input("state", f32, 2, "b", 128).Input("sr", i64).
+func sileroV5() *onnxgraph.Graph {
+	return onnxgraph.New().Input("input", f32, "b", "n").Input("state", f32, 2, "b", 128).Input("sr", i64).
 		Output("output", f32, "b", 1).Output("stateN", f32, "b", "x", "y")
 }
 
-func zipformerCTC() *onnxtest.Graph {
-	return onnxtest.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
+func zipformerCTC() *onnxgraph.Graph {
+	return onnxgraph.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
 		Output("log_probs", f32, "N", "T", 500).Output("log_probs_len", i64, "N").Meta("model_type", "zipformer2_ctc")
 }
 
-func nemoCTC() *onnxtest.Graph {
-	return onnxtest.New().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logprobs", f32, "B", "T", 1025).
+func nemoCTC() *onnxgraph.Graph {
+	return onnxgraph.New().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logprobs", f32, "B", "T", 1025).
 		Meta("model_type", "EncDecCTCModelBPE")
 }
 
-func tdtEncoder() *onnxtest.Graph {
-	return onnxtest.New().Input("audio_signal", f32, "B", 128, "T").Input("length", i64, "B").
+func tdtEncoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("audio_signal", f32, "B", 128, "T").Input("length", i64, "B").
 		Output("outputs", f32, "B", 1024, "T").Output("encoded_lengths", i64, "B").Meta("model_type", "EncDecRNNTBPEModel")
 }
 
-func tdtDecoder() *onnxtest.Graph {
-	return onnxtest.New().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
+func tdtDecoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
 		Input("states.1", f32, 2, "B", 640).Input("onnx::Slice_3", f32, 2, "B", 640).
 		Output("outputs", f32, "B", 640, 1).Output("prednet_lengths", i32, "B").Output("states", f32, 2, "B", 640).Output("162", f32, 2, "B", 640)
 }
 
-func tdtJoiner() *onnxtest.Graph {
-	return onnxtest.New().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
+func tdtJoiner() *onnxgraph.Graph {
+	return onnxgraph.New().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
 }
 
-func senseVoice() *onnxtest.Graph {
-	return onnxtest.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").
+func senseVoice() *onnxgraph.Graph {
+	return onnxgraph.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").
 		Output("logits", f32, "N", "T", 25055).Meta("model_type", "sense_voice_ctc").
 		Meta("lang_auto", "0").Meta("lang_zh", "3").Meta("lang_en", "4").Meta("lang_yue", "7").Meta("lang_ja", "11").Meta("lang_ko", "12").Meta("lang_nospeech", "13")
 }
 
-func wespeaker() *onnxtest.Graph {
-	return onnxtest.New().Input("feats", f32, "B", "T", 80).Output("embs", f32, "B", 192)
+func wespeaker() *onnxgraph.Graph {
+	return onnxgraph.New().Input("feats", f32, "B", "T", 80).Output("embs", f32, "B", 192)
 }
 
-func yamnet() *onnxtest.Graph {
-	return onnxtest.New().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
+func yamnet() *onnxgraph.Graph {
+	return onnxgraph.New().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
 }
 
-func panns() *onnxtest.Graph {
-	return onnxtest.New().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
+func panns() *onnxgraph.Graph {
+	return onnxgraph.New().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
 }
 
 // bare is an embedder that does not tell which features it wants.
-func bare() *onnxtest.Graph {
-	return onnxtest.New().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
+func bare() *onnxgraph.Graph {
+	return onnxgraph.New().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
 }
 
 // folder writes files (name → content) into a new folder.

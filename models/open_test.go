@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 // parts maps a model's parts to file names.
@@ -24,7 +24,7 @@ func parts(m *Model) map[Part]string {
 }
 
 func TestFolderWithoutManifest(t *testing.T) {
-	withData := nemoCTC().Constant("w", onnxtest.External(f32, []int64{4}, "model.onnx.data", 16)).Bytes()
+	withData := nemoCTC().Constant("w", onnxgraph.External(f32, []int64{4}, "model.onnx.data", 16)).Bytes()
 	dir := folder(t, map[string][]byte{
 		"ggml-base.en.bin":           whisperFile(51864),
 		"silero_vad.onnx":            sileroV5().Bytes(),
@@ -40,7 +40,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 		"nemo/model.onnx":            withData,
 		"nemo/model.onnx.data":       make([]byte, 16),
 		"nemo/vocab.txt":             []byte("<blk> 0\n"),
-		"pyannote.onnx":              onnxtest.New().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", 7).Bytes(),
+		"pyannote.onnx":              onnxgraph.New().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", 7).Bytes(),
 		"Cnn14.pth":                  []byte("PK\x03\x04 and so on"),
 		"notes.txt":                  []byte("hello"),
 		"other.bin":                  []byte("not a model at all"),
@@ -93,7 +93,7 @@ func TestFolderTroubleIsNamed(t *testing.T) {
 		"no tokens":        {map[string][]byte{"ctc.onnx": nemoCTC().Bytes()}, ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
 		"no joiner":        {map[string][]byte{"encoder.onnx": tdtEncoder().Bytes(), "decoder.onnx": tdtDecoder().Bytes(), "tokens.txt": nil}, ErrMissing, []string{"encoder.onnx", "joiner"}},
 		"no data file": {map[string][]byte{
-			"e.onnx": nemoCTC().Constant("w", onnxtest.External(f32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
+			"e.onnx": nemoCTC().Constant("w", onnxgraph.External(f32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
 		}, ErrMissing, []string{"w.data", "e.onnx"}},
 		"nameless embedder": {map[string][]byte{"emb.onnx": bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
 	}
@@ -231,7 +231,7 @@ func TestAnyWrongModelIsNamedWithRoleExpectedAndFound(t *testing.T) {
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, ErrBroken)
 	assert.ErrorContains(t, err, "expected contract silero-v4, found silero-v5")
-	odd := onnxtest.New().Input("audio", f32, "b", "n", 1).Output("sounds", f32, "b", "k").Bytes()
+	odd := onnxgraph.New().Input("audio", f32, "b", "n", 1).Output("sounds", f32, "b", "k").Bytes()
 	dir = folder(t, map[string][]byte{"odd.onnx": odd, ManifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "a graph of unknown shape is what the manifest says")

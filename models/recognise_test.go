@@ -11,19 +11,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 // madeUp is a file that shows the inputs, outputs and metadata of a published one.
 type madeUp struct {
-	graph    *onnxtest.Graph
+	graph    *onnxgraph.Graph
 	role     Role
 	contract string
 	part     Part
 }
 
 func everyFamily() map[string]madeUp {
-	g := onnxtest.New
+	g := onnxgraph.New
 	return map[string]madeUp{
 		"silero v5":              {sileroV5(), RoleVAD, ContractSileroV5, PartModel},
 		"silero v6 without sr":   {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
@@ -113,7 +113,7 @@ func TestSampleRateComesFromTheFile(t *testing.T) {
 }
 
 func TestWhatIsNoModelIsNamed(t *testing.T) {
-	g := onnxtest.New
+	g := onnxgraph.New
 	cases := map[string]struct {
 		data []byte
 		is   error
@@ -153,7 +153,7 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 
 func TestExternalDataMustStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
-		g := zipformerCTC().Constant("w", onnxtest.External(f32, []int64{4}, name, 16))
+		g := zipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
 		_, err := recognise(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())))
 		require.ErrorIs(t, err, ErrBroken, name)
 		assert.ErrorContains(t, err, "data file")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	ox "github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 func openMadeUp(t testing.TB, m Model) *Engine {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/dsp"
+	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	ox "github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 // The made-up recognisers below know two sounds: a low tone is one token, a high

@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,52 +29,52 @@ func needsRuntime(t testing.TB) {
 const frame = 7
 
 // widen is an 80 × dim matrix that copies its input to the first 80 outputs.
-func widen(bands, dim int) onnxtest.Tensor {
+func widen(bands, dim int) onnxgraph.Tensor {
 	w := make([]float32, bands*dim)
 	for i := range bands {
 		w[i*dim+i] = 1
 	}
-	return onnxtest.Floats([]int64{int64(bands), int64(dim)}, w...)
+	return onnxgraph.Floats([]int64{int64(bands), int64(dim)}, w...)
 }
 
 // featureNet gives frame number 7 of its input [B,T,80], widened to dim numbers.
-func featureNet(input, output string, dim int) *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input(input, onnxtest.Float32, "B", "T", 80)
-	row := g.Op("Gather", []string{input, g.Const(onnxtest.Ints(nil, frame))}, onnxtest.AttrInt("axis", 1))
+func featureNet(input, output string, dim int) *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input(input, onnxgraph.Float32, "B", "T", 80)
+	row := g.Op("Gather", []string{input, g.Const(onnxgraph.Ints(nil, frame))}, onnxgraph.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, dim))}, []string{output})
-	return g.Output(output, onnxtest.Float32, "B", dim)
+	return g.Output(output, onnxgraph.Float32, "B", dim)
 }
 
 // nemoNet gives frame 7 of [B,bands,T] and, as the last number, the length.
-func nemoNet(bands int, length onnxtest.Type) *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input("audio_signal", onnxtest.Float32, "B", bands, "T").Input("length", length, "B")
-	row := g.Op("Gather", []string{"audio_signal", g.Const(onnxtest.Ints(nil, frame))}, onnxtest.AttrInt("axis", 2))
+func nemoNet(bands int, length onnxgraph.Type) *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input("audio_signal", onnxgraph.Float32, "B", bands, "T").Input("length", length, "B")
+	row := g.Op("Gather", []string{"audio_signal", g.Const(onnxgraph.Ints(nil, frame))}, onnxgraph.AttrInt("axis", 2))
 	emb := g.Op("MatMul", []string{row, g.Const(widen(bands, 192))})
-	count := g.Op("Unsqueeze", []string{g.Op("Cast", []string{"length"}, onnxtest.AttrInt("to", int64(onnxtest.Float32))), g.Const(onnxtest.Ints([]int64{1}, 1))})
+	count := g.Op("Unsqueeze", []string{g.Op("Cast", []string{"length"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32))), g.Const(onnxgraph.Ints([]int64{1}, 1))})
 	last := make([]float32, 192)
 	last[191] = 1
-	g.Node("Add", []string{emb, g.Op("Mul", []string{count, g.Const(onnxtest.Floats([]int64{1, 192}, last...))})}, []string{"embs"})
+	g.Node("Add", []string{emb, g.Op("Mul", []string{count, g.Const(onnxgraph.Floats([]int64{1, 192}, last...))})}, []string{"embs"})
 	g.Node("MatMul", []string{row, g.Const(widen(bands, 200))}, []string{"logits"})
-	return g.Output("logits", onnxtest.Float32, "B", 200).Output("embs", onnxtest.Float32, "B", 192)
+	return g.Output("logits", onnxgraph.Float32, "B", 200).Output("embs", onnxgraph.Float32, "B", 192)
 }
 
 // waveNet gives the first 192 samples, times the relative length.
-func waveNet(lens bool) *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input("wav", onnxtest.Float32, "B", "S")
-	one := func(v int64) string { return g.Const(onnxtest.Ints([]int64{1}, v)) }
+func waveNet(lens bool) *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input("wav", onnxgraph.Float32, "B", "S")
+	one := func(v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
 	head := g.Op("Slice", []string{"wav", one(0), one(192), one(1)})
 	if lens {
-		g.Input("lens", onnxtest.Float32, "B")
+		g.Input("lens", onnxgraph.Float32, "B")
 		head = g.Op("Mul", []string{head, g.Op("Unsqueeze", []string{"lens", one(1)})})
 	}
 	g.Node("Unsqueeze", []string{head, one(1)}, []string{"emb"})
-	return g.Output("emb", onnxtest.Float32, "B", 1, 192)
+	return g.Output("emb", onnxgraph.Float32, "B", 1, 192)
 }
 
-func source(g *onnxtest.Graph) ort.Source {
+func source(g *onnxgraph.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "embedder"}
 }
 
@@ -136,12 +136,12 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 	}
 	wave := func(x []float32) []float32 { return x[:192] }
 	onlyOne := featureNet("x", "wide", 192) // as published: the output's batch axis is a fixed 1
-	onlyOne.Node("Reshape", []string{"wide", onlyOne.Const(onnxtest.Ints([]int64{2}, 1, 192))}, []string{"embedding"})
-	onlyOne.Output("embedding", onnxtest.Float32, 1, 192)
+	onlyOne.Node("Reshape", []string{"wide", onlyOne.Const(onnxgraph.Ints([]int64{2}, 1, 192))}, []string{"embedding"})
+	onlyOne.Output("embedding", onnxgraph.Float32, 1, 192)
 
 	for _, c := range []struct {
 		name     string
-		graph    *onnxtest.Graph
+		graph    *onnxgraph.Graph
 		given    string
 		contract string
 		dim      int
@@ -154,8 +154,8 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		{"3D-Speaker, own exporter", featureNet("feature", "embedding", 192), "", ThreeDSpeaker, 192, threeD},
 		{"3D-Speaker, k2-fsa", featureNet("x", "embedding", 512), "", ThreeDSpeaker, 512, threeD},
 		{"3D-Speaker, batch of one", onlyOne, "", ThreeDSpeaker, 192, threeD},
-		{"TitaNet", nemoNet(80, onnxtest.Int64), "", NeMo, 192, nemoFrame(80)},
-		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxtest.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", NeMo, 192, nemoFrame(64)},
+		{"TitaNet", nemoNet(80, onnxgraph.Int64), "", NeMo, 192, nemoFrame(80)},
+		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxgraph.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", NeMo, 192, nemoFrame(64)},
 		{"speechbrain, given", featureNet("features", "out", 192), SpeechBrain, SpeechBrain, 192, speechBrain},
 		{"wespeaker, given", featureNet("features", "out", 192), WeSpeaker, WeSpeaker, 192, weSpeaker},
 		{"speechbrain, waveform", waveNet(true), "", SpeechBrainWave, 192, wave},
@@ -233,11 +233,11 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 // TestFixedFrames: some exports take one number of frames only.
 func TestFixedFrames(t *testing.T) {
 	needsRuntime(t)
-	g := onnxtest.New()
-	g.Input("feats", onnxtest.Float32, "B", 200, 80)
-	row := g.Op("Gather", []string{"feats", g.Const(onnxtest.Ints(nil, 199))}, onnxtest.AttrInt("axis", 1))
+	g := onnxgraph.New()
+	g.Input("feats", onnxgraph.Float32, "B", 200, 80)
+	row := g.Op("Gather", []string{"feats", g.Const(onnxgraph.Ints(nil, 199))}, onnxgraph.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, 192))}, []string{"embs"})
-	g.Output("embs", onnxtest.Float32, "B", 192)
+	g.Output("embs", onnxgraph.Float32, "B", 192)
 	m, err := Open(source(g), Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -255,22 +255,22 @@ func TestFixedFrames(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	ambiguous := featureNet("input", "output", 192)
-	recogniser := onnxtest.New().Input("audio_signal", onnxtest.Float32, "B", 80, "T").Input("length", onnxtest.Int64, "B")
+	recogniser := onnxgraph.New().Input("audio_signal", onnxgraph.Float32, "B", 80, "T").Input("length", onnxgraph.Int64, "B")
 	recogniser.Node("Identity", []string{"audio_signal"}, []string{"logprobs"})
-	recogniser.Output("logprobs", onnxtest.Float32, "B", "T", 129)
-	wideFeatures := onnxtest.New().Input("feats", onnxtest.Float32, "B", "T", 40)
+	recogniser.Output("logprobs", onnxgraph.Float32, "B", "T", 129)
+	wideFeatures := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 40)
 	wideFeatures.Node("Identity", []string{"feats"}, []string{"embs"})
-	wideFeatures.Output("embs", onnxtest.Float32, "B", 192)
-	integers := onnxtest.New().Input("feats", onnxtest.Int64, "B", "T", 80)
+	wideFeatures.Output("embs", onnxgraph.Float32, "B", 192)
+	integers := onnxgraph.New().Input("feats", onnxgraph.Int64, "B", "T", 80)
 	integers.Node("Identity", []string{"feats"}, []string{"embs"})
-	integers.Output("embs", onnxtest.Int64, "B", 192)
+	integers.Output("embs", onnxgraph.Int64, "B", 192)
 	lies := featureNet("feats", "wide", 256)
 	lies.Node("Identity", []string{"wide"}, []string{"embs"})
-	lies.Output("embs", onnxtest.Float32, "B", "D").Meta("output_dim", "192")
+	lies.Output("embs", onnxgraph.Float32, "B", "D").Meta("output_dim", "192")
 
 	for _, c := range []struct {
 		name  string
-		graph *onnxtest.Graph
+		graph *onnxgraph.Graph
 		given string
 		say   []string
 	}{

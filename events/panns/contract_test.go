@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,7 +25,7 @@ func needsRuntime(t testing.TB) {
 	}
 }
 
-func source(g *onnxtest.Graph) ort.Source {
+func source(g *onnxgraph.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "tagger"}
 }
 
@@ -51,31 +51,31 @@ func noise(n int) []float32 {
 }
 
 // spread is a matrix [n × classes] that copies number i to class first+i.
-func spread(n, first, classes int) onnxtest.Tensor {
+func spread(n, first, classes int) onnxgraph.Tensor {
 	w := make([]float32, n*classes)
 	for i := range n {
 		w[i*classes+first+i] = 1
 	}
-	return onnxtest.Floats([]int64{int64(n), int64(classes)}, w...)
+	return onnxgraph.Floats([]int64{int64(n), int64(classes)}, w...)
 }
 
-func one(g *onnxtest.Graph, v int64) string { return g.Const(onnxtest.Ints([]int64{1}, v)) }
+func one(g *onnxgraph.Graph, v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
 
 // waveNet gives as its classes 20 and 21 the first and the last sample of every row
 // of [B,samples].
-func waveNet(g *onnxtest.Graph, input string, classes int) (scores string) {
+func waveNet(g *onnxgraph.Graph, input string, classes int) (scores string) {
 	first := g.Op("Slice", []string{input, one(g, 0), one(g, 1), one(g, 1)})
 	last := g.Op("Slice", []string{input, one(g, -1), one(g, math.MaxInt32), one(g, 1)})
-	both := g.Op("Concat", []string{first, last}, onnxtest.AttrInt("axis", 1))
+	both := g.Op("Concat", []string{first, last}, onnxgraph.AttrInt("axis", 1))
 	return g.Op("MatMul", []string{both, g.Const(spread(2, 20, classes))})
 }
 
-func panns(fixed any) *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input("waveform", onnxtest.Float32, "B", fixed)
+func panns(fixed any) *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input("waveform", onnxgraph.Float32, "B", fixed)
 	g.Node("Relu", []string{waveNet(g, "waveform", 527)}, []string{"clipwise_output"}) // scores are never negative
 	g.Node("Identity", []string{"waveform"}, []string{"embedding"})
-	return g.Output("embedding", onnxtest.Float32, "B", 2048).Output("clipwise_output", onnxtest.Float32, "B", 527)
+	return g.Output("embedding", onnxgraph.Float32, "B", 2048).Output("clipwise_output", onnxgraph.Float32, "B", 527)
 }
 
 // collect gives all frames.
@@ -129,7 +129,7 @@ func TestPANNsWindows(t *testing.T) {
 	needsRuntime(t)
 	for _, c := range []struct {
 		name    string
-		graph   *onnxtest.Graph
+		graph   *onnxgraph.Graph
 		opt     Options
 		rate    int
 		window  float64
@@ -172,14 +172,14 @@ func TestPANNsWindows(t *testing.T) {
 // TestFramewise: a network that scores frames of 10 ms is read in whole seconds.
 func TestFramewise(t *testing.T) {
 	needsRuntime(t)
-	g := onnxtest.New()
-	g.Input("waveform", onnxtest.Float32, "B", "samples")
+	g := onnxgraph.New()
+	g.Input("waveform", onnxgraph.Float32, "B", "samples")
 	// One frame per 160 samples: the mean of each, as class 20.
-	frames := g.Op("Reshape", []string{"waveform", g.Const(onnxtest.Ints([]int64{3}, 0, -1, 160))})
-	mean := g.Op("ReduceMean", []string{frames}, onnxtest.AttrInts("axes", 2), onnxtest.AttrInt("keepdims", 1))
+	frames := g.Op("Reshape", []string{"waveform", g.Const(onnxgraph.Ints([]int64{3}, 0, -1, 160))})
+	mean := g.Op("ReduceMean", []string{frames}, onnxgraph.AttrInts("axes", 2), onnxgraph.AttrInt("keepdims", 1))
 	g.Node("Relu", []string{g.Op("MatMul", []string{mean, g.Const(spread(1, 20, 527))})}, []string{"framewise_output"})
-	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxtest.AttrInts("axes", 1), onnxtest.AttrInt("keepdims", 0))
-	g.Output("clipwise_output", onnxtest.Float32, "B", 527).Output("framewise_output", onnxtest.Float32, "B", "F", 527)
+	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxgraph.AttrInts("axes", 1), onnxgraph.AttrInt("keepdims", 0))
+	g.Output("clipwise_output", onnxgraph.Float32, "B", 527).Output("framewise_output", onnxgraph.Float32, "B", "F", 527)
 	for _, threads := range []int{1, 2} {
 		m, err := Open(source(g), Options{SampleRate: 16000, Threads: threads})
 		require.NoError(t, err)
@@ -197,24 +197,24 @@ func TestFramewise(t *testing.T) {
 
 // yamnetWave is YAMNet's contract: a patch of 15,600 samples every 7,680; it gives
 // the first and last sample of each as classes 20 and 21.
-func yamnetWave(batch bool) *onnxtest.Graph {
-	g := onnxtest.New()
+func yamnetWave(batch bool) *onnxgraph.Graph {
+	g := onnxgraph.New()
 	x := "waveform"
 	if batch {
-		g.Input(x, onnxtest.Float32, 1, "samples")
+		g.Input(x, onnxgraph.Float32, 1, "samples")
 		x = g.Op("Squeeze", []string{x, one(g, 0)})
 	} else {
-		g.Input(x, onnxtest.Float32, "samples")
+		g.Input(x, onnxgraph.Float32, "samples")
 	}
 	count := g.Op("Shape", []string{x})
 	pick := func(offset int64) string { // samples offset, offset + 7680, …
 		limit := g.Op("Add", []string{count, one(g, offset-15600+1)})
 		return g.Op("Unsqueeze", []string{g.Op("Slice", []string{x, one(g, offset), limit, one(g, 0), one(g, 7680)}), one(g, 1)})
 	}
-	both := g.Op("Concat", []string{pick(0), pick(15599)}, onnxtest.AttrInt("axis", 1))
+	both := g.Op("Concat", []string{pick(0), pick(15599)}, onnxgraph.AttrInt("axis", 1))
 	g.Node("Relu", []string{g.Op("MatMul", []string{both, g.Const(spread(2, 20, 521))})}, []string{"output_0"})
 	g.Node("Identity", []string{both}, []string{"output_1"})
-	return g.Output("output_1", onnxtest.Float32, "P", 1024).Output("output_0", onnxtest.Float32, "P", 521)
+	return g.Output("output_1", onnxgraph.Float32, "P", 1024).Output("output_0", onnxgraph.Float32, "P", 521)
 }
 
 func TestYAMNetWaveform(t *testing.T) {
@@ -243,10 +243,10 @@ func TestYAMNetWaveform(t *testing.T) {
 // TestYAMNetFixedLength: some exports take one patch only.
 func TestYAMNetFixedLength(t *testing.T) {
 	needsRuntime(t)
-	g := onnxtest.New()
-	g.Input("waveform", onnxtest.Float32, 15600)
+	g := onnxgraph.New()
+	g.Input("waveform", onnxgraph.Float32, 15600)
 	g.Node("Relu", []string{g.Op("MatMul", []string{g.Op("Slice", []string{g.Op("Unsqueeze", []string{"waveform", one(g, 0)}), one(g, 0), one(g, 2), one(g, 1)}), g.Const(spread(2, 20, 521))})}, []string{"scores"})
-	g.Output("scores", onnxtest.Float32, 1, 521)
+	g.Output("scores", onnxgraph.Float32, 1, 521)
 	m, err := Open(source(g), Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -261,16 +261,16 @@ func TestYAMNetFixedLength(t *testing.T) {
 // also where the recording is cut into batches.
 func TestYAMNetPatches(t *testing.T) {
 	needsRuntime(t)
-	g := onnxtest.New()
-	g.Input("patches", onnxtest.Float32, "n", 96, 64)
+	g := onnxgraph.New()
+	g.Input("patches", onnxgraph.Float32, "n", 96, 64)
 	// Frames 0 and 95 of each patch, 64 bands each, as classes 0 … 127, scaled into [0,1].
 	row := func(i int64) string {
-		return g.Op("Gather", []string{"patches", g.Const(onnxtest.Ints(nil, i))}, onnxtest.AttrInt("axis", 1))
+		return g.Op("Gather", []string{"patches", g.Const(onnxgraph.Ints(nil, i))}, onnxgraph.AttrInt("axis", 1))
 	}
-	both := g.Op("Concat", []string{row(0), row(95)}, onnxtest.AttrInt("axis", 1))
-	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxtest.Floats(nil, 0.05))}), g.Const(onnxtest.Floats(nil, 0.5))})
+	both := g.Op("Concat", []string{row(0), row(95)}, onnxgraph.AttrInt("axis", 1))
+	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxgraph.Floats(nil, 0.05))}), g.Const(onnxgraph.Floats(nil, 0.5))})
 	g.Node("MatMul", []string{scaled, g.Const(spread(128, 0, 521))}, []string{"scores"})
-	g.Output("scores", onnxtest.Float32, "n", 521)
+	g.Output("scores", onnxgraph.Float32, "n", 521)
 	m, err := Open(source(g), Options{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -292,26 +292,26 @@ func TestYAMNetPatches(t *testing.T) {
 
 func TestCEDAndZipformer(t *testing.T) {
 	needsRuntime(t)
-	ced := onnxtest.New()
-	ced.Input("feats", onnxtest.Float32, "B", 64, "T")
-	mel := ced.Op("Gather", []string{"feats", ced.Const(onnxtest.Ints(nil, 9))}, onnxtest.AttrInt("axis", 2))
-	mel = ced.Op("Add", []string{ced.Op("Mul", []string{mel, ced.Const(onnxtest.Floats(nil, 0.005))}), ced.Const(onnxtest.Floats(nil, 0.5))})
+	ced := onnxgraph.New()
+	ced.Input("feats", onnxgraph.Float32, "B", 64, "T")
+	mel := ced.Op("Gather", []string{"feats", ced.Const(onnxgraph.Ints(nil, 9))}, onnxgraph.AttrInt("axis", 2))
+	mel = ced.Op("Add", []string{ced.Op("Mul", []string{mel, ced.Const(onnxgraph.Floats(nil, 0.005))}), ced.Const(onnxgraph.Floats(nil, 0.5))})
 	ced.Node("MatMul", []string{mel, ced.Const(spread(64, 34, 527))}, []string{"prob"})
-	ced.Output("prob", onnxtest.Float32, "B", 527)
+	ced.Output("prob", onnxgraph.Float32, "B", 527)
 
-	zip := onnxtest.New()
-	zip.Input("x", onnxtest.Float32, "N", "T", 80).Input("x_lens", onnxtest.Int64, "N")
-	bank := zip.Op("Gather", []string{"x", zip.Const(onnxtest.Ints(nil, 9))}, onnxtest.AttrInt("axis", 1))
-	bank = zip.Op("Add", []string{zip.Op("Mul", []string{bank, zip.Const(onnxtest.Floats(nil, 0.02))}), zip.Const(onnxtest.Floats(nil, 0.5))})
-	count := zip.Op("Unsqueeze", []string{zip.Op("Mul", []string{zip.Op("Cast", []string{"x_lens"}, onnxtest.AttrInt("to", int64(onnxtest.Float32))), zip.Const(onnxtest.Floats(nil, 0.001))}), one(zip, 1)})
-	zip.Node("MatMul", []string{zip.Op("Concat", []string{bank, count}, onnxtest.AttrInt("axis", 1)), zip.Const(spread(81, 34, 527))}, []string{"logits"})
-	zip.Output("logits", onnxtest.Float32, "N", 527).Meta("model_type", "zipformer2")
+	zip := onnxgraph.New()
+	zip.Input("x", onnxgraph.Float32, "N", "T", 80).Input("x_lens", onnxgraph.Int64, "N")
+	bank := zip.Op("Gather", []string{"x", zip.Const(onnxgraph.Ints(nil, 9))}, onnxgraph.AttrInt("axis", 1))
+	bank = zip.Op("Add", []string{zip.Op("Mul", []string{bank, zip.Const(onnxgraph.Floats(nil, 0.02))}), zip.Const(onnxgraph.Floats(nil, 0.5))})
+	count := zip.Op("Unsqueeze", []string{zip.Op("Mul", []string{zip.Op("Cast", []string{"x_lens"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32))), zip.Const(onnxgraph.Floats(nil, 0.001))}), one(zip, 1)})
+	zip.Node("MatMul", []string{zip.Op("Concat", []string{bank, count}, onnxgraph.AttrInt("axis", 1)), zip.Const(spread(81, 34, 527))}, []string{"logits"})
+	zip.Output("logits", onnxgraph.Float32, "N", 527).Meta("model_type", "zipformer2")
 
 	x := noise(7 * audio.SampleRate)
 	window := func(i int) []float32 { return x[i*audio.SampleRate : (i+2)*audio.SampleRate] }
 	for _, c := range []struct {
 		contract string
-		graph    *onnxtest.Graph
+		graph    *onnxgraph.Graph
 		check    func(i int, f []float32)
 	}{
 		{CED, ced, func(i int, f []float32) {
@@ -351,11 +351,11 @@ func TestCEDAndZipformer(t *testing.T) {
 // TestLogitsGetTheSigmoid: an export that stops before it shows scores beyond [0,1].
 func TestLogitsGetTheSigmoid(t *testing.T) {
 	needsRuntime(t)
-	build := func(shift float32) *onnxtest.Graph {
-		g := onnxtest.New()
-		g.Input("waveform", onnxtest.Float32, "B", "samples")
-		g.Node("Add", []string{waveNet(g, "waveform", 527), g.Const(onnxtest.Floats(nil, shift))}, []string{"clipwise_output"})
-		return g.Output("clipwise_output", onnxtest.Float32, "B", 527)
+	build := func(shift float32) *onnxgraph.Graph {
+		g := onnxgraph.New()
+		g.Input("waveform", onnxgraph.Float32, "B", "samples")
+		g.Node("Add", []string{waveNet(g, "waveform", 527), g.Const(onnxgraph.Floats(nil, shift))}, []string{"clipwise_output"})
+		return g.Output("clipwise_output", onnxgraph.Float32, "B", 527)
 	}
 	for shift, want := range map[float32]float64{-4: 1 / (1 + math.Exp(4)), 0.5: 0.5, 3: 1 / (1 + math.Exp(-3))} {
 		m, err := Open(source(build(shift)), Options{SampleRate: 16000})
@@ -368,15 +368,15 @@ func TestLogitsGetTheSigmoid(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	silero := onnxtest.New().Input("input", onnxtest.Float32, "B", 576).Input("state", onnxtest.Float32, 2, "B", 128)
+	silero := onnxgraph.New().Input("input", onnxgraph.Float32, "B", 576).Input("state", onnxgraph.Float32, 2, "B", 128)
 	silero.Node("Identity", []string{"state"}, []string{"stateN"})
-	silero.Output("stateN", onnxtest.Float32, 2, "B", 128)
-	fewer := onnxtest.New().Input("waveform", onnxtest.Float32, "B", "samples")
+	silero.Output("stateN", onnxgraph.Float32, 2, "B", 128)
+	fewer := onnxgraph.New().Input("waveform", onnxgraph.Float32, "B", "samples")
 	fewer.Node("Identity", []string{"waveform"}, []string{"probs"})
-	fewer.Output("probs", onnxtest.Float32, "B", 50)
+	fewer.Output("probs", onnxgraph.Float32, "B", 50)
 	for _, c := range []struct {
 		name  string
-		graph *onnxtest.Graph
+		graph *onnxgraph.Graph
 		opt   Options
 		say   []string
 	}{

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 // The tests write their own protobuf, field by field.
@@ -223,9 +223,9 @@ func TestListsAreBounded(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(sample()[:300])
 	f.Add(sample())
-	f.Add(onnxtest.New().Input("x", onnxtest.Float32, "N", 2).
-		Constant("w", onnxtest.External(onnxtest.Float32, []int64{2, 2}, "w.bin", 16)).
-		Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxtest.Float32, "N", 2).
+	f.Add(onnxgraph.New().Input("x", onnxgraph.Float32, "N", 2).
+		Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{2, 2}, "w.bin", 16)).
+		Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxgraph.Float32, "N", 2).
 		Meta("model_type", "linear").Bytes())
 	f.Add([]byte("not a model"))
 	f.Add([]byte{7<<3 | 2, 0xff, 0xff, 0x7f})

@@ -47,3 +47,18 @@ func Inspect(src Source) (*Graph, error) {
 		IRVersion: h.IRVersion, Opsets: h.Opsets, External: h.External, source: src.String(),
 	}, nil
 }
+
+// Weights reads the float tensors of those names that the model's file itself holds;
+// see [onnxfile.Weights].
+func Weights(src Source, want func(name string) bool) (map[string]onnxfile.Weight, error) {
+	r, size, closeFile, err := src.readable()
+	if err != nil {
+		return nil, err
+	}
+	defer closeFile()
+	w, err := onnxfile.Weights(r, size, want)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	return w, nil
+}

@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 // linear is y = x·w with x [N,2] and w [2,2], and some metadata.
-func linear() *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N", 2)
-	g.Constant("w", onnxtest.Floats([]int64{2, 2}, 1, 2, 3, 4))
+func linear() *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", 2)
+	g.Constant("w", onnxgraph.Floats([]int64{2, 2}, 1, 2, 3, 4))
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-	g.Output("y", onnxtest.Float32, "N", 2)
+	g.Output("y", onnxgraph.Float32, "N", 2)
 	return g.Meta("model_type", "linear").Meta("vocab_size", "7")
 }
 
@@ -30,15 +30,15 @@ func TestInspect(t *testing.T) {
 	assert.Equal(t, []Info{{Name: "x", Type: Float32, Shape: []int64{-1, 2}}}, g.Inputs)
 	assert.Equal(t, []Info{{Name: "y", Type: Float32, Shape: []int64{-1, 2}}}, g.Outputs)
 	assert.Equal(t, map[string]string{"model_type": "linear", "vocab_size": "7"}, g.Metadata)
-	assert.Equal(t, map[string]int64{"": onnxtest.DefaultOpset}, g.Opsets)
-	assert.Equal(t, "onnxtest", g.Producer)
-	assert.EqualValues(t, onnxtest.DefaultIR, g.IRVersion)
+	assert.Equal(t, map[string]int64{"": onnxgraph.DefaultOpset}, g.Opsets)
+	assert.Equal(t, "onnxgraph", g.Producer)
+	assert.EqualValues(t, onnxgraph.DefaultIR, g.IRVersion)
 	assert.Empty(t, g.External)
 	assert.Equal(t, "inputs x float32[?,2]; outputs y float32[?,2]", g.IOList())
 
-	ports := onnxtest.New()
-	ports.Input("scalar", onnxtest.Int64).Input("free", onnxtest.Int32, nil, "T", 0, 80)
-	ports.OutputWithoutShape("y", onnxtest.Bool)
+	ports := onnxgraph.New()
+	ports.Input("scalar", onnxgraph.Int64).Input("free", onnxgraph.Int32, nil, "T", 0, 80)
+	ports.OutputWithoutShape("y", onnxgraph.Bool)
 	g, err = Inspect(Source{Data: ports.Bytes()})
 	require.NoError(t, err)
 	assert.Equal(t, []Info{{Name: "scalar", Type: Int64, Shape: []int64{}}, {Name: "free", Type: Int32, Shape: []int64{-1, -1, -1, 80}}}, g.Inputs)
@@ -51,7 +51,7 @@ func TestInspect(t *testing.T) {
 func TestWeightsAreNoInputs(t *testing.T) { // as files before format version 4 have them
 	g := linear()
 	g.IR = 3
-	g.Input("w", onnxtest.Float32, 2, 2)
+	g.Input("w", onnxgraph.Float32, 2, 2)
 	got, err := Inspect(Source{Data: g.Bytes()})
 	require.NoError(t, err)
 	assert.Len(t, got.Inputs, 1)
@@ -142,11 +142,11 @@ func TestHostileModels(t *testing.T) {
 
 // withExternal is y = x·w with w in another file.
 func withExternal(location string, length int64) []byte {
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N", 2)
-	g.Constant("w", onnxtest.External(onnxtest.Float32, []int64{2, 2}, location, length))
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", 2)
+	g.Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{2, 2}, location, length))
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-	g.Output("y", onnxtest.Float32, "N", 2)
+	g.Output("y", onnxgraph.Float32, "N", 2)
 	return g.Bytes()
 }
 

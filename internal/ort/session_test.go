@@ -19,7 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
+	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,16 +74,16 @@ func TestRunFromFileWithExternalData(t *testing.T) {
 
 // TestTypes sends every supported type through, as a scalar and as a vector.
 func TestTypes(t *testing.T) {
-	g := onnxtest.New()
-	types := map[string]onnxtest.Type{"f32": onnxtest.Float32, "i64": onnxtest.Int64, "i32": onnxtest.Int32, "b": onnxtest.Bool}
+	g := onnxgraph.New()
+	types := map[string]onnxgraph.Type{"f32": onnxgraph.Float32, "i64": onnxgraph.Int64, "i32": onnxgraph.Int32, "b": onnxgraph.Bool}
 	for name, typ := range types {
 		g.Input(name, typ, "N").Input(name+"0", typ)
 		g.Node("Identity", []string{name}, []string{name + "_out"}).Output(name+"_out", typ, "N")
 		g.Node("Identity", []string{name + "0"}, []string{name + "0_out"}).Output(name+"0_out", typ)
 	}
-	g.Input("f16", onnxtest.Float16, "N")
-	g.Node("Identity", []string{"f16"}, []string{"f16_out"}).Output("f16_out", onnxtest.Float16, "N")
-	g.Node("Cast", []string{"f16"}, []string{"wide"}, onnxtest.AttrInt("to", int64(onnxtest.Float32))).Output("wide", onnxtest.Float32, "N")
+	g.Input("f16", onnxgraph.Float16, "N")
+	g.Node("Identity", []string{"f16"}, []string{"f16_out"}).Output("f16_out", onnxgraph.Float16, "N")
+	g.Node("Cast", []string{"f16"}, []string{"wide"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32))).Output("wide", onnxgraph.Float32, "N")
 	s := openModel(t, Source{Data: g.Bytes(), Name: "types.onnx"}, Options{})
 	n := []int64{2}
 	half := []uint16{0x3c00, 0xc000} // 1, −2
@@ -116,9 +117,9 @@ func TestHalf(t *testing.T) {
 		0: 0, 0x3c00: 1, 0xbc00: -1, 0x7bff: 65504, 0x0400: 0x1p-14, 0x0001: 0x1p-24, 0x8001: -0x1p-24, 0x3555: 0.333251953125,
 		0x7c00: math.Inf(1), 0xfc00: math.Inf(-1),
 	} {
-		assert.Equal(t, want, float64(half(bits)), "%#x", bits)
+		assert.Equal(t, want, float64(onnxfile.Half(bits)), "%#x", bits)
 	}
-	assert.True(t, math.IsNaN(float64(half(0x7e00))))
+	assert.True(t, math.IsNaN(float64(onnxfile.Half(0x7e00))))
 }
 
 func TestWrongInputs(t *testing.T) {
@@ -152,7 +153,7 @@ func TestWrongInputs(t *testing.T) {
 
 func TestChosenOutputs(t *testing.T) {
 	g := linear()
-	g.Node("Identity", []string{"y"}, []string{"copy"}).Output("copy", onnxtest.Float32, "N", 2)
+	g.Node("Identity", []string{"y"}, []string{"copy"}).Output("copy", onnxgraph.Float32, "N", 2)
 	s := openModel(t, Source{Data: g.Bytes()}, Options{Outputs: []string{"copy"}})
 	in := map[string]*Tensor{"x": NewFloat32([]int64{1, 2}, []float32{1, 0})}
 	out, err := s.Run(context.Background(), in)
@@ -166,8 +167,8 @@ func TestChosenOutputs(t *testing.T) {
 
 // A sound file that ONNX Runtime refuses, and one that fails while it computes.
 func TestRuntimeErrors(t *testing.T) {
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N").Node("NoSuchOperator", []string{"x"}, []string{"y"}).Output("y", onnxtest.Float32, "N")
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N").Node("NoSuchOperator", []string{"x"}, []string{"y"}).Output("y", onnxgraph.Float32, "N")
 	_, err := Open(Source{Data: g.Bytes(), Name: "odd.onnx", Role: "vad"}, Options{})
 	if errors.Is(err, native.ErrMissing) {
 		t.Skip(err)
@@ -176,9 +177,9 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "vad model odd.onnx")
 	assert.ErrorContains(t, err, "NoSuchOperator")
 
-	g = onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N").Input("n", onnxtest.Int64, 1)
-	g.Node("Reshape", []string{"x", "n"}, []string{"y"}).Output("y", onnxtest.Float32, "M")
+	g = onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N").Input("n", onnxgraph.Int64, 1)
+	g.Node("Reshape", []string{"x", "n"}, []string{"y"}).Output("y", onnxgraph.Float32, "M")
 	s := openModel(t, Source{Data: g.Bytes(), Name: "reshape.onnx"}, Options{})
 	said := stderr(t, func() {
 		_, err = s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{3}, make([]float32, 3)), "n": NewInt64([]int64{1}, []int64{5})})
@@ -189,8 +190,8 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.Empty(t, said, "ONNX Runtime wrote to the terminal")
 
 	// An output of rank 0 that the file does not announce cannot be read.
-	g = onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N").Node("ReduceMax", []string{"x"}, []string{"y"}, onnxtest.AttrInt("keepdims", 0)).OutputWithoutShape("y", onnxtest.Float32)
+	g = onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N").Node("ReduceMax", []string{"x"}, []string{"y"}, onnxgraph.AttrInt("keepdims", 0)).OutputWithoutShape("y", onnxgraph.Float32)
 	s = openModel(t, Source{Data: g.Bytes(), Name: "scalar.onnx"}, Options{})
 	_, err = s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{3}, make([]float32, 3))})
 	assert.ErrorIs(t, err, ErrRun)
@@ -219,14 +220,14 @@ func stderr(t *testing.T, f func()) string {
 // slow multiplies with a matrix many times: seconds for 512 rows, nothing for one.
 func slow() []byte {
 	const n = 512
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N", n)
-	g.Constant("w", onnxtest.Zeros(n, n))
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", n)
+	g.Constant("w", onnxgraph.Zeros(n, n))
 	at := "x"
 	for range 400 {
 		at = g.Op("MatMul", []string{at, "w"})
 	}
-	g.Node("Identity", []string{at}, []string{"y"}).Output("y", onnxtest.Float32, "N", n)
+	g.Node("Identity", []string{at}, []string{"y"}).Output("y", onnxgraph.Float32, "N", n)
 	return g.Bytes()
 }
 
@@ -322,10 +323,10 @@ func TestBinding(t *testing.T) {
 
 // TestNothingLeaks opens, runs and closes again and again.
 func TestNothingLeaks(t *testing.T) {
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N", 256)
-	g.Constant("w", onnxtest.Zeros(256, 256))
-	g.Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxtest.Float32, "N", 256)
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", 256)
+	g.Constant("w", onnxgraph.Zeros(256, 256))
+	g.Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxgraph.Float32, "N", 256)
 	data := g.Bytes()
 	round := func(i int) {
 		s := openModel(t, Source{Data: data}, Options{Threads: 1 + i%2})

@@ -1,6 +1,6 @@
 package ort
 
-import "math"
+import "github.com/otograph/otograph/internal/onnxfile"
 
 // Tensor is an array with a shape, in Go's memory: nothing has to be released. The
 // data is not copied: a tensor made from a slice shares it, and the slice may not be
@@ -62,7 +62,7 @@ func (t *Tensor) Float32() []float32 {
 	if t.typ == Float16 {
 		out := make([]float32, len(t.f16))
 		for i, h := range t.f16 {
-			out[i] = half(h)
+			out[i] = onnxfile.Half(h)
 		}
 		return out
 	}
@@ -105,22 +105,4 @@ func (t *Tensor) Len() int {
 	default:
 		return len(t.f16)
 	}
-}
-
-// half converts the bits of an IEEE 754 half-precision number.
-func half(h uint16) float32 {
-	sign := uint32(h>>15) << 31
-	exp := uint32(h>>10) & 31
-	frac := uint32(h) & 1023
-	switch exp {
-	case 31:
-		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
-	case 0:
-		v := float32(frac) / (1 << 24) // subnormal: a multiple of 2^-24, exact in float32
-		if sign != 0 {
-			return -v
-		}
-		return v
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }

@@ -8,6 +8,13 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
+// contextSamples are what v5 and later see of the window before, and rowWidth what
+// they take at once.
+const (
+	contextSamples = 64
+	rowWidth       = contextSamples + vad.Window
+)
+
 // layout says how one published form of the network is fed.
 type layout struct {
 	name    string
@@ -43,10 +50,10 @@ func detect(g *ort.Graph) (layout, error) {
 	var l layout
 	switch {
 	case has("input", "state", "output", "stateN"):
-		l = layout{name: "v5/v6", context: 64, input: "input", output: "output",
+		l = layout{name: "v5/v6", context: contextSamples, input: "input", output: "output",
 			stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128}
 	case has("input", "h", "c", "speech_probs", "hn", "cn"):
-		l = layout{name: "v6 sequence", context: 64, input: "input", output: "speech_probs", sequence: true,
+		l = layout{name: "v6 sequence", context: contextSamples, input: "input", output: "speech_probs", sequence: true,
 			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128}
 	case has("input", "h", "c", "output", "hn", "cn"):
 		l = layout{name: "v4", input: "input", output: "output",

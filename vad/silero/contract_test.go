@@ -13,8 +13,8 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -51,45 +51,45 @@ var forms = []form{
 }
 
 func (f form) model() []byte {
-	g := onnxtest.New()
-	g.Input(f.input, onnxtest.Float32, f.batch, f.width)
+	g := onnxgraph.New()
+	g.Input(f.input, onnxgraph.Float32, f.batch, f.width)
 	stateBatch := f.batch
 	if f.sequence {
 		stateBatch = 1
 	}
 	switch f.rate {
 	case 0:
-		g.Input("sr", onnxtest.Int64)
+		g.Input("sr", onnxgraph.Int64)
 	case 1:
-		g.Input("sr", onnxtest.Int64, 1)
+		g.Input("sr", onnxgraph.Int64, 1)
 	}
-	ints := func(v ...int64) string { return g.Const(onnxtest.Ints([]int64{int64(len(v))}, v...)) }
+	ints := func(v ...int64) string { return g.Const(onnxgraph.Ints([]int64{int64(len(v))}, v...)) }
 	last := int64(f.context + vad.Window - 1)
-	a := g.Op("Gather", []string{f.input, g.Const(onnxtest.Ints([]int64{1}, 0))}, onnxtest.AttrInt("axis", 1))
-	b := g.Op("Gather", []string{f.input, g.Const(onnxtest.Ints([]int64{1}, last))}, onnxtest.AttrInt("axis", 1))
+	a := g.Op("Gather", []string{f.input, g.Const(onnxgraph.Ints([]int64{1}, 0))}, onnxgraph.AttrInt("axis", 1))
+	b := g.Op("Gather", []string{f.input, g.Const(onnxgraph.Ints([]int64{1}, last))}, onnxgraph.AttrInt("axis", 1))
 	p := g.Op("Add", []string{
-		g.Op("Mul", []string{a, g.Const(onnxtest.Floats(nil, 0.25))}),
-		g.Op("Mul", []string{b, g.Const(onnxtest.Floats(nil, 0.5))})})
+		g.Op("Mul", []string{a, g.Const(onnxgraph.Floats(nil, 0.25))}),
+		g.Op("Mul", []string{b, g.Const(onnxgraph.Floats(nil, 0.5))})})
 	for i, s := range f.state {
-		g.Input(s, onnxtest.Float32, f.layers, stateBatch, f.size)
-		g.Output(f.stateN[i], onnxtest.Float32, f.layers, stateBatch, f.size)
-		step := g.Const(onnxtest.Floats(nil, 1))
+		g.Input(s, onnxgraph.Float32, f.layers, stateBatch, f.size)
+		g.Output(f.stateN[i], onnxgraph.Float32, f.layers, stateBatch, f.size)
+		step := g.Const(onnxgraph.Floats(nil, 1))
 		if f.sequence { // the state moves on by as many windows as there are rows
-			rows := g.Op("Gather", []string{g.Op("Shape", []string{f.input}), ints(0)}, onnxtest.AttrInt("axis", 0))
-			step = g.Op("Cast", []string{rows}, onnxtest.AttrInt("to", int64(onnxtest.Float32)))
+			rows := g.Op("Gather", []string{g.Op("Shape", []string{f.input}), ints(0)}, onnxgraph.AttrInt("axis", 0))
+			step = g.Op("Cast", []string{rows}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32)))
 		}
 		g.Node("Add", []string{s, step}, []string{f.stateN[i]})
 	}
 	// [layers, B, size] → [B, 1]: the last number of the last layer
 	st := g.Op("Slice", []string{f.state[len(f.state)-1], ints(int64(f.layers)-1, int64(f.size)-1), ints(int64(f.layers), int64(f.size)), ints(0, 2)})
 	st = g.Op("Reshape", []string{st, ints(-1, 1)})
-	p = g.Op("Add", []string{p, g.Op("Mul", []string{st, g.Const(onnxtest.Floats(nil, 0.00005))})})
+	p = g.Op("Add", []string{p, g.Op("Mul", []string{st, g.Const(onnxgraph.Floats(nil, 0.00005))})})
 	if f.sequence {
 		g.Node("Reshape", []string{p, ints(-1)}, []string{f.output})
-		g.Output(f.output, onnxtest.Float32, f.batch)
+		g.Output(f.output, onnxgraph.Float32, f.batch)
 	} else {
 		g.Node("Identity", []string{p}, []string{f.output})
-		g.Output(f.output, onnxtest.Float32, f.batch, 1)
+		g.Output(f.output, onnxgraph.Float32, f.batch, 1)
 	}
 	return g.Bytes()
 }
@@ -137,16 +137,16 @@ func TestFixedBatchIsSequential(t *testing.T) {
 // leaky is a v5 network whose state is a slow average of the loudness: it remembers
 // for longer than the run-in.
 func leaky() []byte {
-	g := onnxtest.New()
-	g.Input("input", onnxtest.Float32, "N", 576)
-	g.Input("state", onnxtest.Float32, 2, "N", 128)
-	mean := g.Op("ReduceMean", []string{g.Op("Abs", []string{"input"})}, onnxtest.AttrInts("axes", 1), onnxtest.AttrInt("keepdims", 1))
-	keep, add := g.Const(onnxtest.Floats(nil, 0.9995)), g.Const(onnxtest.Floats(nil, 0.0005))
+	g := onnxgraph.New()
+	g.Input("input", onnxgraph.Float32, "N", 576)
+	g.Input("state", onnxgraph.Float32, 2, "N", 128)
+	mean := g.Op("ReduceMean", []string{g.Op("Abs", []string{"input"})}, onnxgraph.AttrInts("axes", 1), onnxgraph.AttrInt("keepdims", 1))
+	keep, add := g.Const(onnxgraph.Floats(nil, 0.9995)), g.Const(onnxgraph.Floats(nil, 0.0005))
 	g.Node("Add", []string{g.Op("Mul", []string{"state", keep}), g.Op("Mul", []string{mean, add})}, []string{"stateN"})
-	s := g.Op("Slice", []string{"stateN", g.Const(onnxtest.Ints([]int64{2}, 0, 0)), g.Const(onnxtest.Ints([]int64{2}, 1, 1)), g.Const(onnxtest.Ints([]int64{2}, 0, 2))})
-	g.Node("Reshape", []string{s, g.Const(onnxtest.Ints([]int64{2}, -1, 1))}, []string{"output"})
-	g.Output("output", onnxtest.Float32, "N", 1)
-	g.Output("stateN", onnxtest.Float32, 2, "N", 128)
+	s := g.Op("Slice", []string{"stateN", g.Const(onnxgraph.Ints([]int64{2}, 0, 0)), g.Const(onnxgraph.Ints([]int64{2}, 1, 1)), g.Const(onnxgraph.Ints([]int64{2}, 0, 2))})
+	g.Node("Reshape", []string{s, g.Const(onnxgraph.Ints([]int64{2}, -1, 1))}, []string{"output"})
+	g.Output("output", onnxgraph.Float32, "N", 1)
+	g.Output("stateN", onnxgraph.Float32, 2, "N", 128)
 	return g.Bytes()
 }
 
@@ -178,15 +178,15 @@ func TestStretchIsCarriedOnUntilItAgrees(t *testing.T) {
 }
 
 func TestUnknownFormsAreRefused(t *testing.T) {
-	v3 := onnxtest.New()
-	v3.Input("input", onnxtest.Float32, "N", 512).Input("h0", onnxtest.Float32, 2, "N", 64).Input("c0", onnxtest.Float32, 2, "N", 64)
-	v3.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxtest.Float32, 1, 2, 1)
+	v3 := onnxgraph.New()
+	v3.Input("input", onnxgraph.Float32, "N", 512).Input("h0", onnxgraph.Float32, 2, "N", 64).Input("c0", onnxgraph.Float32, 2, "N", 64)
+	v3.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, 1, 2, 1)
 	narrow := forms[1]
 	narrow.width = 512
-	extra := onnxtest.New()
-	extra.Input("input", onnxtest.Float32, "N", 576).Input("state", onnxtest.Float32, 2, "N", 128).Input("mood", onnxtest.Float32, 1)
-	extra.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxtest.Float32, "N", 1)
-	extra.Node("Add", []string{"state", "mood"}, []string{"stateN"}).Output("stateN", onnxtest.Float32, 2, "N", 128)
+	extra := onnxgraph.New()
+	extra.Input("input", onnxgraph.Float32, "N", 576).Input("state", onnxgraph.Float32, 2, "N", 128).Input("mood", onnxgraph.Float32, 1)
+	extra.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
+	extra.Node("Add", []string{"state", "mood"}, []string{"stateN"}).Output("stateN", onnxgraph.Float32, 2, "N", 128)
 	pair := forms[1]
 	pair.batch = 2
 	for name, tt := range map[string]struct {
@@ -212,12 +212,12 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 
 // constant is a v5 network that always gives the same.
 func constant(p float32) []byte {
-	g := onnxtest.New()
-	g.Input("input", onnxtest.Float32, "N", 576).Input("state", onnxtest.Float32, 2, "N", 128)
-	first := g.Op("Gather", []string{"input", g.Const(onnxtest.Ints([]int64{1}, 0))}, onnxtest.AttrInt("axis", 1))
-	zero := g.Op("Mul", []string{first, g.Const(onnxtest.Floats(nil, 0))})
-	g.Node("Add", []string{zero, g.Const(onnxtest.Floats(nil, p))}, []string{"output"}).Output("output", onnxtest.Float32, "N", 1)
-	g.Node("Identity", []string{"state"}, []string{"stateN"}).Output("stateN", onnxtest.Float32, 2, "N", 128)
+	g := onnxgraph.New()
+	g.Input("input", onnxgraph.Float32, "N", 576).Input("state", onnxgraph.Float32, 2, "N", 128)
+	first := g.Op("Gather", []string{"input", g.Const(onnxgraph.Ints([]int64{1}, 0))}, onnxgraph.AttrInt("axis", 1))
+	zero := g.Op("Mul", []string{first, g.Const(onnxgraph.Floats(nil, 0))})
+	g.Node("Add", []string{zero, g.Const(onnxgraph.Floats(nil, p))}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
+	g.Node("Identity", []string{"state"}, []string{"stateN"}).Output("stateN", onnxgraph.Float32, 2, "N", 128)
 	return g.Bytes()
 }
 

@@ -61,12 +61,16 @@ func outputInfo(s *ort.Session, name string) ort.Info {
 	return o
 }
 
-// fill puts a window of the recording into a row: the samples before it as context,
-// zeros where the recording has none.
+// fill puts a window of the recording into a row.
 func (ln *lane) fill(row int, pcm *audio.PCM, window int) {
 	width := ln.layout.context + vad.Window
-	dst := ln.input[row*width : (row+1)*width]
-	from := window*vad.Window - ln.layout.context
+	fillWindow(ln.input[row*width:(row+1)*width], ln.layout.context, pcm, window)
+}
+
+// fillWindow copies a window of the recording to dst, so many samples before it as
+// context in front, and zeros where the recording has none.
+func fillWindow(dst []float32, context int, pcm *audio.PCM, window int) {
+	from := window*vad.Window - context
 	to := (window + 1) * vad.Window
 	n := 0
 	if from < 0 {
@@ -77,7 +81,7 @@ func (ln *lane) fill(row int, pcm *audio.PCM, window int) {
 	clear(dst[n:])
 }
 
-var zeros [64]float32
+var zeros [contextSamples]float32
 
 // step computes one probability per row and moves the state on.
 func (ln *lane) step() error {
@@ -87,12 +91,17 @@ func (ln *lane) step() error {
 	for i := range ln.state {
 		copy(ln.state[i], ln.stateN[i])
 	}
-	for i, p := range ln.probs {
-		// A sigmoid stays within 0 and 1; anything else is a broken model, NaN included.
+	return bound(ln.probs)
+}
+
+// bound keeps probabilities within 0 and 1. A sigmoid stays there but for rounding;
+// anything else is a broken model, NaN included.
+func bound(probs []float32) error {
+	for i, p := range probs {
 		if !(p >= -1e-4 && p <= 1+1e-4) {
 			return fmt.Errorf("%w: %v as the probability of speech", errBroken, p)
 		}
-		ln.probs[i] = min(max(p, 0), 1)
+		probs[i] = min(max(p, 0), 1)
 	}
 	return nil
 }

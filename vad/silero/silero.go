@@ -5,9 +5,13 @@
 // free or fixed batch), v4 (both exports) and the sequence graph of v6; the form is
 // recognised by the names of inputs and outputs.
 //
-// A recording of up to fifteen minutes is computed in one piece, and its values are
-// the published code's. A longer one is cut into stretches that are computed as the
-// rows of a batch, each with a minute of run-in. The cuts lie in the quietest places,
+// Silero v5 and v6 and the demonstration network are taken apart when they are opened:
+// what looks at one window alone is computed for many windows in one call, and only the
+// LSTM cell window after window. The values are the published code's (within 2e-6,
+// however long the recording), six times faster. Every other network costs a call for
+// each window, and a recording of up to fifteen minutes is computed in one piece. A
+// longer one is cut into stretches that are computed as the rows of a batch, each with
+// a minute of run-in. The cuts lie in the quietest places,
 // and every joint is either in silence or where both sides give the same probability
 // within 1e-3; behind it values may differ a little for a while, because these networks
 // remember for minutes. Options.Sequential avoids that.
@@ -34,8 +38,8 @@ type Options struct {
 	// Threads is how many cores one call of Probabilities uses; 0 means one. The
 	// result does not depend on it.
 	Threads int
-	// Sequential computes every recording in one piece, however long: exactly the
-	// published network's values, in up to twice the time.
+	// Sequential computes every recording in one piece, however long, of networks that
+	// are not known, too: exactly the file's values, in up to twice the time.
 	Sequential bool
 	// Logger gets warnings; nil drops them.
 	Logger *slog.Logger
@@ -43,10 +47,12 @@ type Options struct {
 
 // Model is an open network. It is safe for concurrent use.
 type Model struct {
-	session *ort.Session
-	layout  layout
-	opt     Options
-	whole   int // windows up to which a recording is computed in one piece
+	source   ort.Source
+	session  *ort.Session // nil where the network was unrolled
+	unrolled *sequence
+	layout   layout
+	opt      Options
+	whole    int // windows up to which a recording is computed in one piece
 
 	mu      sync.RWMutex // held for reading while computing
 	closing atomic.Bool
@@ -55,6 +61,15 @@ type Model struct {
 // Open opens a model. The error wraps ort.ErrContract where the file is something
 // else than a Silero network, and the other sentinels of package ort.
 func Open(model ort.Source, opt Options) (*Model, error) {
+	m, err := openFile(model, opt)
+	if err == nil {
+		m.unroll(model)
+	}
+	return m, err
+}
+
+// openFile opens a model as its file has it.
+func openFile(model ort.Source, opt Options) (*Model, error) {
 	s, err := ort.Open(model, ort.Options{})
 	if err != nil {
 		return nil, err
@@ -71,7 +86,30 @@ func Open(model ort.Source, opt Options) (*Model, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	opt.Threads = max(opt.Threads, 1)
-	return &Model{session: s, layout: l, opt: opt, whole: onePiece}, nil
+	return &Model{source: s.Source(), session: s, layout: l, opt: opt, whole: onePiece}, nil
+}
+
+// unroll replaces the session by two of an unrolled network where the file is one of
+// the known networks and both give the same.
+func (m *Model) unroll(model ort.Source) {
+	if m.layout.sequence || m.layout.context != contextSamples {
+		return
+	}
+	s, err := openSequence(model)
+	if s == nil {
+		if err != nil {
+			m.opt.Logger.Debug("voice activity: computed one window at a time", "model", model.String(), "why", err)
+		}
+		return
+	}
+	same, err := s.same(m.session, m.layout)
+	if !same {
+		m.opt.Logger.Debug("voice activity: computed one window at a time, unrolled it gives something else", "model", model.String(), "error", err)
+		_ = s.close()
+		return
+	}
+	_ = m.session.Close()
+	m.session, m.unrolled = nil, s
 }
 
 var _ vad.Model = (*Model)(nil)
@@ -80,8 +118,8 @@ var _ vad.Model = (*Model)(nil)
 func (m *Model) Contract() string { return m.layout.name }
 
 // Probabilities gives the probability of speech for each window of 512 samples, the
-// last one filled up with zeros. It returns within one step of the network after ctx
-// has ended. Memory beside the result does not grow with the recording.
+// last one filled up with zeros. It returns within one call of the network after
+// ctx has ended. Memory beside the result does not grow with the recording.
 func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -90,13 +128,16 @@ func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, e
 		return probs, ctx.Err()
 	}
 	var err error
-	if m.layout.sequence {
+	switch {
+	case m.unrolled != nil:
+		err = m.unrolled.run(ctx, m.check, pcm, probs, m.opt.Threads)
+	case m.layout.sequence:
 		err = m.blocks(ctx, pcm, probs)
-	} else {
+	default:
 		err = m.stretches(ctx, pcm, probs)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.session.Source(), err)
+		return nil, fmt.Errorf("%s: %w", m.source, err)
 	}
 	m.warnIfDeaf(pcm, probs)
 	return probs, nil
@@ -345,7 +386,7 @@ func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 		}
 		if loud >= enough {
 			m.opt.Logger.Warn("voice activity: minutes of loud audio without a trace of speech; is the model the right one?",
-				"model", m.session.Source().String(), "form", m.layout.name, "loud_minutes_at_least", deafMinutes, "highest_probability_below", deafProb)
+				"model", m.source.String(), "form", m.layout.name, "loud_minutes_at_least", deafMinutes, "highest_probability_below", deafProb)
 			return
 		}
 	}
@@ -357,5 +398,8 @@ func (m *Model) Close() error {
 	m.closing.Store(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.unrolled != nil {
+		return m.unrolled.close()
+	}
 	return m.session.Close()
 }

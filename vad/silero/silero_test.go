@@ -185,7 +185,7 @@ func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
 
 func TestBatchedIsSequential(t *testing.T) {
 	pcm := audio.FromSamples(recording(t, 500))
-	m := open(t, demoSource(t), Options{})
+	m := stepwise(t, demoSource(t), Options{})
 	want := sequential(t, m, pcm)
 	m.whole = 0
 	got, err := m.Probabilities(context.Background(), pcm)
@@ -306,7 +306,7 @@ func (c *countingContext) Err() error {
 }
 
 func TestCancelledWithinOneStep(t *testing.T) {
-	m := open(t, demoSource(t), Options{})
+	m := stepwise(t, demoSource(t), Options{})
 	pcm := audio.FromSamples(make([]float32, 10*audio.SampleRate))
 	ctx := &countingContext{Context: context.Background(), left: 20}
 	probs := make([]float32, vad.Windows(pcm.Len()))
@@ -343,7 +343,7 @@ func TestCloseStopsAndWaits(t *testing.T) {
 }
 
 func TestNothingAllocatedPerWindow(t *testing.T) {
-	m := open(t, demoSource(t), Options{})
+	m := stepwise(t, demoSource(t), Options{})
 	ln, err := newLane(m.session, m.layout, 4)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, ln.close()) }()
@@ -371,6 +371,7 @@ func TestPublished(t *testing.T) {
 		t.Skip("ffmpeg, which unpacks the recordings, is missing")
 	}
 	m := open(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
+	require.NotNil(t, m.unrolled, "the published network is computed one window at a time")
 	files, err := filepath.Glob("../testdata/published/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -416,10 +417,10 @@ func TestPublished(t *testing.T) {
 	}
 
 	t.Run("batched", func(t *testing.T) {
+		m := stepwise(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
 		pcm := audio.FromSamples(recording(t, 500))
 		want := sequential(t, m, pcm)
 		m.whole = 0
-		defer func() { m.whole = onePiece }()
 		got, err := m.Probabilities(context.Background(), pcm)
 		require.NoError(t, err)
 		checkJoints(t, pcm, want, got)

@@ -1,17 +1,18 @@
-// Package onnxtest builds small ONNX models in Go, for tests that need a model with
-// given inputs, outputs and metadata without shipping one.
+// Package onnxgraph builds small ONNX models in Go: what package silero makes of a
+// published network, and tests that need a model with given inputs, outputs and
+// metadata without shipping one.
 //
-//	g := onnxtest.New()
-//	g.Input("x", onnxtest.Float32, "N", 3)
-//	g.Constant("w", onnxtest.Floats([]int64{3, 2}, 1, 0, 0, 1, 0, 0))
+//	g := onnxgraph.New()
+//	g.Input("x", onnxgraph.Float32, "N", 3)
+//	g.Constant("w", onnxgraph.Floats([]int64{3, 2}, 1, 0, 0, 1, 0, 0))
 //	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-//	g.Output("y", onnxtest.Float32, "N", 2)
+//	g.Output("y", onnxgraph.Float32, "N", 2)
 //	g.Meta("model_type", "made_up")
 //	data := g.Bytes()
 //
 // A model is written as protobuf with the field numbers of onnx.proto3. Nothing is
 // checked: what does not fit together is refused by ONNX Runtime, with a message.
-package onnxtest
+package onnxgraph
 
 import (
 	"encoding/binary"
@@ -132,7 +133,7 @@ func (g *Graph) Const(t Tensor) string {
 // Bytes writes the model.
 func (g *Graph) Bytes() []byte {
 	b := varintField(nil, 1, uint64(g.IR))
-	b = stringField(b, 2, "onnxtest")
+	b = stringField(b, 2, "onnxgraph")
 	b = bytesField(b, 7, g.proto())
 	b = bytesField(b, 8, varintField(nil, 2, uint64(g.Opset)))
 	for _, m := range g.meta {
@@ -293,7 +294,7 @@ func valueInfo(name string, typ Type, dims []any) []byte {
 			dim = stringField(nil, 2, d)
 		case nil:
 		default:
-			panic(fmt.Sprintf("onnxtest: %s: a dimension of type %T (want int, int64, string or nil)", name, d))
+			panic(fmt.Sprintf("onnxgraph: %s: a dimension of type %T (want int, int64, string or nil)", name, d))
 		}
 		shape = bytesField(shape, 1, dim)
 	}

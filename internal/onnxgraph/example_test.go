@@ -1,27 +1,27 @@
-package onnxtest_test
+package onnxgraph_test
 
 import (
 	"fmt"
 	"log"
 
+	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/onnxtest"
 )
 
 // madeUp is a classifier: features [N,3] are multiplied with a matrix and go through
 // Softmax; a second output counts the rows. Nodes can be nested with Op.
-func madeUp() *onnxtest.Graph {
-	g := onnxtest.New()
-	g.Input("x", onnxtest.Float32, "N", 3)
-	g.Constant("w", onnxtest.Floats([]int64{3, 2},
+func madeUp() *onnxgraph.Graph {
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", 3)
+	g.Constant("w", onnxgraph.Floats([]int64{3, 2},
 		1, 0,
 		0, 1,
 		0, 0))
-	g.Node("Softmax", []string{g.Op("MatMul", []string{"x", "w"})}, []string{"y"}, onnxtest.AttrInt("axis", -1))
+	g.Node("Softmax", []string{g.Op("MatMul", []string{"x", "w"})}, []string{"y"}, onnxgraph.AttrInt("axis", -1))
 	shape := g.Op("Shape", []string{"x"})
-	g.Node("Gather", []string{shape, g.Const(onnxtest.Ints(nil, 0))}, []string{"rows"}, onnxtest.AttrInt("axis", 0))
-	g.Output("y", onnxtest.Float32, "N", 2)
-	g.Output("rows", onnxtest.Int64)
+	g.Node("Gather", []string{shape, g.Const(onnxgraph.Ints(nil, 0))}, []string{"rows"}, onnxgraph.AttrInt("axis", 0))
+	g.Output("y", onnxgraph.Float32, "N", 2)
+	g.Output("rows", onnxgraph.Int64)
 	g.Meta("model_type", "made_up")
 	return g
 }

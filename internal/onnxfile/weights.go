@@ -1,0 +1,161 @@
+package onnxfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Weight is a tensor that a file holds itself.
+type Weight struct {
+	Shape []int64
+	Data  []float32 // float32, or float16 converted
+}
+
+// maxWanted bounds what Weights reads: what is asked for is small.
+const maxWanted = 16 << 20
+
+// Weights reads the float32 and float16 tensors for whose names want is true: weights
+// and the values of Constant nodes (under the name of their output), in branches of If
+// and bodies of Loop too. A tensor of another type, or one whose data is external or
+// not in one piece, is left out. The model is one that [Read] accepted.
+func Weights(r io.ReaderAt, size int64, want func(name string) bool) (map[string]Weight, error) {
+	c := collector{want: want, found: map[string]Weight{}, left: maxWanted}
+	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {
+		if f.num == 7 {
+			return c.graph(f, 0)
+		}
+		return nil
+	})
+	var failed readError
+	if err != nil && !errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return c.found, err
+}
+
+type collector struct {
+	want  func(string) bool
+	found map[string]Weight
+	left  int64 // bytes that may still be read
+}
+
+func (c *collector) graph(f field, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
+	}
+	return f.each(func(f field) error {
+		switch f.num {
+		case 1:
+			return c.node(f, depth)
+		case 5:
+			return c.tensor(f, "")
+		}
+		return nil
+	})
+}
+
+func (c *collector) node(f field, depth int) error {
+	output := ""
+	return f.each(func(f field) (err error) {
+		switch f.num {
+		case 2: // stands before the attributes
+			if output == "" {
+				output, err = f.text(maxName)
+			}
+		case 5:
+			err = f.each(func(f field) error {
+				switch f.num {
+				case 5:
+					return c.tensor(f, output)
+				case 6, 11:
+					return c.graph(f, depth+1)
+				}
+				return nil
+			})
+		}
+		return err
+	})
+}
+
+// tensor keeps a TensorProto under the name, or its own where that is empty.
+func (c *collector) tensor(f field, name string) error {
+	var (
+		w    Weight
+		typ  Type
+		data field
+		own  string
+	)
+	err := f.each(func(f field) (err error) {
+		switch f.num {
+		case 1:
+			if f.kind == wireVarint {
+				w.Shape = append(w.Shape, int64(f.value))
+				return nil
+			}
+			for p := f.body; p.more() && len(w.Shape) <= maxRank; {
+				d, err := p.varint()
+				if err != nil {
+					return err
+				}
+				w.Shape = append(w.Shape, int64(d))
+			}
+		case 2:
+			typ = Type(min(f.value, math.MaxInt32))
+		case 4, 9: // numbers in one piece, or bytes
+			if f.kind == wireBytes {
+				data = f
+			}
+		case 8:
+			own, err = f.text(maxName)
+		}
+		return err
+	})
+	if name == "" {
+		name = own
+	}
+	n, ok := Elements(w.Shape)
+	switch {
+	case err != nil:
+		return err
+	case !c.want(name) || typ != Float32 && typ != Float16 || data.num == 0 || !ok || n*typ.Size() != data.size():
+		return nil
+	}
+	if c.left -= data.size(); c.left < 0 {
+		return fmt.Errorf("more than %d bytes of weights", maxWanted)
+	}
+	raw := make([]byte, data.size())
+	if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {
+		return short(err)
+	}
+	w.Data = make([]float32, n)
+	for i := range w.Data {
+		if typ == Float16 {
+			w.Data[i] = Half(binary.LittleEndian.Uint16(raw[2*i:]))
+		} else {
+			w.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	}
+	c.found[name] = w
+	return nil
+}
+
+// Half converts the bits of an IEEE 754 half-precision number.
+func Half(h uint16) float32 {
+	sign := uint32(h>>15) << 31
+	exp := uint32(h>>10) & 31
+	frac := uint32(h) & 1023
+	switch exp {
+	case 31:
+		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
+	case 0:
+		v := float32(frac) / (1 << 24) // subnormal: a multiple of 2^-24, exact in float32
+		if sign != 0 {
+			return -v
+		}
+		return v
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}

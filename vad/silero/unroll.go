@@ -1,0 +1,247 @@
+package silero
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/onnxgraph"
+)
+
+// The published networks compute one window a call. But only their LSTM cell knows of
+// the windows before: what lies in front of it depends on one window alone. unroll
+// takes the weights out of such a file and makes two graphs of them: the front, which
+// takes many windows in one call, and the cell with what follows it, which takes what
+// the front gave for consecutive windows. Convolutions become products of matrices, for
+// which ONNX Runtime keeps the weights in its own order; as convolutions of a few
+// frames it would reorder them in each call.
+//
+// That changes the order of the sums and nothing else. Open compares both with the file
+// itself before it uses them.
+
+// pieces of an unrolled network.
+const (
+	featureSize = 128 // of what the front gives for a window, and of the cell's state
+	frameSize   = 256 // samples of the spectrum's frames
+	frameStep   = 128
+	frames      = 4 // of a window
+	bins        = frameSize/2 + 1
+	rightPad    = 64 // samples that the end of a window is mirrored by
+)
+
+// weights finds a network's tensors by the end of their names and their shapes:
+// exporters put prefixes in front.
+type weights struct {
+	all     map[string]onnxfile.Weight
+	missing bool
+}
+
+func (w *weights) get(suffix string, shape ...int64) []float32 {
+	var found []float32
+	n := 0
+	for name, t := range w.all {
+		if strings.HasSuffix(name, suffix) && slices.Equal(t.Shape, shape) {
+			found = t.Data
+			n++
+		}
+	}
+	if n != 1 {
+		w.missing = true
+		size, _ := onnxfile.Elements(shape)
+		return make([]float32, size)
+	}
+	return found
+}
+
+// unroll builds the two graphs; nil where the weights are not those of a known network.
+func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
+	for name, t := range all {
+		// The published file holds a second network, for 8 kHz, with tensors of the
+		// same names behind another prefix. The one for 16 kHz has the longer frames.
+		prefix, ok := strings.CutSuffix(name, "stft.forward_basis_buffer")
+		if ok && slices.Equal(t.Shape, []int64{2 * bins, 1, frameSize}) {
+			all = maps.Clone(all)
+			maps.DeleteFunc(all, func(name string, _ onnxfile.Weight) bool { return !strings.HasPrefix(name, prefix) })
+			break
+		}
+	}
+	for _, build := range []func(*weights) (front, cell []byte){published, demonstration} {
+		w := &weights{all: all}
+		if front, cell = build(w); !w.missing {
+			return front, cell
+		}
+	}
+	return nil, nil
+}
+
+// published is Silero VAD v5 and v6: magnitudes of a spectrum, four convolutions over
+// its frames, an LSTM cell.
+func published(w *weights) (front, cell []byte) {
+	g := newFront()
+	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize), true)
+	t, channels := frames, bins
+	for i, c := range []struct{ out, stride int }{{128, 1}, {64, 2}, {64, 2}, {128, 1}} {
+		name := fmt.Sprintf("encoder.%d.reparam_conv.", i)
+		k := w.get(name+"weight", int64(c.out), int64(channels), 3)
+		x, t = g.convolve(x, t, channels, c.out, c.stride, k, w.get(name+"bias", int64(c.out)))
+		channels = c.out
+	}
+	return g.end(x), cellGraph(
+		w.get("decoder.rnn.weight_ih", 4*featureSize, featureSize), w.get("decoder.rnn.weight_hh", 4*featureSize, featureSize),
+		w.get("decoder.rnn.bias_ih", 4*featureSize), w.get("decoder.rnn.bias_hh", 4*featureSize),
+		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
+}
+
+// demonstration is the network that comes with Otograph: a mel spectrum, a layer over
+// its frames, an LSTM cell.
+func demonstration(w *weights) (front, cell []byte) {
+	const mels = 40
+	g := newFront()
+	power := g.magnitudes(w.get("front.k_h", 2*bins, 1, frameSize), false)
+	mel := g.product(power, bins, mels, w.get("front.mel_h", mels, bins, 1))
+	mel = g.Op("Log", []string{g.Op("Add", []string{mel, g.Const(onnxgraph.Floats(nil, 1e-6))})})
+	mel = g.Op("Add", []string{g.Op("Mul", []string{mel, g.Const(onnxgraph.Floats(nil, 0.25))}), g.Const(onnxgraph.Floats(nil, 1))})
+	mel = g.reshape(mel, -1, frames*mels)
+	byBand := w.get("fc.weight_h", featureSize, frames*mels) // its columns: bands of frames
+	byFrame := make([]float32, len(byBand))
+	for o := range featureSize {
+		for m := range mels {
+			for t := range frames {
+				byFrame[o*frames*mels+t*mels+m] = byBand[o*frames*mels+m*frames+t]
+			}
+		}
+	}
+	x := g.dense(mel, frames*mels, featureSize, byFrame, w.get("fc.bias", featureSize))
+	return g.end(x), cellGraph(
+		w.get("lstm.weight_ih_l0_h", 4*featureSize, featureSize), w.get("lstm.weight_hh_l0_h", 4*featureSize, featureSize),
+		w.get("lstm.bias_ih_l0_h", 4*featureSize), w.get("lstm.bias_hh_l0_h", 4*featureSize),
+		w.get("out.weight", 1, featureSize), w.get("out.bias", 1))
+}
+
+// frontGraph is being built: input [n, 576] → features [n, 1, 128].
+type frontGraph struct{ *onnxgraph.Graph }
+
+func newFront() *frontGraph {
+	g := &frontGraph{onnxgraph.New()}
+	g.Input("input", onnxgraph.Float32, "n", rowWidth)
+	return g
+}
+
+func (g *frontGraph) ints(v ...int64) string {
+	return g.Const(onnxgraph.Ints([]int64{int64(len(v))}, v...))
+}
+
+func (g *frontGraph) slice(x string, axis, from, to, step int64) string {
+	return g.Op("Slice", []string{x, g.ints(from), g.ints(to), g.ints(axis), g.ints(step)})
+}
+
+func (g *frontGraph) reshape(x string, dims ...int64) string {
+	return g.Op("Reshape", []string{x, g.ints(dims...)})
+}
+
+// magnitudes gives the spectrum [4n, 129] of the windows' frames, squared where root is
+// false. basis has the cosines' rows and then the sines'.
+func (g *frontGraph) magnitudes(basis []float32, root bool) string {
+	mirror := g.slice("input", 1, rowWidth-2, rowWidth-2-rightPad, -1)
+	padded := g.Op("Concat", []string{"input", mirror}, onnxgraph.AttrInt("axis", 1))
+	list := make([]string, frames)
+	for i := range list {
+		list[i] = g.slice(padded, 1, int64(i*frameStep), int64(i*frameStep+frameSize), 1)
+	}
+	x := g.reshape(g.Op("Concat", list, onnxgraph.AttrInt("axis", 1)), -1, frameSize)
+	// Two products, not one whose halves would be copied.
+	half := bins * frameSize
+	re, im := g.product(x, frameSize, bins, basis[:half]), g.product(x, frameSize, bins, basis[half:])
+	power := g.Op("Add", []string{g.Op("Mul", []string{re, re}), g.Op("Mul", []string{im, im})})
+	if root {
+		return g.Op("Sqrt", []string{power})
+	}
+	return power
+}
+
+// convolve is a convolution of three frames, with a frame of zeros on both sides, and
+// ReLU. x has t frames of in numbers for each window, in any shape; the result has a
+// row for each frame that is left.
+func (g *frontGraph) convolve(x string, t, in, out, stride int, kernel, bias []float32) (string, int) {
+	after := (t-1)/stride + 1
+	rows := g.reshape(x, -1, int64(t*in))
+	taps, first := 3, 0
+	if after == 1 {
+		taps, first = t, 1 // the others meet zeros only
+	} else {
+		rows = g.Op("Pad", []string{rows, g.ints(0, int64(in), 0, int64(in))})
+		list := make([]string, after)
+		for i := range list {
+			list[i] = g.slice(rows, 1, int64(i*stride*in), int64((i*stride+3)*in), 1)
+		}
+		rows = g.reshape(g.Op("Concat", list, onnxgraph.AttrInt("axis", 1)), -1, int64(3*in))
+	}
+	w := make([]float32, 0, out*taps*in) // [out][taps][in], from [out][in][3]
+	for o := range out {
+		for k := range taps {
+			for c := range in {
+				w = append(w, kernel[(o*in+c)*3+first+k])
+			}
+		}
+	}
+	return g.dense(rows, taps*in, out, w, bias), after
+}
+
+// product multiplies rows x with weights [out][in].
+func (g *frontGraph) product(x string, in, out int, w []float32) string {
+	return g.Op("MatMul", []string{x, g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))})
+}
+
+// dense is a product, a bias and ReLU.
+func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
+	k := g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))
+	return g.Op("Relu", []string{g.Op("Gemm", []string{x, k, g.Const(onnxgraph.Floats([]int64{int64(out)}, bias...))})})
+}
+
+func transposed(w []float32, rows, columns int) []float32 {
+	t := make([]float32, len(w))
+	for r := range rows {
+		for c := range columns {
+			t[c*rows+r] = w[r*columns+c]
+		}
+	}
+	return t
+}
+
+func (g *frontGraph) end(x string) []byte {
+	g.Node("Reshape", []string{x, g.ints(-1, 1, featureSize)}, []string{"features"})
+	g.Output("features", onnxgraph.Float32, "n", 1, featureSize)
+	return g.Bytes()
+}
+
+// cellGraph is the LSTM over consecutive windows and the probability of each:
+// features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. Weights come in PyTorch's
+// order of gates (input, forget, cell, output), ONNX has input, output, forget, cell.
+func cellGraph(wih, whh, bih, bhh, out, outBias []float32) []byte {
+	const h = featureSize
+	order := func(w []float32, width int) []float32 {
+		gate := func(i int) []float32 { return w[i*h*width : (i+1)*h*width] }
+		t := make([]float32, 0, len(w))
+		for _, i := range []int{0, 3, 1, 2} {
+			t = append(t, gate(i)...)
+		}
+		return t
+	}
+	g := onnxgraph.New()
+	g.Input("features", onnxgraph.Float32, "n", 1, h)
+	g.Input("h", onnxgraph.Float32, 1, 1, h).Input("c", onnxgraph.Float32, 1, 1, h)
+	g.Node("LSTM", []string{"features",
+		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(wih, h)...)),
+		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(whh, h)...)),
+		g.Const(onnxgraph.Floats([]int64{1, 8 * h}, append(order(bih, 1), order(bhh, 1)...)...)),
+		"", "h", "c"}, []string{"y", "hn", "cn"}, onnxgraph.AttrInt("hidden_size", h))
+	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxgraph.Ints([]int64{2}, -1, h))})})
+	x = g.Op("Gemm", []string{x, g.Const(onnxgraph.Floats([]int64{h, 1}, out...)), g.Const(onnxgraph.Floats([]int64{1}, outBias...))})
+	x = g.Op("Sigmoid", []string{x})
+	g.Node("Reshape", []string{x, g.Const(onnxgraph.Ints([]int64{1}, -1))}, []string{"probs"})
+	g.Output("probs", onnxgraph.Float32, "n")
+	g.Output("hn", onnxgraph.Float32, 1, 1, h).Output("cn", onnxgraph.Float32, 1, 1, h)
+	return g.Bytes()
+}

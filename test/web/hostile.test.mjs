@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { AxeBuilder } from '@axe-core/playwright';
 import { hostileName, hostileResult, longResult } from './made.mjs';
-import { binary, browser, folder, forge, logIn, open, recording, service } from './world.mjs';
+import { at, binary, browser, eventually, folder, forge, logIn, open, recording, service } from './world.mjs';
 
 let s, b;
 before(async () => { [s, b] = await Promise.all([service(), browser()]); });
@@ -120,10 +120,12 @@ test('axe-core finds no serious problem', async () => {
 test('the page can be used by keyboard alone', async () => {
   const page = await open(b, { origin: s.url });
   await page.goto(s.url);
-  await page.locator('#key').waitFor();
-  await page.keyboard.type(s.key); // the field has the focus
+  await page.waitForFunction(() => document.activeElement.id === 'key'); // the field has the focus
+  await page.keyboard.type(s.key);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'New transcript' }).waitFor();
+  await page.getByText('Costs about').waitFor();
+  await page.getByText('Nothing here yet').waitFor();
   const reached = new Set();
   for (let i = 0; i < 40; i++) {
     await page.keyboard.press('Tab');
@@ -149,9 +151,8 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
     new PerformanceObserver((l) => { for (const x of l.getEntries()) window.long.push(Math.round(x.duration)); }).observe({ entryTypes: ['longtask'] });
   });
   const began = Date.now();
-  await page.getByLabel('Open the recording').setInputFiles(hours);
-  await page.getByText('Drawing the waveform').waitFor();
-  const worst = [];
+  await Promise.all([page.getByText('Drawing the waveform').waitFor(), page.getByLabel('Open the recording').setInputFiles(hours)]);
+  const worst = [], limit = 100 * await slower(page);
   for (let round = 1; round <= 3; round++) {
     const tasks = await traced(page, async () => {
       await page.locator('.word').nth(2).click(); // it plays while all this goes on
@@ -161,11 +162,11 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
         await rows.evaluate((e, top) => { e.scrollTop = top; }, (height * i) / 40);
         await page.waitForTimeout(30);
       }
-      for (let i = 0; i < 3; i++) { // measured rows may move the end
+      await eventually(async () => { // measured rows may move the end
         await rows.evaluate((e) => { e.scrollTop = e.scrollHeight; });
-        await page.waitForTimeout(100);
-      }
-      assert.match(await page.locator('.segment').last().innerText(), /4:5\d:\d\d|5:00:00/);
+        await page.waitForTimeout(50);
+        assert.ok(await page.locator(`[data-segment="${result.segments.length - 1}"]`).count());
+      });
       assert.ok(await page.locator('.segment').count() < 80, 'only the visible rows exist');
       for (const at of [0.9, 0.2, 0.6]) { await page.locator('.scrub').fill(String(18000 * at)); await page.waitForTimeout(60); }
       for (let i = 0; i < 8; i++) { await page.getByRole('button', { name: 'Zoom in' }).click(); await page.waitForTimeout(60); }
@@ -176,7 +177,7 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
       await page.mouse.up();
       await page.getByRole('button', { name: 'Whole recording' }).click();
       await page.getByRole('searchbox', { name: 'Search' }).fill('recording');
-      await page.getByText(/^1 of \d+$|^\d+ of \d+$/).waitFor();
+      await page.getByText(/^\d+ of \d+$/).waitFor();
       for (let i = 0; i < 10; i++) { await page.keyboard.press('Enter'); await page.waitForTimeout(40); }
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Pause' }).click();
@@ -186,24 +187,56 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
     const wall = (await page.evaluate(() => window.long.splice(0))).filter((x) => x > 100);
     console.log(`round ${round}: longest tasks, ms of processor (clock): ${tasks.slice(0, 5).map((x) => `${x.cpu.toFixed(0)} (${x.wall.toFixed(0)})`).join(', ')} of ${tasks.length}; long ones by the clock: ${wall.join(', ') || 'none'}`);
     worst.push(process.env.OTOGRAPH_TIMING ? Math.max(tasks[0].cpu, ...wall) : tasks[0].cpu);
-    if (worst.at(-1) <= 100) break;
+    if (worst.at(-1) <= limit) break;
   }
   // The processor's time, not the clock's unless OTOGRAPH_TIMING asks for it: other programs run on this machine. What the page itself makes long is long in every round.
-  assert.ok(Math.min(...worst) <= 100, `a task takes ${worst.map((x) => x.toFixed(0))} ms`);
-  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor({ timeout: 400000 });
+  assert.ok(Math.min(...worst) <= limit, `a task takes ${worst.map((x) => x.toFixed(0))} ms, and may take ${limit.toFixed(0)}`);
+  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor({ timeout: 1800000 });
   console.log(`five hours are drawn after ${Math.round((Date.now() - began) / 1000)} s`);
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
 
+/** How long the yardstick takes on the machine for which 100 ms were laid down (two shared cores of an AMD EPYC), in milliseconds of processor. */
+const yard = 26;
+
+/** slower is how many times slower than that machine this one is at what a page does, and at least 1: the median of five yardsticks. */
+async function slower(page) {
+  const took = [];
+  while (took.length < 5) {
+    const [longest] = await traced(page, () => page.evaluate(async () => {
+      const all = document.createElement('div');
+      document.body.append(all);
+      for (let row = 0; row < 250; row++) {
+        const p = document.createElement('p');
+        for (let word = 0; word < 12; word++) {
+          const span = document.createElement('span');
+          span.className = 'word';
+          span.textContent = `word ${row * word} `;
+          p.append(span);
+        }
+        all.append(p);
+      }
+      const high = all.offsetHeight; // it is laid out
+      all.remove();
+      await new Promise((go) => setTimeout(go, 100)); // the task ends, and is in the trace
+      return high;
+    }), 1);
+    took.push(longest.cpu);
+  }
+  took.sort((x, y) => x - y);
+  console.log(`the yardstick takes ${took.map((x) => x.toFixed(1)).join(', ')} ms of processor`);
+  return Math.max(1, took[2] / yard);
+}
+
 /** traced lists the tasks of the page's main thread during what is done, the longest first, in milliseconds. */
-async function traced(page, work) {
+async function traced(page, work, least = 100) {
   await b.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] });
   await work();
   const { traceEvents } = JSON.parse((await b.stopTracing()).toString());
   const main = traceEvents.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid}:${e.tid}`);
   const tasks = traceEvents.filter((e) => /RunTask$/.test(e.name) && main.includes(`${e.pid}:${e.tid}`) && e.tdur !== undefined).map((e) => ({ cpu: e.tdur / 1000, wall: e.dur / 1000 }));
-  assert.ok(tasks.length > 100, 'the trace holds the tasks of the page');
+  assert.ok(tasks.length > least, 'the trace holds the tasks of the page');
   return tasks.sort((x, y) => y.cpu - x.cpu);
 }
 
@@ -232,10 +265,11 @@ test('transcribe --format html writes a page that needs nothing else', async () 
   const page = await open(b, { origin: 'null', acceptDownloads: true });
   await page.goto(pathToFileURL(file).href);
   await page.getByRole('heading', { name: '<img src=x onerror=window.harmed=1>.flac' }).waitFor();
-  await page.locator('.word', { hasText: 'morning' }).first().click();
+  await page.locator('.word').first().click();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
   await page.locator('.word.now').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
+  await at(page, 0);
   const length = await page.evaluate(() => Number(document.querySelector('.scrub').max));
   assert.ok(Math.abs(length - 60.43) < 0.02, `${length}`);
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'SRT', exact: true }).click()]);

@@ -2,7 +2,9 @@
 # run.sh: the tests of the page, in a headless Chromium against bin/otograph
 # with the embedded demo models. Needs Node 20, npm, ffmpeg and Debian's chromium
 # (or CHROMIUM, the path of another one). With SCREENSHOTS=1 it also takes the
-# pictures in docs/screenshots.
+# pictures in docs/screenshots. With TRIES=3 a file of tests that fails is run
+# again, with a service and a browser of its own each time, and fails when it has
+# failed three times; without it, the first failure counts.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -21,4 +23,14 @@ fi
 node_modules/.bin/tsc -p ../../web
 tests=("$@")
 [ $# -gt 0 ] || tests=(./*.test.mjs)
-exec node --test --test-concurrency=1 "${tests[@]}"
+failed=() stumbled=()
+for file in "${tests[@]}"; do
+  for ((try = 1; ; try++)); do
+    node --test --test-concurrency=1 "$file" && break
+    stumbled+=("$file, try $try")
+    [ "$try" -lt "${TRIES:-1}" ] || { failed+=("$file"); break; }
+    echo "test-web: $file failed; once more" >&2
+  done
+done
+[ ${#stumbled[@]} -eq 0 ] || printf 'test-web: failed: %s\n' "${stumbled[@]}" >&2
+[ ${#failed[@]} -eq 0 ]

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { longResult } from './made.mjs';
 import { stranger } from './stranger.mjs';
-import { browser, folder, forge, logIn, open, recording, root, service } from './world.mjs';
+import { at, browser, folder, forge, logIn, open, recording, root, service, working } from './world.mjs';
 
 const out = process.env.SCREENSHOTS ? path.join(root, 'docs', 'screenshots') : folder();
 let s, b, other;
@@ -22,12 +22,6 @@ async function shoot(page, name) {
   const file = path.join(out, `${name}.png`);
   await page.screenshot({ path: file });
   assert.ok(statSync(file).size < 300 * 1024, `${name}: ${statSync(file).size} bytes`);
-}
-
-async function transcribed(page, quality) {
-  await page.getByLabel('Accuracy').selectOption(quality);
-  await page.locator('.drop input').setInputFiles(recording);
-  await page.locator('.task', { hasText: 'conversation.flac' }).getByText('Working').waitFor({ timeout: 60000 });
 }
 
 test('by day', async () => {
@@ -45,15 +39,19 @@ test('by day', async () => {
   await shoot(page, 'options');
   await page.getByText('More options').click();
   await page.evaluate(() => scrollTo(0, 0));
-  await transcribed(page, 'words');
+  await page.getByLabel('Accuracy').selectOption('words');
+  const release = await working(page, s, 'conversation.flac');
+  await page.locator('.drop input').setInputFiles(recording);
+  await page.locator('.task', { hasText: 'conversation.flac' }).getByText('Working').waitFor();
   await page.locator('.queue').scrollIntoViewIfNeeded();
   await shoot(page, 'working');
+  await release();
   await page.locator('.drop input').setInputFiles([{ name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'Dear all, ') }, { name: 'empty.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') }]);
   await page.getByLabel('Or paste a link').fill('http://192.168.1.20/meeting.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.locator('.submit .error').waitFor();
-  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor({ timeout: 240000 });
-  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 240000 });
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor({ timeout: 600000 });
+  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await shoot(page, 'problems');
   await page.getByRole('button', { name: 'Dismiss' }).click();
@@ -66,9 +64,10 @@ test('by day', async () => {
     await page.getByRole('textbox', { name: `Rename ${speaker}` }).fill(name);
     await page.keyboard.press('Enter');
   }
-  await page.getByText('The band shows').waitFor({ state: 'detached', timeout: 20000 });
-  await page.locator('.word', { hasText: 'morning' }).first().click();
+  await page.getByText('The band shows').waitFor({ state: 'detached' });
+  await page.locator('.word').nth(1).click();
   await page.getByRole('button', { name: 'Pause' }).click();
+  await at(page, 6);
   await page.evaluate(() => scrollTo(0, 0));
   await shoot(page, 'result');
   await page.getByRole('button', { name: 'Light or dark' }).click();
@@ -84,7 +83,7 @@ test('by day', async () => {
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook');
   await page.locator('#tester-secret').fill('a secret of yours');
   await page.getByRole('button', { name: 'Send the sample' }).click();
-  await page.getByText('is on its way').waitFor({ timeout: 60000 });
+  await page.getByText('is on its way').waitFor();
   await page.locator('.tester').scrollIntoViewIfNeeded();
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await shoot(page, 'callback');

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { browser, logIn, open, recording, service } from './world.mjs';
+import { at, browser, eventually, logIn, open, recording, repeated, service, working } from './world.mjs';
 
-let s, b, page;
+let s, b, page, result; // result is what the API says of the recording
 before(async () => { [s, b] = await Promise.all([service(), browser()]); page = await open(b, { origin: s.url, acceptDownloads: true }); });
 after(async () => { await b?.close(); await s?.stop(); });
 
@@ -34,6 +34,7 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   await logIn(page, s);
   await page.getByText('Nothing here yet').waitFor();
   await page.getByLabel('Accuracy').selectOption('words');
+  const release = await working(page, s, 'conversation.flac');
   const bytes = readFileSync(recording).toString('base64');
   const transfer = await page.evaluateHandle((base64) => {
     const d = new DataTransfer();
@@ -42,90 +43,140 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   }, bytes);
   await page.dispatchEvent('.drop', 'dragover', { dataTransfer: transfer });
   await page.dispatchEvent('.drop', 'drop', { dataTransfer: transfer });
-  await page.locator('.task', { hasText: 'conversation.flac' }).getByText('Working').waitFor({ timeout: 30000 });
-  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 180000 });
+  const row = page.locator('.task', { hasText: 'conversation.flac' });
+  await row.getByText('Working').waitFor();
+  await row.getByRole('progressbar', { name: 'Working' }).waitFor();
+  await release();
+  await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
+  const { tasks: [task] } = await s.ask('/tasks');
+  result = await s.ask(`/tasks/${task.id}/result`);
 });
 
 test('the result plays from a word, and the word that is said is shown', async () => {
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   await page.getByRole('heading', { name: 'conversation.flac' }).waitFor();
-  const word = page.locator('.word', { hasText: 'morning' }).first();
+  const second = result.segments[0].words[1], word = page.locator('[data-segment="0"] [data-word="1"]');
   await word.waitFor();
-  const start = await page.evaluate(() => document.querySelector('.scrub').value);
-  assert.equal(Number(start), 0);
+  assert.equal(Number(await page.locator('.scrub').inputValue()), 0);
   await word.click();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
-  await page.waitForFunction(() => Number(document.querySelector('.scrub').value) > 5.5);
+  assert.deepEqual(await played(), [second.start]);
+  await page.waitForFunction((t) => Number(document.querySelector('.scrub').value) > t, second.start);
   await page.locator('.word.now').waitFor();
   await page.locator('.segment.now').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+  // The word of a moment is known.
+  const last = result.segments[1].words.length - 1;
+  await at(page, Math.ceil(result.segments[1].words[last].start * 10) / 10);
+  await page.locator(`[data-segment="1"].now [data-word="${last}"].now`).waitFor();
+  assert.equal(await page.locator('.word.now').count(), 1);
   // The keyboard does it too.
-  const before = Number(await page.locator('.scrub').inputValue());
+  await at(page, 10);
   await page.locator('#main').focus();
   await page.keyboard.press('ArrowRight');
-  await page.waitForFunction((t) => Math.abs(Number(document.querySelector('.scrub').value) - t - 5) < 0.3, before);
+  await page.waitForFunction(() => document.querySelector('.scrub').value === '15');
   await page.keyboard.press(' ');
   await page.getByRole('button', { name: 'Pause' }).waitFor();
   await page.keyboard.press(' ');
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+  assert.deepEqual(await played(), [15]);
+});
+
+/** played tells where the page has begun to play since it was asked last, in seconds. */
+const played = async () => (await page.evaluate(() => window.played.splice(0))).map((t) => Math.round(t * 1000) / 1000);
+
+test('it stops at its end', async () => {
+  await page.evaluate(() => { window.endless = false; });
+  await at(page, Math.floor(result.audio_duration) - 1);
+  await page.getByRole('button', { name: 'Play', exact: true }).click();
+  await page.waitForFunction((t) => Number(document.querySelector('.scrub').value) > t - 0.2, result.audio_duration);
+  await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+  await page.evaluate(() => { delete window.endless; window.played.length = 0; });
 });
 
 test('a click on the waveform or a lane plays from there', async () => {
+  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor(); // nothing moves any more
   for (const selector of ['.timeline-wave', '.timeline-lanes']) {
-    await page.locator('.scrub').fill('1');
+    await at(page, 1);
     const box = await page.locator(selector).boundingBox();
     await page.mouse.click(box.x + box.width * 0.75, box.y + box.height / 2);
     await page.getByRole('button', { name: 'Pause' }).waitFor();
-    await page.waitForFunction(() => { const s = document.querySelector('.scrub'); return Math.abs(s.value / s.max - 0.75) < 0.05; });
+    const from = await played();
+    assert.ok(from.length === 1 && Math.abs(from[0] / result.audio_duration - 0.75) < 0.005, `${selector}: ${from}`);
     await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
   }
 });
 
 test('the time line is zoomed by button and wheel, and moved by dragging', async () => {
-  const view = () => page.evaluate(() => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return { width: e.scrollWidth, left: Math.round(e.scrollLeft), room: e.clientWidth }; });
+  await at(page, 0);
+  const view = () => page.evaluate(() => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return { width: e.scrollWidth, left: e.scrollLeft, room: e.clientWidth }; });
   const whole = await view();
   assert.equal(whole.width, whole.room);
+  /** shows waits until the view is so many times as wide, with this share of the recording at this share of the view. */
+  const shows = (times, share, place) => eventually(async () => {
+    const { width, left, room } = await view();
+    assert.ok(Math.abs(width / whole.width - times) < 0.02, `${width} wide, ${whole.width} at first`);
+    assert.ok(Math.abs(left + place * room - share * width) < 3, `${left} of ${width} on the left`);
+  });
   await page.getByRole('button', { name: 'Zoom in' }).click();
-  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return Math.abs(e.scrollWidth - 2 * w) < 4; }, whole.width);
+  await shows(2, 0.5, 0.5);
   const lanes = await page.locator('.timeline-lanes').boundingBox();
-  await page.mouse.move(lanes.x + lanes.width / 2, lanes.y + 30);
+  await page.mouse.move(lanes.x + lanes.width * 0.75, lanes.y + 30);
   await page.keyboard.down('Control');
   await page.mouse.wheel(0, -300);
   await page.keyboard.up('Control');
-  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return e.scrollWidth > 4 * w; }, whole.width);
-  await page.waitForTimeout(100);
+  await shows(2 * Math.E, 0.25 + 0.75 / 2, 0.75); // what the pointer is on stays where it is
   const before = (await view()).left;
   await page.mouse.down();
-  await page.mouse.move(lanes.x + lanes.width / 2 - 120, lanes.y + 30, { steps: 5 });
+  await page.mouse.move(lanes.x + lanes.width * 0.75 - 120, lanes.y + 30, { steps: 5 });
   await page.mouse.up();
-  assert.ok(Math.abs((await view()).left - before - 120) < 3, 'the view goes along');
-  assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0, 'dragging does not play');
+  await eventually(async () => assert.ok(Math.abs((await view()).left - before - 120) < 3, 'the view goes along'));
+  assert.deepEqual(await played(), [], 'dragging does not play');
   await page.getByRole('button', { name: 'Whole recording' }).click();
-  await page.waitForFunction((w) => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return e.scrollWidth === w; }, whole.width);
+  await shows(1, 0, 0);
 });
 
 test('doubtful words are marked, and the text can be copied', async () => {
-  const api = await (await fetch(`${s.url}/v1/tasks/${/[0-9a-f-]{36}/.exec(page.url())[0]}/result`, { headers: { 'X-API-Key': s.key } })).json();
-  const doubtful = api.segments.flatMap((x) => x.words).filter((w) => w.probability < 0.5).length;
-  assert.ok(doubtful > 0);
-  assert.equal(await page.locator('.word.unsure').count(), doubtful);
-  assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
+  // Of the rows that are in the page each doubtful word, and no other, is marked.
+  const marked = (doubtful) => eventually(async () => {
+    const rows = await page.locator('.segment').evaluateAll((all) => all.map((e) => [Number(e.dataset.segment), [...e.querySelectorAll('.word.unsure')].map((w) => Number(w.dataset.word))]));
+    assert.ok(rows.length > 2);
+    for (const [i, words] of rows) assert.deepEqual(words, result.segments[i].words.flatMap((w, k) => (doubtful && w.probability < 0.5 ? [k] : [])), result.segments[i].text);
+    return rows.flatMap(([, words]) => words).length;
+  });
+  await page.locator('.transcript-rows').evaluate((e) => { e.scrollTop = 0; });
+  if (await marked(true)) assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
   await page.getByLabel('Mark doubtful words').uncheck();
-  assert.equal(await page.locator('.word.unsure').count(), 0);
+  await marked(false);
   await page.getByLabel('Mark doubtful words').check();
+  await marked(true);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByRole('button', { name: 'Copy', exact: true }).click();
-  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  await Promise.all([page.getByRole('button', { name: 'Copied' }).waitFor(), page.getByRole('button', { name: 'Copy', exact: true }).click()]); // it says so for two seconds
   const copied = await page.evaluate(() => navigator.clipboard.readText());
-  assert.equal(copied, api.segments.map((x) => `[${x.speaker}] ${x.text}\n`).join(''));
+  assert.equal(copied, result.segments.map((x) => `[${x.speaker}] ${x.text}\n`).join(''));
 });
 
-test('search finds and marks', async () => {
-  await page.keyboard.press('/');
-  await page.getByRole('searchbox', { name: 'Search' }).fill('thank');
-  await page.locator('mark.chosen').first().waitFor();
-  await page.getByText(/^1 of \d+$/).waitFor();
+test('search finds and marks, from where the player stands', async () => {
+  const { word, hits, total } = repeated(result.segments), last = hits.at(-1), box = page.getByRole('searchbox', { name: 'Search' });
+  const places = [[0, 1], [last.start + 0.2, total - last.times + 1], [result.audio_duration, 1]]; // after the last hit it is the first one again
+  for (const [time, number] of places) {
+    await at(page, Math.floor(time * 10) / 10);
+    await page.locator('#main').focus();
+    await page.keyboard.press('/');
+    await box.fill(word);
+    await page.getByText(`${number} of ${total}`, { exact: true }).waitFor();
+    assert.equal((await page.locator('mark.chosen').first().innerText()).toLowerCase(), word);
+    await box.fill('');
+    await page.locator('mark').first().waitFor({ state: 'detached' });
+  }
+  // In a pause it is the next one.
+  const pause = result.segments.find((x, i) => i && x.start > hits[0].end && x.start - result.segments[i - 1].end > 0.6);
+  const passed = hits.filter((x) => x.end < pause.start).reduce((n, x) => n + x.times, 0);
+  await at(page, Math.floor((pause.start - 0.15) * 10) / 10);
+  await box.fill(word);
+  await page.getByText(`${passed < total ? passed + 1 : 1} of ${total}`, { exact: true }).waitFor();
   await page.getByRole('searchbox', { name: 'Search' }).fill('zzzz');
   await page.getByText('Not found').waitFor();
   await page.getByRole('searchbox', { name: 'Search' }).fill('');
@@ -152,14 +203,16 @@ test('a renamed speaker shows everywhere, and in what is downloaded', async () =
   assert.ok(json.segments.length > 5);
   assert.ok(json.segments.some((x) => x.words?.length));
   assert.equal(json.speaker_embeddings.length, json.num_speakers);
-  const api = await (await fetch(`${s.url}/v1/tasks/${json.task_id}/result`, { headers: { 'X-API-Key': s.key } })).json();
-  delete api.billing.balance; delete json.billing.balance; // the balance is that of the moment
-  assert.deepEqual(json, api);
+  const { billing, ...rest } = result, { billing: told, ...also } = json;
+  assert.deepEqual(also, rest);
+  delete billing.balance; delete told.balance; // the balance is that of the moment
+  assert.deepEqual(told, billing);
   for (const text of [files.SRT, files.VTT]) for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);
 });
 
 test('a text is corrected, and goes along corrected', async () => {
-  const row = page.locator('.segment', { hasText: 'how are you today' }).first();
+  await page.locator('.transcript-rows').evaluate((e) => { e.scrollTop = 0; });
+  const row = page.locator('.segment[data-segment="0"]');
   await row.hover();
   await row.getByRole('button', { name: /^Correct the text at/ }).click();
   await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Good morning, how is <b>Ada</b> today?');
@@ -187,8 +240,7 @@ test('a user with a password sees the account and the charge', async () => {
   // Standard, speakers and sounds for two minutes: (0.60 + 0.10 + 0.10) / 60 * 2, each part rounded to 4 digits.
   assert.match(await charge.innerText(), /-0\.026\d/);
   await page.locator('tr', { hasText: 'Payment' }).waitFor();
-  const ask = async (path) => (await fetch(s.url + '/v1' + path, { headers: { 'X-API-Key': s.key } })).json();
-  const { balance, held_amount, resource_pack_equivalent, available_balance, tier, concurrency_limit, active_tasks, waiting_batch_tasks, tps_limit, tps_burst } = await ask('/account'), prices = await ask('/pricing');
+  const { balance, held_amount, resource_pack_equivalent, available_balance, tier, concurrency_limit, active_tasks, waiting_batch_tasks, tps_limit, tps_burst } = await s.ask('/account'), prices = await s.ask('/pricing');
   await page.locator('.facts-table').nth(2).waitFor();
   const shown = Object.fromEntries(await page.locator('.facts-table div').evaluateAll((all) => all.map((e) => [e.querySelector('dt').textContent, e.querySelector('dd').textContent])));
   assert.equal(Number(await page.locator('.big').innerText()), balance);
@@ -206,7 +258,7 @@ test('without the recording the page asks for it', async () => {
   await page.getByText('The recording itself is not stored').waitFor();
   await page.getByLabel('Open the recording').setInputFiles(recording);
   await page.getByText('The recording itself is not stored').waitFor({ state: 'detached' });
-  await page.locator('.word', { hasText: 'Good' }).first().click();
+  await page.locator('.word').first().click();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
 });
 
@@ -214,7 +266,7 @@ test('broken files and refused links are told of in plain words', async () => {
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
   await page.locator('.drop input').setInputFiles([{ name: 'tiny.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') }, { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'text ') }]);
   await page.getByText('less than 1 KB').waitFor();
-  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor({ timeout: 60000 });
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor();
   await page.getByLabel('Or paste a link').fill('ftp://example.com/a.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.getByText('This is not a link').waitFor();

@@ -1,12 +1,12 @@
 // A stranger's server: it offers a recording and takes callbacks.
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
-import { recording } from './world.mjs';
+import { recording, within } from './world.mjs';
 
-/** stranger starts a server that offers /talk.flac and, from the second time of asking on, /late.flac, and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
+/** stranger starts a server that offers /talk.flac and, once it is ready, /late.flac, and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
 export async function stranger(...answers) {
   const bytes = readFileSync(recording), got = [], waiting = [];
-  let asked = 0;
+  let late = true;
   const server = createServer((request, answer) => {
     if (request.method === 'POST' && request.url.startsWith('/hook')) {
       const parts = [];
@@ -16,7 +16,7 @@ export async function stranger(...answers) {
         answer.writeHead(answers.shift() ?? 204).end();
         for (const go of waiting.splice(0)) go();
       });
-    } else if (request.url === '/late.flac' && !asked++) {
+    } else if (request.url === '/late.flac' && late) {
       answer.writeHead(503).end();
     } else if (/^\/(talk\d*|late)\.flac$/.test(request.url)) {
       answer.writeHead(200, { 'Content-Type': 'audio/flac', 'Content-Length': bytes.length }).end(bytes);
@@ -27,7 +27,8 @@ export async function stranger(...answers) {
   return {
     address, url: `http://${address}`, got,
     /** callbacks waits until so many posts have come. */
-    callbacks: async (n) => { while (got.length < n) await new Promise((go) => waiting.push(go)); return got; },
+    callbacks: async (n) => { while (got.length < n) await within(new Promise((go) => waiting.push(go)), `callback ${got.length + 1}`); return got; },
+    ready: () => { late = false; },
     stop: () => new Promise((go) => { server.closeAllConnections(); server.close(go); }),
   };
 }

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { stranger } from './stranger.mjs';
-import { browser, logIn, open, recording, service } from './world.mjs';
+import { browser, eventually, logIn, open, recording, service } from './world.mjs';
 
 let s, b, page, other;
 before(async () => {
@@ -16,19 +16,11 @@ before(async () => {
 });
 after(async () => { await b?.close(); await s?.stop(); await other?.stop(); });
 
-/** api asks the service, again where that was too often. */
-async function api(path) {
-  for (;;) {
-    const r = await fetch(s.url + '/v1' + path, { headers: { 'X-API-Key': s.key } });
-    if (r.status !== 429) return r.json();
-    await new Promise((go) => setTimeout(go, 500));
-  }
-}
 /** done waits for a recording to be ready, and gives its task. */
 async function done(name) {
-  await page.getByRole('link', { name: `Open: ${name}`, exact: true }).waitFor({ timeout: 240000 });
-  const { tasks } = await api('/tasks');
-  return api('/tasks/' + tasks.find((x) => x.audio_filename === name).id);
+  await page.getByRole('link', { name: `Open: ${name}`, exact: true }).waitFor({ timeout: 600000 });
+  const { tasks } = await s.ask('/tasks');
+  return s.ask('/tasks/' + tasks.find((x) => x.audio_filename === name).id);
 }
 /** Few stages, so that the tests are quick. */
 async function textOnly() {
@@ -122,11 +114,12 @@ test('a link is fetched and transcribed', async () => {
   await page.getByLabel('Or paste a link').fill(other.url + '/talk.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.locator('.task', { hasText: 'talk.flac' }).waitFor();
-  assert.equal(await page.getByLabel('Or paste a link').inputValue(), '', 'what is taken leaves the field');
+  await eventually(async () => assert.equal(await page.getByLabel('Or paste a link').inputValue(), '', 'what is taken leaves the field'));
   const task = await done('talk.flac');
   assert.equal(task.audio_source_type, 'url');
   await page.getByRole('link', { name: 'Open: talk.flac' }).click();
-  await page.locator('.segment .text', { hasText: /morning/i }).first().waitFor();
+  const { segments } = await s.ask(`/tasks/${task.id}/result`);
+  await page.locator('.segment .text', { hasText: segments[0].text }).first().waitFor();
   await page.getByText('The recording itself is not stored').waitFor();
   await page.getByRole('link', { name: '← All recordings' }).click();
 });
@@ -135,15 +128,16 @@ test('what fails for now says so, and is tried again without the reader', async 
   await page.getByLabel('Or paste a link').fill(other.url + '/late.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   const row = page.locator('.task', { hasText: 'late.flac' });
-  await row.getByText('Failed for now, will be tried again').waitFor({ timeout: 30000 });
+  await row.getByText('Failed for now, will be tried again').waitFor();
   await row.getByText(/^The service says: .*503/).waitFor();
+  other.ready();
   await done('late.flac');
 });
 
 test('an upload shows how far it is, and can be cancelled', async () => {
   const cdp = await page.context().newCDPSession(page), slow = (perSecond) => cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: perSecond });
   await cdp.send('Network.enable');
-  await slow(400000);
+  await slow(100000);
   await page.locator('.drop input').setInputFiles({ name: 'slow.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(3e6) });
   const row = page.locator('.task', { hasText: 'slow.wav' });
   const shares = [];
@@ -159,7 +153,7 @@ test('an upload shows how far it is, and can be cancelled', async () => {
   await row.waitFor({ state: 'detached' });
   await slow(-1);
   await cdp.detach();
-  assert.ok(!(await api('/tasks')).tasks.some((x) => x.audio_filename === 'slow.wav'));
+  assert.ok(!(await s.ask('/tasks')).tasks.some((x) => x.audio_filename === 'slow.wav'));
 });
 
 test('without hurry, links go as one batch and files at half the price', async () => {
@@ -170,11 +164,11 @@ test('without hurry, links go as one batch and files at half the price', async (
   const body = (await batch).postDataJSON();
   assert.deepEqual([body.audio_url.length, body.batch_mode], [3, true]);
   await page.locator('.submit .error', { hasText: /^http:\/\/10\.1\.2\.3\/talk3\.flac: .*not a public address/ }).waitFor();
-  assert.equal(await page.getByLabel('Or paste a link').inputValue(), 'http://10.1.2.3/talk3.flac', 'what was refused stays in the field');
+  await eventually(async () => assert.equal(await page.getByLabel('Or paste a link').inputValue(), 'http://10.1.2.3/talk3.flac', 'what was refused stays in the field'));
   await page.locator('.drop input').setInputFiles([{ name: 'slow one.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) }]);
   for (const name of ['talk1.flac', 'talk2.flac', 'slow one.flac']) {
     const task = await done(name);
-    const { billing } = await api(`/tasks/${task.id}/result`);
+    const { billing } = await s.ask(`/tasks/${task.id}/result`);
     assert.equal(billing.detail.batch_discount, 0.5, name);
     assert.equal(billing.amount, Math.round(billing.detail.subtotal * 5000) / 10000, name);
   }
@@ -194,33 +188,34 @@ test('a callback is tried: the service signs and sends it, and the page says wha
   await page.locator('#tester-secret').fill('s3cret');
   await page.locator('#tester-kind option', { hasText: 'costs 0.0033 – 0.01' }).waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Send the sample' }).click();
-  await page.getByText(`is on its way to ${other.url}/hook?a=1`).waitFor({ timeout: 120000 });
+  await page.getByText(`is on its way to ${other.url}/hook?a=1`).waitFor();
   const shown = await page.locator('.tester pre').innerText(), [, signature, body] = /^X-Signature: (sha256=[0-9a-f]{64})\n\n(\{.*\})$/.exec(shown);
   assert.equal(signature, 'sha256=' + createHmac('sha256', 's3cret').update(body).digest('hex'));
   const got = (await other.callbacks(2)).slice(); // the first was answered with 500
   for (const c of got) assert.deepEqual([c.url, c.headers['x-signature'], c.body], ['/hook?a=1', signature, body]);
-  const message = JSON.parse(body), paid = (await api(`/tasks/${message.task_id}/result`)).billing.amount;
+  const message = JSON.parse(body), paid = (await s.ask(`/tasks/${message.task_id}/result`)).billing.amount;
   assert.equal(message.status, 'done');
   assert.match(await page.locator('.tester [role=status]').innerText(), new RegExp(`It cost ${paid.toFixed(4)}`));
 
   await page.locator('#tester-kind').selectOption('failed');
   await page.locator('#tester-secret').fill('');
-  const before = (await api('/account')).balance;
+  const before = (await s.ask('/account')).balance;
   await page.getByRole('button', { name: 'Send the sample' }).click();
-  await page.getByText('without a signature').waitFor({ timeout: 120000 });
+  await page.getByText('without a signature').waitFor();
   const second = (await other.callbacks(3))[2];
   assert.equal(second.body, await page.locator('.tester pre').innerText());
   assert.equal(second.headers['x-signature'], undefined);
   assert.equal(JSON.parse(second.body).status, 'failed');
   assert.ok(JSON.parse(second.body).error_message);
-  const { balance, held_amount } = await api('/account');
+  const { balance, held_amount } = await s.ask('/account');
   assert.deepEqual([balance, held_amount], [before, 0], 'a failure costs nothing');
 });
 
 test('a callback goes to no address that the service may not ask', async () => {
   for (const address of ['http://127.0.0.1:1/hook', 'http://169.254.169.254/latest', 'http://192.168.1.1/hook']) {
     await page.getByLabel('Address of your receiver').fill(address);
-    await page.getByRole('button', { name: 'Send the sample' }).click();
+    const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() === 'POST' && r.url() === `${s.url}/v1/tasks`), page.getByRole('button', { name: 'Send the sample' }).click()]);
+    assert.equal(answer.status(), 400, address);
     await page.locator('.tester .error', { hasText: /^The service did not accept this: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/ }).waitFor();
   }
 });
@@ -249,7 +244,7 @@ test('an upload that fails says why in plain words, and can be tried again', asy
   await page.route(upload, (r) => (r.request().method() === 'POST' && answers.length ? answers[0][0](r) : r.continue()));
   await page.locator('.drop input').setInputFiles({ name: 'again.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) });
   while (answers.length) {
-    await row.getByText(answers[0][1]).waitFor({ timeout: 30000 });
+    await row.getByText(answers[0][1]).waitFor();
     answers.shift();
     await row.getByRole('button', { name: 'Try again' }).click();
   }
@@ -262,7 +257,7 @@ test('the list says when the service is gone, and goes on when it is back', asyn
   await page.getByLabel('Show').selectOption('done');
   await page.getByText('The service cannot be reached').waitFor();
   await page.unroute(`${s.url}/v1/tasks?*`);
-  await page.getByText('The service cannot be reached').waitFor({ state: 'detached', timeout: 30000 });
+  await page.getByText('The service cannot be reached').waitFor({ state: 'detached' });
   await page.getByLabel('Show').selectOption('');
 });
 
@@ -279,10 +274,13 @@ test('a token that has run out leads back to the login, with a word', async () =
   s.otograph('user', 'create', 'local', 'ada', '--password=correct horse battery');
   await page.getByLabel('User name and password').check();
   await page.getByLabel('User name', { exact: true }).fill('mallory');
-  for (let i = 0; i < 6; i++) {
+  const tooMany = page.getByText('Too many tries');
+  for (let i = 0; !await tooMany.count(); i++) { // five a minute are answered; a slow machine has some more
+    assert.ok(i < 40, `${i} tries are not too many`);
     await page.getByLabel('Password', { exact: true }).fill('wrong horse battery' + i);
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText(i < 5 ? 'The user name or the password is not right' : 'Too many tries').waitFor();
+    await page.getByText('The user name or the password is not right').or(tooMany).waitFor();
+    assert.ok(i >= 5 || !await tooMany.count(), `${i + 1} tries are too many`);
   }
   await page.getByLabel('User name', { exact: true }).fill('ada');
   await page.getByLabel('Password', { exact: true }).fill('correct horse battery');

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { longResult } from './made.mjs';
-import { binary, browser, folder, forge, logIn, open, service } from './world.mjs';
+import { binary, browser, eventually, folder, forge, logIn, open, service } from './world.mjs';
 
 const dir = folder(), minutes = 12;
 /** What a stretch of the recording is as loud as; each is a quarter. */
@@ -24,15 +24,13 @@ before(async () => {
 });
 after(async () => { await b?.close(); await s?.stop(); });
 
-/** heights gives how high the waveform is drawn in the middle of each of n stretches, from 0 to 1, once there is one. */
-async function heights(page, n) {
-  await page.waitForFunction(() => [...document.querySelectorAll('.timeline-wave *')].some((e) => e.shadowRoot?.querySelector('.canvases canvas')));
-  return page.evaluate(drawn, n);
-}
+/** heights gives how high the waveform is drawn in the middle of each of n stretches, from 0 to 1. */
+const heights = (page, n) => page.evaluate(drawn, n);
 const drawn = (n) => {
-  const host = [...document.querySelectorAll('.timeline-wave *')].find((e) => e.shadowRoot), root = host.shadowRoot;
-  const canvases = [...root.querySelectorAll('.canvases canvas')], width = canvases.reduce((w, c) => w + c.width, 0);
+  const host = [...document.querySelectorAll('.timeline-wave *')].find((e) => e.shadowRoot);
+  const canvases = [...host?.shadowRoot.querySelectorAll('.canvases canvas') ?? []], width = canvases.reduce((w, c) => w + c.width, 0);
   const out = [];
+  if (!width) throw new Error('nothing is drawn yet');
   for (let i = 0; i < n; i++) {
     let best = 0;
     const middle = Math.floor(((i + 0.5) * width) / n);
@@ -49,14 +47,15 @@ const drawn = (n) => {
   return out;
 };
 
-/** near compares heights with how loud the recording was made. */
-function near(found, what, but = []) {
+/** near waits until the waveform of a page is drawn as high as the recording was made loud, but for some of its stretches. */
+const near = (page, what, but = []) => eventually(async () => {
+  const found = await heights(page, 24);
   found.forEach((h, i) => {
     if (but.includes(i)) return;
     const want = loudness[Math.floor((i * loudness.length) / found.length)];
     assert.ok(Math.abs(h - want) < 0.12, `${what}: stretch ${i} is drawn ${h.toFixed(2)} high, made ${want} loud: ${found.map((x) => x.toFixed(2))}`);
   });
-}
+});
 
 /** silent is a result of a recording of so many seconds in which nothing was said, so that a band of speech is flat. */
 const silent = (seconds) => ({ audio_duration: seconds, audio_md5: '0'.repeat(32), segments: [], vad_segments: [], billing: { mode: 'standard', billable_minutes: 1, amount: 0.01, balance: 1, detail: {} } });
@@ -80,19 +79,19 @@ for (const [what, [name, ...args]] of Object.entries(formats)) {
     const id = await forge(page, s, { id: crypto.randomUUID(), name, result: silent(minutes * 60) });
     await page.goto(`${s.url}/#/task/${id}`);
     await page.getByText('The band shows').waitFor();
-    assert.ok((await heights(page, 24)).every((h) => h < 0.1), 'without the recording there is a band');
+    await eventually(async () => { const found = await heights(page, 24); assert.ok(found.every((h) => h > 0 && h < 0.1), `without the recording there is a band: ${found}`); });
     await page.evaluate(() => { // pieces, not the whole, are decoded
       window.decoded = [];
       const old = (window.original ??= BaseAudioContext.prototype.decodeAudioData);
       BaseAudioContext.prototype.decodeAudioData = function (data) { return old.call(this, data).then((x) => { window.decoded.push(x.duration); return x; }); };
     });
     await page.getByLabel('Open the recording').setInputFiles(file);
-    await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor({ timeout: 60000 });
+    await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor();
     const decoded = await page.evaluate(() => window.decoded);
     assert.ok(decoded.length >= minutes - 2, `${decoded.length} pieces`);
     assert.ok(Math.max(...decoded) < 130, `pieces of ${decoded.map(Math.round)} s`);
     assert.ok(Math.abs(decoded.reduce((x, y) => x + y, 0) - minutes * 60) < 3, `${decoded.reduce((x, y) => x + y, 0)} s in all`);
-    near(await heights(page, 24), what);
+    await near(page, what);
   });
 }
 
@@ -113,8 +112,8 @@ test('a damaged part does not hide the rest', async () => {
   const id = await forge(page, s, { id: crypto.randomUUID(), name: 'damaged.mp3', result: silent(minutes * 60) });
   await page.goto(`${s.url}/#/task/${id}`);
   await page.getByLabel('Open the recording').setInputFiles(name);
-  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor({ timeout: 60000 });
-  near(await heights(page, 24), 'damaged', [12]);
+  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor();
+  await near(page, 'damaged', [12]);
 });
 
 test('a file of its own brings the waveform along, with and without the sound', async () => {
@@ -126,12 +125,11 @@ test('a file of its own brings the waveform along, with and without the sound', 
     const own = await open(b, { origin: 'null' });
     await own.goto(pathToFileURL(file).href);
     await own.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor();
-    await own.waitForTimeout(300); // the canvas draws
-    near(await heights(own, 24), `file of its own ${embed}`);
+    await near(own, `file of its own ${embed}`);
     if (embed.length) {
       await own.getByRole('button', { name: 'Play', exact: true }).click();
       await own.waitForFunction(() => Number(document.querySelector('.scrub').value) > 0.3);
-      near(await heights(own, 24), 'playing');
+      await near(own, 'playing');
     } else await own.getByText('The recording itself is not stored').waitFor();
     assert.deepEqual(own.wrong.filter((w) => !w.startsWith('stranger: file:')), []);
     await own.context().close();

@@ -11,6 +11,26 @@ export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export const binary = process.env.OTOGRAPH_BINARY || path.join(root, 'bin', 'otograph');
 export const recording = path.join(root, 'testdata', 'conversation.flac');
 
+/** patience is how long anything may take, in milliseconds: far more than it does. A slow machine is no failure. */
+export const patience = 240000;
+
+/** within gives what a promise does, if it comes while there is patience. */
+export function within(promise, what) {
+  let timer;
+  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`${what} did not come in ${patience / 1000} s`)), patience); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** eventually asks again until what is claimed does not throw; it throws what it threw last when patience is over. */
+export async function eventually(claim) {
+  for (const end = Date.now() + patience; ;) {
+    try { return await claim(); } catch (e) {
+      if (Date.now() > end) throw e;
+      await new Promise((go) => setTimeout(go, 50));
+    }
+  }
+}
+
 /** folder is a new folder that goes when the process ends. */
 export function folder() {
   const dir = mkdtempSync(path.join(tmpdir(), 'otograph-web-'));
@@ -31,12 +51,20 @@ export async function service(...flags) {
     child.stdout.on('data', (d) => { out += d; });
     const look = setInterval(() => { if (/asr_\w{40}/.test(out) && /listening/.test(log)) { clearInterval(look); go(); } }, 50);
     child.on('exit', (code) => { clearInterval(look); fail(new Error(`serve ended with ${code}: ${log}`)); });
-    setTimeout(() => { clearInterval(look); fail(new Error(`serve did not start: ${log}`)); }, 60000).unref();
+    setTimeout(() => { clearInterval(look); fail(new Error(`serve did not start: ${log}`)); }, patience).unref();
   });
   const key = /asr_\w{40}/.exec(out)[0];
   const url = new URL(/http:\/\/[\w.:[\]]+\/v1/.exec(out)[0]).origin;
   return {
     url, key, data, log: () => log,
+    /** ask gives what a GET of the API answers, asked again where that was too often. */
+    ask: async (path) => {
+      for (;;) {
+        const r = await fetch(`${url}/v1${path}`, { headers: { 'X-API-Key': key } });
+        if (r.status !== 429) return r.json();
+        await new Promise((go) => setTimeout(go, 500));
+      }
+    },
     otograph: (...args) => execFileSync(binary, [...args, '--data', data], { env, encoding: 'utf8' }),
     stop: async () => { child.kill('SIGTERM'); await ended; },
   };
@@ -44,14 +72,29 @@ export async function service(...flags) {
 
 /** browser starts a headless Chromium that talks to nobody of its own accord. */
 export const browser = () => chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium', timeout: patience,
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--autoplay-policy=no-user-gesture-required'],
 });
 
-/** open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. */
+/**
+ * open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. What plays
+ * begins anew at its end, so that a test has the time it needs; window.played tells where it began to play.
+ * OTOGRAPH_WEB_SLOWDOWN=6 makes the page's processor that many times slower.
+ */
 export async function open(b, { origin, ...options } = {}) {
   const context = await b.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-GB', reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(patience);
+  await context.addInitScript(() => {
+    const play = HTMLMediaElement.prototype.play;
+    window.played = [];
+    HTMLMediaElement.prototype.play = function () {
+      this.loop = window.endless !== false;
+      window.played.push(this.currentTime);
+      return play.call(this);
+    };
+  });
   const page = await context.newPage();
+  if (process.env.OTOGRAPH_WEB_SLOWDOWN) await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.OTOGRAPH_WEB_SLOWDOWN) });
   const wrong = [], urls = [];
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
   page.on('console', (m) => { if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) wrong.push(`console: ${m.text()}`); });
@@ -70,6 +113,34 @@ export async function logIn(page, s) {
   await page.getByLabel('API key', { exact: true }).last().fill(s.key);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('heading', { name: 'New transcript' }).waitFor();
+}
+
+/** working has the list say that the task of this name is still worked on, however fast it is, until what it gives is called. */
+export async function working(page, s, name) {
+  const lists = `${s.url}/v1/tasks?*`;
+  const tell = async (route) => {
+    const response = await route.fetch(), body = await response.json();
+    for (const task of body.tasks ?? []) if (task.audio_filename === name) Object.assign(task, { status: 'processing', finished_at: null });
+    await route.fulfill({ response, json: body });
+  };
+  await page.route(lists, tell);
+  return () => page.unroute(lists, tell);
+}
+
+/** at puts a player that is still at a time in seconds. */
+export async function at(page, seconds) {
+  await page.getByRole('button', { name: /^(Play|播放)$/ }).waitFor();
+  await page.locator('.scrub').fill(String(seconds));
+  await page.waitForFunction((t) => Math.abs(document.querySelector('.scrub').value - t) < 0.06, seconds);
+}
+
+/** repeated finds a word of at least four letters that two segments or more hold, and those that hold it, with how often. */
+export function repeated(segments) {
+  for (const [word] of segments.map((x) => x.text.toLowerCase()).join(' ').matchAll(/[a-z]{4,}/g)) {
+    const hits = segments.map((x) => ({ start: x.start, end: x.end, times: x.text.toLowerCase().split(word).length - 1 })).filter((x) => x.times);
+    if (hits.length > 1) return { word, hits, total: hits.reduce((n, x) => n + x.times, 0) };
+  }
+  throw new Error(`no word is said twice: ${segments.map((x) => x.text)}`);
 }
 
 /** forge puts a result of our own making behind the API that a page talks to. */

@@ -41,7 +41,7 @@ export class Player {
   seek(seconds: number): void {
     const to = Math.max(0, Math.min(this.duration, seconds));
     this.time.value = to;
-    if (this.source.value && this.element.readyState > 0) this.element.currentTime = to;
+    if (this.source.value) this.element.currentTime = to; // before anything is loaded: where it will begin
   }
 
   playFrom(seconds: number): void {

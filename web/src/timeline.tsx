@@ -1,6 +1,6 @@
 // Waveform, speakers and sounds on one axis of time.
 import { useSignalEffect } from '@preact/signals';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import WaveSurfer from 'wavesurfer.js';
 import { decodePeaks, speechBand } from './peaks';
 import type { Player } from './player';
@@ -147,8 +147,8 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
     return () => stop.abort();
   }, [source, band, known]);
 
-  useEffect(() => {
-    try { surfer.current?.zoom(zoom); } catch { /* nothing is loaded yet; the load draws it */ }
+  useLayoutEffect(() => { // before zoomTo scrolls to its place
+    try { surfer.current?.zoom(zoom); } catch { surfer.current?.setOptions({ minPxPerSec: zoom }); } // what is being loaded is drawn with it
     draw();
   }, [zoom, width]);
   useEffect(() => draw(), [lanes, scale, width]);

@@ -80,7 +80,8 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   };
   const onSearch = (text: string) => {
     setQuery(text);
-    const found = find(segments, text), from = Math.max(0, found.findIndex((h) => h.segment >= Math.max(0, nowSegment)));
+    const found = find(segments, text), time = player.time.peek();
+    const from = Math.max(0, found.findIndex((h) => segments[h.segment].end > time)); // the first from here on, or of all
     setChosen(from);
     if (found.length) list.current?.show(found[from].segment);
   };

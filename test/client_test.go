@@ -26,10 +26,13 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
+// patience is how long a test waits for what must come: far longer than it takes, so that a slow machine is no failure.
+const patience = 4 * time.Minute
+
 // client gives up before a test does.
 var client = &http.Client{
-	Timeout:   2 * time.Minute,
-	Transport: &http.Transport{MaxIdleConnsPerHost: 256, ExpectContinueTimeout: 10 * time.Second},
+	Timeout:   patience,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 256, ExpectContinueTimeout: time.Minute},
 }
 
 // answer is what a request got.
@@ -204,6 +207,15 @@ func exact(t testing.TB, d *db.DB) {
 	}
 }
 
+// park puts off the next attempt of a task that failed for now by an hour, however many of its retries have been.
+func park(t testing.TB, d *db.DB, id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		change(t, d, "UPDATE tasks SET run_at = run_at + 3600000000 WHERE id = $1 AND phase = 'queued' AND failures > 0 AND run_at - updated_at < 1800000000", id)
+		return count(t, d, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND failures > 0 AND run_at - updated_at > 1800000000", id) == 1
+	}, patience, 50*time.Millisecond)
+}
+
 // files are the regular files under a folder, by their path in it.
 func files(t testing.TB, dir string) (found []string) {
 	t.Helper()
@@ -281,10 +293,11 @@ type outside struct {
 	asked map[string]int         // requests by path
 	calls map[string][]delivered // by task
 	fail  map[string]bool        // paths of receivers that answer 500
+	hold  chan struct{}          // /held.wav is served when it is closed
 }
 
 func newOutside(t testing.TB) *outside {
-	o := &outside{files: map[string][]byte{}, asked: map[string]int{}, calls: map[string][]delivered{}, fail: map[string]bool{}}
+	o := &outside{files: map[string][]byte{}, asked: map[string]int{}, calls: map[string][]delivered{}, fail: map[string]bool{}, hold: make(chan struct{})}
 	o.Server = httptest.NewServer(http.HandlerFunc(o.answer))
 	t.Cleanup(o.Close)
 	return o
@@ -313,6 +326,12 @@ func (o *outside) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_, _ = w.Write(make([]byte, 1<<16))
 		<-r.Context().Done()
+	case r.URL.Path == "/held.wav":
+		select {
+		case <-o.hold:
+		case <-r.Context().Done():
+		}
+		http.ServeContent(w, r, "", time.Unix(1e9, 0), bytes.NewReader(file))
 	case r.URL.Path == "/moved.wav":
 		http.Redirect(w, r, "/talk.wav", http.StatusFound)
 	case there:

@@ -20,12 +20,12 @@ import (
 func TestLoad(t *testing.T) {
 	s := serve(t, t.TempDir(), "--log-level", "warn", "--grace", "1s").unlimited()
 	whole := clip(t, 0, 60)
-	for range 10 {
+	for range 20 {
 		s.create(upload(whole, map[string]any{"optimize": false}))
 	}
 	id := s.create(upload(clip(t, 8, 1.5), quick))
 	d := s.store()
-	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 1 }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 1 }, patience, 20*time.Millisecond)
 	req, err := http.NewRequest("GET", s.url+"/tasks/"+id, nil)
 	require.NoError(t, err)
 	req.Header.Set("X-API-Key", s.key)

@@ -103,7 +103,7 @@ func TestT8ModelBreaksUnderTheService(t *testing.T) {
 		assert.NotEqual(t, "done", s.task(id)["status"])
 		answered++
 		return bytes.Count([]byte(s.logged()), []byte("worker process is replaced")) >= 3 || s.task(id)["status"] == "failed"
-	}, time.Minute, 100*time.Millisecond, "%s", s.logged())
+	}, patience, 100*time.Millisecond, "%s", s.logged())
 	assert.Contains(t, s.logged()+fmt.Sprint(s.task(id)["error_message"]), "voice.onnx")
 	require.NoError(t, os.WriteFile(file, data, 0o600))
 	change(t, s.store(), "UPDATE tasks SET run_at = 0 WHERE phase = 'queued'")

@@ -77,7 +77,7 @@ func TestT1Kill(t *testing.T) {
 		require.Equal(t, "done", s.wait(id)["status"], "seed %d\n%s", seed, s.logged())
 	}
 	d := s.store()
-	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'") == 0 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'") == 0 }, patience, 50*time.Millisecond)
 	require.NoError(t, s.stop())
 	exact(t, d)
 	assert.Equal(t, len(ids), count(t, d, "SELECT COUNT(*) FROM tasks"))
@@ -147,7 +147,7 @@ func fullDisk(t *testing.T, name, options string, fill func(folder string) (clea
 	}
 	require.Equal(t, 5, refused, "the disk never was full")
 	require.NoError(t, clear())
-	require.Eventually(t, func() bool { return s.do("POST", "/tasks", body).status == 201 }, 20*time.Second, 100*time.Millisecond, "there is room again")
+	require.Eventually(t, func() bool { return s.do("POST", "/tasks", body).status == 201 }, patience, 100*time.Millisecond, "there is room again")
 	exact(t, d)
 	assert.EqualValues(t, s.do("GET", "/tasks", nil).object(t)["total"], count(t, d, "SELECT COUNT(*) FROM tasks"))
 	require.NoError(t, s.stop())
@@ -188,7 +188,7 @@ func TestT3PostgreSQLGone(t *testing.T) {
 		assert.Equal(t, 200, s.do("GET", "//healthz", nil).status)
 	}
 	require.NoError(t, pg.Start())
-	require.Eventually(t, func() bool { return s.do("GET", "/account", nil).status == 200 }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return s.do("GET", "/account", nil).status == 200 }, patience, 50*time.Millisecond)
 	for _, id := range ids {
 		require.Equal(t, "done", s.wait(id)["status"], s.logged())
 	}
@@ -251,7 +251,7 @@ func TestT5Poison(t *testing.T) {
 		healthy = append(healthy, s.create(upload(clip(t, 8, 1.5), quick)))
 	}
 	crashes := 0
-	for deadline := time.Now().Add(2 * time.Minute); s.task(poison)["finished_at"] == nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); s.task(poison)["finished_at"] == nil; time.Sleep(10 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), s.logged())
 		// What a decoder does that a file makes crash; the plan of the retries is brought forward.
 		var pid int
@@ -260,7 +260,7 @@ func TestT5Poison(t *testing.T) {
 			crashes++
 			require.Eventually(t, func() bool {
 				return count(t, d, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'running'", poison) == 0
-			}, 20*time.Second, 10*time.Millisecond)
+			}, patience, 10*time.Millisecond)
 			change(t, d, "UPDATE tasks SET run_at = 0 WHERE id = $1 AND phase = 'queued'", poison)
 		}
 	}
@@ -283,6 +283,7 @@ func TestT7Corpus(t *testing.T) {
 	warm := s.create(upload(clip(t, 8, 1.5), quick))
 	require.Equal(t, "done", s.wait(warm)["status"])
 	before := workers(t, s.cmd.Process.Pid)
+	require.NotEmpty(t, before)
 	type sent struct{ file, expect, id string }
 	var all []sent
 	refused := 0
@@ -322,7 +323,8 @@ func TestT7Corpus(t *testing.T) {
 			assert.Equal(t, "failed", status, "%s: %s", f.file, message)
 		}
 	}
-	assert.Equal(t, before, workers(t, s.cmd.Process.Pid), "no worker died")
+	assert.Subset(t, workers(t, s.cmd.Process.Pid), before, "no worker died")
+	assert.NotContains(t, s.logged(), "worker process is replaced")
 	exact(t, s.store())
 	t.Logf("T7: %d broken files: %d refused at once, then %v; no process died", len(all)+refused, refused, ends)
 }
@@ -390,8 +392,8 @@ func TestT20Restart(t *testing.T) {
 	s.wait(ids[0])
 	s.wait(ids[1])
 	d := s.store()
-	require.Eventually(t, func() bool { return s.task(ids[2])["status"] == "failed" }, 30*time.Second, 20*time.Millisecond)
-	change(t, d, "UPDATE tasks SET run_at = run_at + 3600000000 WHERE phase = 'queued'")
+	require.Eventually(t, func() bool { return s.task(ids[2])["status"] == "failed" }, patience, 20*time.Millisecond)
+	park(t, d, ids[2])
 	require.NoError(t, s.stop())
 	s.args = append(s.args, "--workers", "0")
 	s = s.again()
@@ -422,12 +424,14 @@ func TestT20Restart(t *testing.T) {
 
 // T24: a backup is taken under load and started elsewhere.
 func TestT24Backup(t *testing.T) {
-	s := serve(t, t.TempDir(), "--keep-audio", "1h").unlimited()
+	out := newOutside(t)
+	s := serve(t, t.TempDir(), "--keep-audio", "1h", "--allow-outbound", out.host()).unlimited()
 	audio := clip(t, 8, 1.5)
+	out.files["/held.wav"] = audio
 	stop := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		for {
+		for range 40 { // a slow machine must be able to do them all in the end
 			select {
 			case <-stop:
 				return
@@ -440,10 +444,16 @@ func TestT24Backup(t *testing.T) {
 	})
 	require.Eventually(t, func() bool {
 		return len(list(s.do("GET", "/tasks?status=done", nil).object(t)["tasks"])) >= 2
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
+	held := s.create(map[string]any{"audio_url": out.URL + "/held.wav", "options": quick}) // keeps its worker busy, however fast that is
+	live := s.store()
+	require.Eventually(t, func() bool {
+		return count(t, live, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'running'", held) == 1
+	}, patience, 10*time.Millisecond)
 	elsewhere := t.TempDir()
 	s.must("backup", filepath.Join(elsewhere, "otograph.db"))
 	close(stop)
+	close(out.hold)
 	wait.Wait()
 	require.NoError(t, s.stop())
 	require.NoError(t, os.CopyFS(filepath.Join(elsewhere, "blobs"), os.DirFS(filepath.Join(s.data, "blobs"))))
@@ -455,9 +465,9 @@ func TestT24Backup(t *testing.T) {
 		states[phase] = count(t, d, "SELECT COUNT(*) FROM tasks WHERE phase = $1", phase)
 	}
 	all := states["queued"] + states["running"] + states["final"]
-	require.NotZero(t, states["queued"]+states["running"], "the copy was taken under load")
+	require.NotZero(t, states["running"], "the copy was taken under load")
 	restored = restored.again()
-	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM tasks WHERE status = 'done'") == all }, 2*time.Minute, 100*time.Millisecond, "%s", restored.logged())
+	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM tasks WHERE status = 'done'") == all }, patience, 100*time.Millisecond, "%s", restored.logged())
 	exact(t, d)
 	t.Logf("T24: copy under load with %d queued, %d running and %d final tasks; %d of %d done on the restored copy", states["queued"], states["running"], states["final"], all, all)
 }
@@ -468,12 +478,12 @@ func TestT28Descriptors(t *testing.T) {
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
 	var held []net.Conn
 	for range 150 {
-		if c, err := net.DialTimeout("tcp", addr, 2*time.Second); err == nil {
+		if c, err := net.DialTimeout("tcp", addr, 20*time.Second); err == nil {
 			held = append(held, c)
 		}
 	}
 	require.Greater(t, len(held), 90)
-	fresh := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	fresh := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	failed := 0
 	for range 3 {
 		res, err := fresh.Get("http://" + addr + "/healthz")
@@ -487,13 +497,14 @@ func TestT28Descriptors(t *testing.T) {
 	for _, c := range held {
 		c.Close()
 	}
+	fresh.Timeout = time.Minute
 	require.Eventually(t, func() bool {
 		res, err := fresh.Get("http://" + addr + "/healthz")
 		if err == nil {
 			res.Body.Close()
 		}
 		return err == nil && res.StatusCode == 200
-	}, 20*time.Second, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	refused := 0
 	require.Eventually(t, func() bool {
 		a := s.do("POST", "/tasks", upload(clip(t, 8, 1.5), quick))
@@ -502,7 +513,7 @@ func TestT28Descriptors(t *testing.T) {
 			refused++
 		}
 		return a.status == 201
-	}, 20*time.Second, 100*time.Millisecond, "%s", s.logged())
+	}, patience, 100*time.Millisecond, "%s", s.logged())
 	assert.EqualValues(t, 1, s.do("GET", "/tasks", nil).object(t)["total"])
 	exact(t, s.store())
 	t.Logf("T28: 90 descriptors, %d connections held: %d of 3 requests got no answer; all well after they were closed (%d submissions answered 503 first)", len(held), failed, refused)

@@ -62,7 +62,11 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 	s.cmd.Stdout, s.cmd.Stderr = out, s.log
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.stop() })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if strings.Contains(s.logged(), "address already in use") { // somebody took the port in between
+			_ = s.cmd.Wait()
+			return serveUnder(t, data, program, args...)
+		}
 		res, err := http.Get("http://" + addr + "/readyz")
 		if err == nil {
 			res.Body.Close()
@@ -100,7 +104,7 @@ func (s *server) stop() error {
 		return nil
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	timer := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	return s.cmd.Wait()
 }
@@ -149,7 +153,7 @@ func (s *server) call(method, path string, body any) (status int, answer map[str
 // wait polls a task until it is final.
 func (s *server) wait(id string) map[string]any {
 	s.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
 		status, task := s.call("GET", "/tasks/"+id, nil)
 		require.Equal(s.t, 200, status, "%v", task)
 		if task["finished_at"] != nil {
@@ -162,7 +166,7 @@ func (s *server) wait(id string) map[string]any {
 
 // run runs an otograph command on the server's data.
 func (s *server) run(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), "OTOGRAPH_DATA="+s.data, "OTOGRAPH_DATABASE="+s.database, "OTOGRAPH_BLOBS=")
@@ -232,7 +236,7 @@ func TestServiceEndToEnd(t *testing.T) {
 		body := <-bodies
 		assert.Equal(t, signature("secret", body), r.Header.Get("X-Signature"))
 		assert.Contains(t, string(body), `"status":"done"`)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("no callback\n" + s.logged())
 	}
 	status, ledger := s.call("GET", "/billing/transactions", nil)
@@ -304,7 +308,7 @@ func killWorkers(t *testing.T, parent int) (n int) {
 			}
 		}
 		return n > 0
-	}, time.Minute, 20*time.Millisecond, "a worker was running")
+	}, patience, 20*time.Millisecond, "a worker was running")
 	return n
 }
 

@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // BenchmarkOpenWAV decodes a minute of sound from the page cache, MD5 and samples on disk included.
@@ -42,6 +44,74 @@ func BenchmarkOpenFFmpeg(b *testing.B) {
 		require.NoError(b, err)
 		pcm.Close()
 	}
+}
+
+// BenchmarkFormats decodes ten minutes of speech in each usual format: seconds of sound in a second by the clock, and in a
+// second of processor time, the child's included; then the same for ffmpeg alone, which does not resample.
+func BenchmarkFormats(b *testing.B) {
+	bin, err := findFFmpeg(Options{})
+	if err != nil {
+		b.Skip(err)
+	}
+	const source, loops = "../testdata/conversation.flac", 10
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"16k.wav", nil},
+		{"44k1_stereo.wav", []string{"-ar", "44100", "-ac", "2"}},
+		{"16k.flac", nil},
+		{"44k1_stereo.flac", []string{"-ar", "44100", "-ac", "2"}},
+		{"44k1.mp3", []string{"-ar", "44100", "-c:a", "libmp3lame", "-b:a", "128k"}},
+		{"44k1_stereo.mp3", []string{"-ar", "44100", "-ac", "2", "-c:a", "libmp3lame", "-b:a", "128k"}},
+		{"44k1_stereo.m4a", []string{"-ar", "44100", "-ac", "2", "-c:a", "aac", "-b:a", "128k"}},
+		{"48k.opus", []string{"-ar", "48000", "-c:a", "libopus", "-b:a", "32k"}},
+		{"vorbis.ogg", []string{"-ar", "44100", "-c:a", "libvorbis", "-q:a", "4"}},
+	} {
+		path := filepath.Join(b.TempDir(), c.name)
+		args := append([]string{"-v", "error", "-nostdin", "-stream_loop", strconv.Itoa(loops - 1), "-i", source, "-map_metadata", "-1"}, c.args...)
+		if out, err := exec.Command(bin, append(args, path)...).CombinedOutput(); err != nil {
+			b.Logf("%s: this ffmpeg cannot write it: %s", c.name, out)
+			continue
+		}
+		measure := func(b *testing.B, decode func() float64) {
+			seconds, before := 0.0, processorTime(b)
+			for b.Loop() {
+				seconds += decode()
+			}
+			b.ReportMetric(seconds/b.Elapsed().Seconds(), "x_clock")
+			b.ReportMetric(seconds/(processorTime(b)-before), "x_processor")
+		}
+		seconds := 0.0
+		b.Run(c.name, func(b *testing.B) {
+			measure(b, func() float64 {
+				pcm, err := Open(b.Context(), File(path), Options{})
+				require.NoError(b, err)
+				defer pcm.Close()
+				seconds = pcm.Duration()
+				return seconds
+			})
+		})
+		b.Run(c.name+"/ffmpeg", func(b *testing.B) {
+			measure(b, func() float64 {
+				require.NoError(b, exec.Command(bin, "-v", "error", "-nostdin", "-threads", "1", "-i", path, "-f", "f32le", "-y", os.DevNull).Run())
+				return seconds
+			})
+		})
+	}
+}
+
+// processorTime is what this process and the children it has waited for have used, in seconds.
+func processorTime(b *testing.B) float64 {
+	var sum float64
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		require.NoError(b, unix.Getrusage(who, &u))
+		for _, t := range []unix.Timeval{u.Utime, u.Stime} {
+			sum += float64(t.Nano()) / 1e9
+		}
+	}
+	return sum
 }
 
 // BenchmarkBareFFmpeg is the same child without cage and without us, for comparison.

@@ -57,6 +57,7 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 		return err
 	}
 	defer outR.Close()
+	widenPipe(outR)
 	errR, errW, err := os.Pipe()
 	if err != nil {
 		outW.Close()

@@ -18,3 +18,5 @@ func limitProcess(int, limits) error { return nil }
 const inputPath = "/dev/fd/3"
 
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func widenPipe(*os.File) {}

@@ -2,6 +2,7 @@ package audio
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"unsafe"
 )
@@ -65,7 +66,10 @@ func (r *recorder) keep(samples []float32) error {
 	for len(samples) > 0 {
 		n := min(len(samples), cap(r.pending)-len(r.pending))
 		for _, x := range samples[:n] {
-			r.pending = append(r.pending, clamp(x))
+			if math.Float32bits(x)&^(1<<31)-plainAbove > plainUntil-plainAbove {
+				x = clamp(x)
+			}
+			r.pending = append(r.pending, x)
 		}
 		samples = samples[n:]
 		if len(r.pending) == cap(r.pending) {

@@ -58,19 +58,39 @@ func fromS32(order binary.ByteOrder) convert {
 	}
 }
 
-func fromF32(order binary.ByteOrder) convert {
-	return func(dst []float32, src []byte) (bad int) {
-		for i := range dst {
-			bits := order.Uint32(src[4*i:])
-			if bits&0x7f800000 == 0x7f800000 {
-				dst[i] = 0
-				bad++
-				continue
-			}
-			dst[i] = clamp(math.Float32frombits(bits))
+// Bits of the magnitudes that clamp leaves as they are: above 1e-20, up to 1.
+const (
+	plainAbove = 0x1e3ce509 // the first float32 above 1e-20
+	plainUntil = 0x3f800000
+)
+
+func fromF32LE(dst []float32, src []byte) (bad int) {
+	src = src[:4*len(dst)]
+	for i := range dst {
+		bits := binary.LittleEndian.Uint32(src[4*i:])
+		if bits&^(1<<31)-plainAbove > plainUntil-plainAbove {
+			bits = clampBits(bits, &bad)
 		}
-		return bad
+		dst[i] = math.Float32frombits(bits)
 	}
+	return bad
+}
+
+func fromF32BE(dst []float32, src []byte) (bad int) {
+	src = src[:4*len(dst)]
+	for i := range dst {
+		dst[i] = math.Float32frombits(clampBits(binary.BigEndian.Uint32(src[4*i:]), &bad))
+	}
+	return bad
+}
+
+// clampBits is clamp on a float's bits; NaN and infinite ones become 0 and are counted.
+func clampBits(bits uint32, bad *int) uint32 {
+	if bits&0x7f800000 == 0x7f800000 {
+		*bad++
+		return 0
+	}
+	return math.Float32bits(clamp(math.Float32frombits(bits)))
 }
 
 func fromF64(order binary.ByteOrder) convert {

@@ -274,9 +274,9 @@ func (h *wavHeader) format(b []byte) error {
 			h.codec = "pcm_s32be"
 		}
 	case key{tagFloat, 4}:
-		h.codec, h.convert = "pcm_f32le", fromF32(h.order)
+		h.codec, h.convert = "pcm_f32le", fromF32LE
 		if big {
-			h.codec = "pcm_f32be"
+			h.codec, h.convert = "pcm_f32be", fromF32BE
 		}
 	case key{tagFloat, 8}:
 		h.codec, h.convert = "pcm_f64le", fromF64(h.order)

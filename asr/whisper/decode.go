@@ -48,7 +48,6 @@ type task struct {
 	language string
 	initial  []int32 // tokens of the initial prompt
 	hot      *hotwords
-	threads  int
 }
 
 // attempt is one decode of a window with what is known about it.
@@ -79,20 +78,20 @@ type result struct {
 	stats asr.Stats
 }
 
-// window decodes one window; samples are its sound, which stays untouched. previous is
-// the text before it, "" without.
-func (e *Engine) window(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
-	r, err := e.look(s, j, t, w, samples, previous)
+// window decodes one window by so many threads; samples are its sound, which stays
+// untouched. previous is the text before it, "" without.
+func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
+	r, err := e.look(s, j, t, threads, w, samples, previous)
 	r.stats.Windows = 1
 	r.stats.EncoderPasses, r.stats.DecoderSteps, _ = j.work()
 	return r, err
 }
 
 // look decodes a window, and its rest where the text ends before the speech does.
-func (e *Engine) look(s *state, j *job, t *task, w asr.Window, samples []float32, previous string) (result, error) {
+func (e *Engine) look(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
 	var r result
 	for rest := 0; ; rest++ {
-		a, noSpeech, err := e.attempts(s, j, t, samples, previous, &r.stats)
+		a, noSpeech, err := e.attempts(s, j, t, threads, samples, previous, &r.stats)
 		if err != nil {
 			return r, err
 		}
@@ -122,9 +121,9 @@ func (e *Engine) look(s *state, j *job, t *task, w asr.Window, samples []float32
 
 // attempts decodes once, and again as long as the decode fails and something is left to
 // try. It also returns the no-speech probability.
-func (e *Engine) attempts(s *state, j *job, t *task, samples []float32, previous string, stats *asr.Stats) (attempt, float64, error) {
+func (e *Engine) attempts(s *state, j *job, t *task, threads int, samples []float32, previous string, stats *asr.Stats) (attempt, float64, error) {
 	req := request{
-		language: t.language, prompt: e.prompt(t, previous), threads: t.threads,
+		language: t.language, prompt: e.prompt(t, previous), threads: threads,
 		beam: min(max(t.opt.BeamSize, 1), maxDecoders), bestOf: 1, temperature: t.opt.Temperature,
 	}
 	if len(samples) < leastSamples {

@@ -5,9 +5,11 @@
 // libwhisper is absent; Open then says what is missing and what to do.
 //
 // One Engine holds a model's weights once, and a pool of decoding states: as many
-// windows are decoded at once as asr.Options.Parallel says, each on one thread. What a
-// window's text is depends on nothing but its sound and the options, so that the
-// transcript is the same whatever the parallelism, and the same every time.
+// windows are decoded at once as asr.Options.Parallel says, each on one thread, but for
+// those at the end that would leave threads idle. What a window's text is depends on
+// nothing but its sound and the options, so that the transcript is the same whatever
+// the parallelism, and the same every time. (One exception: a single window without
+// beams. Its probabilities depend on the number of threads in the third digit.)
 //
 // Why not the Go bindings that whisper.cpp publishes
 // (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per model, so

@@ -40,14 +40,21 @@ var blocks = map[int32]struct{ values, bytes int64 }{
 // tensorTypes gives the tensor type of the large tensors by the header's file type.
 var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
+// readAhead is how much is read at once: a vocabulary is 50,000 short words, and a
+// call of the system for each takes longer than all else together.
+const readAhead = 16 << 10
+
 // reader reads little-endian words at a position, with the first error kept.
 type reader struct {
-	r    io.ReaderAt
-	at   int64
-	size int64
-	err  error
+	r     io.ReaderAt
+	at    int64
+	size  int64
+	err   error
+	ahead []byte // of the file, from begin on
+	begin int64
 }
 
+// bytes returns the next n bytes, which stay as they are until the next call.
 func (r *reader) bytes(n int64) []byte {
 	if r.err != nil {
 		return nil
@@ -56,11 +63,18 @@ func (r *reader) bytes(n int64) []byte {
 		r.err = fmt.Errorf("it ends at byte %d, expected %d more bytes at %d", r.size, n, r.at)
 		return nil
 	}
-	b := make([]byte, n)
-	if _, err := r.r.ReadAt(b, r.at); err != nil && !(errors.Is(err, io.EOF) && r.at+n == r.size) {
-		r.err = err
-		return nil
+	if r.at < r.begin || r.at+n > r.begin+int64(len(r.ahead)) {
+		want := min(max(n, readAhead), r.size-r.at)
+		if int64(cap(r.ahead)) < want {
+			r.ahead = make([]byte, want)
+		}
+		r.ahead, r.begin = r.ahead[:want], r.at
+		if got, err := r.r.ReadAt(r.ahead, r.at); err != nil && !(errors.Is(err, io.EOF) && int64(got) == want) {
+			r.err, r.ahead = err, nil
+			return nil
+		}
 	}
+	b := r.ahead[r.at-r.begin:][:n]
 	r.at += n
 	return b
 }

@@ -32,23 +32,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(windows) == 0 {
 		return transcript, ctx.Err()
 	}
-	t := &task{opt: opt, language: language, threads: 1}
+	t := &task{opt: opt, language: language}
 	if opt.InitialPrompt != "" {
 		t.initial = e.tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
 		t.hot = newHotwords(opt.Hotwords, e.tokenize)
 	}
-	parallel := max(opt.Parallel, 1)
-	workers := min(parallel, len(windows))
-	if opt.ConditionOnPrevious {
-		workers = 1
-	}
-	if len(windows) == 1 {
-		t.threads = parallel
-	}
-
-	results, err := e.all(ctx, pcm, windows, t, workers)
+	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +64,7 @@ func (e *Engine) tokenize(text string) []int32 {
 }
 
 // all decodes the windows, several at once, and returns their results in order.
-func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task, workers int) ([]result, error) {
+func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task) ([]result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(windows))
@@ -81,11 +72,9 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	for _, w := range windows {
 		total += w.SpeechSeconds()
 	}
-	var mu sync.Mutex // guards next, done, first
-	var next int
+	var mu sync.Mutex // guards done
 	var done float64
-	var first error
-	one := func(i int, previous string) error {
+	one := func(i, threads int, previous string) error {
 		w := windows[i]
 		samples := w.Samples(make([]float32, 0, w.Len()), pcm)
 		leave, err := t.opt.Pass(ctx)
@@ -95,7 +84,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 		defer leave()
 		var r result
 		err = e.run(ctx, t.hot, false, func(s *state, j *job) (err error) {
-			r, err = e.window(s, j, t, w, samples, previous)
+			r, err = e.window(s, j, t, threads, w, samples, previous)
 			return err
 		})
 		if err != nil {
@@ -110,40 +99,72 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 		}
 		return nil
 	}
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			previous := ""
-			for {
-				mu.Lock()
-				i := next
-				next++
-				stop := first != nil
-				mu.Unlock()
-				if i >= len(windows) || stop {
-					return
-				}
-				if err := one(i, previous); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-					cancel(err)
-					return
-				}
-				if t.opt.ConditionOnPrevious {
-					previous += results[i].text
-					if r := []rune(previous); len(r) > 1000 { // more than any prompt holds
-						previous = string(r[len(r)-1000:])
-					}
-				}
-			}
-		})
+	cores, joint := max(t.opt.Parallel, 1), 1
+	if len(windows) == 1 || beams(t.opt) {
+		joint = cores
 	}
-	group.Wait()
-	return results, first
+	if t.opt.ConditionOnPrevious {
+		previous := ""
+		for i := range windows {
+			if err := one(i, joint, previous); err != nil {
+				return nil, err
+			}
+			previous += results[i].text
+			if r := []rune(previous); len(r) > 1000 { // more than any prompt holds
+				previous = string(r[len(r)-1000:])
+			}
+		}
+		return results, nil
+	}
+	each := func(order []int, threads int) error {
+		var mu sync.Mutex // guards next and first
+		var next int
+		var first error
+		var group sync.WaitGroup
+		for range min(cores/threads, len(order)) {
+			group.Go(func() {
+				for {
+					mu.Lock()
+					at, stop := next, first != nil
+					next++
+					mu.Unlock()
+					if at >= len(order) || stop {
+						return
+					}
+					if err := one(order[at], threads, ""); err != nil {
+						mu.Lock()
+						if first == nil {
+							first = err
+						}
+						mu.Unlock()
+						cancel(err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		return first
+	}
+	s := share(windows, cores)
+	if joint == 1 {
+		s = shares{single: append(s.single, s.joint...)}
+	}
+	if err := each(s.single, 1); err != nil {
+		return nil, err
+	}
+	if len(s.joint) > 0 {
+		if err := each(s.joint, s.threads); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
 }
+
+// beams tells whether several tokens are decoded at a time. libwhisper looks at the sound
+// for a single token in as many parts as there are threads, and the sum of the parts
+// depends on their number in the third digit; for several tokens it does not.
+func beams(opt asr.Options) bool { return opt.BeamSize > 1 && opt.Temperature == 0 }
 
 // How DetectLanguage listens: to speech that fits, with the pauses that are kept, into
 // one window of 30 s; or first, where the encoder's context may be cut, into

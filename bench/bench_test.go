@@ -20,6 +20,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
 
@@ -160,6 +161,29 @@ func TestRunFile(t *testing.T) {
 	_, err = openRunFile(path, "head")
 	require.ErrorIs(t, err, ErrRunFile)
 	assert.ErrorContains(t, err, "line 2")
+}
+
+// A model file that another one has replaced is another run, whatever its name.
+func TestAReplacedModelIsAnotherRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vad.onnx")
+	set := &models.Set{Models: []models.Model{{Role: models.RoleVAD, Name: "vad", Files: []models.File{{Name: "vad.onnx", Path: path}}}}}
+	c := Config{Systems: []System{{Name: "a", Set: set}}}
+	head := func(data string) string {
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+		sums, err := newFingerprints(c.Systems)
+		require.NoError(t, err)
+		h, err := c.head(sums)
+		require.NoError(t, err)
+		return h
+	}
+	first := head("one")
+	assert.NotEqual(t, first, head("two"))
+	assert.Equal(t, first, head("one"))
+
+	require.NoError(t, os.Remove(path))
+	_, err := newFingerprints(c.Systems)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	assert.ErrorContains(t, err, "vad model vad")
 }
 
 // conversation is a manifest of the bundled recording, made short by nothing but

@@ -63,12 +63,12 @@ type Comparison struct {
 	CPU      *Estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
 }
 
-func (c Config) report(file *runFile, machine Machine) *Report {
+func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
 	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed}
 	for i, s := range c.Systems {
 		sr := SystemReport{Name: s.Name, Tiers: map[otograph.Tier]int{}}
 		for _, m := range s.Set.Models {
-			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, m.Main().SHA256})
+			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
 		}
 		for _, rec := range file.find(i, "") {
 			if rec.Load != nil && sr.Load == 0 { // the first one; later ones find the files in memory

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (c Config) eventClasses() []string {
 // head identifies what is measured, so that measurements of something else are
 // never taken over. How often it is repeated does not belong to it: a finished
 // run can be extended.
-func (c Config) head() (string, error) {
+func (c Config) head(sums fingerprints) (string, error) {
 	type model struct {
 		Role  models.Role
 		Name  string
@@ -97,7 +98,7 @@ func (c Config) head() (string, error) {
 		for _, m := range s.Set.Models {
 			var files []string
 			for _, f := range m.Files {
-				files = append(files, f.Name+" "+f.SHA256)
+				files = append(files, f.Name+" "+sums.of(f))
 			}
 			k.Models = append(k.Models, model{m.Role, m.Name, files})
 		}
@@ -125,7 +126,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return nil, errors.New("bench: there is nothing to run: it takes a recording and a system")
 	}
 	machine := ThisMachine()
-	head, err := c.head()
+	sums, err := newFingerprints(c.Systems)
+	if err != nil {
+		return nil, err
+	}
+	head, err := c.head(sums)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +143,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			return nil, errors.Join(err, file.Close())
 		}
 	}
-	report := c.report(file, machine)
+	report := c.report(file, machine, sums)
 	return report, file.Close()
 }
 
@@ -160,6 +165,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 			c.Progress(Step{System: s.Name, Item: it.Name, What: what, Done: float64(index*n + n - len(open) + done), Total: float64(len(c.Systems) * n)})
 		}
 	}
+	debug.FreeOSMemory() // what the system before has left is not this one's
 	step(Item{}, "load", 0)
 	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithAudio(c.Audio))
 	if err != nil {

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/otograph/otograph/models"
+)
+
+// fingerprints are the SHA-256 of the systems' model files, by path. They are of what
+// lies there now: a folder of models states none or may state another.
+type fingerprints map[string]string
+
+func newFingerprints(systems []System) (fingerprints, error) {
+	sums := fingerprints{}
+	for _, s := range systems {
+		for _, m := range s.Set.Models {
+			for _, f := range m.Files {
+				if _, done := sums[f.Path]; done || f.Path == "" {
+					continue
+				}
+				sum, err := hashFile(f.Path)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %s model %s: %w", s.Name, m.Role, m.Name, err)
+				}
+				sums[f.Path] = sum
+			}
+		}
+	}
+	return sums, nil
+}
+
+// of is a file's SHA-256; one held in memory has the one it was made with.
+func (sums fingerprints) of(f models.File) string {
+	if f.Path == "" {
+		return f.SHA256
+	}
+	return sums[f.Path]
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -116,19 +116,6 @@ func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
 	})
 }
 
-// writeWhole writes a file that bears its name only when it is whole.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".otograph-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // writeWAV writes mono float32 samples at audio.SampleRate.
 func writeWAV(w io.Writer, samples []float32) error {
 	const format, bytes = 3, 4 // IEEE float

@@ -86,6 +86,9 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 		return &usageError{fmt.Errorf("-o %s: several recordings need a folder, and this is a file", c.Output)}
 	}
 	if len(files) == 1 {
+		if err := checkWritable(c.outputPath(files[0], false)); err != nil {
+			return &usageError{fmt.Errorf("-o: %w", err)}
+		}
 		return nil
 	}
 	written := map[string]string{}
@@ -131,6 +134,9 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && (res == nil || ctx.Err() != nil) {
 		return err
 	}
+	if err != nil && res.Ran == (otograph.Capabilities{}) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	if werr := c.write(ctx, file, name, many, res); werr != nil {
 		return werr
 	}
@@ -152,19 +158,16 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 		return err
 	}
 	if path == "" {
+		if many && c.Format == "text" {
+			fmt.Printf("==> %s <==\n", file)
+		}
 		_, err := io.Copy(os.Stdout, &buf)
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".otograph-*")
-	if err != nil {
+	return writeWhole(path, func(w io.Writer) error {
+		_, err := w.Write(buf.Bytes())
 		return err
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.Write(buf.Bytes())
-	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	})
 }
 
 func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, colour bool) error {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeWhole writes a file that bears its name only when it is whole. What is no regular
+// file (a pipe, /dev/null) is written to as it is, and a link keeps pointing where it does.
+func writeWhole(path string, write func(io.Writer) error) error {
+	target, special, err := writeTarget(path)
+	if err != nil {
+		return err
+	}
+	if special {
+		f, err := os.OpenFile(target, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := besideTarget(path, target)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), target)
+}
+
+// checkWritable tells before hours of work whether writeWhole can put a file there.
+func checkWritable(path string) error {
+	target, special, err := writeTarget(path)
+	if err != nil || special {
+		return err
+	}
+	f, err := besideTarget(path, target)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// writeTarget follows links; special is what a rename must not replace.
+func writeTarget(path string) (target string, special bool, err error) {
+	if target, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
+		return path, false, nil
+	} else if err != nil {
+		return "", false, err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return "", false, err
+	}
+	if info.IsDir() {
+		return "", false, fmt.Errorf("%s is a folder, expected the name of a file", path)
+	}
+	return target, !info.Mode().IsRegular(), nil
+}
+
+// besideTarget begins a file of another name in the target's folder, with the rights that
+// any new file has.
+func besideTarget(path, target string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(target), ".otograph-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	var reason *fs.PathError
+	if errors.As(err, &reason) { // the made-up name says nothing
+		return nil, fmt.Errorf("cannot write %s: folder %s: %w", path, filepath.Dir(target), reason.Err)
+	}
+	return f, err
+}

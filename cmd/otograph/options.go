@@ -36,7 +36,7 @@ type optionFlags struct {
 	SingleThreshold *float64 `name:"diarize-single-speaker-threshold" group:"Speakers" placeholder:"0.05" help:"Silhouette below which there is one speaker."`
 
 	EventsThreshold *float64 `name:"audio-events-threshold" group:"Sound events" placeholder:"0.3" help:"Least confidence of an event."`
-	EventsClasses   []string `name:"audio-events-class" group:"Sound events" sep:"none" placeholder:"NAME" help:"Listen for this class only (repeat for more; names contain commas)."`
+	EventsClasses   []string `name:"audio-events-classes" aliases:"audio-events-class" group:"Sound events" sep:"none" placeholder:"NAME" help:"Listen for this class only (repeat for more; names contain commas)."`
 }
 
 // options turns the flags into the options object. Speakers are told apart by

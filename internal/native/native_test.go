@@ -104,9 +104,9 @@ func TestONNXRuntimeVariable(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	facts, err := parseVersions(strings.NewReader(
-		"libwhisper1 1.9.5+dfsg-1 9d44 debian\nlibwhisper /opt/w - prefix\n\nwhisper=1.9.5-dev cpu=haswell onnxruntime=1.30.0\n"))
+		"libwhisper1 1.9.5+dfsg-1 9d44 debian\nlibwhisper /opt/my w - prefix\n\nwhisper=1.9.5-dev cpu=haswell onnxruntime=1.30.0\n"))
 	require.NoError(t, err)
-	assert.Equal(t, []Part{{"libwhisper1", "1.9.5+dfsg-1", "9d44", "debian"}, {"libwhisper", "/opt/w", "", "prefix"}}, facts.Parts)
+	assert.Equal(t, []Part{{"libwhisper1", "1.9.5+dfsg-1", "9d44", "debian"}, {"libwhisper", "/opt/my w", "", "prefix"}}, facts.Parts)
 	assert.Equal(t, map[string]string{"whisper": "1.9.5-dev", "cpu": "haswell", "onnxruntime": "1.30.0"}, facts.Check)
 	_, err = parseVersions(strings.NewReader("three words here\n"))
 	assert.ErrorContains(t, err, "three words here")

@@ -47,8 +47,8 @@ func Versions() (Facts, error) {
 	return facts, nil
 }
 
-// parseVersions reads lines of four words (name, version, digest, source) and lines
-// of key=value words.
+// parseVersions reads lines of four words (name, version, digest, source; the version may
+// be a folder, with spaces in its name) and lines of key=value words.
 func parseVersions(r io.Reader) (Facts, error) {
 	facts := Facts{Check: map[string]string{}}
 	s := bufio.NewScanner(r)
@@ -62,8 +62,9 @@ func parseVersions(r io.Reader) (Facts, error) {
 					facts.Check[k] = v
 				}
 			}
-		case len(words) == 4:
-			p := Part{Name: words[0], Version: words[1], SHA256: words[2], Source: words[3]}
+		case len(words) >= 4:
+			n := len(words)
+			p := Part{Name: words[0], Version: strings.Join(words[1:n-2], " "), SHA256: words[n-2], Source: words[n-1]}
 			if p.SHA256 == "-" {
 				p.SHA256 = ""
 			}

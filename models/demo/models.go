@@ -38,7 +38,7 @@ var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 23360979,
 		"87ff2d9d9815dfac0a87b75b6e56489ca772aafdfc33f67b6d6e6a76f60b3d30")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6276591,
-		"95401e433d61185105b1e92ae32bbbf43f332d32cec497aabba3ceb5f4d7738e")
+		"b8e830e8cf245097dcf69c88d3552fb69d8adb9a80334f217ed520b7a16137e2")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
 		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,

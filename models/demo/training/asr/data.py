@@ -11,6 +11,8 @@ SR = 16000
 AUG = float(os.environ.get('AUG', 1))  # strength of the augmentation; light first, full later
 FAR = float(os.environ.get('FAR', 0))  # share of clips whose rate, pitch and formants are moved apart from each other
 CLIPS, DEV = os.environ.get('CLIPS', '../data/b*.jsonl').split(), os.environ.get('DEV', '../data/d1.jsonl')  # training clips, clips for choosing
+WIDE = bool(os.environ.get('WIDE'))     # pauses up to 1.5 s between sentences, as packed windows have
+BOOST, TIMES = os.environ.get('BOOST', '-@1').rsplit('@', 1)  # pico:en-US+@2: clips of voices that begin so count twice
 EVENT = float(os.environ.get('EVENT', 0))  # share of pauses that hold a telephone, a door bell or music
 # bfloat16 where the processor multiplies it natively, float32 elsewhere (there bfloat16 is 13 times slower)
 DTYPE = torch.bfloat16 if 'avx512_bf16' in open('/proc/cpuinfo').read() else torch.float32
@@ -37,7 +39,7 @@ class Pool:
                     self.items.append(d)
         self.bylang = {}
         for i, d in enumerate(self.items):
-            self.bylang.setdefault(d['lang'], []).append(i)
+            self.bylang.setdefault(d['lang'], []).extend([i] * (int(TIMES) if d['voice'].startswith(BOOST) else 1))
 
     def wav(self, d):
         return self.raw[d['k']][d['o']:d['o'] + d['n']].astype(np.float32) / 32768
@@ -327,7 +329,7 @@ class Batches:
                 if samevoice is None or d['voice'] == samevoice or r.random() < 0.03:
                     break
             samevoice = d['voice'] if r.random() < 0.7 else None
-            gap = r.choice([0.05, 0.15, 0.3, 0.5, 0.8, 1.2 if self.long else 0.4, 2.5 if self.long else 0.3]) * r.uniform(0.7, 1.3)
+            gap = r.choice([0.05, 0.15, 0.3, 0.5, 0.8, 1.2 if self.long or WIDE else 0.4, 2.5 if self.long else 0.3]) * r.uniform(0.7, 1.3)
             if self.long and n + d['n'] * 1.17 + SR * (gap + 0.2) > 29.7 * SR:
                 break
             items.append((d, gap))

@@ -219,7 +219,7 @@ func (g *frontGraph) end(x string) []byte {
 // cellGraph is the LSTM over consecutive windows and the probability of each:
 // features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. Weights come in PyTorch's
 // order of gates (input, forget, cell, output), ONNX has input, output, forget, cell.
-func cellGraph(wih, whh, bih, bhh, out, outBias []float32) []byte {
+func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byte {
 	const h = featureSize
 	order := func(w []float32, width int) []float32 {
 		gate := func(i int) []float32 { return w[i*h*width : (i+1)*h*width] }
@@ -233,9 +233,9 @@ func cellGraph(wih, whh, bih, bhh, out, outBias []float32) []byte {
 	g.Input("features", onnxgraph.Float32, "n", 1, h)
 	g.Input("h", onnxgraph.Float32, 1, 1, h).Input("c", onnxgraph.Float32, 1, 1, h)
 	g.Node("LSTM", []string{"features",
-		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(wih, h)...)),
-		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(whh, h)...)),
-		g.Const(onnxgraph.Floats([]int64{1, 8 * h}, append(order(bih, 1), order(bhh, 1)...)...)),
+		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightIH, h)...)),
+		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightHH, h)...)),
+		g.Const(onnxgraph.Floats([]int64{1, 8 * h}, append(order(biasIH, 1), order(biasHH, 1)...)...)),
 		"", "h", "c"}, []string{"y", "hn", "cn"}, onnxgraph.AttrInt("hidden_size", h))
 	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxgraph.Ints([]int64{2}, -1, h))})})
 	x = g.Op("Gemm", []string{x, g.Const(onnxgraph.Floats([]int64{h, 1}, out...)), g.Const(onnxgraph.Floats([]int64{1}, outBias...))})

@@ -66,7 +66,7 @@ func (r *recorder) keep(samples []float32) error {
 	for len(samples) > 0 {
 		n := min(len(samples), cap(r.pending)-len(r.pending))
 		for _, x := range samples[:n] {
-			if math.Float32bits(x)&^(1<<31)-plainAbove > plainUntil-plainAbove {
+			if !plain(math.Float32bits(x)) {
 				x = clamp(x)
 			}
 			r.pending = append(r.pending, x)

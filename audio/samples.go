@@ -64,11 +64,14 @@ const (
 	plainUntil = 0x3f800000
 )
 
+// plain tells whether clamp leaves a float of these bits as it is: nearly all samples are so.
+func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
+
 func fromF32LE(dst []float32, src []byte) (bad int) {
 	src = src[:4*len(dst)]
 	for i := range dst {
 		bits := binary.LittleEndian.Uint32(src[4*i:])
-		if bits&^(1<<31)-plainAbove > plainUntil-plainAbove {
+		if !plain(bits) {
 			bits = clampBits(bits, &bad)
 		}
 		dst[i] = math.Float32frombits(bits)

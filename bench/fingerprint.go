@@ -1,11 +1,7 @@
 package bench
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/otograph/otograph/models"
 )
@@ -22,7 +18,7 @@ func newFingerprints(systems []System) (fingerprints, error) {
 				if _, done := sums[f.Path]; done || f.Path == "" {
 					continue
 				}
-				sum, err := hashFile(f.Path)
+				sum, _, err := models.HashFile(f.Path)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s model %s: %w", s.Name, m.Role, m.Name, err)
 				}
@@ -39,17 +35,4 @@ func (sums fingerprints) of(f models.File) string {
 		return f.SHA256
 	}
 	return sums[f.Path]
-}
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

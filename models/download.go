@@ -281,7 +281,7 @@ func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progre
 
 // verify checks length and hash of a complete download.
 func (f *fetcher) verify(d Download, part, address string) (string, error) {
-	sum, size, err := hashFile(part)
+	sum, size, err := HashFile(part)
 	if err != nil {
 		return "", err
 	}
@@ -364,8 +364,8 @@ func writeState(part string, st state) error {
 	return os.WriteFile(part+".json", data, 0o644)
 }
 
-// hashFile returns a file's SHA-256 in hex and its size.
-func hashFile(file string) (string, int64, error) {
+// HashFile returns a file's SHA-256 in hex and its size in bytes.
+func HashFile(file string) (string, int64, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", 0, err

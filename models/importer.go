@@ -172,7 +172,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e en
 		}
 		recorded.add(f.Part, path.Join(name, f.Name), sum)
 		stored.Files = append(stored.Files, File{Part: f.Part, Name: f.Name, Path: filepath.Join(target, f.Name), Size: f.Size, SHA256: sum})
-		if there, _, err := hashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
+		if there, _, err := HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
 			same = false
 		}
 	}

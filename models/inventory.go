@@ -52,7 +52,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 			return context.Cause(ctx)
 		}
 		c := Check{Role: role, Model: model, Path: filepath.Join(s.Dir, filepath.FromSlash(name)), Want: want}
-		sum, size, err := hashFile(c.Path)
+		sum, size, err := HashFile(c.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			c.Status = StatusMissing

@@ -43,7 +43,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Equal(t, ContractNeMoTransducer, m.Contract)
 	assert.Equal(t, "CC-BY-4.0", m.Licence)
 	for _, f := range m.Files {
-		sum, _, err := hashFile(f.Path)
+		sum, _, err := HashFile(f.Path)
 		require.NoError(t, err)
 		assert.Equal(t, sum, f.SHA256, f.Name)
 	}

@@ -217,7 +217,7 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 		}
 		for _, a := range c.Files {
 			file := filepath.Join(staging, a.Name)
-			sum, size, err := hashFile(file)
+			sum, size, err := HashFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", ErrBroken, c.Archive.Name, a.Name)
 			}
@@ -242,7 +242,7 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 		}
 		file := filepath.Join(staging, a.Name)
 		if d.SHA256 != "" {
-			if sum, _, err := hashFile(file); err == nil && sum == d.SHA256 {
+			if sum, _, err := HashFile(file); err == nil && sum == d.SHA256 {
 				sums[a.Name] = sum // an interrupted pull had this file already
 				continue
 			}
@@ -266,7 +266,7 @@ func (s *Store) present(c Entry, recorded map[string]string) (map[string]string,
 	sums := map[string]string{}
 	for _, a := range c.Files {
 		want := cmp.Or(a.SHA256, recorded[path.Join(c.Name, a.Name)])
-		sum, _, err := hashFile(filepath.Join(s.Dir, c.Name, a.Name))
+		sum, _, err := HashFile(filepath.Join(s.Dir, c.Name, a.Name))
 		if err != nil || want == "" || sum != want {
 			return nil, false
 		}

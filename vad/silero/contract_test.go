@@ -211,18 +211,18 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 }
 
 // constant is a v5 network that always gives the same.
-func constant(p float32) []byte {
+func constant(p float32) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("input", onnxgraph.Float32, "N", 576).Input("state", onnxgraph.Float32, 2, "N", 128)
 	first := g.Op("Gather", []string{"input", g.Const(onnxgraph.Ints([]int64{1}, 0))}, onnxgraph.AttrInt("axis", 1))
 	zero := g.Op("Mul", []string{first, g.Const(onnxgraph.Floats(nil, 0))})
 	g.Node("Add", []string{zero, g.Const(onnxgraph.Floats(nil, p))}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
 	g.Node("Identity", []string{"state"}, []string{"stateN"}).Output("stateN", onnxgraph.Float32, 2, "N", 128)
-	return g.Bytes()
+	return g
 }
 
 func TestImpossibleProbabilities(t *testing.T) {
-	m := open(t, ort.Source{Data: constant(3), Name: "broken.onnx", Role: "vad"}, Options{})
+	m := open(t, ort.Source{Data: constant(3).Bytes(), Name: "broken.onnx", Role: "vad"}, Options{})
 	_, err := m.Probabilities(context.Background(), audio.FromSamples(make([]float32, 1000)))
 	assert.ErrorContains(t, err, "vad model broken.onnx")
 	assert.ErrorContains(t, err, "3 as the probability of speech")
@@ -241,7 +241,7 @@ func TestDeafModelIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			m := open(t, ort.Source{Data: constant(tt.prob), Name: "deaf.onnx", Role: "vad"},
+			m := open(t, ort.Source{Data: constant(tt.prob).Bytes(), Name: "deaf.onnx", Role: "vad"},
 				Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			_, err := m.Probabilities(context.Background(), audio.FromSamples(tt.samples))
 			require.NoError(t, err)

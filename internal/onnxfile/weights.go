@@ -14,15 +14,15 @@ type Weight struct {
 	Data  []float32 // float32, or float16 converted
 }
 
-// maxWanted bounds what Weights reads: what is asked for is small.
-const maxWanted = 16 << 20
+// maxWeights bounds the bytes that Weights reads: it is meant for small networks.
+const maxWeights = 16 << 20
 
-// Weights reads the float32 and float16 tensors for whose names want is true: weights
-// and the values of Constant nodes (under the name of their output), in branches of If
-// and bodies of Loop too. A tensor of another type, or one whose data is external or
+// Weights reads a small network's float32 and float16 tensors by name: weights and the
+// values of Constant nodes (under the name of their output), in branches of If and
+// bodies of Loop too. A tensor of another type, or one whose data is external or
 // not in one piece, is left out. The model is one that [Read] accepted.
-func Weights(r io.ReaderAt, size int64, want func(name string) bool) (map[string]Weight, error) {
-	c := collector{want: want, found: map[string]Weight{}, left: maxWanted}
+func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
+	c := collector{found: map[string]Weight{}, left: maxWeights}
 	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {
 		if f.num == 7 {
 			return c.graph(f, 0)
@@ -37,7 +37,6 @@ func Weights(r io.ReaderAt, size int64, want func(name string) bool) (map[string
 }
 
 type collector struct {
-	want  func(string) bool
 	found map[string]Weight
 	left  int64 // bytes that may still be read
 }
@@ -120,11 +119,11 @@ func (c *collector) tensor(f field, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case !c.want(name) || typ != Float32 && typ != Float16 || data.num == 0 || !ok || n*typ.Size() != data.size():
+	case typ != Float32 && typ != Float16 || data.num == 0 || !ok || n*typ.Size() != data.size():
 		return nil
 	}
 	if c.left -= data.size(); c.left < 0 {
-		return fmt.Errorf("more than %d bytes of weights", maxWanted)
+		return fmt.Errorf("more than %d bytes of weights", maxWeights)
 	}
 	raw := make([]byte, data.size())
 	if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {

@@ -48,15 +48,14 @@ func Inspect(src Source) (*Graph, error) {
 	}, nil
 }
 
-// Weights reads the float tensors of those names that the model's file itself holds;
-// see [onnxfile.Weights].
-func Weights(src Source, want func(name string) bool) (map[string]onnxfile.Weight, error) {
+// Weights reads the float tensors that a small model's file itself holds; see [onnxfile.Weights].
+func Weights(src Source) (map[string]onnxfile.Weight, error) {
 	r, size, closeFile, err := src.readable()
 	if err != nil {
 		return nil, err
 	}
 	defer closeFile()
-	w, err := onnxfile.Weights(r, size, want)
+	w, err := onnxfile.Weights(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}

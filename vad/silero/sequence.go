@@ -21,7 +21,7 @@ type sequence struct {
 
 // openSequence unrolls a model; nil where it is none of the known networks.
 func openSequence(model ort.Source) (*sequence, error) {
-	all, err := ort.Weights(model, func(string) bool { return true })
+	all, err := ort.Weights(model)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
@@ -27,29 +26,15 @@ const batchLookups = 16
 
 // createBatch is POST /tasks/batch.
 func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
-	if err := wantJSON(r.Request); err != nil {
+	var sub *batchSubmission
+	key, err := s.submitted(w, r, "/tasks/batch", maxBatchBody, func(body io.Reader) (err error) {
+		sub, err = readBatch(body)
 		return err
-	}
-	body, err := s.body(w, r.Request, maxBatchBody)
+	})
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	sum.Write([]byte("POST /tasks/batch\n"))
-	sub, err := readBatch(io.TeeReader(body, sum))
-	if err != nil {
-		return err
-	}
-	key, err := idempotency(r, sum)
-	if err != nil {
-		return err
-	}
-	if sub.callbackURL != "" {
-		if err := s.checkURL(r, "callback_url", sub.callbackURL); err != nil {
-			return err
-		}
-	}
-	options, err := effective(sub.options)
+	options, err := s.terms(r, sub.callbackURL, sub.options)
 	if err != nil {
 		return err
 	}

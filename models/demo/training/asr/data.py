@@ -1,7 +1,7 @@
 """Clip pools, augmentation, the two feature kinds, and batch makers."""
 import glob, json, math, os, random
 import numpy as np
-import torch
+import torch, torch.distributed
 from scipy import fft
 from scipy.signal import butter, sosfilt, fftconvolve, lfilter
 from vocab import *
@@ -304,12 +304,12 @@ def specaug(f, rng, taxis, faxis, fill):
 
 class Batches:
     """Endless stream of training batches of waveforms plus sentence lists."""
-    def __init__(self, patterns, seconds, seed, max_sent=1, p_non=0.02, langw=None, long=False):
+    def __init__(self, patterns, seconds, seed, max_sent=1, p_non=0.02, langw=None, long=False, part=(0, 1)):
         self.pool = Pool(patterns)
         self.aug = Augment(seed, self.pool)
-        self.rng = random.Random(seed)
+        self.rng, self.draw, self.part = random.Random(seed), random.Random(seed + 7919 * part[0]), part   # every part plans alike
         self.seconds, self.max_sent, self.p_non, self.long = seconds, max_sent, p_non, long
-        self.langw = langw or {'en': 5, 'es': 1.1, 'fr': 1.1, 'pt': 1.1, 'de': 1.2, 'zh': 1}
+        self.langw = langw or {'en': float(os.environ.get('EN', 5)), 'es': 1.1, 'fr': 1.1, 'pt': 1.1, 'de': 1.2, 'zh': 1}
         self.langs = [l for l in self.langw if l in self.pool.bylang]
 
     def plan(self):
@@ -337,7 +337,7 @@ class Batches:
         return dict(non=False, lang=lang, items=items, n=n)
 
     def render(self, p):
-        r, a = self.rng, self.aug
+        r, a = self.draw, self.aug
         if p['non']:
             return dict(x=a.nonspeech(p['n']), lang=r.choice(self.langs), sents=[])
         parts, sents, pos, last = [], [], 0, None
@@ -372,8 +372,10 @@ class Batches:
                 cur.append(p)
             groups.append(cur)
             self.rng.shuffle(groups)
+            i, n = self.part
             for g in groups:
-                yield self.collate([self.render(p) for p in g])
+                if len(g) >= n:
+                    yield self.collate([self.render(p) for p in g[i::n]])
 
     def collate(self, rs):
         n = 30 * SR if self.long else (max(len(r['x']) for r in rs) + 319) // 320 * 320
@@ -404,8 +406,8 @@ def loader(workers=1, **kw):
 
 class AdamW32:
     """AdamW on float32 master copies of the parameters."""
-    def __init__(self, params, wd=0.01, betas=(0.9, 0.98)):
-        self.p = [p for p in params if p.requires_grad]
+    def __init__(self, params, wd=0.01, betas=(0.9, 0.98), world=1):
+        self.p, self.world = [p for p in params if p.requires_grad], world
         self.m = [p.detach().float().clone() for p in self.p]
         self.a = [torch.zeros_like(x) for x in self.m]
         self.b = [torch.zeros_like(x) for x in self.m]
@@ -414,6 +416,12 @@ class AdamW32:
     @torch.no_grad()
     def step(self, lr, clip=1.0):
         g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
+        if self.world > 1:
+            flat = torch.cat([x.flatten() for x in g])
+            torch.distributed.all_reduce(flat)
+            flat /= self.world
+            for x, y in zip(g, flat.split([x.numel() for x in g])):
+                x.copy_(y.view_as(x))
         norm = math.sqrt(sum(float((x * x).sum()) for x in g))
         if not math.isfinite(norm):
             self.zero(); return norm

@@ -30,7 +30,8 @@ def recogniser(kind, tok, sd):
         return rec
     import whisp
     net = whisp.Whisper(tok)
-    net.load_state_dict(sd, strict=False); net.eval()
+    assert not net.load_state_dict(sd, strict=False).missing_keys, 'a checkpoint of another shape'
+    net.eval()
     E = net.E()
 
     def rec(x, lang):

@@ -13,6 +13,7 @@ FAR = float(os.environ.get('FAR', 0))  # share of clips whose rate, pitch and fo
 CLIPS, DEV = os.environ.get('CLIPS', '../data/b*.jsonl').split(), os.environ.get('DEV', '../data/d1.jsonl')  # training clips, clips for choosing
 WIDE = bool(os.environ.get('WIDE'))     # pauses up to 1.5 s between sentences, as packed windows have
 BOOST, TIMES = os.environ.get('BOOST', '-@1').rsplit('@', 1)  # pico:en-US+@2: clips of voices that begin so count twice
+EN = float(os.environ.get('EN', 5))  # how often English comes, the other languages about 1
 EVENT = float(os.environ.get('EVENT', 0))  # share of pauses that hold a telephone, a door bell or music
 # bfloat16 where the processor multiplies it natively, float32 elsewhere (there bfloat16 is 13 times slower)
 DTYPE = torch.bfloat16 if 'avx512_bf16' in open('/proc/cpuinfo').read() else torch.float32
@@ -309,7 +310,7 @@ class Batches:
         self.aug = Augment(seed, self.pool)
         self.rng, self.draw, self.part = random.Random(seed), random.Random(seed + 7919 * part[0]), part   # every part plans alike
         self.seconds, self.max_sent, self.p_non, self.long = seconds, max_sent, p_non, long
-        self.langw = langw or {'en': float(os.environ.get('EN', 5)), 'es': 1.1, 'fr': 1.1, 'pt': 1.1, 'de': 1.2, 'zh': 1}
+        self.langw = langw or {'en': EN, 'es': 1.1, 'fr': 1.1, 'pt': 1.1, 'de': 1.2, 'zh': 1}
         self.langs = [l for l in self.langw if l in self.pool.bylang]
 
     def plan(self):

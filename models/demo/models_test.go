@@ -30,7 +30,7 @@ func TestModelsFillEveryRole(t *testing.T) {
 		assert.Equal(t, role, served)
 	}
 	standard, _ := set.Role(models.RoleStandard)
-	assert.Equal(t, 10.0, standard.WindowSeconds)
+	assert.Equal(t, 6.0, standard.WindowSeconds)
 	optimized, ok := set.OptimizedFor("zh")
 	require.True(t, ok)
 	assert.Equal(t, 20.0, optimized.WindowSeconds)

@@ -1,7 +1,7 @@
 """Clip pools, augmentation, the two feature kinds, and batch makers."""
 import glob, json, math, os, random
 import numpy as np
-import torch, torch.distributed
+import torch
 from scipy import fft
 from scipy.signal import butter, sosfilt, fftconvolve, lfilter
 from vocab import *
@@ -403,52 +403,6 @@ class Stream(torch.utils.data.IterableDataset):
 
 def loader(workers=1, **kw):
     return iter(torch.utils.data.DataLoader(Stream(**kw), batch_size=None, num_workers=workers, prefetch_factor=6 if workers else None))
-
-
-class AdamW32:
-    """AdamW on float32 master copies of the parameters."""
-    def __init__(self, params, wd=0.01, betas=(0.9, 0.98), world=1):
-        self.p, self.world = [p for p in params if p.requires_grad], world
-        self.m = [p.detach().float().clone() for p in self.p]
-        self.a = [torch.zeros_like(x) for x in self.m]
-        self.b = [torch.zeros_like(x) for x in self.m]
-        self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0. for p in self.p], betas, 0
-
-    @torch.no_grad()
-    def step(self, lr, clip=1.0):
-        g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
-        if self.world > 1:
-            flat = torch.cat([x.flatten() for x in g])
-            torch.distributed.all_reduce(flat)
-            flat /= self.world
-            for x, y in zip(g, flat.split([x.numel() for x in g])):
-                x.copy_(y.view_as(x))
-        norm = math.sqrt(sum(float((x * x).sum()) for x in g))
-        if not math.isfinite(norm):
-            self.zero(); return norm
-        if norm > clip:
-            torch._foreach_mul_(g, clip / norm)
-        self.t += 1
-        b1, b2 = self.betas
-        torch._foreach_mul_(self.a, b1)
-        torch._foreach_add_(self.a, g, alpha=1 - b1)
-        torch._foreach_mul_(self.b, b2)
-        torch._foreach_addcmul_(self.b, g, g, 1 - b2)
-        den = torch._foreach_sqrt(self.b)
-        torch._foreach_div_(den, math.sqrt(1 - b2 ** self.t))
-        torch._foreach_add_(den, 1e-8)
-        for m, w in zip(self.m, self.wd):
-            if w:
-                m.mul_(1 - lr * w)
-        torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1 ** self.t))
-        for p, m in zip(self.p, self.m):
-            p.copy_(m)
-        self.zero()
-        return norm
-
-    def zero(self):
-        for p in self.p:
-            p.grad = None
 
 
 class Phones:

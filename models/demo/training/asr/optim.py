@@ -1,0 +1,82 @@
+"""Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
+import math
+import torch, torch.distributed
+
+
+def total(xs):
+    """Sums lists of tensors over the processes, in one message."""
+    flat = torch.cat([x.flatten() for x in xs])
+    torch.distributed.all_reduce(flat)
+    return [y.view_as(x) for x, y in zip(xs, flat.split([x.numel() for x in xs]))]
+
+
+class AdamW32:
+    def __init__(self, params, wd=0.01, betas=(0.9, 0.98), part=(0, 1)):
+        self.p, self.rank, self.world = [p for p in params if p.requires_grad], *part
+        self.m = [p.detach().float().clone() for p in self.p]
+        self.a = [torch.zeros_like(x) for x in self.m]
+        self.b = [torch.zeros_like(x) for x in self.m]
+        self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0. for p in self.p], betas, 0
+
+    @torch.no_grad()
+    def step(self, lr, clip=1.0):
+        """The norm of the gradients before they were clipped; where that is not finite nothing is changed."""
+        g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
+        if self.world > 1:
+            g = total(g)
+            torch._foreach_div_(g, self.world)
+        norm = math.sqrt(sum(float((x * x).sum()) for x in g))
+        if math.isfinite(norm):
+            if norm > clip:
+                torch._foreach_mul_(g, clip / norm)
+            self.t += 1
+            for m, w in zip(self.m, self.wd):
+                m.mul_(1 - lr * w)
+            self.update(g, lr)
+            for p, m in zip(self.p, self.m):
+                p.copy_(m)
+        for p in self.p:
+            p.grad = None
+        return norm
+
+    def update(self, g, lr):
+        b1, b2 = self.betas
+        torch._foreach_mul_(self.a, b1)
+        torch._foreach_add_(self.a, g, alpha=1 - b1)
+        torch._foreach_mul_(self.b, b2)
+        torch._foreach_addcmul_(self.b, g, g, 1 - b2)
+        den = torch._foreach_sqrt(self.b)
+        torch._foreach_div_(den, math.sqrt(1 - b2 ** self.t))
+        torch._foreach_add_(den, 1e-8)
+        torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1 ** self.t))
+
+
+def orthogonal(x):
+    """Every matrix of x [n, a, b] with all its singular values brought near 1: five Newton-Schulz steps with the constants of
+    K. Jordan et al., "Muon", 2024."""
+    if x.shape[1] > x.shape[2]:
+        return orthogonal(x.transpose(1, 2)).transpose(1, 2)
+    x = x / (x.flatten(1).norm(dim=1)[:, None, None] + 1e-7)
+    for _ in range(5):
+        a = x @ x.transpose(1, 2)
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * (a @ a)) @ x
+    return x
+
+
+class Muon(AdamW32):
+    """For weight matrices: the momentum, made orthogonal, at the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon is
+    scalable for LLM training", 2025). Each process computes its share of the matrices."""
+
+    def update(self, g, lr, beta=0.95):
+        torch._foreach_mul_(self.a, beta)
+        torch._foreach_add_(self.a, g, alpha=1 - beta)
+        u = [torch.zeros_like(x) for x in g]
+        shapes = {}
+        for i, x in enumerate(g):
+            shapes.setdefault(x.shape, []).append(i)
+        blocks = [ids[k:k + 4] for ids in shapes.values() for k in range(0, len(ids), 4)]
+        for ids in blocks[self.rank::self.world]:
+            for i, y in zip(ids, orthogonal(torch.stack([g[i] * (1 - beta) + self.a[i] * beta for i in ids]))):
+                u[i].copy_(y)
+        for m, x in zip(self.m, total(u) if self.world > 1 else u):
+            m.add_(x, alpha=-lr * 0.2 * max(x.shape) ** 0.5)

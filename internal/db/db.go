@@ -115,7 +115,7 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 		path := (&url.URL{Path: d.source}).EscapedPath()
 		pragmas := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path, busy)
 		open := func(dsn string, conns int) *sql.DB {
-			pool := sql.OpenDB(opt.Wrap(sqliteConnector{dsn: dsn}))
+			pool := sql.OpenDB(opt.Wrap(sqliteConnector{dsn: dsn, busy: opt.BusyTimeout}))
 			pool.SetMaxOpenConns(conns)
 			pool.SetMaxIdleConns(conns)
 			return pool
@@ -132,7 +132,10 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 }
 
 // sqliteConnector opens connections of the registered driver with a fixed name.
-type sqliteConnector struct{ dsn string }
+type sqliteConnector struct {
+	dsn  string
+	busy time.Duration // how long to try again while others hold the file
+}
 
 var sqliteDriver = func() driver.Driver {
 	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; the only way to the registered driver
@@ -143,9 +146,23 @@ var sqliteDriver = func() driver.Driver {
 	return pool.Driver()
 }()
 
-func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
-	return sqliteDriver.Open(c.dsn)
+// Connect tries again while the file is locked: SQLite does not wait by itself (its busy timeout) where several turn a
+// new file to a write-ahead log at once.
+func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	for deadline := time.Now().Add(c.busy); ; {
+		conn, err := sqliteDriver.Open(c.dsn)
+		var lite *sqlite.Error
+		if !errors.As(err, &lite) || lite.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(deadline) {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
+
 func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
 
 // Redact returns a connection string without its password, for logs and errors.

@@ -37,8 +37,7 @@ func openDemo(t testing.TB) *Engine {
 	return e
 }
 
-// clip is a recording of testdata: one sentence as demo-whisper hears it, with where
-// it is spoken (seconds).
+// clip is a recording of testdata: one sentence, with where it is spoken (seconds).
 type clip struct {
 	name, language, text string
 	end                  float64 // the speech begins at 0.25

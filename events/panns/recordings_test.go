@@ -107,11 +107,13 @@ func readTruth(t testing.TB, path string) (lines []truth) {
 // that of each class come back (their "micro" and "macro" averages).
 func tally(t testing.TB, m *panns.Model, folder string, lines []truth) (all, mean float64) {
 	t.Helper()
-	known := map[int]bool{}
+	type counts struct{ hit, missed, wrong int }
+	f1 := func(c counts) float64 { return 2 * float64(c.hit) / float64(2*c.hit+c.missed+c.wrong) }
+	byClass := map[int]*counts{} // of each class that the truth knows
 	clips := map[string][]truth{}
 	var order []string
 	for _, l := range lines {
-		known[l.Index] = true
+		byClass[l.Index] = new(counts)
 		if clips[l.File] == nil {
 			order = append(order, l.File)
 		}
@@ -119,12 +121,6 @@ func tally(t testing.TB, m *panns.Model, folder string, lines []truth) (all, mea
 	}
 	silence, ok := events.Lookup("Silence")
 	require.True(t, ok)
-	type counts struct{ hit, missed, wrong int }
-	f1 := func(c counts) float64 { return 2 * float64(c.hit) / float64(2*c.hit+c.missed+c.wrong) }
-	byClass := map[int]*counts{}
-	for class := range known {
-		byClass[class] = new(counts)
-	}
 	heard := 0
 	for _, file := range order {
 		pcm := open(t, filepath.Join(folder, file))
@@ -154,14 +150,14 @@ func tally(t testing.TB, m *panns.Model, folder string, lines []truth) (all, mea
 					now[e.Class.Index] = true
 				}
 			}
-			for class := range known {
+			for class, c := range byClass {
 				switch {
 				case there[class] && now[class]:
-					byClass[class].hit++
+					c.hit++
 				case there[class]:
-					byClass[class].missed++
+					c.missed++
 				case now[class] && !wider[class] && class != silence.Index:
-					byClass[class].wrong++
+					c.wrong++
 				}
 			}
 		}

@@ -80,3 +80,13 @@ class Muon(AdamW32):
                 u[i].copy_(y)
         for m, x in zip(self.m, total(u) if self.world > 1 else u):
             m.add_(x, alpha=-lr * 0.2 * max(x.shape) ** 0.5)
+
+
+def optimizers(named, kind, part=(0, 1)):
+    """named: names and parameters; kind(name, parameter): a part of the net, and whether it is a matrix for Muon.
+    An optimizer for every kind that occurs, and the float32 parameters by name."""
+    groups = {}
+    for n, p in named:
+        groups.setdefault(kind(n, p), []).append((n, p))
+    opts = {k: (Muon if k[1] else AdamW32)([p for _, p in g], wd=0.02, part=part) for k, g in groups.items()}
+    return opts, {n: m for k, g in groups.items() for (n, _), m in zip(g, opts[k].m)}

@@ -38,7 +38,7 @@ var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
 		"ad4c1e17618b9b794d9109cdb77202cc86c6ac91751087d4158b9ed3b837addd")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6276591,
-		"b8e830e8cf245097dcf69c88d3552fb69d8adb9a80334f217ed520b7a16137e2")
+		"13336234fd6f6250568926ea3542c373e34896605b75ea52c49eed902c61eaf6")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
 		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,

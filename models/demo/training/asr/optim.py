@@ -1,6 +1,14 @@
 """Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
-import math
+import math, os
 import torch, torch.distributed
+
+
+def ranks(out):
+    """This process's number and how many train together (environment RANKS, as 0/2); they meet in a file beside the checkpoint."""
+    rank, world = (int(x) for x in os.environ.get('RANKS', '0/1').split('/'))
+    if world > 1:
+        torch.distributed.init_process_group('gloo', init_method='file://' + os.path.abspath(out) + '.meet', rank=rank, world_size=world)
+    return rank, world
 
 
 def total(xs):

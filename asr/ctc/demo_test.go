@@ -90,8 +90,8 @@ func TestHotwordsOnDemoModel(t *testing.T) {
 	}
 }
 
-// TestHotwordMendsAWordOnDemoModel: "today" ends what was said; the model alone
-// does not hear it.
+// TestHotwordMendsAWordOnDemoModel, letter by letter: "today" ends what was said; the
+// model alone does not hear it.
 func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
 	e := openDemo(t)
 	pcm := audio.FromSamples(wavSamples(t, "hotword.wav"))
@@ -101,8 +101,9 @@ func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
 		require.Len(t, tr.Segments, 1)
 		return tr.Segments[0].Text
 	}
-	assert.NotContains(t, text(), "today")
-	assert.Regexp(t, `^Do you have time to stay at .*home today\?$`, text("today"))
+	assert.Equal(t, "Do you have time to stay at home?", text())
+	// The beam search that hotwords need stammers ("t") where the best token of each frame does not.
+	assert.Equal(t, "Do you have time to stay at t home today?", text("today"))
 	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "what was not said is not written")
 }
 

@@ -47,12 +47,19 @@ func (p *prefix) child(id int, b *booster) *prefix {
 	return c
 }
 
-// beam is CTC prefix beam search (Hannun and others 2014, First-pass large
-// vocabulary continuous speech recognition using bi-directional recurrent DNNs)
-// with the hotwords' bonus in the place of a language model. The best sequence is
-// then aligned with the rows for its times.
-func (h *head) beam(scores []float32, rows, v int, b *booster) []emission {
+// decode turns rows of v scores (row-major) into tokens by CTC prefix beam search
+// (Hannun and others 2014, First-pass large vocabulary continuous speech recognition
+// using bi-directional recurrent DNNs) with the hotwords' bonus in the place of a
+// language model; b may be nil. The best sequence is then aligned with the rows for
+// its times. Without hotwords, too, the sum over all paths makes fewer errors than
+// the best token of each row: on the 800 clips that the demo model was chosen by
+// 3.44 instead of 3.67 %.
+func (h *head) decode(scores []float32, rows, v int, b *booster) []emission {
+	if b == nil {
+		b = &booster{nodes: make([]trieNode, 1)}
+	}
 	none := math.Inf(-1)
+	norms := h.norms(scores, rows, v)
 	root := &prefix{id: -1, at: place{node: b.start}, token: none, nextBlank: none, nextToken: none}
 	root.bonus = b.score(root.at)
 	beam := []*prefix{root}
@@ -60,10 +67,7 @@ func (h *head) beam(scores []float32, rows, v int, b *booster) []emission {
 	order := make([]int, 0, v)
 	for t := range rows {
 		row := scores[t*v : (t+1)*v]
-		norm := 0.0
-		if h.logits {
-			norm = logSum(row)
-		}
+		norm := norms[t]
 		at := func(id int) float64 { return float64(row[id]) - norm }
 		order = order[:0]
 		silent := at(h.blank) > beamSilence
@@ -139,13 +143,13 @@ func (h *head) beam(scores []float32, rows, v int, b *booster) []emission {
 		ids = append(ids, p.id)
 	}
 	slices.Reverse(ids)
-	return h.align(scores, rows, v, ids)
+	return h.align(scores, norms, v, ids)
 }
 
 // align finds the most likely rows of a token sequence (Viterbi over the CTC
 // lattice of tokens with optional blanks between).
-func (h *head) align(scores []float32, rows, v int, ids []int) []emission {
-	states := 2*len(ids) + 1
+func (h *head) align(scores []float32, norms []float64, v int, ids []int) []emission {
+	states, rows := 2*len(ids)+1, len(norms)
 	if len(ids) == 0 || rows == 0 {
 		return nil
 	}
@@ -158,12 +162,8 @@ func (h *head) align(scores []float32, rows, v int, ids []int) []emission {
 	}
 	now, last := make([]float64, states), make([]float64, states)
 	back := make([]uint8, rows*states)
-	norms := make([]float64, rows)
 	for t := range rows {
 		row := scores[t*v : (t+1)*v]
-		if h.logits {
-			norms[t] = logSum(row)
-		}
 		for s := range states {
 			best, from := none, 0
 			switch {

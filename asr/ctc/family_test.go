@@ -94,9 +94,9 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			assert.Equal(t, "Bana", tr.Segments[0].Text)
 			assert.Equal(t, "Bana", tr.Segments[1].Text)
 			assert.InDelta(t, 0.4, tr.Segments[0].Start, 1e-9, "the first word begins where speech does")
-			assert.InDelta(t, 1.5, tr.Segments[0].End, 1e-9)
+			assert.InDelta(t, min(1.5, got[1].end+tail), tr.Segments[0].End, 0.03, "the last word ends where speech does, but soon")
 			assert.InDelta(t, 2.5, tr.Segments[1].Start, 1e-9)
-			assert.InDelta(t, 3.6, tr.Segments[1].End, 1e-9)
+			assert.InDelta(t, min(3.6, got[3].end+tail), tr.Segments[1].End, 0.03)
 			for _, s := range tr.Segments {
 				assert.Nil(t, s.Words, "this tier gives no words")
 				assert.LessOrEqual(t, s.AvgLogProb, 0.0)
@@ -212,12 +212,28 @@ func TestWordsGoToTheNearestSpeech(t *testing.T) {
 		{Start: 5.8, End: 5.9}, {Start: 5.95, End: 6.00}, // before the next one begins
 	}
 	snapToSpeech(words, []audio.Span{{Start: 16000, End: 64000}, {Start: 96000, End: 112000}, {Start: 160000, End: 168000}})
-	for i, w := range [][2]float64{{1, 1.55}, {1.8, 2.45}, {3, 3.65}, {4.1, 4.15}, {6, 5.95}, {5.95, 6}} {
+	for i, w := range [][2]float64{{1, 1.55}, {1.8, 2.45}, {3, 3.65}, {4.1, 4.15}, {6, 5.95}, {5.95, 6.25}} {
 		assert.InDelta(t, w[0], words[i].Start, 1e-9, "start of word %d", i)
 		assert.InDelta(t, w[1], words[i].End, 1e-9, "end of word %d", i)
 	}
 	snapToSpeech(nil, []audio.Span{{Start: 0, End: 1}})
 	snapToSpeech(words, nil)
+}
+
+// TestSentencesEndSoonAfterTheirLastToken: where the detector hears speech on, in
+// noise or in a pause between sentences, a sentence ends 0.25 s after its last token.
+func TestSentencesEndSoonAfterTheirLastToken(t *testing.T) {
+	words := []asr.Piece{
+		{Text: " One.", Start: 0.1, End: 0.4},
+		{Text: " Two", Start: 1.2, End: 1.3},
+		{Text: " three.", Start: 1.6, End: 1.8},
+		{Text: " Four.", Start: 1.9, End: 2.1},
+	}
+	snapToSpeech(words, []audio.Span{{Start: 0, End: 40000}})
+	for i, end := range []float64{0.65, 1.6, 1.9, 2.35} {
+		assert.InDelta(t, end, words[i].End, 1e-9, "end of %s", words[i].Text)
+	}
+	assert.Zero(t, words[0].Start)
 }
 
 func TestPeakTimes(t *testing.T) {

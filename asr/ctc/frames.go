@@ -28,17 +28,16 @@ const zipformerPadding = -23.025850929940457
 func openFrames(m Model, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
 	o := dsp.DefaultFbankOptions()
 	f := &frames{source: m.ONNX, probs: "log_probs", outWidth: vocab.size()}
-	subsampling := 4
+	subsampling, err := metaInt(g, m.ONNX, "subsampling_factor", 4, 1, 64)
+	if err != nil {
+		return nil, err
+	}
 	if contract == ContractZipformer {
 		o.SnipEdges, o.HighHz = false, -400
 		f.counts, f.batch = aliasOutput(g, "log_probs_len", "log_probs_lens"), true
 	} else {
 		o.Scale = 32768
 		f.counts = aliasOutput(g, "log_probs_lens", "log_probs_len")
-		var err error
-		if subsampling, err = metaInt(g, m.ONNX, "subsampling_factor", 4, 1, 64); err != nil {
-			return nil, err
-		}
 	}
 	f.fbank = dsp.NewFbank(o)
 	if err := g.Check(ort.Contract{
@@ -48,7 +47,6 @@ func openFrames(m Model, g *ort.Graph, contract string, vocab *vocabulary, opt o
 	}); err != nil {
 		return nil, err
 	}
-	var err error
 	if f.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {
 		return nil, err
 	}

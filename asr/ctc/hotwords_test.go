@@ -50,12 +50,12 @@ func textFrom(v *vocabulary, e []emission) string {
 	return strings.TrimSpace(s.String())
 }
 
-func TestGreedyFollowsFramesNotTokens(t *testing.T) {
+func TestTokensFollowFrames(t *testing.T) {
 	v := sampleVocabulary(t, "a", "b")
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	one := func(s string) []float32 { return row(v, map[string]float64{s: 0.9}) }
 	rows := flat(one("a"), one("a"), one("<blk>"), one("a"), one("b"), one("b"), one("<blk>"))
-	got := h.greedy(rows, 7, 3)
+	got := h.decode(rows, 7, 3, nil)
 	require.Len(t, got, 3)
 	assert.Equal(t, "aab", textFrom(v, got))
 	assert.InDelta(t, 0, got[0].start, 1e-9)
@@ -70,7 +70,7 @@ func TestGreedyFollowsFramesNotTokens(t *testing.T) {
 		raw[i] = x + 7
 	}
 	h.logits = true
-	again := h.greedy(raw, 7, 3)
+	again := h.decode(raw, 7, 3, nil)
 	for i := range got {
 		assert.Equal(t, got[i].id, again[i].id)
 		assert.InDelta(t, got[i].logProb, again[i].logProb, 1e-5)
@@ -151,7 +151,6 @@ func TestBoosterEarnsAndGivesBack(t *testing.T) {
 func TestBeamWithoutMatchFindsTheLikeliestSequence(t *testing.T) {
 	v := sampleVocabulary(t, "a", "b")
 	h := head{vocab: v, blank: 0, shift: 0.04}
-	boost := newBooster([]string{"zzz"}, v)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		const T = 5
@@ -186,6 +185,6 @@ func TestBeamWithoutMatchFindsTheLikeliestSequence(t *testing.T) {
 				best = s
 			}
 		}
-		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, boost)))
+		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, nil)))
 	}
 }

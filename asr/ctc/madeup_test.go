@@ -252,14 +252,16 @@ func madeUpNano() *ox.Graph {
 }
 
 // madeUpNeMo has no lengths among its outputs; features are normalised, so the
-// blank stands between tone and silence.
+// blank stands between tone and silence, and the scores are multiplied to be as
+// sure as a trained network's.
 func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {
 	low, high := nemoBands(bands)
 	g := ox.New()
 	g.Input("audio_signal", ox.Float32, "B", bands, "T").Input("length", ox.Int64, "B")
 	rows := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
 	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(bands, low, high, 0.8)
-	g.Node("LogSoftmax", []string{scores(g, everyNth(g, rows, factor), w, bias)}, []string{"logprobs"}, ox.AttrInt("axis", -1))
+	sure := g.Op("Mul", []string{scores(g, everyNth(g, rows, factor), w, bias), g.Const(ox.Floats([]int64{1}, 8))})
+	g.Node("LogSoftmax", []string{sure}, []string{"logprobs"}, ox.AttrInt("axis", -1))
 	g.Output("logprobs", ox.Float32, "B", "T8", 5)
 	if meta {
 		g.Meta("model_type", "EncDecCTCModelBPE").Meta("vocab_size", "5").Meta("normalize_type", "per_feature").Meta("subsampling_factor", fmt.Sprint(factor))

@@ -37,8 +37,8 @@ var (
 var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
 		"ad4c1e17618b9b794d9109cdb77202cc86c6ac91751087d4158b9ed3b837addd")
-	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6276591,
-		"13336234fd6f6250568926ea3542c373e34896605b75ea52c49eed902c61eaf6")
+	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
+		"14d00fb4f70953c4b4bbcda088a82a3c089c56c7610c2b2bea0cb34f5a1e6bea")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
 		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,

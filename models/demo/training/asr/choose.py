@@ -4,6 +4,7 @@ usage: choose.py ctc|whisper CK …      a checkpoint may be a mixture: A@B@0.5 
        choose.py mix A@B@0.5 OUT"""
 import collections, sys
 from data import *
+from score import prefix_beam
 
 WINDOW, PAUSE = 9.3, 0.45  # seconds
 
@@ -26,7 +27,7 @@ def recogniser(kind, tok, sd):
         def rec(x, lang):
             f = fbank(x)
             lp, _ = net(f, torch.tensor([f.shape[1]]))
-            return tok.dec([k - 1 for k in torch.unique_consecutive(lp[0].argmax(1)).tolist() if k])
+            return tok.dec([k - 1 for k in prefix_beam(lp[0].tolist())])
         return rec
     import whisp
     net = whisp.Whisper(tok)

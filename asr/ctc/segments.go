@@ -81,8 +81,8 @@ const (
 	hold = 0.6
 	// tail is that for the last word of a sentence or of a stretch of speech: there a
 	// pause may follow, and in noise or in a room the detector ends late. Over the 192
-	// single sentences of the demo sets the true end lies -0.09 to 0.51 s behind the last
-	// token, so an end at most tail behind it is less than 0.35 s off whatever the
+	// single sentences of the demo sets the true end lies -0.10 to 0.51 s behind the last
+	// token, so an end at most tail behind it is at most 0.35 s off whatever the
 	// detector says.
 	tail = 0.25
 )

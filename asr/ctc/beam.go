@@ -67,13 +67,13 @@ func (h *head) decode(scores []float32, rows, v int, b *booster) []emission {
 	order := make([]int, 0, v)
 	for t := range rows {
 		row := scores[t*v : (t+1)*v]
-		norm := norms[t]
-		at := func(id int) float64 { return float64(row[id]) - norm }
+		at := func(id int) float64 { return float64(row[id]) - norms[t] }
 		order = order[:0]
-		silent := at(h.blank) > beamSilence
-		for id, s := range row {
-			if !silent && id != h.blank && float64(s)-norm >= beamFloor {
-				order = append(order, id)
+		if at(h.blank) <= beamSilence {
+			for id := range row {
+				if id != h.blank && at(id) >= beamFloor {
+					order = append(order, id)
+				}
 			}
 		}
 		sort.Slice(order, func(i, j int) bool {

@@ -22,16 +22,14 @@ func (h *head) norms(scores []float32, rows, v int) []float64 {
 		return norms
 	}
 	// Where the blank is that far ahead of each other token, all of them together are
-	// less than 0.001 of it: no sum, and most rows are such.
+	// less than 0.001 of it, and need not be summed.
 	lead := float32(math.Log(float64(v)) + 7)
 	for t := range rows {
 		row := scores[t*v : (t+1)*v]
-		blank := row[h.blank]
-		if slices.ContainsFunc(row[:h.blank], func(x float32) bool { return x > blank-lead }) ||
-			slices.ContainsFunc(row[h.blank+1:], func(x float32) bool { return x > blank-lead }) {
+		norms[t] = float64(row[h.blank])
+		near := func(x float32) bool { return x > row[h.blank]-lead }
+		if slices.ContainsFunc(row[:h.blank], near) || slices.ContainsFunc(row[h.blank+1:], near) {
 			norms[t] = logSum(row)
-		} else {
-			norms[t] = float64(blank)
 		}
 	}
 	return norms

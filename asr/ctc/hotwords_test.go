@@ -77,6 +77,17 @@ func TestTokensFollowFrames(t *testing.T) {
 	}
 }
 
+// TestNormsOfClearBlanks: where the blank is far ahead the sum is left out, and is within
+// 0.001 of what it would be.
+func TestNormsOfClearBlanks(t *testing.T) {
+	h := head{blank: 1, logits: true}
+	rows := []float32{-8.2, 0, -8.2, 0, 0, 0} // ln 3 + 7 is 8.1
+	norms := h.norms(rows, 2, 3)
+	assert.Equal(t, 0.0, norms[0])
+	assert.InDelta(t, logSum(rows[:3]), norms[0], 1e-3)
+	assert.InDelta(t, math.Log(3), norms[1], 1e-12)
+}
+
 func TestHotwordTurnsACloseCall(t *testing.T) {
 	v := sampleVocabulary(t, "▁al", "▁ox", "ice", "is", "▁t")
 	h := head{vocab: v, blank: 0, shift: 0.04}

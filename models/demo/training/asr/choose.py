@@ -4,7 +4,7 @@ usage: choose.py ctc|whisper CK …      a checkpoint may be a mixture: A@B@0.5 
        choose.py mix A@B@0.5 OUT"""
 import collections, sys
 from data import *
-from score import prefix_beam
+from beam import prefix_beam
 
 WINDOW, PAUSE = 9.3, 0.45  # seconds
 

@@ -116,7 +116,9 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// The standard tier gives words with times that rise and lie inside speech.
+// The standard tier has the conversation right to the word, too (one sentence of it is
+// heard only in the speech that the text passed over), with times that rise and lie
+// inside speech.
 func TestStandardTierWords(t *testing.T) {
 	p := open(t, demo.Models())
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableAudioEvents: new(false)})
@@ -124,7 +126,7 @@ func TestStandardTierWords(t *testing.T) {
 	assert.Equal(t, otograph.TierStandard, res.Tier)
 	errs := bench.CompareWords(bench.Units("en", spoken), bench.Units("en", text(res)))
 	t.Logf("word error rate %.1f %%", errs.Rate()*100)
-	assert.LessOrEqual(t, errs.Rate(), 0.12, "%+v: %s", errs, text(res))
+	assert.Zero(t, errs.Errors(), "%+v: %s", errs, text(res))
 	at := 0.0
 	for _, s := range res.Segments {
 		assert.NotEmpty(t, s.Words)

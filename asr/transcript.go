@@ -56,6 +56,8 @@ type Stats struct {
 	Retries int
 	// Continued counts decodes of a window's rest after its text ended early.
 	Continued int
+	// Skipped counts decodes of speech that the text around it had passed over.
+	Skipped int
 	// Discarded counts windows whose text was dropped as not spoken.
 	Discarded int
 	// Loops counts decodes that the loop guard ended.
@@ -70,6 +72,7 @@ func (s *Stats) Add(o Stats) {
 	s.Fallbacks += o.Fallbacks
 	s.Retries += o.Retries
 	s.Continued += o.Continued
+	s.Skipped += o.Skipped
 	s.Discarded += o.Discarded
 	s.Loops += o.Loops
 }

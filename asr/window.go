@@ -238,3 +238,21 @@ func (w Window) Rest(after float64) Window {
 	}
 	return r
 }
+
+// Part returns the part of the window between two times of the file (seconds), as Rest
+// does, and the sample of the window at which it begins.
+func (w Window) Part(from, to float64) (part Window, at int) {
+	part = w.Rest(from)
+	at = w.Len() - part.Len()
+	end := int(math.Round(to * audio.SampleRate))
+	cut := func(spans []audio.Span) (kept []audio.Span) {
+		for _, s := range spans {
+			if s.End = min(s.End, end); s.End > s.Start {
+				kept = append(kept, s)
+			}
+		}
+		return kept
+	}
+	part.Pieces, part.Speech = cut(part.Pieces), cut(part.Speech)
+	return part, at
+}

@@ -151,18 +151,12 @@ func weight(text string) float64 {
 // gapAnchor is the shortest silence (seconds) that must fall between two words.
 const gapAnchor = 0.1
 
-// Align gives words times between two times of the file (seconds): in proportion to
-// their letters over the speech in between, with each silence of 100 ms or more put
-// at the word border that is nearest (nearer if punctuation stands there). Without
-// any speech in between the words share the time itself.
-func Align(words []Piece, from, to float64, speech []audio.Span) {
-	if len(words) == 0 {
-		return
-	}
-	to = max(to, from)
-	type stretch struct{ start, end, at float64 } // of the file, and where it begins in speech time
-	var spans []stretch
-	var total float64
+// stretch is speech without a silence of gapAnchor: where it lies in the file, and where
+// it begins in the time that only speech counts in; all in seconds.
+type stretch struct{ start, end, at float64 }
+
+// stretches returns the speech between two times of the file, and how much it is.
+func stretches(from, to float64, speech []audio.Span) (spans []stretch, total float64) {
 	for _, s := range speech {
 		a, b := s.Seconds()
 		a, b = max(a, from), min(b, to)
@@ -177,6 +171,19 @@ func Align(words []Piece, from, to float64, speech []audio.Span) {
 		spans = append(spans, stretch{a, b, total})
 		total += b - a
 	}
+	return spans, total
+}
+
+// Align gives words times between two times of the file (seconds): in proportion to
+// their letters over the speech in between, with each silence of 100 ms or more put
+// at the word border that is nearest (nearer if punctuation stands there). Without
+// any speech in between the words share the time itself.
+func Align(words []Piece, from, to float64, speech []audio.Span) {
+	if len(words) == 0 {
+		return
+	}
+	to = max(to, from)
+	spans, total := stretches(from, to, speech)
 	if len(spans) == 0 {
 		spans, total = []stretch{{from, to, 0}}, to-from
 	}

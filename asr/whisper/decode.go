@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
@@ -48,6 +49,7 @@ type task struct {
 	language string
 	initial  []int32 // tokens of the initial prompt
 	hot      *hotwords
+	once     bool // whether a decode that fails is left at that
 }
 
 // attempt is one decode of a window with what is known about it.
@@ -99,10 +101,14 @@ func (e *Engine) look(s *state, j *job, t *task, threads int, w asr.Window, samp
 			r.stats.Discarded++
 			break
 		}
-		words, covered, ended := e.read(w, a)
+		words, skips, covered, ended := e.read(w, a)
 		for i := range words {
 			words[i].NoSpeechProb = noSpeech
 		}
+		if words, err = e.fill(s, j, t, threads, w, samples, words, skips, &r.stats); err != nil {
+			return r, err
+		}
+		words, _ = asr.Unloop(words)
 		r.words = append(r.words, words...)
 		r.text += a.text
 		if !ended || rest == maxRests {
@@ -117,6 +123,48 @@ func (e *Engine) look(s *state, j *job, t *task, threads int, w asr.Window, samp
 		r.stats.Continued++
 	}
 	return r, nil
+}
+
+// fillLead and fillTail are how much of the sound around speech that a text passed over
+// is decoded with it, in seconds, as far as that is no speech.
+const fillLead, fillTail = 0.05, 0.3
+
+// fill decodes the speech that the text of a window has passed over, each stretch as a
+// window of its own, and returns the words with what was found: no unsure text, and none
+// too short for its stretch, which is what a decoder invents for a noise.
+func (e *Engine) fill(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, words []asr.Piece, skips []asr.Skip, stats *asr.Stats) ([]asr.Piece, error) {
+	alone := *t
+	alone.once = true
+	for _, skip := range slices.Backward(skips) {
+		from, to := skip.Start-fillLead, skip.End+fillTail
+		for _, sp := range w.Speech {
+			a, b := sp.Seconds()
+			if b <= skip.Start {
+				from = max(from, b)
+			}
+			if a >= skip.End {
+				to = min(to, a)
+			}
+		}
+		part, at := w.Part(from, to)
+		stats.Skipped++
+		a, noSpeech, err := e.attempts(s, j, &alone, threads, samples[at:at+part.Len()], "", stats)
+		if err != nil {
+			return nil, err
+		}
+		if len(a.tokens) == 0 || a.failed() || noSpeech > t.opt.NoSpeechThreshold {
+			continue
+		}
+		found, _, _, _ := e.read(part, a)
+		if !asr.Fills(found, skip.End-skip.Start) {
+			continue
+		}
+		for i := range found {
+			found[i].NoSpeechProb = noSpeech
+		}
+		words = slices.Insert(words, skip.Before, found...)
+	}
+	return words, nil
 }
 
 // attempts decodes once, and again as long as the decode fails and something is left to
@@ -179,7 +227,7 @@ func (e *Engine) attempts(s *state, j *job, t *task, threads int, samples []floa
 			return a, 0, err
 		}
 	}
-	if !a.failed() || (noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb) {
+	if !a.failed() || t.once || (noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb) {
 		return a, noSpeech, nil
 	}
 	bestOf := t.opt.BestOf
@@ -280,9 +328,10 @@ type section struct {
 	tokens   []asr.Token
 }
 
-// read turns a decode into words with times of the file. covered is where in the file
-// the text ends, and ended whether the decoder said so by a time mark.
-func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, covered float64, ended bool) {
+// read turns a decode into words with times of the file. skips is the speech that they
+// pass over, covered where in the file the text ends, and ended whether the decoder said
+// so by a time mark.
+func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.Skip, covered float64, ended bool) {
 	var sections []section
 	end := float64(w.Len()) / audio.SampleRate
 	open := section{}
@@ -326,15 +375,23 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, covered float
 		if silent(w.Speech, from, to) {
 			continue // said where nobody speaks: invented
 		}
-		asr.Align(said, from, to, w.Speech)
-		if e.opt.AlignmentHeads != "" {
+		passed := asr.Skipped(said, from, to, w.Speech)
+		first := 0
+		for _, p := range append(passed, asr.Skip{Before: len(said), Start: to}) {
+			asr.Align(said[first:p.Before], from, p.Start, w.Speech)
+			first, from = p.Before, p.End
+		}
+		if e.opt.AlignmentHeads != "" && len(passed) == 0 {
 			warp(said, s.tokens, to)
+		}
+		for _, p := range passed {
+			p.Before += len(words)
+			skips = append(skips, p)
 		}
 		words = append(words, said...)
 		covered = to
 	}
-	words, _ = asr.Unloop(words)
-	return words, covered, ended
+	return words, skips, covered, ended
 }
 
 // warp replaces aligned times by those of the tokens, where they are known.

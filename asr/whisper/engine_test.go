@@ -134,6 +134,29 @@ func TestTheRestOfAWindowIsDecoded(t *testing.T) {
 	assert.InDelta(t, 3, tr.Segments[3].Start, 0.05)
 }
 
+func TestSpeechThatTheTextPassesOverIsDecoded(t *testing.T) {
+	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", ".", 6.0)), Options{})
+	pcm := audio.FromSamples(make([]float32, 10*second))
+	tr, err := e.Transcribe(context.Background(), pcm, spans(0.2, 1.2, 1.6, 3.4), greedy())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta.", "Alpha beta."}, texts(tr))
+	assert.InDelta(t, 1.2, tr.Segments[0].End, 1e-6, "not spread over speech that has other words")
+	assert.InDelta(t, 1.6, tr.Segments[1].Start, 1e-6)
+	assert.InDelta(t, 3.4, tr.Segments[1].End, 1e-6)
+	assert.Equal(t, 1, tr.Stats.Skipped)
+	assert.Equal(t, 2, tr.Stats.EncoderPasses)
+
+	tr, err = e.Transcribe(context.Background(), pcm, spans(0.2, 1.2, 1.6, 4.6), greedy())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "two words do not fill three seconds")
+	assert.InDelta(t, 1.2, tr.Segments[0].End, 1e-6)
+	assert.Equal(t, 1, tr.Stats.Skipped)
+
+	tr, err = e.Transcribe(context.Background(), pcm, spans(0.2, 1.2), greedy())
+	require.NoError(t, err)
+	assert.Zero(t, tr.Stats.Skipped)
+}
+
 func TestLoopsEnd(t *testing.T) {
 	parts := []any{0.0}
 	for range 8 {
@@ -186,13 +209,14 @@ func TestReadDropsWhatNobodySaid(t *testing.T) {
 	w := asr.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
 	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50)), dtw: -1} }
 	word := func(s string) token { return token{id: int32(wordToken(s)), p: 1, dtw: -1} }
-	words, covered, ended := e.read(w, attempt{tokens: []token{
+	words, skips, covered, ended := e.read(w, attempt{tokens: []token{
 		mark(0), word(" Alpha"), mark(1), mark(3), word(" gamma"), word(" delta"), mark(6), mark(8), word(" beta"), mark(9.5),
 	}})
 	require.Len(t, words, 2)
 	assert.Equal(t, " Alpha", words[0].Text)
 	assert.Equal(t, " beta", words[1].Text)
 	assert.InDelta(t, 18, words[1].Start, 1e-6)
+	assert.Empty(t, skips)
 	assert.InDelta(t, 19.5, covered, 1e-6)
 	assert.True(t, ended)
 }

@@ -36,7 +36,7 @@ var (
 // The embedded files. Sizes and hashes are of the unpacked bytes.
 var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
-		"ad4c1e17618b9b794d9109cdb77202cc86c6ac91751087d4158b9ed3b837addd")
+		"4d6dc11449d5ff5c985d9a71e7cff9413cf9233ba790319c9ab35071ef7f5431")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
 		"14d00fb4f70953c4b4bbcda088a82a3c089c56c7610c2b2bea0cb34f5a1e6bea")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,

@@ -1,0 +1,93 @@
+package asr
+
+import (
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// A stretch of speech may be long for its words, but hardly more than e times as long as
+// at the usual pace (13 letters a second, in English as in the synthetic speech it was
+// measured on): rather it has none of them.
+const (
+	pace = 0.075 // seconds for a letter, as weight counts them
+	// slowPace is a pace that leaves no doubt that a text has all its speech.
+	slowPace = 0.1
+	// sparsePace is a pace at which nobody speaks.
+	sparsePace = 0.2
+	// leastSkipped is the least speech without words that is told of, in seconds.
+	leastSkipped = 1.0
+	// clauseEnds is what a pause behind punctuation is worth, in logarithms of pace.
+	clauseEnds = 0.3
+)
+
+// Skip is a stretch of speech without words.
+type Skip struct {
+	// Before is the word that it lies before; the number of words for a last one.
+	Before int
+	// Start and End are seconds of the file.
+	Start, End float64
+}
+
+// Skipped tells which stretches of the speech between two times of the file (seconds)
+// the words said there have passed over: recognisers that write sentence after sentence
+// sometimes jump from one to the next but one, and give all their time to what they have
+// written. It puts the words on the stretches between silences of 100 ms or more, in
+// order, each at a pace as near to the usual one as can be, and names those of a second
+// or more that are best left without. It asks for a whole stretch; and for one second
+// too much of speech, at a slow pace, or it looks no further.
+func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
+	spans, total := stretches(from, to, speech)
+	n, m := len(words), len(spans)
+	if n == 0 || m < 2 {
+		return nil
+	}
+	sum := make([]float64, n+1)
+	for i, w := range words {
+		sum[i+1] = sum[i] + weight(w.Text)
+	}
+	if total-slowPace*sum[n] < leastSkipped {
+		return nil
+	}
+	// cost[k][i]: the first k stretches have the first i words; came: where the last
+	// stretch's words begin
+	cost, came := make([][]float64, m+1), make([][]int, m+1)
+	for k := range cost {
+		cost[k], came[k] = slices.Repeat([]float64{math.Inf(1)}, n+1), make([]int, n+1)
+	}
+	cost[0][0] = 0
+	for k, s := range spans {
+		d := s.end - s.start
+		for i := range n + 1 {
+			cost[k+1][i], came[k+1][i] = cost[k][i]+min(d, 1), i
+			for j := range i {
+				c := cost[k][j] + math.Abs(math.Log(d/(pace*(sum[i]-sum[j]))))
+				if endsClause(words[i-1].Text) {
+					c -= clauseEnds
+				}
+				if c < cost[k+1][i] {
+					cost[k+1][i], came[k+1][i] = c, j
+				}
+			}
+		}
+	}
+	var skips []Skip
+	for k, i := m, n; k > 0; k-- {
+		if s := spans[k-1]; came[k][i] == i && s.end-s.start >= leastSkipped {
+			skips = append(skips, Skip{i, s.start, s.end})
+		}
+		i = came[k][i]
+	}
+	slices.Reverse(skips)
+	return skips
+}
+
+// Fills tells whether words may be all that is said in so many seconds of speech.
+func Fills(words []Piece, seconds float64) bool {
+	var letters float64
+	for _, w := range words {
+		letters += weight(w.Text)
+	}
+	return seconds <= sparsePace*letters
+}

@@ -360,6 +360,15 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		open.to = end
 		sections = append(sections, open)
 	}
+	type passage struct {
+		said     []asr.Piece
+		tokens   []asr.Token
+		from, to float64
+		passed   []asr.Skip
+	}
+	var passages []passage
+	var jumps int
+	var passed float64
 	for i, s := range sections {
 		said := asr.Words(s.tokens)
 		if len(said) == 0 {
@@ -375,21 +384,31 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		if silent(w.Speech, from, to) {
 			continue // said where nobody speaks: invented
 		}
-		passed := asr.Skipped(said, from, to, w.Speech)
-		first := 0
-		for _, p := range append(passed, asr.Skip{Before: len(said), Start: to}) {
-			asr.Align(said[first:p.Before], from, p.Start, w.Speech)
-			first, from = p.Before, p.End
+		p := passage{said, s.tokens, from, to, asr.Skipped(said, from, to, w.Speech)}
+		for _, k := range p.passed {
+			passed += k.End - k.Start
+			jumps++
 		}
-		if e.opt.AlignmentHeads != "" && len(passed) == 0 {
-			warp(said, s.tokens, to)
+		passages = append(passages, p)
+	}
+	for _, p := range passages {
+		if jumps > 1 && passed > w.SpeechSeconds()/2 {
+			p.passed = nil // not a text that jumped over sentences, but a sound with few words
 		}
-		for _, p := range passed {
-			p.Before += len(words)
-			skips = append(skips, p)
+		first, from := 0, p.from
+		for _, k := range append(p.passed, asr.Skip{Before: len(p.said), Start: p.to}) {
+			asr.Align(p.said[first:k.Before], from, k.Start, w.Speech)
+			first, from = k.Before, k.End
 		}
-		words = append(words, said...)
-		covered = to
+		if e.opt.AlignmentHeads != "" && len(p.passed) == 0 {
+			warp(p.said, p.tokens, p.to)
+		}
+		for _, k := range p.passed {
+			k.Before += len(words)
+			skips = append(skips, k)
+		}
+		words = append(words, p.said...)
+		covered = p.to
 	}
 	return words, skips, covered, ended
 }

@@ -135,26 +135,32 @@ func TestTheRestOfAWindowIsDecoded(t *testing.T) {
 }
 
 func TestSpeechThatTheTextPassesOverIsDecoded(t *testing.T) {
-	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", ".", 6.0)), Options{})
-	pcm := audio.FromSamples(make([]float32, 10*second))
-	tr, err := e.Transcribe(context.Background(), pcm, spans(0.2, 1.2, 1.6, 3.4), greedy())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta.", "Alpha beta."}, texts(tr))
-	assert.InDelta(t, 1.2, tr.Segments[0].End, 1e-6, "not spread over speech that has other words")
-	assert.InDelta(t, 1.6, tr.Segments[1].Start, 1e-6)
-	assert.InDelta(t, 3.4, tr.Segments[1].End, 1e-6)
-	assert.Equal(t, 1, tr.Stats.Skipped)
-	assert.Equal(t, 2, tr.Stats.EncoderPasses)
-
-	tr, err = e.Transcribe(context.Background(), pcm, spans(0.2, 1.2, 1.6, 4.6), greedy())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "two words do not fill three seconds")
-	assert.InDelta(t, 1.2, tr.Segments[0].End, 1e-6)
-	assert.Equal(t, 1, tr.Stats.Skipped)
-
-	tr, err = e.Transcribe(context.Background(), pcm, spans(0.2, 1.2), greedy())
-	require.NoError(t, err)
-	assert.Zero(t, tr.Stats.Skipped)
+	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 13.0)), Options{})
+	const text = "Alpha beta gamma delta."
+	for name, c := range map[string]struct {
+		speech  []float64
+		want    []string
+		ends    float64 // of the first segment
+		skipped int
+	}{
+		"found":                        {[]float64{0.2, 1.8, 2.2, 4.4}, []string{text, text}, 1.8, 1},
+		"too little for its stretch":   {[]float64{0.2, 1.8, 2.2, 6.6}, []string{text}, 1.8, 1},
+		"few words for all the speech": {[]float64{0.2, 1.8, 2.2, 4.4, 4.8, 7}, []string{text}, 7, 0},
+		"all said":                     {[]float64{0.2, 2.2}, []string{text}, 2.2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 14*second)), spans(c.speech...), greedy())
+			require.NoError(t, err)
+			assert.Equal(t, c.want, texts(tr))
+			assert.InDelta(t, c.ends, tr.Segments[0].End, 1e-6)
+			assert.Equal(t, c.skipped, tr.Stats.Skipped)
+			assert.Equal(t, 1+c.skipped, tr.Stats.EncoderPasses)
+			if len(tr.Segments) == 2 {
+				assert.InDelta(t, 2.2, tr.Segments[1].Start, 1e-6)
+				assert.InDelta(t, 4.4, tr.Segments[1].End, 1e-6)
+			}
+		})
+	}
 }
 
 func TestLoopsEnd(t *testing.T) {

@@ -42,10 +42,7 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	if n == 0 || m < 2 {
 		return nil
 	}
-	sum := make([]float64, n+1)
-	for i, w := range words {
-		sum[i+1] = sum[i] + weight(w.Text)
-	}
+	sum := weights(words)
 	if total-slowPace*sum[n] < leastSkipped {
 		return nil
 	}
@@ -84,9 +81,5 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 
 // Fills tells whether words may be all that is said in so many seconds of speech.
 func Fills(words []Piece, seconds float64) bool {
-	var letters float64
-	for _, w := range words {
-		letters += weight(w.Text)
-	}
-	return seconds <= sparsePace*letters
+	return seconds <= sparsePace*weights(words)[len(words)]
 }

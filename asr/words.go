@@ -148,6 +148,15 @@ func weight(text string) float64 {
 	return max(w, 1) + 0.5
 }
 
+// weights returns how long the first 0, 1, … of the words are spoken, in letters.
+func weights(words []Piece) []float64 {
+	sum := make([]float64, len(words)+1)
+	for i, w := range words {
+		sum[i+1] = sum[i] + weight(w.Text)
+	}
+	return sum
+}
+
 // gapAnchor is the shortest silence (seconds) that must fall between two words.
 const gapAnchor = 0.1
 
@@ -188,10 +197,7 @@ func Align(words []Piece, from, to float64, speech []audio.Span) {
 		spans, total = []stretch{{from, to, 0}}, to-from
 	}
 	n := len(words)
-	sum := make([]float64, n+1)
-	for i, w := range words {
-		sum[i+1] = sum[i] + weight(w.Text)
-	}
+	sum := weights(words)
 	// border[i] is the speech time between words i-1 and i; silences hold some fast
 	border, fast := make([]float64, n+1), make([]bool, n+1)
 	for i := range border {

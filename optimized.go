@@ -15,7 +15,7 @@ func openCTC(m *models.Model) (*ctc.Engine, error) {
 		models.PartModel: &cm.ONNX, models.PartEncoder: &cm.ONNX,
 		models.PartDecoder: &cm.Decoder, models.PartDecoderJoint: &cm.Decoder, models.PartJoiner: &cm.Joiner,
 	}
-	texts := map[models.Part]*ctc.File{models.PartTokens: &cm.Tokens, models.PartCMVN: &cm.CMVN, models.PartConfig: &cm.Config}
+	texts := map[models.Part]*ctc.File{models.PartTokens: &cm.Tokens, models.PartCMVN: &cm.CMVN, models.PartConfig: &cm.Config, models.PartLM: &cm.LM}
 	for _, f := range m.Files {
 		if target, ok := graphs[f.Part]; ok {
 			src, err := source(m, f)

@@ -171,7 +171,7 @@ func (e *entry) check(role Role) error {
 	if len(e.Files) == 0 {
 		return fmt.Errorf("files: expected at least one, found none")
 	}
-	known := []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig}
+	known := []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartLM}
 	for part, file := range e.Files {
 		if !slices.Contains(known, part) {
 			return fmt.Errorf("files: part %q is not known: expected one of %v", part, known)

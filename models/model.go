@@ -34,6 +34,9 @@ const (
 	PartCMVN Part = "cmvn"
 	// PartConfig is a config.json in the layout of onnx-asr.
 	PartConfig Part = "config"
+	// PartLM is a word language model in the ARPA format, for a recogniser with a CTC
+	// output.
+	PartLM Part = "lm"
 	// PartData is an external data file, which ONNX Runtime opens by itself
 	// beside the graph that names it.
 	PartData Part = "data"

@@ -160,7 +160,7 @@ func (e *entry) mainPart() Part {
 }
 
 // partOrder is the order of a model's files.
-var partOrder = []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartData}
+var partOrder = []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartLM, PartData}
 
 // open checks an entry's files against its role and contract, and completes it
 // from what the files and the catalog say.
@@ -187,9 +187,13 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 		}
 		m.Files = append(m.Files, File{Part: part, Name: path.Base(name), Path: file, Size: info.Size(), SHA256: e.SHA256[name]})
 		switch part {
-		case PartTokens, PartCMVN, PartConfig:
-			if info.Size() > maxText {
-				return nil, fmt.Errorf("%w: %s: role %s: expected %s of at most %d bytes, found %d", ErrBroken, file, role, part, maxText, info.Size())
+		case PartTokens, PartCMVN, PartConfig, PartLM:
+			limit := int64(maxText)
+			if part == PartLM {
+				limit = maxLM
+			}
+			if info.Size() > limit {
+				return nil, fmt.Errorf("%w: %s: role %s: expected %s of at most %d bytes, found %d", ErrBroken, file, role, part, limit, info.Size())
 			}
 			continue
 		}
@@ -240,6 +244,9 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 // maxText bounds token lists and the like (bytes); the largest published one
 // has 0.3 MB.
 const maxText = 32 << 20
+
+// maxLM bounds a language model (bytes), which is read into memory.
+const maxLM = 2 << 30
 
 // complete checks that a model has all the parts that its contract needs.
 func complete(m *Model, dir string) error {

@@ -234,6 +234,7 @@ func (e *entry) companions(dir string, found *Recognised) error {
 		PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json"),
 		PartCMVN:   {"am.mvn"},
 		PartConfig: {"config.json"},
+		PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
 	} {
 		if e.Files[part] != "" {
 			continue

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/otograph/otograph/asr/ngram"
 )
 
 const (
@@ -24,6 +26,7 @@ type prefix struct {
 	id       int
 	children []*prefix
 	at       place
+	words    ngram.Place
 	bonus    float64
 	// blank and token are the log probabilities of all paths that end here in a
 	// blank or in the token, after the present row; the next pair is being filled.
@@ -34,33 +37,33 @@ type prefix struct {
 
 func (p *prefix) total() float64 { return logAdd(p.blank, p.token) }
 
-func (p *prefix) child(id int, b *booster) *prefix {
+func (p *prefix) child(id int, b *booster, lm *ngram.Scorer) *prefix {
 	for _, c := range p.children {
 		if c.id == id {
 			return c
 		}
 	}
 	none := math.Inf(-1)
-	c := &prefix{parent: p, id: id, at: b.step(p.at, id, id == p.id), blank: none, token: none, nextBlank: none, nextToken: none}
-	c.bonus = b.score(c.at)
+	c := &prefix{parent: p, id: id, at: b.step(p.at, id, id == p.id), words: lm.Step(p.words, id), blank: none, token: none, nextBlank: none, nextToken: none}
+	c.bonus = b.score(c.at) + lm.Score(c.words)
 	p.children = append(p.children, c)
 	return c
 }
 
 // decode turns rows of v scores (row-major) into tokens by CTC prefix beam search
 // (Hannun and others 2014, First-pass large vocabulary continuous speech recognition
-// using bi-directional recurrent DNNs) with the hotwords' bonus in the place of a
-// language model; b may be nil. The best sequence is then aligned with the rows for
-// its times. Without hotwords, too, the sum over all paths makes fewer errors than
+// using bi-directional recurrent DNNs) with the bonus of the hotwords b and of the
+// language model lm; both may be nil. The best sequence is then aligned with the rows
+// for its times. Without either, too, the sum over all paths makes fewer errors than
 // the best token of each row: 2.37 instead of 2.65 % on the 800 clips that the demo
 // model was chosen by, in the same time.
-func (h *head) decode(scores []float32, rows, v int, b *booster) []emission {
+func (h *head) decode(scores []float32, rows, v int, b *booster, lm *ngram.Scorer) []emission {
 	if b == nil {
 		b = &booster{nodes: make([]trieNode, 1)}
 	}
 	none := math.Inf(-1)
 	norms := h.norms(scores, rows, v)
-	root := &prefix{id: -1, at: place{node: b.start}, token: none, nextBlank: none, nextToken: none}
+	root := &prefix{id: -1, at: place{node: b.start}, words: lm.Begin(), token: none, nextBlank: none, nextToken: none}
 	root.bonus = b.score(root.at)
 	beam := []*prefix{root}
 	var next []*prefix
@@ -105,7 +108,7 @@ func (h *head) decode(scores []float32, rows, v int, b *booster) []emission {
 				if math.IsInf(from, -1) {
 					continue
 				}
-				c := list(p.child(id, b))
+				c := list(p.child(id, b, lm))
 				c.nextToken = logAdd(c.nextToken, from+at(id))
 			}
 		}
@@ -134,7 +137,7 @@ func (h *head) decode(scores []float32, rows, v int, b *booster) []emission {
 	}
 	best, top := root, none
 	for _, p := range beam {
-		if s := p.total() + b.finish(p.at); s > top {
+		if s := p.total() + b.finish(p.at) + lm.Finish(p.words); s > top {
 			best, top = p, s
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -28,8 +29,8 @@ var (
 	ErrContract = ort.ErrContract
 	// ErrTokens marks a token list that cannot be read or does not fit its model.
 	ErrTokens = errors.New("token list does not fit")
-	// ErrFile marks another file beside the model (CMVN, configuration) that is
-	// missing or cannot be read.
+	// ErrFile marks another file beside the model (CMVN, configuration, language
+	// model) that is missing or cannot be read.
 	ErrFile = errors.New("model file does not fit")
 	// ErrLanguage marks a language that the model does not know.
 	ErrLanguage = errors.New("language not known to the model")
@@ -72,6 +73,9 @@ type Model struct {
 	CMVN File
 	// Config is the config.json of onnx-asr's layout; optional.
 	Config File
+	// LM is a language model over words in the ARPA format that the search takes
+	// into account; optional, and for the families with a CTC output alone.
+	LM File
 	// Contract is one of the Contract constants, or "" to recognise the model by
 	// its metadata and shapes.
 	Contract string
@@ -142,6 +146,7 @@ type hypothesis struct {
 type request struct {
 	language string // "" leaves it to the model
 	boost    *booster
+	lm       *ngram.Scorer
 }
 
 // network is one family: features in, tokens out. It is safe for concurrent use.
@@ -164,6 +169,7 @@ type Engine struct {
 	contract  string
 	net       network
 	vocab     *vocabulary
+	lm        *ngram.Scorer
 	known     []string
 	window    float64
 	batch     int
@@ -195,7 +201,12 @@ func Open(m Model, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, window: m.WindowSeconds, batch: opt.Batch}
+	lm, err := openLM(m, contract, vocab)
+	if err != nil {
+		_ = net.close()
+		return nil, err
+	}
+	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, lm: lm, window: m.WindowSeconds, batch: opt.Batch}
 	if e.window == 0 {
 		e.window = defaultWindow
 	}
@@ -264,7 +275,7 @@ func (e *Engine) TranscribeTagged(ctx context.Context, pcm *audio.PCM, speech []
 	if err != nil {
 		return nil, nil, err
 	}
-	req := request{language: language, boost: newBooster(opt.Hotwords, e.vocab)}
+	req := request{language: language, boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords)}
 	windows := e.windows(pcm, speech)
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {

@@ -108,7 +108,7 @@ func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Ten
 		own := int(min(max(lens[i], int64(skip)), int64(rows)))
 		own = max(own-skip, 0)
 		first := (i*rows + min(skip, rows)) * columns
-		hyps[i].emissions = h.decode(data[first:first+own*columns], own, columns, req.boost)
+		hyps[i].emissions = h.decode(data[first:first+own*columns], own, columns, req.boost, req.lm)
 	}
 	return hyps, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/internal/ort"
 )
 
@@ -158,4 +159,20 @@ func open(m Model, opt Options) (network, string, *vocabulary, error) {
 		return nil, "", nil, err
 	}
 	return net, contract, vocab, nil
+}
+
+// openLM reads the language model, for a contract whose search can use one; nil
+// without a file.
+func openLM(m Model, contract string, vocab *vocabulary) (*ngram.Scorer, error) {
+	if len(m.LM.Data) == 0 {
+		return nil, nil
+	}
+	if contract == ContractParaformer || contract == ContractTransducer {
+		return nil, fmt.Errorf("%s: %w: %s: a language model is for recognisers with a CTC output, not for %s", m.ONNX, ErrFile, m.LM.Name, contract)
+	}
+	model, err := ngram.Parse(m.LM.Name, m.LM.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
+	}
+	return ngram.NewScorer(model, vocab.text), nil
 }

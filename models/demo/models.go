@@ -25,6 +25,8 @@ var (
 	ctcZst []byte
 	//go:embed demo-ctc-tokens.txt
 	ctcTokens []byte
+	//go:embed demo-ctc-lm.arpa.zst
+	ctcLMZst []byte
 	//go:embed demo-vad.onnx.zst
 	vadZst []byte
 	//go:embed demo-speaker.onnx.zst
@@ -39,6 +41,8 @@ var (
 		"4d6dc11449d5ff5c985d9a71e7cff9413cf9233ba790319c9ab35071ef7f5431")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
 		"14d00fb4f70953c4b4bbcda088a82a3c089c56c7610c2b2bea0cb34f5a1e6bea")
+	ctcLM = newPacked("demo-ctc-lm.arpa", ctcLMZst, 1, 553888,
+		"e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
 		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,
@@ -96,6 +100,7 @@ func Models() *models.Set {
 					SHA256: "ffc0aca7da779abbcfe700ba2ffdd93e22be93f494b26cd9f0ea37805309300d",
 					Data:   func() ([]byte, error) { return ctcTokens, nil },
 				},
+				ctcLM.file(models.PartLM),
 			},
 			Notice: "the demonstration fast recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +

@@ -28,6 +28,7 @@ var files = []struct {
 }{
 	{"demo-whisper.bin", 1},
 	{"demo-ctc.onnx", 1},
+	{"demo-ctc-lm.arpa", 1},
 	{"demo-vad.onnx", 4},
 	{"demo-speaker.onnx", 4},
 	{"demo-tagger.onnx", 4},

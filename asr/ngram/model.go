@@ -1,0 +1,101 @@
+// Package ngram holds word language models with back-off (n-grams in the ARPA
+// format) and scores a text with them while a search writes it, token by token.
+package ngram
+
+import "slices"
+
+// Model is a back-off language model over words (S. Katz 1987, Estimation of
+// probabilities from sparse data), as an ARPA file holds it. It is safe for concurrent
+// use. Its nodes are n-grams in a trie: node 0 is the empty one; a node's children are
+// its continuations by one word, side by side and in the order of words. Longer
+// n-grams lie behind shorter ones.
+type Model struct {
+	// words are lower-cased and sorted; a word's number is its place here.
+	words []string
+	// start is the node of the beginning of a sentence, and end the number of the
+	// word that closes one, -1 where the model has none.
+	start, end int32
+	// unknown is the natural logarithm of the probability of a word that the model
+	// does not list.
+	unknown float64
+	word    []int32
+	// logProb is of a node's last word behind those before it, and backoff is added
+	// where a context lacks a word: natural logarithms.
+	logProb, backoff []float32
+	// suffix is the longest node that is a proper end of this one; first is where a
+	// node's children begin, which end where those of the next begin.
+	suffix, first []int32
+}
+
+// child finds the continuation of a node by a word.
+func (m *Model) child(node, word int32) (int32, bool) {
+	begin, end := m.first[node], int32(len(m.word))
+	if int(node)+1 < len(m.first) {
+		end = m.first[node+1]
+	}
+	i, ok := slices.BinarySearch(m.word[begin:end], word)
+	return begin + int32(i), ok
+}
+
+// next is the natural logarithm of the probability of a word in a context, and the
+// context behind it.
+func (m *Model) next(context, word int32) (float64, int32) {
+	sum := 0.0
+	for {
+		if n, ok := m.child(context, word); ok {
+			return sum + float64(m.logProb[n]), m.context(n)
+		}
+		if context == 0 {
+			return sum + m.unknown, 0
+		}
+		sum += float64(m.backoff[context])
+		context = m.suffix[context]
+	}
+}
+
+// context is the longest end of an n-gram that words can follow in the model.
+func (m *Model) context(n int32) int32 {
+	for n != 0 && m.first[n] == m.first[n+1] {
+		n = m.suffix[n]
+	}
+	return n
+}
+
+// add puts the n-grams of one length, sorted, behind the shorter ones.
+func (m *Model) add(grams []gram) {
+	k := 0
+	for node := int32(len(m.first)); int(node) < len(m.word); node++ {
+		m.first = append(m.first, int32(len(m.word)+k))
+		for k < len(grams) && grams[k].parent == node {
+			k++
+		}
+	}
+	for _, g := range grams {
+		m.word = append(m.word, g.word)
+		m.logProb = append(m.logProb, g.logProb)
+		m.backoff = append(m.backoff, g.backoff)
+	}
+}
+
+// link ends the table of children and finds each node's suffix.
+func (m *Model) link() {
+	m.add(nil)
+	m.first = append(m.first, int32(len(m.word)))
+	m.suffix = make([]int32, len(m.word))
+	for parent := range m.word {
+		if parent == 0 {
+			continue // one word's suffix is the empty node
+		}
+		for n := m.first[parent]; n < m.first[parent+1]; n++ {
+			for at := m.suffix[parent]; ; at = m.suffix[at] {
+				if s, ok := m.child(at, m.word[n]); ok {
+					m.suffix[n] = s
+					break
+				}
+				if at == 0 {
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package ngram
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// weight is the share of the model's log probabilities in a search, and wordBonus
+	// what each word adds against the preference for few words that they bring (natural
+	// logarithms): of a dozen pairs those with the fewest errors on the clips that the
+	// demonstration recogniser was chosen by (docs/performance.md).
+	weight    = 0.35
+	wordBonus = 2.0
+)
+
+// Scorer adds what a Model says of a text to a search over tokens (shallow fusion;
+// Hannun and others 2014, First-pass large vocabulary continuous speech recognition
+// using bi-directional recurrent DNNs): Weight·ln P(word | words before) and a bonus
+// for each word. It is safe for concurrent use. A nil Scorer scores nothing.
+type Scorer struct {
+	model *Model
+	// text is what each token writes: words in lower case, ' ' between words, '\n'
+	// between sentences.
+	text [][]byte
+	// spared are words from which the model takes nothing, sorted.
+	spared []string
+}
+
+// NewScorer prepares a model for a recogniser's tokens: what each of them writes in
+// UTF-8 (single tokens need not be whole characters); nil for one that writes nothing.
+// Words are what stands between spaces and punctuation but for apostrophes and
+// hyphens, without case; a character of a script without spaces is a word; a sentence
+// ends with a full stop, a question or an exclamation mark.
+func NewScorer(m *Model, tokens [][]byte) *Scorer {
+	s := &Scorer{model: m, text: make([][]byte, len(tokens))}
+	for id, t := range tokens {
+		for len(t) > 0 {
+			r, n := utf8.DecodeRune(t)
+			if r == utf8.RuneError { // part of a character
+				s.text[id] = append(s.text[id], t[:n]...)
+			} else {
+				s.text[id] = utf8.AppendRune(s.text[id], plain(r))
+			}
+			t = t[n:]
+		}
+	}
+	return s
+}
+
+// plain maps a character of a token to one of a Scorer's text.
+func plain(r rune) rune {
+	switch {
+	case r == '\'' || r == '-' || unicode.In(r, unicode.L, unicode.N, unicode.M):
+		return unicode.ToLower(r)
+	case r == '’':
+		return '\''
+	case strings.ContainsRune(".?!。？！", r):
+		return '\n'
+	}
+	return ' '
+}
+
+// Sparing returns a Scorer that takes nothing from a text for the words of the given
+// phrases (hotwords, say), however unlikely they are to the model or unknown to it.
+func (s *Scorer) Sparing(phrases []string) *Scorer {
+	if s == nil {
+		return nil
+	}
+	sparing := *s
+	sparing.spared = nil
+	for _, p := range phrases {
+		sparing.spared = append(sparing.spared, strings.Fields(strings.Map(plain, p))...)
+	}
+	slices.Sort(sparing.spared)
+	return &sparing
+}
+
+// Place is where a text that is being written stands in the model.
+type Place struct {
+	context int32
+	// The words [0] to [1] of the model, and of those spared, begin with the bytes
+	// written of the present word.
+	known, spared [2]int32
+	bytes         int32
+	// whole is how many bytes the present character of an unspaced script has.
+	whole int32
+	// score is that of the words that are complete.
+	score float64
+}
+
+// Begin is the place before a text.
+func (s *Scorer) Begin() Place {
+	if s == nil {
+		return Place{}
+	}
+	return s.fresh(Place{context: s.model.start})
+}
+
+// fresh is the place before a word.
+func (s *Scorer) fresh(p Place) Place {
+	p.known, p.spared = [2]int32{0, int32(len(s.model.words))}, [2]int32{0, int32(len(s.spared))}
+	p.bytes, p.whole = 0, 0
+	return p
+}
+
+// Step is the place behind a further token.
+func (s *Scorer) Step(p Place, token int) Place {
+	if s == nil || token >= len(s.text) {
+		return p
+	}
+	for _, c := range s.text[token] {
+		switch {
+		case c == ' ':
+			p = s.complete(p)
+		case c == '\n':
+			p = s.closed(s.complete(p))
+		case p.bytes == 0 && (c == '-' || c == '\''): // a dash, or a quotation mark
+		default:
+			if unspaced := c >= 0xe3 && c <= 0xe9 || c >= 0xf0; unspaced { // kana and Chinese characters
+				p = s.complete(p)
+				p.whole = int32(utf8.RuneLen(0x3040))
+				if c >= 0xf0 {
+					p.whole = utf8.UTFMax
+				}
+			}
+			p.known, p.spared = narrow(s.model.words, p.known, p.bytes, c), narrow(s.spared, p.spared, p.bytes, c)
+			if p.bytes++; p.bytes == p.whole {
+				p = s.complete(p)
+			}
+		}
+	}
+	return p
+}
+
+// narrow keeps those of the words between r[0] and r[1] whose byte at a place is c.
+func narrow(words []string, r [2]int32, at int32, c byte) [2]int32 {
+	words = words[r[0]:r[1]]
+	reaches := func(c int) int32 {
+		return r[0] + int32(sort.Search(len(words), func(i int) bool { return int32(len(words[i])) > at && int(words[i][at]) >= c }))
+	}
+	return [2]int32{reaches(int(c)), reaches(int(c) + 1)}
+}
+
+// complete scores the present word, if there is one.
+func (s *Scorer) complete(p Place) Place {
+	if p.bytes == 0 {
+		return p
+	}
+	is := func(words []string, r [2]int32) bool { return r[0] < r[1] && int32(len(words[r[0]])) == p.bytes }
+	logProb, context := s.model.unknown, int32(0)
+	if is(s.model.words, p.known) {
+		logProb, context = s.model.next(p.context, p.known[0])
+	}
+	score := weight*logProb + wordBonus
+	if is(s.spared, p.spared) {
+		score = max(score, 0)
+	}
+	p.score += score
+	p.context = context
+	return s.fresh(p)
+}
+
+// closed scores the end of a sentence; what follows begins another.
+func (s *Scorer) closed(p Place) Place {
+	if p.context == s.model.start {
+		return p
+	}
+	if s.model.end >= 0 {
+		logProb, _ := s.model.next(p.context, s.model.end)
+		p.score += weight * logProb
+	}
+	p.context = s.model.start
+	return p
+}
+
+// Score is what the text so far adds to the logarithm of its probability; of an
+// unfinished word it says only whether it can still become one that is known.
+func (s *Scorer) Score(p Place) float64 {
+	if s != nil && p.bytes > 0 && p.known[0] == p.known[1] && p.spared[0] == p.spared[1] {
+		return p.score + weight*s.model.unknown + wordBonus
+	}
+	return p.score
+}
+
+// Finish is what a text adds that ends here.
+func (s *Scorer) Finish(p Place) float64 {
+	if s == nil {
+		return 0
+	}
+	return s.complete(p).score
+}

@@ -1,0 +1,113 @@
+package ngram
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+// finish scores a text that is written in the given tokens.
+func finish(s *Scorer, tokens []string) float64 {
+	p := s.Begin()
+	for i := range tokens {
+		p = s.Step(p, i)
+	}
+	return s.Finish(p)
+}
+
+func scoreOf(m *Model, tokens ...string) float64 {
+	var text [][]byte
+	for _, t := range tokens {
+		text = append(text, []byte(t))
+	}
+	return finish(NewScorer(m, text), tokens)
+}
+
+// words is what so many words with the given sum of log10 probabilities score.
+func words(n int, log10 float64) float64 { return float64(n)*wordBonus + weight*math.Ln10*log10 }
+
+func TestTextIsScoredByItsWords(t *testing.T) {
+	m := parsed(t, small)
+	for text, want := range map[string]float64{
+		"":                 0,
+		" the cat sat":     words(3, -0.1-0.05-0.15),
+		"The CAT, sat":     words(3, -0.1-0.05-0.15),
+		"“the” - cat sat":  words(3, -0.1-0.05-0.15),
+		" the cat sat.":    words(3, -0.1-0.05-0.15-0.4),
+		"the cat sat. The": words(4, -0.1-0.05-0.15-0.4-0.1),
+		"...":              0,
+		" catty":           words(1, -2), // back-off weights belong to words that are listed
+		" the ca":          words(2, -0.1-2),
+		" the cat's":       words(2, -0.1-2),
+		"明明":               words(2, -0.5-0.9-0.9),
+		"the明cat":          words(3, -0.1-0.2-0.25-0.9-0.6),
+	} {
+		assert.InDelta(t, want, scoreOf(m, strings.SplitAfter(text, "")...), 1e-5, "%q, a character a token", text)
+		assert.InDelta(t, want, scoreOf(m, text), 1e-5, "%q, one token", text)
+	}
+}
+
+func TestCharactersMayBeDividedAmongTokens(t *testing.T) {
+	m := parsed(t, small)
+	assert.InDelta(t, scoreOf(m, "明", "the"), scoreOf(m, "\xe6", "\x98", "\x8e", "the"), 1e-9)
+}
+
+// TestUnknownIsKnownAtOnce: a search must not wait for the end of a word that can no
+// longer become one.
+func TestUnknownIsKnownAtOnce(t *testing.T) {
+	s := NewScorer(parsed(t, small), [][]byte{[]byte(" ca"), []byte("x"), []byte("t"), []byte(" ")})
+	begun := s.Step(s.Begin(), 0)
+	assert.Zero(t, s.Score(begun))
+	assert.Zero(t, s.Score(s.Step(begun, 2)), "a word counts when it is complete")
+	strange := s.Step(begun, 1)
+	assert.InDelta(t, words(1, -2), s.Score(strange), 1e-5)
+	assert.InDelta(t, words(1, -2), s.Score(s.Step(strange, 3)), 1e-5, "and no second time")
+}
+
+func TestSparedWordsCostNothing(t *testing.T) {
+	m := parsed(t, strings.NewReplacer("-0.7	sat", "-9.7	sat", "-2.0	<unk>", "-9	<unk>").Replace(small))
+	s := NewScorer(m, [][]byte{[]byte(" sat"), []byte(" zeb"), []byte("ra"), []byte(" the")})
+	spared := s.Sparing([]string{"Zebra crossing", " SAT"})
+	score := func(s *Scorer, tokens ...int) float64 {
+		p := s.Begin()
+		for _, id := range tokens {
+			p = s.Step(p, id)
+		}
+		assert.InDelta(t, s.Finish(p), s.Score(s.Step(p, 3)), 1e-9)
+		return s.Finish(p)
+	}
+	assert.Negative(t, score(s, 0))
+	assert.Zero(t, score(spared, 0))
+	assert.Negative(t, score(s, 1, 2))
+	assert.Zero(t, score(spared, 1, 2))
+	assert.Negative(t, score(spared, 1), "part of a word is none")
+	assert.Zero(t, spared.Score(spared.Step(spared.Begin(), 1)), "but may become one")
+	assert.InDelta(t, score(s, 3), score(spared, 3), 1e-9, "other words are as before")
+}
+
+func TestNilScoresNothing(t *testing.T) {
+	var s *Scorer
+	p := s.Sparing([]string{"a"}).Step(s.Begin(), 3)
+	assert.Zero(t, s.Score(p))
+	assert.Zero(t, s.Finish(p))
+}
+
+// TestDivisionIntoTokensDoesNotMatter: a text's score is that of its words, however
+// they are written.
+func TestDivisionIntoTokensDoesNotMatter(t *testing.T) {
+	m := parsed(t, small)
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"the", "cat", "sat", "ca", "明", "é", " ", " ", ".", "'", "-", "T", "x", "한"}), 0, 12).Draw(t, "text"), "")
+		var tokens []string
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "bytes")
+			tokens, rest = append(tokens, rest[:n]), rest[n:]
+		}
+		if whole, got := scoreOf(m, text), scoreOf(m, tokens...); math.Abs(whole-got) > 1e-9 {
+			t.Fatalf("%q: %g as one token, %g as %q", text, whole, got, tokens)
+		}
+	})
+}

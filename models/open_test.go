@@ -37,6 +37,8 @@ func TestFolderWithoutManifest(t *testing.T) {
 		"sense/model.onnx":           senseVoice().Bytes(),
 		"sense/model.int8.onnx":      senseVoice().Bytes(),
 		"sense/tokens.txt":           []byte("<unk> 0\n"),
+		"sense/lm.arpa":              []byte("\\data\\"),
+		"parakeet/lm.arpa":           []byte("\\data\\"),
 		"nemo/model.onnx":            withData,
 		"nemo/model.onnx.data":       make([]byte, 16),
 		"nemo/vocab.txt":             []byte("<blk> 0\n"),
@@ -65,7 +67,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 	}
 	require.Len(t, byName, 3)
 	assert.Equal(t, map[Part]string{PartEncoder: "encoder.int8.onnx", PartDecoder: "decoder.int8.onnx", PartJoiner: "joiner.int8.onnx", PartTokens: "tokens.txt"}, parts(byName["parakeet"]))
-	assert.Equal(t, map[Part]string{PartModel: "model.int8.onnx", PartTokens: "tokens.txt"}, parts(byName["sense"]), "of two precisions the 8-bit one")
+	assert.Equal(t, map[Part]string{PartModel: "model.int8.onnx", PartTokens: "tokens.txt", PartLM: "lm.arpa"}, parts(byName["sense"]), "of two precisions the 8-bit one")
 	assert.Equal(t, map[Part]string{PartModel: "model.onnx", PartTokens: "vocab.txt", PartData: "model.onnx.data"}, parts(byName["nemo"]))
 	m, ok := set.OptimizedFor("ja")
 	require.True(t, ok)

@@ -202,7 +202,8 @@ func groups(files []candidate) [][]candidate {
 }
 
 // companions completes an entry of the optimized tier with what lies beside its
-// main file: the other graphs of a transducer, tokens, am.mvn, config.json.
+// main file: the other graphs of a transducer, tokens, am.mvn, config.json, a language
+// model.
 func (e *entry) companions(dir string, found *Recognised) error {
 	if found.Role != RoleOptimized {
 		return nil
@@ -236,8 +237,8 @@ func (e *entry) companions(dir string, found *Recognised) error {
 		PartConfig: {"config.json"},
 		PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
 	} {
-		if e.Files[part] != "" {
-			continue
+		if e.Files[part] != "" || part == PartLM && (found.Part == PartEncoder || found.Contract == ContractParaformer) {
+			continue // their search has no use for a language model
 		}
 		for _, name := range names {
 			if exists(name) {

@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -128,6 +129,32 @@ func TestDemoDetectsLanguages(t *testing.T) {
 	assert.True(t, p > 0 && p <= 1)
 	_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(nil), nil)
 	require.NoError(t, err, "not even a sample")
+}
+
+// TestDemoReadsTheLanguageInDoubt: in noise the network takes a Chinese sentence for
+// English; its texts in both tell that it is Chinese.
+func TestDemoReadsTheLanguageInDoubt(t *testing.T) {
+	e := openDemo(t)
+	c := clips[slices.IndexFunc(clips, func(c clip) bool { return c.language == "zh" })]
+	pcm := read(t, c.name)
+	x := slices.Clone(pcm.Samples(0, pcm.Len()))
+	var energy float64
+	for _, v := range x {
+		energy += float64(v) * float64(v)
+	}
+	noise := math.Sqrt(energy/float64(len(x))) * math.Pow(10, -8.0/20) // 8 dB below
+	r := rand.New(rand.NewPCG(1, 7))
+	for i := range x {
+		x[i] += float32(noise * r.NormFloat64())
+	}
+	pcm = audio.FromSamples(x)
+	heard, err := e.hearLanguage(context.Background(), pcm, c.speech(), 30)
+	require.NoError(t, err)
+	require.Equal(t, "en", e.likeliest(heard), "else this clip shows nothing")
+	language, p, err := e.DetectLanguage(context.Background(), pcm, c.speech())
+	require.NoError(t, err)
+	assert.Equal(t, "zh", language)
+	assert.True(t, p > 0.5 && p <= 1, "%g", p)
 }
 
 // What a state decoded before must not show in a later look for the language.

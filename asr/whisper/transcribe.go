@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -173,12 +174,18 @@ const (
 	detectSeconds = 24
 	firstSeconds  = 7
 	firstWindow   = 8.9 // what 512 positions hold beside their margin
-	sureLanguage  = 0.8
+	sureLanguage  = 0.95
+	// plausibleLanguage is the least probability of a language that is tried on a text,
+	// and textWeight how much the mean of the text's log probabilities (as of one token)
+	// counts against the language's own: about the number of tokens in a short sentence.
+	plausibleLanguage = 0.03
+	textWeight        = 8
 )
 
 // DetectLanguage implements asr.LanguageDetector by one encoder pass over speech from
 // the beginning, the middle and the end of the recording, at most 30 s of it. With
-// ContextShort a shorter pass comes first, which is enough where it leaves no doubt. The
+// ContextShort a shorter pass comes first, which is enough where it leaves no doubt. If
+// doubt remains, the language is the one in which the speech makes most sense. The
 // answer is one of Languages; an English-only model answers "en" with probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
 	if !e.header.Multilingual() {
@@ -187,18 +194,83 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if len(speech) == 0 { // then to the beginning, as far as there is one
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
 	}
+	var heard map[string]float64
 	if e.opt.Context == ContextShort {
-		language, probability, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, firstSeconds), firstWindow)
-		if err != nil || probability >= sureLanguage {
-			return language, probability, err
+		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, firstSeconds), firstWindow); err != nil {
+			return "", 0, err
 		}
+		language = e.likeliest(heard)
 	}
-	return e.hearLanguage(ctx, pcm, asr.Spread(speech, detectSeconds), 30)
+	if heard[language] < sureLanguage {
+		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, detectSeconds), 30); err != nil {
+			return "", 0, err
+		}
+		language = e.likeliest(heard)
+	}
+	if language == "" {
+		return "", 0, fmt.Errorf("whisper: libwhisper gave no probability for any of %d languages: %w", len(e.languages), ErrDecode)
+	}
+	if heard[language] < sureLanguage {
+		if heard, err = e.readLanguage(ctx, pcm, speech, heard); err != nil {
+			return "", 0, err
+		}
+		language = e.likeliest(heard)
+	}
+	return language, min(heard[language], 1), nil
 }
 
-// hearLanguage finds the language of speech in windows of so many seconds; one of 30 is
-// given the whole context of the encoder, a shorter one what it needs.
-func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, seconds float64) (language string, probability float64, err error) {
+// likeliest is the language with the greatest value, "" without any.
+func (e *Engine) likeliest(values map[string]float64) string {
+	best := ""
+	for _, code := range e.languages { // in a fixed order, so that equals do not toss
+		if v, ok := values[code]; ok && (best == "" || v > values[best]) {
+			best = code
+		}
+	}
+	return best
+}
+
+// readLanguage transcribes some of the speech in each plausible language and weighs
+// their probabilities by those of the texts: in a wrong language the decoder writes what
+// it believes less.
+func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, heard map[string]float64) (map[string]float64, error) {
+	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return heard[code] < plausibleLanguage })
+	if len(plausible) < 2 {
+		return heard, nil
+	}
+	windows := asr.Pack(asr.Spread(speech, firstSeconds), pcm, e.packing)
+	read := make(map[string]float64)
+	var all float64
+	for _, code := range plausible {
+		results, err := e.all(ctx, pcm, windows, &task{opt: asr.DefaultOptions(), language: code, once: true})
+		if err != nil {
+			return nil, err
+		}
+		var sum float64
+		var tokens int
+		for _, r := range results {
+			for _, w := range r.words {
+				sum, tokens = sum+w.LogProb, tokens+w.Tokens
+			}
+		}
+		if tokens > 0 {
+			read[code] = heard[code] * math.Exp(textWeight*sum/float64(tokens))
+			all += read[code]
+		}
+	}
+	if all == 0 { // nothing is said in any
+		return heard, nil
+	}
+	for code := range read {
+		read[code] /= all
+	}
+	return read, nil
+}
+
+// hearLanguage gives each language's probability for speech in windows of so many
+// seconds; one of 30 is given the whole context of the encoder, a shorter one what it
+// needs.
+func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, seconds float64) (map[string]float64, error) {
 	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: seconds, MaxGap: 0.2})
 	if len(windows) == 0 {
 		windows = []asr.Window{{}} // not a sample: silence
@@ -219,19 +291,11 @@ func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 			return err
 		})
 		if err != nil {
-			return "", 0, err
+			return nil, err
 		}
 		for code, p := range found {
 			mean[code] += p / float64(len(windows))
 		}
 	}
-	for _, code := range e.languages { // in a fixed order, so that equals do not toss
-		if p := mean[code]; p > probability {
-			language, probability = code, p
-		}
-	}
-	if language == "" {
-		return "", 0, fmt.Errorf("whisper: libwhisper gave no probability for any of %d languages: %w", len(e.languages), ErrDecode)
-	}
-	return language, min(probability, 1), nil
+	return mean, nil
 }

@@ -30,14 +30,6 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-func sharedFolder(t testing.TB) string {
-	dir := os.Getenv("OTOGRAPH_SHARED")
-	if dir == "" {
-		t.Skip("OTOGRAPH_SHARED is not set: the whole evaluation set is not in the repository")
-	}
-	return dir
-}
-
 func skipWithoutRuntime(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, native.ErrMissing) {
@@ -109,7 +101,7 @@ func evaluationSet(t testing.TB) []clip {
 	if decodedSet != nil {
 		return decodedSet
 	}
-	dir := filepath.Join(sharedFolder(t), "testdata", "demo")
+	dir := filepath.Join("..", "..", "testdata", "demo")
 	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	require.NoError(t, err)
 	defer f.Close()

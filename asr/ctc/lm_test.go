@@ -93,6 +93,9 @@ func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
 	for _, want := range []string{"zip.onnx", "lm.arpa", "line 4", `not "x"`} {
 		assert.ErrorContains(t, err, want)
 	}
+	zipformer.LM = lmFile("")
+	_, err = Open(zipformer, Options{})
+	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not none")
 	paraformer := Model{ONNX: source(madeUpParaformer(10, true), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}, LM: lmFile(sailors)}
 	_, err = Open(paraformer, Options{})
 	require.ErrorIs(t, err, ErrFile)

@@ -164,7 +164,7 @@ func open(m Model, opt Options) (network, string, *vocabulary, error) {
 // openLM reads the language model, for a contract whose search can use one; nil
 // without a file.
 func openLM(m Model, contract string, vocab *vocabulary) (*ngram.Scorer, error) {
-	if len(m.LM.Data) == 0 {
+	if m.LM.Name == "" {
 		return nil, nil
 	}
 	if contract == ContractParaformer || contract == ContractTransducer {

@@ -1,6 +1,7 @@
 package ngram
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -151,4 +152,26 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkParse reads a model of two lengths; its figure is per n-gram.
+func BenchmarkParse(b *testing.B) {
+	var text strings.Builder
+	const words = 300
+	fmt.Fprintf(&text, "\\data\\\nngram 1=%d\nngram 2=%d\n\\1-grams:\n", words, words*words)
+	for i := range words {
+		fmt.Fprintf(&text, "-2.5\tw%d\t-0.3\n", i)
+	}
+	text.WriteString("\\2-grams:\n")
+	for i := range words * words {
+		fmt.Fprintf(&text, "-1.2\tw%d w%d\n", i/words, i%words)
+	}
+	text.WriteString("\\end\\\n")
+	data := []byte(text.String())
+	for b.Loop() {
+		if _, err := Parse("lm.arpa", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(words*words+words), "ns/n-gram")
 }

@@ -7,6 +7,5 @@
 //	export CGO_LDFLAGS="-L$N/lib -Wl,-rpath,$N/lib -Wl,--disable-new-dtags"
 //	go test -tags crosscheck ./asr/whisper/crosscheck
 //
-// With the tag long as well, and OTOGRAPH_SHARED set, it also measures the error rate of
-// both over the evaluation recordings.
+// With the tag long as well it also measures the error rate of both over testdata/demo.
 package crosscheck

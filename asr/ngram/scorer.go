@@ -19,7 +19,7 @@ const (
 
 // Scorer adds what a Model says of a text to a search over tokens (shallow fusion;
 // Hannun and others 2014, First-pass large vocabulary continuous speech recognition
-// using bi-directional recurrent DNNs): Weight·ln P(word | words before) and a bonus
+// using bi-directional recurrent DNNs): weight·ln P(word | words before) and a bonus
 // for each word. It is safe for concurrent use. A nil Scorer scores nothing.
 type Scorer struct {
 	model *Model
@@ -122,9 +122,9 @@ func (s *Scorer) Step(p Place, token int) Place {
 		default:
 			if unspaced := c >= 0xe3 && c <= 0xe9 || c >= 0xf0; unspaced { // kana and Chinese characters
 				p = s.complete(p)
-				p.whole = int32(utf8.RuneLen(0x3040))
+				p.whole = 3
 				if c >= 0xf0 {
-					p.whole = utf8.UTFMax
+					p.whole = 4
 				}
 			}
 			p.known, p.spared = narrow(s.model.words, p.known, p.bytes, c), narrow(s.spared, p.spared, p.bytes, c)

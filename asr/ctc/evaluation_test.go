@@ -45,25 +45,23 @@ func demoModel(t testing.TB) Model {
 	require.NoError(t, err)
 	graph, err := m.Main().Bytes()
 	require.NoError(t, err)
-	f, _ := m.File(models.PartTokens)
-	tokens, err := f.Bytes()
-	require.NoError(t, err)
-	tokensName := f.Name
-	f, _ = m.File(models.PartLM)
-	lm, err := f.Bytes()
-	require.NoError(t, err)
+	file := func(part models.Part) File {
+		f, ok := m.File(part)
+		require.True(t, ok, part)
+		data, err := f.Bytes()
+		require.NoError(t, err)
+		return File{Name: f.Name, Data: data}
+	}
 	return Model{
-		Name: m.Name, LM: File{Name: f.Name, Data: lm}, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
-		Tokens: File{Name: tokensName, Data: tokens}, Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds,
+		Name: m.Name, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
+		Tokens: file(models.PartTokens), LM: file(models.PartLM),
+		Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds,
 	}
 }
 
 func openDemo(t testing.TB) *Engine {
 	t.Helper()
-	e, err := Open(demoModel(t), Options{})
-	skipWithoutRuntime(t, err)
-	t.Cleanup(func() { assert.NoError(t, e.Close()) })
-	return e
+	return openMadeUp(t, demoModel(t))
 }
 
 // ffmpegSamples decodes any file.

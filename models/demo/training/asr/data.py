@@ -15,6 +15,8 @@ WIDE = bool(os.environ.get('WIDE'))     # pauses up to 1.5 s between sentences, 
 BOOST, TIMES = os.environ.get('BOOST', '-@1').rsplit('@', 1)  # pico:en-US+@2: clips of voices that begin so count twice
 EN = float(os.environ.get('EN', 5))  # how often English comes, the other languages about 1
 EVENT = float(os.environ.get('EVENT', 0))  # share of pauses that hold a telephone, a door bell or music
+# espeak-ng's phonemes, letters of its IPA and the digits of Chinese tones, most frequent first; number 0 is the blank
+PHONES = 'taniesomɪəlkɛ5uɾdʊpwɑfj2zɔvŋæbhʁyɜðɕrɹʒʃɐ1ɡçχβxθʌøɲœɚɣʎʏᵻʐʝɒ'
 # bfloat16 where the processor multiplies it natively, float32 elsewhere (there bfloat16 is 13 times slower)
 DTYPE = torch.bfloat16 if 'avx512_bf16' in open('/proc/cpuinfo').read() else torch.float32
 
@@ -409,10 +411,8 @@ class Phones:
     """espeak-ng's phonemes of a sentence, the target of the helper CTC loss (letters and digits of its IPA, no stress)."""
     VOICE = {'en': 'en-us', 'es': 'es', 'fr': 'fr', 'pt': 'pt-br', 'de': 'de', 'zh': 'cmn-latn-pinyin'}
 
-    def __init__(self, table=HERE + '/phones.json'):
-        self.es, self.cache, self.table = None, {}, None
-        if os.path.exists(table):
-            self.table = {c: i + 1 for i, c in enumerate(json.load(open(table)))}
+    def __init__(self):
+        self.es, self.cache, self.table = None, {}, {c: i + 1 for i, c in enumerate(PHONES)}
 
     def raw(self, text, lang):
         import ctypes
@@ -433,14 +433,3 @@ class Phones:
         if k not in self.cache:
             self.cache[k] = [self.table[c] for c in self.raw(text, lang) if c in self.table]
         return self.cache[k]
-
-
-if __name__ == '__main__':  # collects the phone table
-    import collections
-    ph, pool, c = Phones('none'), Pool(CLIPS), collections.Counter()
-    for l, ids in pool.bylang.items():
-        for i in ids[:1500]:
-            c.update(ph.raw(pool.items[i]['text'], l))
-    print(c)
-    print(''.join(ph.raw('Good morning, how are you?', 'en')), ''.join(ph.raw('你好吗？', 'zh')))
-    json.dump([k for k, n in c.most_common() if n >= 5], open(HERE + '/phones.json', 'w'), ensure_ascii=False)

@@ -1,6 +1,7 @@
 """Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
 import math, os
 import torch, torch.distributed
+from data import DTYPE
 
 
 def ranks(out):
@@ -60,14 +61,14 @@ class AdamW32:
 
 
 def orthogonal(x):
-    """Every matrix of x [n, a, b] with all its singular values brought near 1: five Newton-Schulz steps with the constants of
-    K. Jordan et al., "Muon", 2024."""
-    if x.shape[1] > x.shape[2]:
-        return orthogonal(x.transpose(1, 2)).transpose(1, 2)
-    x = x / (x.flatten(1).norm(dim=1)[:, None, None] + 1e-7)
+    """The matrix with all its singular values brought near 1: five Newton-Schulz steps with the constants of K. Jordan et al.,
+    "Muon", 2024, in bfloat16 as there, if the processor multiplies it."""
+    if x.shape[0] > x.shape[1]:
+        return orthogonal(x.T).T
+    x = (x / (x.norm() + 1e-7)).to(DTYPE)
     for _ in range(5):
-        a = x @ x.transpose(1, 2)
-        x = 3.4445 * x + (-4.7750 * a + 2.0315 * (a @ a)) @ x
+        a = x @ x.T
+        x = torch.addmm(x * 3.4445, torch.addmm(a, a, a, beta=-4.7750, alpha=2.0315), x)
     return x
 
 
@@ -79,13 +80,8 @@ class Muon(AdamW32):
         torch._foreach_mul_(self.a, beta)
         torch._foreach_add_(self.a, g, alpha=1 - beta)
         u = [torch.zeros_like(x) for x in g]
-        shapes = {}
-        for i, x in enumerate(g):
-            shapes.setdefault(x.shape, []).append(i)
-        blocks = [ids[k:k + 4] for ids in shapes.values() for k in range(0, len(ids), 4)]
-        for ids in blocks[self.rank::self.world]:
-            for i, y in zip(ids, orthogonal(torch.stack([g[i] * (1 - beta) + self.a[i] * beta for i in ids]))):
-                u[i].copy_(y)
+        for i in range(self.rank, len(g), self.world):
+            u[i].copy_(orthogonal(g[i] * (1 - beta) + self.a[i] * beta))
         for m, x in zip(self.m, total(u) if self.world > 1 else u):
             m.add_(x, alpha=-lr * 0.2 * max(x.shape) ** 0.5)
 

@@ -1,0 +1,46 @@
+#!/bin/bash
+# Both recognisers and the language model from nothing.  usage: recipe.sh STAGE…   (README.md says what each takes)
+#   clips    what is trained on, and what is chosen by
+#   ctc      demo-ctc
+#   lm       its language model
+# What is finished is not done again; what was cut off begins again. PY is the Python that has torch.
+set -eu
+cd "$(dirname "$0")"
+PY=${PY:-/usr/bin/python3}
+mkdir -p ../data ../ck ../out
+
+# once NAME COMMAND…: runs the command unless it has ended well before
+once() {
+  [ -e "../ck/$1.done" ] && return
+  "${@:2}"
+  touch "../ck/$1.done"
+}
+
+clips() { once "$1" "$PY" synth.py "../data/$1" "${@:2}"; }
+
+# pair SCRIPT NAME SEED STEPS [FROM]: trains in two processes that share every batch
+pair() {
+  rm -f "../ck/$2.pt.meet"
+  local first
+  RANKS=0/2 SEED=$3 "$PY" "$1" train "../ck/$2.pt" "$4" "${5:--}" & first=$!
+  RANKS=1/2 SEED=$3 "$PY" "$1" train "../ck/$2.pt" "$4" "${5:--}" > /dev/null
+  wait $first
+}
+
+stage_clips() {
+  once pieces "$PY" vocab.py
+  { clips b1 9000 1105; ONLY=en AGAIN=1 FIXED=50 ODD=0,0 clips e1 700 1601; clips b3 9000 1305; } & first=$!
+  clips b2 9000 1207; FIXED=1 ODD=0.1,0.1 clips c5 4000 1511; clips b4 6000 1405
+  clips d1 800 4711 dev   # held-out sentences and voices, Pico en-GB not among them
+  wait $first
+}
+
+stage_ctc() {
+  export MUON=1.2 BOOST=pico:en-US+@2 WIDE=1 EN=6 CLIPS='../data/b*.jsonl ../data/c5.jsonl ../data/e1.jsonl'
+  AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
+  AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
+}
+
+stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }
+
+for stage; do "stage_$stage"; done

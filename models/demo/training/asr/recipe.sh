@@ -39,6 +39,7 @@ stage_ctc() {
   export MUON=1.2 BOOST=pico:en-US+@2 WIDE=1 EN=6 CLIPS='../data/b*.jsonl ../data/c5.jsonl ../data/e1.jsonl'
   AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
   AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
+  "$PY" export.py ctc ../ck/k1.pt ../out/demo-ctc.onnx int8
 }
 
 stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }

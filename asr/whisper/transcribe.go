@@ -167,16 +167,14 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 // depends on their number in the third digit; for several tokens it does not.
 func beams(opt asr.Options) bool { return opt.BeamSize > 1 && opt.Temperature == 0 }
 
-// looks is how DetectLanguage listens: to speech that fits, with the pauses that are kept,
-// into one window of 30 s; or first, where the encoder's context may be cut, to a few
-// seconds, and only if those leave the language in doubt to more.
-var looks = []struct{ speech, window float64 }{ // in seconds
-	{7, 8.9}, // what 512 positions hold beside their margin
-	{24, 30},
-}
-
+// How DetectLanguage listens: to speech that fits, with the pauses that are kept, into
+// one window of 30 s; or first, where the encoder's context may be cut, into
+// firstSeconds, and only if that leaves the language in doubt into the longer one.
 const (
-	sureLanguage = 0.95
+	detectSeconds = 24
+	firstSeconds  = 7
+	firstWindow   = 8.9 // what 512 positions hold beside their margin
+	sureLanguage  = 0.95
 	// plausibleLanguage is the least probability of a language that is tried on a text,
 	// and textWeight how much the mean of the text's log probabilities (as of one token)
 	// counts against the language's own: about the number of tokens in a short sentence.
@@ -187,9 +185,8 @@ const (
 // DetectLanguage implements asr.LanguageDetector by one encoder pass over speech from
 // the beginning, the middle and the end of the recording, at most 30 s of it. With
 // ContextShort a shorter pass comes first, which is enough where it leaves no doubt. If
-// all there is to hear leaves doubt, the language is the one in which the speech makes
-// most sense. The answer is one of Languages; an English-only model answers "en" with
-// probability 1.
+// doubt remains, the language is the one in which the speech makes most sense. The
+// answer is one of Languages; an English-only model answers "en" with probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
 	if !e.header.Multilingual() {
 		return "en", 1, nil
@@ -197,32 +194,27 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if len(speech) == 0 { // then to the beginning, as far as there is one
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
 	}
-	var all float64 // seconds
-	for _, s := range speech {
-		all += float64(s.End-s.Start) / audio.SampleRate
-	}
-	from := looks
-	if e.opt.Context != ContextShort {
-		from = looks[len(looks)-1:]
-	}
 	var heard map[string]float64
-	for i, look := range from {
-		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, look.speech), look.window); err != nil {
+	if e.opt.Context == ContextShort {
+		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, firstSeconds), firstWindow); err != nil {
 			return "", 0, err
 		}
 		language = e.likeliest(heard)
-		if heard[language] < sureLanguage && (all <= look.speech || i == len(from)-1) {
-			if heard, err = e.readLanguage(ctx, pcm, speech, heard); err != nil {
-				return "", 0, err
-			}
-			language = e.likeliest(heard)
+	}
+	if heard[language] < sureLanguage {
+		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, detectSeconds), 30); err != nil {
+			return "", 0, err
 		}
-		if heard[language] >= sureLanguage {
-			break
-		}
+		language = e.likeliest(heard)
 	}
 	if language == "" {
 		return "", 0, fmt.Errorf("whisper: libwhisper gave no probability for any of %d languages: %w", len(e.languages), ErrDecode)
+	}
+	if heard[language] < sureLanguage {
+		if heard, err = e.readLanguage(ctx, pcm, speech, heard); err != nil {
+			return "", 0, err
+		}
+		language = e.likeliest(heard)
 	}
 	return language, min(heard[language], 1), nil
 }
@@ -246,7 +238,7 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	if len(plausible) < 2 {
 		return heard, nil
 	}
-	windows := asr.Pack(asr.Spread(speech, looks[0].speech), pcm, e.packing)
+	windows := asr.Pack(asr.Spread(speech, firstSeconds), pcm, e.packing)
 	read := make(map[string]float64)
 	var all float64
 	for _, code := range plausible {

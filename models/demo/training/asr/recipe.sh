@@ -8,6 +8,7 @@
 set -eu
 cd "$(dirname "$0")"
 PY=${PY:-/usr/bin/python3}
+export BOOST=pico:en-US+@2 WIDE=1 CLIPS='../data/b*.jsonl ../data/c5.jsonl ../data/e1.jsonl'
 mkdir -p ../data ../ck ../out
 
 # once NAME COMMAND…: runs the command unless it has ended well before
@@ -37,18 +38,18 @@ stage_clips() {
 }
 
 stage_ctc() {
-  export MUON=1.2 BOOST=pico:en-US+@2 WIDE=1 EN=6 CLIPS='../data/b*.jsonl ../data/c5.jsonl ../data/e1.jsonl'
+  export MUON=1.2 EN=6
   AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
   AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
   "$PY" export.py ctc ../ck/k1.pt ../out/demo-ctc.onnx int8
 }
 
+stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }
+
 stage_whisper() { # its encoder learns from demo-ctc
-  export TEACHER=../ck/k1.pt KD=1.2 BOOST=pico:en-US+@2 WIDE=1 EN=5 SIM=0.9 SHIFT=0 MORE=0 CLIPS='../data/b*.jsonl ../data/c5.jsonl ../data/e1.jsonl'
+  export TEACHER=../ck/k1.pt KD=1.2 EN=5 SIM=0.9 SHIFT=0 MORE=0
   AUG=0.4 FAR=0.1 MAXSENT=1 GUIDE=0.6 NOISE=0.06 PNON=0.04 LR=1.2e-3 LREND=1e-3 once w0 pair whisp.py w0 51 800
   SECONDS_=96 AUG=0.5 FAR=0.3 EVENT=0.1 MAXSENT=4 GUIDE=0.5 NOISE=0.08 PNON=0.05 LR=1.2e-3 LREND=9e-4 once w1 pair whisp.py w1 52 1100 ../ck/w0.pt
 }
-
-stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }
 
 for stage; do "stage_$stage"; done

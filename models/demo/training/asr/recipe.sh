@@ -3,7 +3,7 @@
 #   clips    what is trained on, and what is chosen by
 #   ctc      demo-ctc
 #   lm       its language model
-#   whisper  demo-whisper, up to where its learning rate is to fall
+#   whisper  demo-whisper, which learns from demo-ctc
 # What is finished is not done again; what was cut off begins again. PY is the Python that has torch.
 set -eu
 cd "$(dirname "$0")"
@@ -46,10 +46,13 @@ stage_ctc() {
 
 stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }
 
-stage_whisper() { # its encoder learns from demo-ctc
+stage_whisper() {
   export TEACHER=../ck/k1.pt KD=1.2 EN=5 SIM=0.9 SHIFT=0 MORE=0
   AUG=0.4 FAR=0.1 MAXSENT=1 GUIDE=0.6 NOISE=0.06 PNON=0.04 LR=1.2e-3 LREND=1e-3 once w0 pair whisp.py w0 51 800
   SECONDS_=96 AUG=0.5 FAR=0.3 EVENT=0.1 MAXSENT=4 GUIDE=0.5 NOISE=0.08 PNON=0.05 LR=1.2e-3 LREND=9e-4 once w1 pair whisp.py w1 52 1100 ../ck/w0.pt
+  SECONDS_=128 AUG=0.5 FAR=0.35 EVENT=0.1 MAXSENT=4 GUIDE=0.3 NOISE=0.1 PNON=0.06 LONG=1 LONGEVERY=30 LR=1e-3 LREND=3e-6 \
+    once w2 pair whisp.py w2 53 2250 ../ck/w1.pt
+  "$PY" export.py whisper ../ck/w2.pt ../out/demo-whisper.bin q6
 }
 
 for stage; do "stage_$stage"; done

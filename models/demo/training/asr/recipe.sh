@@ -50,9 +50,11 @@ stage_whisper() {
   export TEACHER=../ck/k1.pt KD=1.2 EN=5 SIM=0.9 SHIFT=0 MORE=0
   AUG=0.4 FAR=0.1 MAXSENT=1 GUIDE=0.6 NOISE=0.06 PNON=0.04 LR=1.2e-3 LREND=1e-3 once w0 pair whisp.py w0 51 800
   SECONDS_=96 AUG=0.5 FAR=0.3 EVENT=0.1 MAXSENT=4 GUIDE=0.5 NOISE=0.08 PNON=0.05 LR=1.2e-3 LREND=9e-4 once w1 pair whisp.py w1 52 1100 ../ck/w0.pt
-  SECONDS_=128 AUG=0.5 FAR=0.35 EVENT=0.1 MAXSENT=4 GUIDE=0.3 NOISE=0.1 PNON=0.06 LONG=1 LONGEVERY=30 LR=1e-3 LREND=3e-6 \
-    once w2 pair whisp.py w2 53 2250 ../ck/w1.pt
-  "$PY" export.py whisper ../ck/w2.pt ../out/demo-whisper.bin q6
+  export SECONDS_=128 AUG=0.5 FAR=0.35 EVENT=0.1 MAXSENT=4 GUIDE=0.3 NOISE=0.1 PNON=0.06 LONG=1 LONGEVERY=30 LREND=3e-6
+  LR=1e-3 once w2 pair whisp.py w2 53 2250 ../ck/w1.pt
+  LR=5e-4 once w3 pair whisp.py w3 54 575 ../ck/w2.pt
+  "$PY" choose.py mix ../ck/w3.pt@../ck/w2.pt@0.5 ../ck/w4.pt
+  "$PY" export.py whisper ../ck/w4.pt ../out/demo-whisper.bin q6
 }
 
 for stage; do "stage_$stage"; done

@@ -41,7 +41,9 @@ stage_ctc() {
   export MUON=1.2 EN=6
   AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
   AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
-  "$PY" export.py ctc ../ck/k1.pt ../out/demo-ctc.onnx int8
+  AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=6e-4 LREND=3e-6 once k2 pair ctc.py k2 33 1100 ../ck/k1.pt
+  "$PY" choose.py mix ../ck/k2.pt@../ck/k1.pt@0.5 ../ck/k3.pt
+  "$PY" export.py ctc ../ck/k3.pt ../out/demo-ctc.onnx int8
 }
 
 stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }

@@ -40,8 +40,9 @@ stage_clips() {
 stage_ctc() {
   export MUON=1.2 EN=6
   AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
-  AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
-  AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4 LR=6e-4 LREND=3e-6 once k2 pair ctc.py k2 33 1100 ../ck/k1.pt
+  export AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4
+  LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
+  LR=6e-4 LREND=3e-6 once k2 pair ctc.py k2 33 1100 ../ck/k1.pt
   "$PY" choose.py mix ../ck/k2.pt@../ck/k1.pt@0.5 ../ck/k3.pt
   "$PY" export.py ctc ../ck/k3.pt ../out/demo-ctc.onnx int8
 }
@@ -59,4 +60,4 @@ stage_whisper() {
   "$PY" export.py whisper ../ck/w4.pt ../out/demo-whisper.bin q6
 }
 
-for stage; do "stage_$stage"; done
+for stage; do ("stage_$stage"); done # in a shell of its own: its settings end with it

@@ -38,7 +38,7 @@ var (
 // The embedded files. Sizes and hashes are of the unpacked bytes.
 var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
-		"f55deb465babc5dfd14b684ce9aeaecd0f2eec3409c79d1339e31ca10dd565b2")
+		"0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
 		"14d00fb4f70953c4b4bbcda088a82a3c089c56c7610c2b2bea0cb34f5a1e6bea")
 	ctcLM = newPacked("demo-ctc-lm.arpa", ctcLMZst, 1, 553888,

@@ -57,7 +57,8 @@ stage_whisper() {
   LR=1e-3 once w2 pair whisp.py w2 53 2250 ../ck/w1.pt
   LR=5e-4 once w3 pair whisp.py w3 54 575 ../ck/w2.pt
   "$PY" choose.py mix ../ck/w3.pt@../ck/w2.pt@0.5 ../ck/w4.pt
-  "$PY" export.py whisper ../ck/w4.pt ../out/demo-whisper.bin q6
+  LR=6e-4 once w5 pair whisp.py w5 55 1400 ../ck/w4.pt
+  "$PY" export.py whisper ../ck/w5.pt ../out/demo-whisper.bin q6
 }
 
 for stage; do ("stage_$stage"); done # in a shell of its own: its settings end with it

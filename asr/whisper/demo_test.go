@@ -142,7 +142,7 @@ func TestDemoReadsTheLanguageInDoubt(t *testing.T) {
 	for _, v := range x {
 		energy += float64(v) * float64(v)
 	}
-	noise := math.Sqrt(energy/float64(len(x))) * math.Pow(10, -8.0/20) // 8 dB below
+	noise := math.Sqrt(energy/float64(len(x))) * math.Pow(10, -11.0/20) // 11 dB below
 	r := rand.New(rand.NewPCG(1, 7))
 	for i := range x {
 		x[i] += float32(noise * r.NormFloat64())
@@ -296,15 +296,15 @@ func TestDemoTokenizes(t *testing.T) {
 	}
 }
 
-// TestDemoHotwords: with a little noise over it (−45 dB of full scale) the model hears
-// "beautiful" for "new".
+// TestDemoHotwords: with a little noise over it (−39 dB of full scale) the model hears
+// "to learn Italian" for "to London".
 func TestDemoHotwords(t *testing.T) {
 	e := openDemo(t)
 	clean, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
 	noisy := slices.Clone(clean.Samples(0, clean.Len()))
-	r := rand.New(rand.NewPCG(1, 1))
+	r := rand.New(rand.NewPCG(1, 3))
 	for i := range noisy {
-		noisy[i] += 0.02*r.Float32() - 0.01
+		noisy[i] += 0.04*r.Float32() - 0.02
 	}
 	pcm := audio.FromSamples(noisy)
 	o := asr.DefaultOptions()
@@ -316,8 +316,8 @@ func TestDemoHotwords(t *testing.T) {
 		return strings.Join(texts(tr), " ")
 	}
 	without := transcribe()
-	assert.NotContains(t, without, "new")
-	with := transcribe("NEW")
-	assert.Contains(t, with, "a new book")
+	assert.NotContains(t, without, "London")
+	with := transcribe("LONDON")
+	assert.Contains(t, with, "to London tonight")
 	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "words that nobody said change nothing")
 }

@@ -51,12 +51,12 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// Licences. No third-party weights are in any of them. A small part of what the two
-// recognisers heard in training came from two synthesizer voices with narrower terms
-// (training/asr/README.md names them).
+// Licences. No third-party weights are in any of them. A small part of what demo-ctc
+// heard in its first training came from two synthesizer voices with narrower terms
+// (training/asr/README.md names them); the others heard none of these.
 const (
-	licence       = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
-	speechLicence = licence + "; two training voices have terms of their own, see models/demo/training/asr/README.md"
+	licence    = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
+	ctcLicence = licence + "; two training voices have terms of their own, see models/demo/training/asr/README.md"
 )
 
 // Figures of the models, measured when they were made.
@@ -84,7 +84,7 @@ func Models() *models.Set {
 	return &models.Set{Name: "demo", Models: []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, Demo: true, Licence: speechLicence,
+			Languages: languages(), WindowSeconds: whisperWindow, Demo: true, Licence: licence,
 			Files: []models.File{whisper.file(models.PartModel)},
 			Notice: "the demonstration recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +
@@ -92,7 +92,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: speechLicence,
+			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: ctcLicence,
 			Files: []models.File{
 				ctc.file(models.PartModel),
 				{

@@ -29,6 +29,9 @@ pair() {
   wait $first
 }
 
+# half A B OUT: the mean of the weights of two runs
+half() { "$PY" choose.py mix "../ck/$1.pt@../ck/$2.pt@0.5" "../ck/$3.pt"; }
+
 stage_clips() {
   once pieces "$PY" vocab.py
   { clips b1 9000 1105; ONLY=en AGAIN=1 FIXED=50 ODD=0,0 clips e1 700 1601; clips b3 9000 1305; } & first=$!
@@ -42,9 +45,14 @@ stage_ctc() {
   AUG=0.4 MAXSENT=2 LR=1.5e-3 LREND=1.2e-3 once k0 pair ctc.py k0 31 700
   export AUG=0.6 FAR=0.3 EVENT=0.08 MAXSENT=4
   LR=1.2e-3 LREND=1e-5 once k1 pair ctc.py k1 32 2500 ../ck/k0.pt
-  LR=6e-4 LREND=3e-6 once k2 pair ctc.py k2 33 1100 ../ck/k1.pt
-  "$PY" choose.py mix ../ck/k2.pt@../ck/k1.pt@0.5 ../ck/k3.pt
-  "$PY" export.py ctc ../ck/k3.pt ../out/demo-ctc.onnx int8
+  export LR=6e-4 LREND=3e-6
+  once k2 pair ctc.py k2 33 1100 ../ck/k1.pt
+  half k2 k1 k3
+  once k4 pair ctc.py k4 34 1300 ../ck/k3.pt
+  half k4 k3 k5
+  once k6 pair ctc.py k6 35 1200 ../ck/k5.pt
+  half k6 k5 k7
+  "$PY" export.py ctc ../ck/k7.pt ../out/demo-ctc.onnx int8
 }
 
 stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }
@@ -56,7 +64,7 @@ stage_whisper() {
   export SECONDS_=128 AUG=0.5 FAR=0.35 EVENT=0.1 MAXSENT=4 GUIDE=0.3 NOISE=0.1 PNON=0.06 LONG=1 LONGEVERY=30 LREND=3e-6
   LR=1e-3 once w2 pair whisp.py w2 53 2250 ../ck/w1.pt
   LR=5e-4 once w3 pair whisp.py w3 54 575 ../ck/w2.pt
-  "$PY" choose.py mix ../ck/w3.pt@../ck/w2.pt@0.5 ../ck/w4.pt
+  half w3 w2 w4
   LR=6e-4 once w5 pair whisp.py w5 55 1400 ../ck/w4.pt
   "$PY" export.py whisper ../ck/w5.pt ../out/demo-whisper.bin q6
 }

@@ -378,5 +378,5 @@ func Example() {
 	}
 	// Output:
 	// 6 s SPEAKER_0: Good morning, how are you today?
-	// 8 s SPEAKER_1: I am very well, thank you, and you.
+	// 8 s SPEAKER_1: I am very well, thank you, and you?
 }

@@ -169,9 +169,10 @@ func textOf(t *asr.Transcript, language string) string {
 // TestDemoModelOnEvaluationSet: the engine may not cost the model any accuracy.
 // The figures are the model's own error rates in percent, measured by other code
 // (Python; whole short clips, long ones cut at pauses), without the language model.
-// Short clips run whole, as they did then; all run over the speech that the demo voice
-// detector finds, as in the pipeline. There, one word more passes: another cut moves
-// single words either way. With the language model the errors are fewer.
+// Short clips run whole, as they did then, and may cost no word more in any language;
+// all run over the speech that the demo voice detector finds, as in the pipeline. Other
+// cuts move single words of a language either way, so their sum over the languages may
+// cost none. With the language model the errors are fewer.
 func TestDemoModelOnEvaluationSet(t *testing.T) {
 	clips := evaluationSet(t)
 	alone := demoModel(t)
@@ -179,8 +180,8 @@ func TestDemoModelOnEvaluationSet(t *testing.T) {
 	detector := openDetector(t)
 	total := map[string]int{}
 	own := map[string]float64{
-		"short:en": 3.9, "short:es": 2.4, "short:fr": 2.9, "short:pt": 3.5, "short:de": 2.6, "short:zh": 0.0,
-		"long:en": 3.6, "long:es": 0.0, "long:de": 0.8, "long:zh": 4.5,
+		"short:en": 3.5, "short:es": 6.1, "short:fr": 1.4, "short:pt": 0.0, "short:de": 3.9, "short:zh": 1.0,
+		"long:en": 3.5, "long:es": 0.9, "long:de": 0.0, "long:zh": 4.5,
 	}
 	for _, how := range []string{"whole clips", "voice detector", "language model"} {
 		t.Run(how, func(t *testing.T) {
@@ -223,15 +224,17 @@ func TestDemoModelOnEvaluationSet(t *testing.T) {
 				errs[key] += n
 				words[key] += of
 			}
-			extra := 0.0
-			if how != "whole clips" {
-				extra = 1
-			}
+			var most float64
 			for _, key := range slices.Sorted(maps.Keys(errs)) {
 				got := 100 * float64(errs[key]) / float64(words[key])
 				t.Logf("%-9s %5.2f %% (model's own %.1f), %d of %d", key, got, own[key], errs[key], words[key])
-				assert.LessOrEqual(t, float64(errs[key]), math.Round(own[key]/100*float64(words[key]))+extra, key)
+				bound := math.Round(own[key] / 100 * float64(words[key]))
+				most += bound
+				if how == "whole clips" {
+					assert.LessOrEqual(t, float64(errs[key]), bound, key)
+				}
 			}
+			assert.LessOrEqual(t, float64(total[how]), most, "all languages")
 			t.Logf("%d errors; real-time factor %.5f on one core over %.0f s", total[how], took.Seconds()/seconds, seconds)
 		})
 	}

@@ -69,10 +69,10 @@ func TestLanguageModelInventsNothingInSilence(t *testing.T) {
 	assert.Empty(t, h.decode(rows, 500, v.size(), nil, ngram.NewScorer(model, v.text)))
 }
 
-// TestLanguageModelMendsADemoClip: a sentence in a voice that the demo model was not
-// trained on (flite's rms), of which it writes words of two languages by itself.
+// TestLanguageModelMendsADemoClip: a sentence in noise, of which the demo model by itself
+// writes a word that is none.
 func TestLanguageModelMendsADemoClip(t *testing.T) {
-	pcm := audio.FromSamples(wavSamples(t, "lm.wav"))
+	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 14))
 	text := func(m Model) string {
 		tr, err := openMadeUp(t, m).Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
 		require.NoError(t, err)
@@ -80,9 +80,9 @@ func TestLanguageModelMendsADemoClip(t *testing.T) {
 		return tr.Segments[0].Text
 	}
 	m := demoModel(t)
-	assert.Equal(t, "Thank you for your call.", text(m))
+	assert.Equal(t, "Do you have time to stay at home today?", text(m))
 	m.LM = File{}
-	assert.NotEqual(t, "Thank you for your call.", text(m))
+	assert.NotEqual(t, "Do you have time to stay at home today?", text(m))
 }
 
 func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {

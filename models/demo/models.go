@@ -40,7 +40,7 @@ var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
 		"0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e")
 	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
-		"14d00fb4f70953c4b4bbcda088a82a3c089c56c7610c2b2bea0cb34f5a1e6bea")
+		"bfe63a1ecd31abae299c94a4e11938200e7c4f59474850a5d65606f31e95943e")
 	ctcLM = newPacked("demo-ctc-lm.arpa", ctcLMZst, 1, 553888,
 		"e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
@@ -51,13 +51,9 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// Licences. No third-party weights are in any of them. A small part of what demo-ctc
-// heard in its first training came from two synthesizer voices with narrower terms
-// (training/asr/README.md names them); the others heard none of these.
-const (
-	licence    = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
-	ctcLicence = licence + "; two training voices have terms of their own, see models/demo/training/asr/README.md"
-)
+// No third-party weights are in any of them, and none heard a synthesizer's voice whose
+// terms exclude commercial use or derivatives (training/asr/README.md).
+const licence = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
 
 // Figures of the models, measured when they were made.
 const (
@@ -92,7 +88,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: ctcLicence,
+			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: licence,
 			Files: []models.File{
 				ctc.file(models.PartModel),
 				{

@@ -52,7 +52,9 @@ stage_ctc() {
   half k4 k3 k5
   once k6 pair ctc.py k6 35 1200 ../ck/k5.pt
   half k6 k5 k7
-  "$PY" export.py ctc ../ck/k7.pt ../out/demo-ctc.onnx int8
+  LR=1e-3 LREND=9e-4 once k8 pair ctc.py k8 36 500 ../ck/k7.pt
+  LR=9e-4 once k9 pair ctc.py k9 37 5200 ../ck/k8.pt
+  "$PY" export.py ctc ../ck/k9.pt ../out/demo-ctc.onnx int8
 }
 
 stage_lm() { "$PY" lm.py ../out/demo-ctc-lm.arpa; }

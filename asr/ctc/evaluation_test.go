@@ -171,8 +171,9 @@ func textOf(t *asr.Transcript, language string) string {
 // (Python; whole short clips, long ones cut at pauses), without the language model.
 // Short clips run whole, as they did then, and may cost no word more in any language;
 // all run over the speech that the demo voice detector finds, as in the pipeline. Other
-// cuts move single words of a language either way, so their sum over the languages may
-// cost none. With the language model the errors are fewer.
+// cuts move single words of a language either way: there one slip passes, of two words
+// where it joins them ("derpotheke" for "die Apotheke") and of one with the language
+// model, but none in the sum. With the language model the errors are fewer.
 func TestDemoModelOnEvaluationSet(t *testing.T) {
 	clips := evaluationSet(t)
 	alone := demoModel(t)
@@ -183,6 +184,7 @@ func TestDemoModelOnEvaluationSet(t *testing.T) {
 		"short:en": 3.5, "short:es": 6.1, "short:fr": 1.4, "short:pt": 0.0, "short:de": 3.9, "short:zh": 1.0,
 		"long:en": 3.5, "long:es": 0.9, "long:de": 0.0, "long:zh": 4.5,
 	}
+	slip := map[string]float64{"whole clips": 0, "voice detector": 2, "language model": 1}
 	for _, how := range []string{"whole clips", "voice detector", "language model"} {
 		t.Run(how, func(t *testing.T) {
 			model := alone
@@ -230,9 +232,7 @@ func TestDemoModelOnEvaluationSet(t *testing.T) {
 				t.Logf("%-9s %5.2f %% (model's own %.1f), %d of %d", key, got, own[key], errs[key], words[key])
 				bound := math.Round(own[key] / 100 * float64(words[key]))
 				most += bound
-				if how == "whole clips" {
-					assert.LessOrEqual(t, float64(errs[key]), bound, key)
-				}
+				assert.LessOrEqual(t, float64(errs[key]), bound+slip[how], key)
 			}
 			assert.LessOrEqual(t, float64(total[how]), most, "all languages")
 			t.Logf("%d errors; real-time factor %.5f on one core over %.0f s", total[how], took.Seconds()/seconds, seconds)

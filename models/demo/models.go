@@ -51,8 +51,9 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// No third-party weights are in any of them, and none heard a synthesizer's voice whose
-// terms exclude commercial use or derivatives (training/asr/README.md).
+// licence is that of every embedded model: no third-party weights are in any, and none
+// heard a synthesizer's voice whose terms exclude commercial use or derivatives
+// (training/asr/README.md).
 const licence = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
 
 // Figures of the models, measured when they were made.

@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/ctc"
+	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/ecapa"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/events"
-	"github.com/otograph/otograph/events/panns"
+	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
@@ -69,10 +69,10 @@ type engines struct {
 	log       *slog.Logger
 	standard  engine[*whisper.Engine]
 	vad       engine[*silero.Model]
-	embedder  engine[*ecapa.Model]
-	tagger    engine[*panns.Model]
+	embedder  engine[*embed.Model]
+	tagger    engine[*tag.Model]
 	mu        sync.Mutex
-	optimized map[string]*engine[*ctc.Engine] // by model name
+	optimized map[string]*engine[*onnx.Engine] // by model name
 }
 
 // source hands a model file to ONNX Runtime.
@@ -103,7 +103,7 @@ func (e *engines) loadVAD() (vad.Model, error) {
 }
 
 func (e *engines) loadEmbedder() (diarize.Embedder, error) {
-	return e.embedder.get(func() (*ecapa.Model, error) {
+	return e.embedder.get(func() (*embed.Model, error) {
 		m, err := e.set.Need(models.RoleEmbedder)
 		if err != nil {
 			return nil, err
@@ -112,12 +112,12 @@ func (e *engines) loadEmbedder() (diarize.Embedder, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ecapa.Open(src, ecapa.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker})
+		return embed.Open(src, embed.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker})
 	})
 }
 
 func (e *engines) loadTagger() (events.Tagger, error) {
-	return e.tagger.get(func() (*panns.Model, error) {
+	return e.tagger.get(func() (*tag.Model, error) {
 		m, err := e.set.Need(models.RoleTagger)
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (e *engines) loadTagger() (events.Tagger, error) {
 		if err != nil {
 			return nil, err
 		}
-		return panns.Open(src, panns.Options{Contract: m.Contract, SampleRate: m.SampleRate})
+		return tag.Open(src, tag.Options{Contract: m.Contract, SampleRate: m.SampleRate})
 	})
 }
 
@@ -161,15 +161,15 @@ func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
 	}
 	e.mu.Lock()
 	if e.optimized == nil {
-		e.optimized = map[string]*engine[*ctc.Engine]{}
+		e.optimized = map[string]*engine[*onnx.Engine]{}
 	}
 	slot := e.optimized[m.Name]
 	if slot == nil {
-		slot = &engine[*ctc.Engine]{}
+		slot = &engine[*onnx.Engine]{}
 		e.optimized[m.Name] = slot
 	}
 	e.mu.Unlock()
-	return slot.get(func() (*ctc.Engine, error) { return openCTC(m) })
+	return slot.get(func() (*onnx.Engine, error) { return openCTC(m) })
 }
 
 // recogniser opens the model of a tier for a language.

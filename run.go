@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/ctc"
+	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
@@ -278,7 +278,7 @@ func (r *run) findLanguage(ctx context.Context) error {
 	}
 	return computing(ctx, r, load, func(d asr.LanguageDetector) (err error) {
 		r.language, r.probability, err = d.DetectLanguage(ctx, r.pcm, r.speech)
-		if errors.Is(err, ctc.ErrNoLanguage) {
+		if errors.Is(err, onnx.ErrNoLanguage) {
 			return optionError("asr_language", "must be given: none of the loaded models can tell the language")
 		}
 		return err

@@ -2,7 +2,7 @@
 // transcript's types, the table of languages, the packing of speech into
 // windows with a time map back to the file, and the pure Go half of decoding
 // (words, sentences, guards against loops). It needs no model and no native
-// library; asr/whisper and asr/ctc are the recognisers themselves.
+// library; asr/whisper and asr/onnx are the recognisers themselves.
 package asr
 
 import (
@@ -93,7 +93,7 @@ type Transcript struct {
 // published defaults; a recogniser ignores what it has no notion of.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
-	// it; asr/ctc takes "" for a model that tells the language itself.
+	// it; asr/onnx takes "" for a model that tells the language itself.
 	Language string
 	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
 	// greedy.

@@ -10,6 +10,6 @@
 // both sides of it.
 //
 // Everything here but the embedder is pure Go, deterministic (also for any
-// number of threads) and without state between calls. Package diarize/ecapa
+// number of threads) and without state between calls. Package diarize/embed
 // holds the embedder that runs published speaker networks.
 package diarize

@@ -18,7 +18,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/ecapa"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
@@ -50,7 +50,7 @@ func demoSource(t testing.TB, role models.Role) (ort.Source, *models.Model) {
 // listener is a voice activity detector and an embedder.
 type listener struct {
 	vad   *silero.Model
-	voice *ecapa.Model
+	voice *embed.Model
 }
 
 func newListener(t testing.TB) listener {
@@ -63,7 +63,7 @@ func newListener(t testing.TB) listener {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
 	src, m := demoSource(t, models.RoleEmbedder)
-	voice, err := ecapa.Open(src, ecapa.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker, Threads: 2})
+	voice, err := embed.Open(src, embed.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker, Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, voice.Close()) })
 	return listener{detector, voice}

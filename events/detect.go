@@ -3,7 +3,7 @@
 //
 // A [Tagger] scores every class in overlapping windows; [Detect] makes events of
 // the scores while they stream by, so that memory does not grow with the
-// recording. Package events/panns holds the tagger that runs published networks.
+// recording. Package events/tag holds the tagger that runs published networks.
 package events
 
 import (

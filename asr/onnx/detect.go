@@ -1,0 +1,50 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// detectSeconds is how much of the beginning, the middle and the end of the
+// speech the language is told from.
+const detectSeconds = 20.0
+
+// DetectLanguage names the language of up to three windows of speech (begin,
+// middle, end), for a model with a language head; without speech it listens to
+// the first 30 s. ErrNoLanguage for any other model.
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (string, float64, error) {
+	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
+		return "", 0, fmt.Errorf("%s: %w", e.name, ErrNoLanguage)
+	}
+	if len(speech) == 0 {
+		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
+	}
+	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
+	if n := len(windows); n > 3 {
+		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
+	}
+	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1})
+	if err != nil {
+		return "", 0, err
+	}
+	mean := map[string]float64{}
+	for _, h := range hyps {
+		for l, p := range h.tags.probability {
+			if l == noSpeech {
+				continue
+			}
+			mean[l] += p / float64(len(hyps))
+		}
+	}
+	best, p := "", -1.0
+	for _, l := range e.net.languages() {
+		if mean[l] > p && (len(e.known) == 0 || slices.Contains(e.known, l)) {
+			best, p = l, mean[l]
+		}
+	}
+	return best, max(p, 0), nil
+}

@@ -1,0 +1,114 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// frames is the family of one graph x, x_lens → log probabilities: icefall's
+// Zipformer CTC and WeNet CTC. They differ in the features, in batching and in
+// the name of one output.
+type frames struct {
+	session       *ort.Session
+	source        ort.Source
+	fbank         *dsp.Fbank
+	head          head
+	lens          ort.Info
+	probs, counts string
+	batch         bool
+	outWidth      int
+}
+
+// zipformerPadding is ln(1e-10): what shorter windows of a batch are filled with.
+const zipformerPadding = -23.025850929940457
+
+func openFrames(m Model, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
+	o := dsp.DefaultFbankOptions()
+	f := &frames{source: m.ONNX, probs: "log_probs", outWidth: vocab.size()}
+	subsampling, err := metaInt(g, m.ONNX, "subsampling_factor", 4, 1, 64)
+	if err != nil {
+		return nil, err
+	}
+	if contract == ContractZipformer {
+		o.SnipEdges, o.HighHz = false, -400
+		f.counts, f.batch = aliasOutput(g, "log_probs_len", "log_probs_lens"), true
+	} else {
+		o.Scale = 32768
+		f.counts = aliasOutput(g, "log_probs_lens", "log_probs_len")
+	}
+	f.fbank = dsp.NewFbank(o)
+	if err := g.Check(ort.Contract{
+		Inputs:  []ort.Info{{Name: "x", Type: ort.Float32, Shape: []int64{-1, -1, 80}}, {Name: "x_lens"}},
+		Outputs: []ort.Info{{Name: f.probs, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: f.counts}},
+		Exact:   true,
+	}); err != nil {
+		return nil, err
+	}
+	if f.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {
+		return nil, err
+	}
+	out, _ := g.Output(f.probs)
+	if err := checkWidth(m.ONNX, out, f.outWidth, vocab); err != nil {
+		return nil, err
+	}
+	if vocab.blank < 0 {
+		return nil, fmt.Errorf("%s: %w: %s has no blank (<blk>, <blank> or <eps>)", m.ONNX, ErrTokens, vocab.name)
+	}
+	f.head = head{vocab: vocab, blank: vocab.blank, shift: float64(subsampling) * 0.01}
+	if in, _ := g.Input("x"); in.Rank() == 3 && in.Shape[0] == 1 {
+		f.batch = false // an export with its batch axis fixed
+	}
+	f.session, err = ort.Open(m.ONNX, withOutputs(opt, f.probs, f.counts))
+	return f, err
+}
+
+func withOutputs(opt ort.Options, names ...string) ort.Options {
+	opt.Outputs = names
+	return opt
+}
+
+func (f *frames) features(samples []float32) matrix {
+	n := f.fbank.Frames(len(samples))
+	m := matrix{data: make([]float32, n*80), frames: n, dim: 80}
+	f.fbank.Compute(m.data, samples)
+	return m
+}
+
+func (f *frames) batchable() bool     { return f.batch }
+func (f *frames) languages() []string { return nil }
+func (f *frames) close() error        { return f.session.Close() }
+
+func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	out, err := f.session.Run(ctx, map[string]*ort.Tensor{
+		"x":      pad(windows, zipformerPadding),
+		"x_lens": lengths(f.lens, frameCounts(windows)),
+	}, f.probs, f.counts)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRows(f.source, &f.head, f.probs, out[0], out[1], 0, len(windows), f.outWidth, req)
+}
+
+// decodeRows decodes each window's own rows of an output [N,T',V], leaving skip
+// rows at the front out; counts holds the windows' numbers of rows.
+func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Tensor, skip, n, columns int, req request) ([]hypothesis, error) {
+	data, rows, err := scoreRows(source, name, scores, n, columns, h.vocab)
+	if err != nil {
+		return nil, err
+	}
+	lens := counts.Integers()
+	if len(lens) != n {
+		return nil, fmt.Errorf("%s: %w: expected %d lengths of %s, found %d", source, ErrContract, n, name, len(lens))
+	}
+	hyps := make([]hypothesis, n)
+	for i := range hyps {
+		own := int(min(max(lens[i], int64(skip)), int64(rows)))
+		own = max(own-skip, 0)
+		first := (i*rows + min(skip, rows)) * columns
+		hyps[i].emissions = h.decode(data[first:first+own*columns], own, columns, req.boost, req.lm)
+	}
+	return hyps, nil
+}

@@ -1,0 +1,154 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// lengths makes an integer tensor of the width that the graph's input wants.
+func lengths(in ort.Info, values []int) *ort.Tensor {
+	shape := []int64{int64(len(values))}
+	if in.Type == ort.Int32 {
+		v := make([]int32, len(values))
+		for i, n := range values {
+			v[i] = int32(n)
+		}
+		return ort.NewInt32(shape, v)
+	}
+	v := make([]int64, len(values))
+	for i, n := range values {
+		v[i] = int64(n)
+	}
+	return ort.NewInt64(shape, v)
+}
+
+// alias returns the first of the names that the graph has, for files that name a
+// port differently; the first name where it has none (the check then tells).
+func aliasInput(g *ort.Graph, names ...string) string {
+	for _, n := range names {
+		if _, ok := g.Input(n); ok {
+			return n
+		}
+	}
+	return names[0]
+}
+
+func aliasOutput(g *ort.Graph, names ...string) string {
+	for _, n := range names {
+		if _, ok := g.Output(n); ok {
+			return n
+		}
+	}
+	return names[0]
+}
+
+// checkInteger makes sure that an input is an int32 or int64 vector.
+func checkInteger(g *ort.Graph, source ort.Source, name string) (ort.Info, error) {
+	in, ok := g.Input(name)
+	if !ok || (in.Type != ort.Int32 && in.Type != ort.Int64) || in.Rank() > 1 {
+		return in, fmt.Errorf("%s: %w: expected input %s int32[?] or int64[?] (it has %s)", source, ErrContract, name, g.IOList())
+	}
+	return in, nil
+}
+
+// checkWidth compares a stated last dimension of an output with the token list.
+func checkWidth(source ort.Source, out ort.Info, want int, vocab *vocabulary) error {
+	if r := out.Rank(); r < 1 || out.Shape[r-1] < 0 || out.Shape[r-1] == int64(want) {
+		return nil
+	}
+	return widthError(source, out.Name, int(out.Shape[out.Rank()-1]), want, vocab)
+}
+
+func widthError(source ort.Source, output string, found, want int, vocab *vocabulary) error {
+	return fmt.Errorf("%s: %w: %s lists %d tokens, so output %s should have %d columns, it has %d",
+		source, ErrTokens, vocab.name, vocab.size(), output, want, found)
+}
+
+// metaInt reads a number of the metadata, fallback where there is none.
+func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high int) (int, error) {
+	s := strings.TrimSpace(g.Metadata[key])
+	if s == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%s: %w: metadata %s: expected a number from %d to %d, found %.40q", source, ErrContract, key, low, high, s)
+	}
+	return n, nil
+}
+
+// metaFloats reads a comma-separated list of the metadata; nil where there is
+// none.
+func metaFloats(g *ort.Graph, source ort.Source, key string, want int) ([]float32, error) {
+	s := strings.TrimSpace(g.Metadata[key])
+	if s == "" {
+		return nil, nil
+	}
+	v, err := floats(strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '[' || r == ']' }))
+	if err == nil && len(v) != want {
+		err = fmt.Errorf("found %d numbers", len(v))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: metadata %s: expected %d numbers: %w", source, ErrContract, key, want, err)
+	}
+	return v, nil
+}
+
+func floats(fields []string) ([]float32, error) {
+	v := make([]float32, len(fields))
+	for i, f := range fields {
+		x, err := strconv.ParseFloat(f, 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%.40q is no number", f)
+		}
+		v[i] = float32(x)
+	}
+	return v, nil
+}
+
+// pad puts windows of different length into one [N,T,dim] tensor.
+func pad(windows []matrix, value float32) *ort.Tensor {
+	most, dim := 0, windows[0].dim
+	for _, w := range windows {
+		most = max(most, w.frames)
+	}
+	shape := []int64{int64(len(windows)), int64(most), int64(dim)}
+	if len(windows) == 1 {
+		return ort.NewFloat32(shape, windows[0].data)
+	}
+	data := make([]float32, len(windows)*most*dim)
+	for i, w := range windows {
+		row := data[i*most*dim : (i+1)*most*dim]
+		n := copy(row, w.data)
+		if value != 0 {
+			for ; n < len(row); n++ {
+				row[n] = value
+			}
+		}
+	}
+	return ort.NewFloat32(shape, data)
+}
+
+func frameCounts(windows []matrix) []int {
+	n := make([]int, len(windows))
+	for i, w := range windows {
+		n[i] = w.frames
+	}
+	return n
+}
+
+// scoreRows checks an output [N,T',V] of scores and returns its numbers.
+func scoreRows(source ort.Source, name string, t *ort.Tensor, n, columns int, vocab *vocabulary) (data []float32, rows int, err error) {
+	s := t.Shape()
+	if len(s) != 3 || s[0] != int64(n) || t.Float32() == nil && t.Len() > 0 {
+		return nil, 0, fmt.Errorf("%s: %w: output %s: expected float32[%d,?,%d], found %s%v", source, ErrContract, name, n, columns, t.Type(), s)
+	}
+	if s[2] != int64(columns) {
+		return nil, 0, widthError(source, name, int(s[2]), columns, vocab)
+	}
+	return t.Float32(), int(s[1]), nil
+}

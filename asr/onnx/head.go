@@ -1,0 +1,56 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+)
+
+// head is the CTC output layer of a family: how rows of scores become tokens.
+type head struct {
+	vocab *vocabulary
+	blank int
+	// shift is how long one row lasts, in seconds.
+	shift float64
+	// logits says that the rows are raw: log-softmax is still to be taken.
+	logits bool
+}
+
+// norms is what is to be taken off each row to make log probabilities of it.
+func (h *head) norms(scores []float32, rows, v int) []float64 {
+	norms := make([]float64, rows)
+	if !h.logits {
+		return norms
+	}
+	// Where the blank is that far ahead of each other token, all of them together are
+	// less than 0.001 of it, and need not be summed.
+	lead := float32(math.Log(float64(v)) + 7)
+	for t := range rows {
+		row := scores[t*v : (t+1)*v]
+		norms[t] = float64(row[h.blank])
+		near := func(x float32) bool { return x > row[h.blank]-lead }
+		if slices.ContainsFunc(row[:h.blank], near) || slices.ContainsFunc(row[h.blank+1:], near) {
+			norms[t] = logSum(row)
+		}
+	}
+	return norms
+}
+
+func argmax(x []float32) int {
+	best := 0
+	for i, v := range x {
+		if v > x[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// logSum is ln Σ e^x.
+func logSum(x []float32) float64 {
+	top := float64(slices.Max(x))
+	var s float64
+	for _, v := range x {
+		s += math.Exp(float64(v) - top)
+	}
+	return top + math.Log(s)
+}

@@ -1,0 +1,103 @@
+package onnx
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/ngram"
+	"github.com/otograph/otograph/audio"
+)
+
+const sailors = `\data\
+ngram 1=6
+ngram 2=2
+\1-grams:
+-1 </s>
+-99 <s>
+-6 <unk>
+-1 the	-1
+-2 sea	-1
+-2 see	-1
+\2-grams:
+-0.1 the sea
+-3 the see
+\end\
+`
+
+func lmFile(text string) File { return File{Name: "lm.arpa", Data: []byte(text)} }
+
+// TestLanguageModelTurnsACloseCall: what the network alone would write is another word
+// of the same sound, and none at all.
+func TestLanguageModelTurnsACloseCall(t *testing.T) {
+	v := sampleVocabulary(t, "▁the", "▁sea", "▁se", "e", "a", "h")
+	h := head{vocab: v, blank: 0, shift: 0.04}
+	model, err := ngram.Parse("lm.arpa", []byte(sailors))
+	require.NoError(t, err)
+	lm := ngram.NewScorer(model, v.text)
+	b := row(v, map[string]float64{"<blk>": 0.99})
+	the := row(v, map[string]float64{"▁the": 0.9})
+	see := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"e": 0.6, "a": 0.3}), b)
+	assert.Equal(t, "the see", textFrom(v, h.decode(see, 6, v.size(), nil, nil)))
+	assert.Equal(t, "the sea", textFrom(v, h.decode(see, 6, v.size(), nil, lm)))
+	seh := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"h": 0.6, "a": 0.3}), b)
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), nil, nil)))
+	got := h.decode(seh, 6, v.size(), nil, lm)
+	assert.Equal(t, "the sea", textFrom(v, got))
+	require.Len(t, got, 3)
+	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times are those of the network's output")
+	assert.InDelta(t, -1.2, got[2].logProb, 0.01, "and so are the probabilities (ln 0.3)")
+
+	// A hotword that the model does not know needs no more than it does without one.
+	boost := newBooster([]string{"seh"}, v)
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), boost, lm.Sparing([]string{"seh"}))))
+}
+
+func TestLanguageModelInventsNothingInSilence(t *testing.T) {
+	v := sampleVocabulary(t, "▁the", "▁sea")
+	h := head{vocab: v, blank: 0, shift: 0.04}
+	model, err := ngram.Parse("lm.arpa", []byte(sailors))
+	require.NoError(t, err)
+	silence := row(v, map[string]float64{"<blk>": 0.98, "▁the": 0.01, "▁sea": 0.01})
+	var rows []float32
+	for range 500 {
+		rows = append(rows, silence...)
+	}
+	assert.Empty(t, h.decode(rows, 500, v.size(), nil, ngram.NewScorer(model, v.text)))
+}
+
+// TestLanguageModelMendsADemoClip: a sentence in noise, of which the demo model by itself
+// writes a word that is none.
+func TestLanguageModelMendsADemoClip(t *testing.T) {
+	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 14))
+	text := func(m Model) string {
+		tr, err := openMadeUp(t, m).Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1)
+		return tr.Segments[0].Text
+	}
+	m := demoModel(t)
+	assert.Equal(t, "Do you have time to stay at home today?", text(m))
+	m.LM = File{}
+	assert.NotEqual(t, "Do you have time to stay at home today?", text(m))
+}
+
+func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
+	zipformer := Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), LM: lmFile("\\data\\\nngram 1=1\n\\1-grams:\nx a\n")}
+	_, err := Open(zipformer, Options{})
+	require.ErrorIs(t, err, ErrFile)
+	require.ErrorIs(t, err, ngram.ErrFormat)
+	for _, want := range []string{"zip.onnx", "lm.arpa", "line 4", `not "x"`} {
+		assert.ErrorContains(t, err, want)
+	}
+	zipformer.LM = lmFile("")
+	_, err = Open(zipformer, Options{})
+	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not none")
+	paraformer := Model{ONNX: source(madeUpParaformer(10, true), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}, LM: lmFile(sailors)}
+	_, err = Open(paraformer, Options{})
+	require.ErrorIs(t, err, ErrFile)
+	assert.ErrorContains(t, err, "lm.arpa: a language model is for recognisers with a CTC output, not for paraformer")
+}

@@ -1,0 +1,380 @@
+package onnx
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/dsp"
+	ox "github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// The made-up recognisers below know two sounds: a low tone is one token, a high
+// tone another, anything else is blank. Their graphs are linear maps from the
+// family's features to scores, so what they hear depends on features, layout,
+// lengths and subsampling being right.
+
+const lowTone, highTone = 500.0, 3000.0
+
+// tones makes silence with tones in it, given as (start, end, Hz) in seconds; they
+// rise and fall over 30 ms, as a click would be heard in every band.
+func tones(seconds float64, list ...[3]float64) []float32 {
+	x := make([]float32, int(seconds*audio.SampleRate))
+	for _, t := range list {
+		for i := int(t[0] * audio.SampleRate); i < int(t[1]*audio.SampleRate); i++ {
+			at := float64(i) / audio.SampleRate
+			rise := math.Sin(math.Pi / 2 * min(1, (at-t[0])/0.03, (t[1]-at)/0.03))
+			x[i] = float32(0.5 * rise * rise * math.Sin(2*math.Pi*t[2]*at))
+		}
+	}
+	return x
+}
+
+// recording says "low high" and, after a pause, the same again.
+func recording() *audio.PCM {
+	return audio.FromSamples(tones(4.2, [3]float64{0.5, 0.8, lowTone}, [3]float64{1.1, 1.4, highTone}, [3]float64{2.6, 2.9, lowTone}, [3]float64{3.2, 3.5, highTone}))
+}
+
+var recordingSpeech = []audio.Span{{Start: 6400, End: 24000}, {Start: 40000, End: 57600}}
+
+// loudestBand is the band of a tone in a matrix of features.
+func loudestBand(rows []float32, bands, frames int) int {
+	best, at := math.Inf(-1), 0
+	for b := range bands {
+		var s float64
+		for f := range frames {
+			s += float64(rows[f*bands+b])
+		}
+		if s > best {
+			best, at = s, b
+		}
+	}
+	return at
+}
+
+func fbankBands(o dsp.FbankOptions) (low, high int) {
+	fb := dsp.NewFbank(o)
+	for i, hz := range []float64{lowTone, highTone} {
+		x := tones(0.5, [3]float64{0, 0.5, hz})
+		rows := make([]float32, fb.Frames(len(x))*80)
+		n := fb.Compute(rows, x)
+		*[]*int{&low, &high}[i] = loudestBand(rows, 80, n)
+	}
+	return low, high
+}
+
+func nemoBands(bands int) (low, high int) {
+	m := dsp.NewNeMoMel(bands)
+	for i, hz := range []float64{lowTone, highTone} {
+		x := tones(0.5, [3]float64{0, 0.5, hz})
+		rows := make([]float32, m.Valid(len(x))*bands)
+		m.Compute(rows, x, m.Valid(len(x)))
+		*[]*int{&low, &high}[i] = loudestBand(rows, bands, m.Valid(len(x)))
+	}
+	return low, high
+}
+
+// script says which ids of a vocabulary of v tokens the tones and the blank are.
+type script struct{ v, blank, low, high int }
+
+// weights is the [dim, v] matrix and the bias row: the two tokens score the
+// feature at their band, the blank scores level, everything else is far below.
+func (s script) weights(dim, lowAt, highAt int, level float32) (w, bias ox.Tensor) {
+	m := make([]float32, dim*s.v)
+	m[lowAt*s.v+s.low] = 1
+	m[highAt*s.v+s.high] = 1
+	b := make([]float32, s.v)
+	for i := range b {
+		b[i] = -1000
+	}
+	b[s.low], b[s.high], b[s.blank] = 0, 0, level
+	return ox.Floats([]int64{int64(dim), int64(s.v)}, m...), ox.Floats([]int64{int64(s.v)}, b...)
+}
+
+func ints(v ...int64) ox.Tensor { return ox.Ints([]int64{int64(len(v))}, v...) }
+
+// everyNth takes each n-th row of [N,T,D].
+func everyNth(g *ox.Graph, x string, n int64) string {
+	return g.Op("Slice", []string{x, g.Const(ints(0)), g.Const(ints(1 << 30)), g.Const(ints(1)), g.Const(ints(n))})
+}
+
+func scores(g *ox.Graph, x string, w, bias ox.Tensor) string {
+	return g.Op("Add", []string{g.Op("MatMul", []string{x, g.Const(w)}), g.Const(bias)})
+}
+
+func jsonList(symbols []string) []byte {
+	b, err := json.Marshal(symbols)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// sentencePieceFile writes a sentencepiece model: pieces with a score each.
+func sentencePieceFile(symbols []string) []byte {
+	var out []byte
+	for _, s := range symbols {
+		piece := append([]byte{0x0a, byte(len(s))}, s...)
+		piece = append(piece, 0x15, 0, 0, 0x80, 0xbf, 0x18, 1) // score -1, type NORMAL
+		out = append(append(out, 0x0a, byte(len(piece))), piece...)
+	}
+	return append(out, 0x12, 2, 0x08, 1) // a trainer spec behind them
+}
+
+// sampleTokens is a list with blank 0, <sos/eos> 1, <unk> 2 and the two words.
+const sampleTokens = "<blk> 0\n<sos/eos> 1\n<unk> 2\n▁ba 3\nna 4\n"
+
+var sampleScript = script{v: 5, blank: 0, low: 3, high: 4}
+
+// madeUpZipformer has icefall's ports; T' = ((T-7)/2+1)/2.
+func madeUpZipformer(meta bool) *ox.Graph {
+	o := dsp.DefaultFbankOptions()
+	o.SnipEdges, o.HighHz = false, -400
+	low, high := fbankBands(o)
+	g := ox.New()
+	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	w, bias := sampleScript.weights(80, low, high, -2)
+	g.Node("LogSoftmax", []string{scores(g, everyNth(g, "x", 4), w, bias)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+	half := g.Op("Div", []string{g.Op("Sub", []string{"x_lens", g.Const(ints(7))}), g.Const(ints(2))})
+	g.Node("Div", []string{g.Op("Add", []string{half, g.Const(ints(1))}), g.Const(ints(2))}, []string{"log_probs_len"})
+	g.Output("log_probs", ox.Float32, "N", "T4", 5).Output("log_probs_len", ox.Int64, "N")
+	if meta {
+		g.Meta("model_type", "zipformer2_ctc").Meta("version", "1").Meta("model_author", "k2-fsa")
+	}
+	return g
+}
+
+// madeUpWeNet wants samples on the 16-bit scale: its blank stands 20.8 higher.
+func madeUpWeNet() *ox.Graph {
+	o := dsp.DefaultFbankOptions()
+	o.Scale = 32768
+	low, high := fbankBands(o)
+	g := ox.New()
+	g.Input("x", ox.Float32, 1, "T", 80).Input("x_lens", ox.Int64, 1)
+	w, bias := sampleScript.weights(80, low, high, 18)
+	g.Node("LogSoftmax", []string{scores(g, everyNth(g, "x", 4), w, bias)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+	g.Node("Div", []string{"x_lens", g.Const(ints(4))}, []string{"log_probs_lens"})
+	g.Output("log_probs", ox.Float32, 1, "T4", "V").Output("log_probs_lens", ox.Int64, 1)
+	return g.Meta("model_type", "wenet_ctc").Meta("subsampling_factor", "4").Meta("vocab_size", "5")
+}
+
+// senseTokens is a small list in SenseVoice's style.
+var senseTokens = []string{"<unk>", "<s>", "</s>", "▁ba", "na", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|ko|>", "<|nospeech|>",
+	"<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|woitn|>"}
+
+var senseScript = script{v: 15, blank: 0, low: 3, high: 4}
+
+func numbered(symbols []string) []byte {
+	var b strings.Builder
+	for i, s := range symbols {
+		fmt.Fprintf(&b, "%s %d\n", s, i)
+	}
+	return []byte(b.String())
+}
+
+// senseBands are the places of the tones in the middle of the seven stacked
+// frames.
+func senseBands() (low, high int) {
+	o := dsp.DefaultFbankOptions()
+	o.Window, o.Scale = dsp.WindowHamming, 32768
+	low, high = fbankBands(o)
+	return 3*80 + low, 3*80 + high
+}
+
+// sensePromptRows are the first four rows for each language prompt 0 … 15.
+func sensePromptRows() ox.Tensor {
+	v := senseScript.v
+	m := make([]float32, 16*4*v)
+	set := func(prompt, row, id int, x float32) { m[(prompt*4+row)*v+id] = x }
+	heard := map[int]int{0: 6, 3: 5, 4: 6, 7: 7, 11: 8, 12: 9} // "auto" hears English
+	for p := range 16 {
+		if id, ok := heard[p]; ok {
+			set(p, 0, id, 3)
+		}
+		set(p, 1, 11, 9)
+		set(p, 2, 12, 9)
+		set(p, 3, 13, 9)
+	}
+	return ox.Floats([]int64{16, 4, int64(v)}, m...)
+}
+
+// cmvnMeta writes the metadata so that (x + shift)·scale is (x - 18) / 10.
+func cmvnMeta(g *ox.Graph) *ox.Graph {
+	return g.Meta("neg_mean", strings.TrimSuffix(strings.Repeat("-18,", lfrDim), ",")).
+		Meta("inv_stddev", strings.TrimSuffix(strings.Repeat("0.1,", lfrDim), ",")).
+		Meta("lfr_window_size", "7").Meta("lfr_window_shift", "6")
+}
+
+func cmvnFile() File {
+	list := func(x string) string { return strings.Repeat(x+" ", lfrDim) }
+	return File{Name: "am.mvn", Data: []byte("<Nnet>\n<Splice> 560 560\n[ 0 ]\n<AddShift> 560 560\n<LearnRateCoef> 0 [ " + list("-18") +
+		"]\n<Rescale> 560 560\n<LearnRateCoef> 0 [ " + list("0.1") + "]\n</Nnet>\n")}
+}
+
+// senseLogits are raw scores, scaled up as the features are scaled down.
+func senseLogits(g *ox.Graph, x, language string) string {
+	low, high := senseBands()
+	w, bias := senseScript.weights(lfrDim, low, high, 0)
+	speech := g.Op("Mul", []string{scores(g, x, w, bias), g.Const(ox.Floats(nil, 10))})
+	return g.Op("Concat", []string{g.Op("Gather", []string{g.Const(sensePromptRows()), language}, ox.AttrInt("axis", 0)), speech}, ox.AttrInt("axis", 1))
+}
+
+func madeUpSenseVoice() *ox.Graph {
+	g := ox.New()
+	g.Input("x", ox.Float32, "N", "T", lfrDim).Input("x_length", ox.Int32, "N").Input("language", ox.Int32, "N").Input("text_norm", ox.Int32, "N")
+	g.Node("Identity", []string{senseLogits(g, "x", "language")}, []string{"logits"})
+	g.Output("logits", ox.Float32, "N", "T4", 15)
+	return cmvnMeta(g).Meta("model_type", "sense_voice_ctc").Meta("vocab_size", "15").Meta("lang_en", "4").Meta("with_itn", "14")
+}
+
+// madeUpSenseVoiceFunASR is FunASR's own export: other names, lengths as an
+// output, no metadata.
+func madeUpSenseVoiceFunASR() *ox.Graph {
+	g := ox.New()
+	g.Input("speech", ox.Float32, "N", "T", lfrDim).Input("speech_lengths", ox.Int32, "N").Input("language", ox.Int32, "N").Input("textnorm", ox.Int32, "N")
+	g.Node("Identity", []string{senseLogits(g, "speech", "language")}, []string{"ctc_logits"})
+	g.Node("Add", []string{"speech_lengths", g.Const(ox.Int32s([]int64{1}, 4))}, []string{"encoder_out_lens"})
+	return g.Output("ctc_logits", ox.Float32, "N", "T4", nil).Output("encoder_out_lens", ox.Int32, "N")
+}
+
+// madeUpNano takes no prompts and no CMVN.
+func madeUpNano() *ox.Graph {
+	low, high := senseBands()
+	g := ox.New()
+	g.Input("x", ox.Float32, "N", "T", lfrDim)
+	w, bias := sampleScript.weights(lfrDim, low, high, 18)
+	g.Node("Identity", []string{scores(g, "x", w, bias)}, []string{"logits"})
+	return g.Output("logits", ox.Float32, "N", "T", 5).
+		Meta("model_type", "sense_voice_ctc").Meta("comment", "FunASR Nano").Meta("blank_id", "0")
+}
+
+// madeUpNeMo has no lengths among its outputs; features are normalised, so the
+// blank stands between tone and silence, and the scores are multiplied to be as
+// sure as a trained network's.
+func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {
+	low, high := nemoBands(bands)
+	g := ox.New()
+	g.Input("audio_signal", ox.Float32, "B", bands, "T").Input("length", ox.Int64, "B")
+	rows := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
+	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(bands, low, high, 0.8)
+	sure := g.Op("Mul", []string{scores(g, everyNth(g, rows, factor), w, bias), g.Const(ox.Floats([]int64{1}, 8))})
+	g.Node("LogSoftmax", []string{sure}, []string{"logprobs"}, ox.AttrInt("axis", -1))
+	g.Output("logprobs", ox.Float32, "B", "T8", 5)
+	if meta {
+		g.Meta("model_type", "EncDecCTCModelBPE").Meta("vocab_size", "5").Meta("normalize_type", "per_feature").Meta("subsampling_factor", fmt.Sprint(factor))
+	}
+	return g
+}
+
+const nemoTokens = "<unk> 0\n▁x 1\n▁ba 2\nna 3\n<blk> 4\n"
+
+// madeUpEncoder scores low tone, high tone and blank in three channels.
+func madeUpEncoder(meta bool) *ox.Graph {
+	low, high := nemoBands(128)
+	g := ox.New()
+	g.Input("audio_signal", ox.Float32, "B", 128, "T").Input("length", ox.Int64, "B")
+	rows := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
+	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(128, low, high, 0.8)
+	g.Node("Transpose", []string{scores(g, everyNth(g, rows, 8), w, bias)}, []string{"outputs"}, ox.AttrInts("perm", 0, 2, 1))
+	g.Node("Div", []string{g.Op("Add", []string{"length", g.Const(ints(7))}), g.Const(ints(8))}, []string{"encoded_lengths"})
+	g.Output("outputs", ox.Float32, "B", 5, "T8").Output("encoded_lengths", ox.Int64, "B")
+	if meta {
+		g.Meta("model_type", "EncDecRNNTBPEModel").Meta("vocab_size", "4").Meta("normalize_type", "per_feature").
+			Meta("subsampling_factor", "8").Meta("feat_dim", "128").Meta("pred_rnn_layers", "2").Meta("pred_hidden", "6")
+	}
+	return g
+}
+
+// predict adds the prediction network: it forbids the token it was given last, so
+// that a long tone is one token, and counts its steps in a state.
+func predict(g *ox.Graph, stateIn, stateOut [2]string) string {
+	forbid := make([]float32, 5*5)
+	for i := range 4 {
+		forbid[i*5+i] = -500
+	}
+	row := g.Op("Gather", []string{g.Const(ox.Floats([]int64{5, 5}, forbid...)), "targets"}, ox.AttrInt("axis", 0)) // [B,1,5]
+	for i := range 2 {
+		g.Node("Add", []string{stateIn[i], g.Const(ox.Floats(nil, 1))}, []string{stateOut[i]})
+	}
+	g.Node("Identity", []string{"target_length"}, []string{"prednet_lengths"})
+	return g.Op("Transpose", []string{row}, ox.AttrInts("perm", 0, 2, 1)) // [B,5,1]
+}
+
+// joint adds up encoder and predictor; durations are the scores of 0 … 4 frames,
+// none for RNN-T.
+func joint(g *ox.Graph, enc, dec string, durations []float32) {
+	sum := g.Op("Transpose", []string{g.Op("Add", []string{enc, dec})}, ox.AttrInts("perm", 0, 2, 1)) // [B,1,5]
+	if durations != nil {
+		sum = g.Op("Concat", []string{sum, g.Const(ox.Floats([]int64{1, 1, int64(len(durations))}, durations...))}, ox.AttrInt("axis", 2))
+	}
+	g.Node("Unsqueeze", []string{sum, g.Const(ints(1))}, []string{"outputs"})
+	g.Output("outputs", ox.Float32, "B", 1, 1, nil)
+}
+
+func madeUpDecoder() *ox.Graph {
+	g := ox.New()
+	g.Input("targets", ox.Int32, "B", 1).Input("target_length", ox.Int32, "B")
+	g.Input("states.1", ox.Float32, 2, "B", 6).Input("onnx::LSTM_3", ox.Float32, nil, nil, nil)
+	dec := predict(g, [2]string{"states.1", "onnx::LSTM_3"}, [2]string{"new.1", "new.2"})
+	g.Node("Identity", []string{dec}, []string{"outputs"})
+	return g.Output("outputs", ox.Float32, "B", 5, 1).Output("prednet_lengths", ox.Int32, "B").
+		Output("new.1", ox.Float32, 2, "B", 6).Output("new.2", ox.Float32, nil, nil, nil)
+}
+
+func madeUpJoiner(durations []float32) *ox.Graph {
+	g := ox.New()
+	g.Input("encoder_outputs", ox.Float32, "B", 5, 1).Input("decoder_outputs", ox.Float32, "B", 5, 1)
+	joint(g, "encoder_outputs", "decoder_outputs", durations)
+	return g
+}
+
+func madeUpDecoderJoint(durations []float32) *ox.Graph {
+	g := ox.New()
+	g.Input("encoder_outputs", ox.Float32, "B", 5, 1).Input("targets", ox.Int32, "B", 1).Input("target_length", ox.Int32, "B")
+	g.Input("input_states_1", ox.Float32, 2, "B", 6).Input("input_states_2", ox.Float32, 2, "B", 6)
+	dec := predict(g, [2]string{"input_states_1", "input_states_2"}, [2]string{"output_states_1", "output_states_2"})
+	joint(g, "encoder_outputs", dec, durations)
+	return g.Output("prednet_lengths", ox.Int32, "B").Output("output_states_1", ox.Float32, 2, "B", 6).Output("output_states_2", ox.Float32, 2, "B", 6)
+}
+
+// paraformerTokens: Han characters, a word of letters in two pieces, a plain one.
+var paraformerTokens = []string{"<blank>", "<s>", "</s>", "你", "好", "he@@", "llo", "go", "<unk>"}
+
+// madeUpParaformer says 你好 hello go, then the end. With peaks it also says when:
+// a peak at every fifth entry, one more than there are tokens.
+func madeUpParaformer(frames int, peaks bool) *ox.Graph {
+	g := ox.New()
+	g.Input("speech", ox.Float32, 1, "T", lfrDim).Input("speech_lengths", ox.Int32, 1)
+	ids := []int{3, 4, 5, 6, 7, 2}
+	if peaks {
+		ids = ids[:5]
+	}
+	m := make([]float32, len(ids)*9)
+	for i, id := range ids {
+		m[i*9+id] = 6
+	}
+	// The speech is heard, and does not matter.
+	nothing := g.Op("Mul", []string{g.Op("ReduceMean", []string{"speech"}, ox.AttrInt("keepdims", 0)), g.Const(ox.Floats(nil, 0))})
+	g.Node("LogSoftmax", []string{g.Op("Add", []string{g.Const(ox.Floats([]int64{1, int64(len(ids)), 9}, m...)), nothing})}, []string{"logits"}, ox.AttrInt("axis", -1))
+	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(ox.Int32s([]int64{1}, 0))}), g.Const(ox.Int32s([]int64{1}, int32(len(ids))))}, []string{"token_num"})
+	g.Output("logits", ox.Float32, 1, "U", 9).Output("token_num", ox.Int32, 1)
+	if peaks {
+		p := make([]float32, 3*frames)
+		for i := range p {
+			p[i] = 0.5
+			if i%5 == 4 && i/5 <= 5 {
+				p[i] = 1
+			}
+		}
+		g.Node("Identity", []string{g.Const(ox.Floats([]int64{1, int64(len(p))}, p...))}, []string{"us_cif_peak"})
+		g.Output("us_cif_peak", ox.Float32, 1, nil)
+	}
+	return cmvnMeta(g).Meta("model_type", "paraformer").Meta("vocab_size", "9")
+}
+
+func source(g *ox.Graph, name string) ort.Source {
+	return ort.Source{Data: g.Bytes(), Name: name, Role: "optimized"}
+}

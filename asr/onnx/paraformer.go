@@ -1,0 +1,146 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/internal/ort"
+)
+
+const (
+	// peakSeconds is one entry of us_cif_peak: a third of a 60 ms frame.
+	peakSeconds = lfrSeconds / 3
+	// peakDelay is how many entries FunASR moves a peak forward in time.
+	peakDelay = 1.5
+	// peakLongest is the longest token in entries.
+	peakLongest = 30
+	peakLevel   = 1 - 1e-4
+)
+
+// paraformer is FunASR's offline Paraformer: not CTC, one row per token.
+type paraformer struct {
+	session *ort.Session
+	source  ort.Source
+	front   funASR
+	vocab   *vocabulary
+	lens    ort.Info
+	peaks   bool
+	batch   bool
+}
+
+func openParaformer(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+	p := &paraformer{source: m.ONNX, front: newFunASR(), vocab: vocab, batch: true}
+	if err := g.Check(ort.Contract{
+		Inputs:  []ort.Info{{Name: "speech", Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}, {Name: "speech_lengths"}},
+		Outputs: []ort.Info{{Name: "logits", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "token_num"}},
+		Exact:   true,
+	}); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.lens, err = checkInteger(g, m.ONNX, "speech_lengths"); err != nil {
+		return nil, err
+	}
+	out, _ := g.Output("logits")
+	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+		return nil, err
+	}
+	if err := p.front.cmvn(m, g); err != nil {
+		return nil, err
+	}
+	if in, _ := g.Input("speech"); in.Rank() == 3 && in.Shape[0] == 1 {
+		p.batch = false
+	}
+	names := []string{"logits", "token_num"}
+	if _, p.peaks = g.Output("us_cif_peak"); p.peaks {
+		names = append(names, "us_cif_peak")
+	}
+	p.session, err = ort.Open(m.ONNX, withOutputs(opt, names...))
+	return p, err
+}
+
+func (p *paraformer) features(samples []float32) matrix { return p.front.features(samples) }
+func (p *paraformer) batchable() bool                   { return p.batch }
+func (p *paraformer) languages() []string               { return nil }
+func (p *paraformer) close() error                      { return p.session.Close() }
+
+func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	out, err := p.session.Run(ctx, map[string]*ort.Tensor{
+		"speech":         pad(windows, 0),
+		"speech_lengths": lengths(p.lens, frameCounts(windows)),
+	})
+	if err != nil {
+		if !errors.Is(err, ort.ErrRun) {
+			return nil, err
+		}
+		// The published graphs fail inside when their predictor finds no token at
+		// all (silence). Alone, that is an empty result; in a batch the others must
+		// not suffer.
+		hyps := make([]hypothesis, len(windows))
+		if len(windows) == 1 {
+			return hyps, nil
+		}
+		for i := range windows {
+			h, err := p.run(ctx, windows[i:i+1], req)
+			if err != nil {
+				return nil, err
+			}
+			hyps[i] = h[0]
+		}
+		return hyps, nil
+	}
+	n, columns := len(windows), p.vocab.size()
+	data, rows, err := scoreRows(p.source, "logits", out[0], n, columns, p.vocab)
+	if err != nil {
+		return nil, err
+	}
+	counts := out[1].Integers()
+	if len(counts) != n {
+		return nil, fmt.Errorf("%s: %w: output token_num: expected %d numbers, found %d", p.source, ErrContract, n, len(counts))
+	}
+	hyps := make([]hypothesis, n)
+	for i, w := range windows {
+		own := int(min(max(counts[i], 0), int64(rows)))
+		h := &hyps[i]
+		for t := range own {
+			row := data[(i*rows+t)*columns:][:columns]
+			best := argmax(row)
+			if p.vocab.symbols[best] == "</s>" {
+				break
+			}
+			// FunASR exports give log-softmax; the norm is then 0 and costs little.
+			h.emissions = append(h.emissions, emission{id: best, logProb: min(float64(row[best])-logSum(row), 0)})
+		}
+		h.unbounded = true
+		if p.peaks {
+			s := out[2].Shape()
+			if len(s) != 2 || s[0] != int64(n) {
+				return nil, fmt.Errorf("%s: %w: output us_cif_peak: expected float32[%d,?], found %v", p.source, ErrContract, n, s)
+			}
+			per := int(s[1])
+			h.unbounded = !peakTimes(h.emissions, out[2].Float32()[i*per:(i+1)*per], w.frames)
+		}
+	}
+	return hyps, nil
+}
+
+// peakTimes gives tokens the times between the peaks of the predictor: token i
+// lasts from peak i to peak i+1, at most 0.6 s. It reports false when the peaks
+// do not fit the tokens.
+func peakTimes(tokens []emission, peaks []float32, frames int) bool {
+	var at []float64
+	for k, p := range peaks[:min(len(peaks), 3*frames)] {
+		if p > peakLevel {
+			at = append(at, max(float64(k)-peakDelay, 0))
+		}
+	}
+	if len(at) != len(tokens)+1 {
+		return false
+	}
+	for i := range tokens {
+		tokens[i].start = at[i] * peakSeconds
+		tokens[i].end = min(at[i+1], at[i]+peakLongest) * peakSeconds
+	}
+	return true
+}

@@ -1,0 +1,394 @@
+package onnx
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+const (
+	lfrWindow, lfrShift = 7, 6
+	lfrDim              = 80 * lfrWindow
+	lfrSeconds          = lfrShift * 0.01
+	// prompts is how many rows the network puts before the speech: language,
+	// emotion, event, text normalisation.
+	prompts  = 4
+	noSpeech = "nospeech"
+)
+
+// prompt numbers of SenseVoice small, used where the metadata do not say.
+var sensePrompts = map[string]int{"auto": 0, "zh": 3, "en": 4, "yue": 7, "ja": 11, "ko": 12, noSpeech: 13}
+
+var senseLanguages = []string{"zh", "en", "yue", "ja", "ko"}
+
+const (
+	senseWithITN = 14
+	// Vocabulary ids of the language tags in the published list, for lists that do
+	// not spell them out.
+	senseVocabulary = 25055
+)
+
+var senseTagIDs = map[string]int{"zh": 24884, "en": 24885, "yue": 24888, "ja": 24892, "ko": 24896, noSpeech: 24992}
+
+var senseEmotions = []string{"HAPPY", "SAD", "ANGRY", "NEUTRAL", "FEARFUL", "DISGUSTED", "SURPRISED", "EMO_UNKNOWN"}
+
+// funASR is the front end of SenseVoice and Paraformer: hamming filter bank on
+// the 16-bit scale, seven frames stacked every six, shifted and scaled.
+type funASR struct {
+	fbank        *dsp.Fbank
+	shift, scale []float32 // nil: left as it is
+}
+
+func newFunASR() funASR {
+	o := dsp.DefaultFbankOptions()
+	o.Window, o.Scale = dsp.WindowHamming, 32768
+	return funASR{fbank: dsp.NewFbank(o)}
+}
+
+func (f *funASR) features(samples []float32) matrix {
+	n := f.fbank.Frames(len(samples))
+	bank := make([]float32, n*80)
+	f.fbank.Compute(bank, samples)
+	m := matrix{frames: dsp.LFRFrames(n, lfrShift), dim: lfrDim}
+	m.data = make([]float32, m.frames*lfrDim)
+	dsp.StackFrames(m.data, bank, n, 80, lfrWindow, lfrShift)
+	if f.shift != nil {
+		dsp.ApplyCMVN(m.data, f.shift, f.scale)
+	}
+	return m
+}
+
+// cmvn takes shift and scale from the metadata or from am.mvn.
+func (f *funASR) cmvn(m Model, g *ort.Graph) error {
+	for key, want := range map[string]int{"lfr_window_size": lfrWindow, "lfr_window_shift": lfrShift} {
+		n, err := metaInt(g, m.ONNX, key, want, 1, 100)
+		if err != nil {
+			return err
+		}
+		if n != want {
+			return fmt.Errorf("%s: %w: metadata %s: expected %d, found %d", m.ONNX, ErrContract, key, want, n)
+		}
+	}
+	var err error
+	if f.shift, err = metaFloats(g, m.ONNX, "neg_mean", lfrDim); err != nil {
+		return err
+	}
+	if f.scale, err = metaFloats(g, m.ONNX, "inv_stddev", lfrDim); err != nil {
+		return err
+	}
+	if (f.shift == nil) != (f.scale == nil) {
+		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata, found one of them", m.ONNX, ErrContract)
+	}
+	if f.shift != nil {
+		return nil
+	}
+	if len(m.CMVN.Data) == 0 {
+		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata or a file am.mvn beside the model, found neither", m.ONNX, ErrFile)
+	}
+	f.shift, f.scale, err = parseMVN(m.CMVN, lfrDim)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	return nil
+}
+
+// parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets behind the
+// two <LearnRateCoef> marks, the shift first, then the scale.
+func parseMVN(f File, want int) (shift, scale []float32, err error) {
+	fail := func(err error) ([]float32, []float32, error) {
+		return nil, nil, fmt.Errorf("%s: %w: expected two <LearnRateCoef> lists of %d numbers: %w", f.Name, ErrFile, want, err)
+	}
+	if len(f.Data) > 16<<20 {
+		return fail(fmt.Errorf("the file has %d bytes", len(f.Data)))
+	}
+	var lists [][]float32
+	for rest := f.Data; len(lists) < 2; {
+		_, after, ok := bytes.Cut(rest, []byte("<LearnRateCoef>"))
+		if !ok {
+			return fail(fmt.Errorf("found %d", len(lists)))
+		}
+		_, body, ok := bytes.Cut(after, []byte("["))
+		if !ok {
+			return fail(fmt.Errorf("a list without ["))
+		}
+		numbers, tail, ok := bytes.Cut(body, []byte("]"))
+		if !ok {
+			return fail(fmt.Errorf("a list without ]"))
+		}
+		v, err := floats(strings.Fields(string(numbers)))
+		if err != nil {
+			return fail(err)
+		}
+		if len(v) != want {
+			return fail(fmt.Errorf("found %d numbers", len(v)))
+		}
+		lists = append(lists, v)
+		rest = tail
+	}
+	return lists[0], lists[1], nil
+}
+
+// nano tells the one-input FunASR-Nano variant.
+func nano(g *ort.Graph) bool {
+	return strings.Contains(g.Metadata["comment"], "Nano") || (g.Metadata["model_type"] == "sense_voice_ctc" && len(g.Inputs) == 1)
+}
+
+// senseVoice is SenseVoice small in the exports of k2-fsa and FunASR, and its
+// Nano variant, which takes no prompts.
+type senseVoice struct {
+	session                                 *ort.Session
+	source                                  ort.Source
+	front                                   funASR
+	head                                    head
+	prompted                                bool
+	x, lens, language, norm, logits, counts string
+	lensInfo, languageInfo, normInfo        ort.Info
+	languageIDs                             map[string]int // prompt by code
+	withITN                                 int
+	tagIDs                                  map[string]int // vocabulary id of <|zh|> …
+	batch                                   bool
+}
+
+func openSenseVoice(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+	s := &senseVoice{source: m.ONNX, front: newFunASR(), prompted: !nano(g), batch: true}
+	blank, err := metaInt(g, m.ONNX, "blank_id", max(vocab.blank, 0), 0, maxTokens)
+	if err != nil {
+		return nil, err
+	}
+	if blank >= vocab.size() {
+		return nil, fmt.Errorf("%s: %w: blank_id %d of the metadata lies outside %s with %d tokens", m.ONNX, ErrTokens, blank, vocab.name, vocab.size())
+	}
+	s.head = head{vocab: vocab, blank: blank, shift: lfrSeconds, logits: true}
+	s.x = aliasInput(g, "x", "speech")
+	s.logits = aliasOutput(g, "logits", "ctc_logits")
+	if !s.prompted {
+		if len(g.Inputs) == 1 {
+			s.x = g.Inputs[0].Name
+		}
+		if len(g.Outputs) == 1 {
+			s.logits = g.Outputs[0].Name
+		}
+		if err := g.Check(ort.Contract{
+			Inputs:  []ort.Info{{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}},
+			Outputs: []ort.Info{{Name: s.logits, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
+		}); err != nil {
+			return nil, err
+		}
+		s.batch = false // without lengths, padding would be heard
+	} else if err := s.checkPrompted(m, g, vocab); err != nil {
+		return nil, err
+	}
+	out, _ := g.Output(s.logits)
+	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+		return nil, err
+	}
+	if in, _ := g.Input(s.x); in.Rank() == 3 && in.Shape[0] == 1 {
+		s.batch = false
+	}
+	names := []string{s.logits}
+	if s.counts != "" {
+		names = append(names, s.counts)
+	}
+	s.session, err = ort.Open(m.ONNX, withOutputs(opt, names...))
+	return s, err
+}
+
+func (s *senseVoice) checkPrompted(m Model, g *ort.Graph, vocab *vocabulary) error {
+	s.lens = aliasInput(g, "x_length", "speech_lengths", "x_lens")
+	s.language = "language"
+	s.norm = aliasInput(g, "text_norm", "textnorm")
+	if _, ok := g.Output("encoder_out_lens"); ok {
+		s.counts = "encoder_out_lens"
+	}
+	if err := g.Check(ort.Contract{
+		Inputs: []ort.Info{
+			{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}},
+			{Name: s.lens}, {Name: s.language}, {Name: s.norm},
+		},
+		Outputs: []ort.Info{{Name: s.logits, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
+	}); err != nil {
+		return err
+	}
+	var err error
+	if s.lensInfo, err = checkInteger(g, m.ONNX, s.lens); err != nil {
+		return err
+	}
+	if s.languageInfo, err = checkInteger(g, m.ONNX, s.language); err != nil {
+		return err
+	}
+	if s.normInfo, err = checkInteger(g, m.ONNX, s.norm); err != nil {
+		return err
+	}
+	if err := s.front.cmvn(m, g); err != nil {
+		return err
+	}
+	s.languageIDs, s.tagIDs = map[string]int{}, map[string]int{}
+	for code, fallback := range sensePrompts {
+		if s.languageIDs[code], err = metaInt(g, m.ONNX, "lang_"+code, fallback, 0, 1000); err != nil {
+			return err
+		}
+		if code == "auto" {
+			continue
+		}
+		id := vocab.id("<|" + code + "|>")
+		if id < 0 && vocab.size() == senseVocabulary {
+			id = senseTagIDs[code]
+		}
+		if id >= 0 {
+			s.tagIDs[code] = id
+		}
+	}
+	if s.withITN, err = metaInt(g, m.ONNX, "with_itn", senseWithITN, 0, 1000); err != nil {
+		return err
+	}
+	for _, code := range senseLanguages {
+		if _, ok := s.tagIDs[code]; ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w: %s has no language tags <|zh|>, <|en|> …", m.ONNX, ErrTokens, vocab.name)
+}
+
+func (s *senseVoice) features(samples []float32) matrix { return s.front.features(samples) }
+func (s *senseVoice) batchable() bool                   { return s.batch }
+func (s *senseVoice) close() error                      { return s.session.Close() }
+
+func (s *senseVoice) languages() []string {
+	if !s.prompted {
+		return nil
+	}
+	return senseLanguages
+}
+
+func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	in := map[string]*ort.Tensor{s.x: pad(windows, 0)}
+	counts := frameCounts(windows)
+	skip := 0
+	if s.prompted {
+		code := req.language
+		if code == "" {
+			code = "auto"
+		}
+		same := func(v int) []int {
+			out := make([]int, len(windows))
+			for i := range out {
+				out[i] = v
+			}
+			return out
+		}
+		in[s.lens] = lengths(s.lensInfo, counts)
+		in[s.language] = lengths(s.languageInfo, same(s.languageIDs[code]))
+		in[s.norm] = lengths(s.normInfo, same(s.withITN))
+		skip = prompts
+	}
+	names := []string{s.logits}
+	if s.counts != "" {
+		names = append(names, s.counts)
+	}
+	out, err := s.session.Run(ctx, in, names...)
+	if err != nil {
+		return nil, err
+	}
+	var rows *ort.Tensor
+	if s.counts != "" {
+		rows = out[1]
+	} else {
+		n := make([]int64, len(windows))
+		for i, c := range counts {
+			n[i] = int64(c + skip)
+		}
+		rows = ort.NewInt64([]int64{int64(len(n))}, n)
+	}
+	columns := s.head.vocab.size()
+	hyps, err := decodeRows(s.source, &s.head, s.logits, out[0], rows, skip, len(windows), columns, req)
+	if err != nil || !s.prompted {
+		return hyps, err
+	}
+	data, per := out[0].Float32(), int(out[0].Shape()[1])
+	for i := range hyps {
+		if per < prompts {
+			return nil, fmt.Errorf("%s: %w: output %s: expected at least %d rows, found %d", s.source, ErrContract, s.logits, prompts, per)
+		}
+		hyps[i].tags = s.readPrompts(data[i*per*columns:][:prompts*columns], columns)
+	}
+	return hyps, nil
+}
+
+// promptTags is what the first rows say about a window.
+type promptTags struct {
+	probability    map[string]float64 // over the language tags
+	emotion, event string
+}
+
+func (s *senseVoice) readPrompts(rows []float32, columns int) *promptTags {
+	t := &promptTags{probability: map[string]float64{}}
+	top := math.Inf(-1)
+	for _, id := range s.tagIDs {
+		top = max(top, float64(rows[id]))
+	}
+	var sum float64
+	codes := make([]string, 0, len(s.tagIDs))
+	for code := range s.tagIDs {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes) // the sum is taken in a fixed order
+	for _, code := range codes {
+		p := math.Exp(float64(rows[s.tagIDs[code]]) - top)
+		t.probability[code] = p
+		sum += p
+	}
+	for code := range t.probability {
+		t.probability[code] /= sum
+	}
+	tag := func(row int) string {
+		symbol := s.head.vocab.symbols[argmax(rows[row*columns:(row+1)*columns])]
+		if strings.HasPrefix(symbol, "<|") && strings.HasSuffix(symbol, "|>") {
+			return symbol[2 : len(symbol)-2]
+		}
+		return ""
+	}
+	t.emotion, t.event = tag(1), tag(2)
+	if slices.Contains(senseEmotions, t.event) { // exports disagree on the order of the two
+		t.emotion, t.event = t.event, t.emotion
+	}
+	return t
+}
+
+func (t *promptTags) tag(w asr.Window) Tag {
+	out := Tag{Start: w.Time(0), End: w.Time(float64(w.Len()) / 16000), LanguageProbability: t.probability, Emotion: t.emotion, Event: t.event}
+	best := -1.0
+	for _, code := range append(slices.Clone(senseLanguages), noSpeech) {
+		if p, ok := t.probability[code]; ok && p > best {
+			best, out.Language = p, code
+		}
+	}
+	if out.Language == noSpeech {
+		out.Language = ""
+	}
+	return out
+}
+
+// heardLanguage is the language with the most probability over all windows,
+// weighted by their length.
+func heardLanguage(tags []Tag) string {
+	sum := map[string]float64{}
+	for _, t := range tags {
+		for code, p := range t.LanguageProbability {
+			sum[code] += p * (t.End - t.Start)
+		}
+	}
+	best, top := "", 0.0
+	for _, code := range senseLanguages {
+		if sum[code] > top {
+			best, top = code, sum[code]
+		}
+	}
+	return best
+}

@@ -1,0 +1,419 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// writing says how a token's symbol becomes text.
+type writing int
+
+const (
+	writePieces    writing = iota // sentencepiece: ▁ is a space; characters; byte pieces
+	writeByteLevel                // icefall's byte-level BPE: one printable character per byte
+	writeContinued                // Paraformer: a piece ending in @@ continues into the next
+	writeBase64                   // FunASR-Nano
+)
+
+// pieceSpace is sentencepiece's mark for a space.
+const pieceSpace = "▁"
+
+const (
+	maxTokenFile = 64 << 20
+	maxTokens    = 1 << 20
+	maxSymbol    = 4096 // bytes
+)
+
+// vocabulary is a model's token list.
+type vocabulary struct {
+	name    string
+	symbols []string
+	// text holds the bytes each token writes; nil for tokens that write nothing
+	// (blank, unknown, tags).
+	text [][]byte
+	kind writing
+	// blank is the id of the blank, -1 without one.
+	blank int
+	// spaced tells that the list marks spaces between words.
+	spaced bool
+	// upper and lower tell which letter cases the list can write.
+	upper, lower bool
+}
+
+// parseTokens reads a token list: tokens.txt and its kin (SYMBOL ID, split at the
+// last space), tokens.json (a list, the index is the id) or a sentencepiece
+// model.
+func parseTokens(f File) ([]string, error) {
+	fail := func(format string, a ...any) ([]string, error) {
+		return nil, fmt.Errorf("%s: %w: %s", f.Name, ErrTokens, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case len(f.Data) == 0:
+		return fail("the file is empty or missing; expected lines of SYMBOL ID")
+	case len(f.Data) > maxTokenFile:
+		return fail("%d bytes, at most %d are accepted", len(f.Data), maxTokenFile)
+	}
+	var symbols []string
+	trimmed := bytes.TrimLeft(f.Data, " \t\r\n\ufeff")
+	switch {
+	case len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed):
+		if err := json.Unmarshal(trimmed, &symbols); err != nil {
+			return fail("expected a JSON list of strings: %v", err)
+		}
+	case strings.HasSuffix(f.Name, ".model"):
+		pieces, err := sentencePieces(f.Data)
+		if err != nil {
+			return fail("expected a sentencepiece model: %v", err)
+		}
+		symbols = pieces
+	default:
+		var err error
+		if symbols, err = tokenLines(f.Data); err != nil {
+			return fail("%v", err)
+		}
+	}
+	if len(symbols) == 0 {
+		return fail("it lists no tokens")
+	}
+	if len(symbols) > maxTokens {
+		return fail("%d tokens, at most %d are accepted", len(symbols), maxTokens)
+	}
+	for i, s := range symbols {
+		if len(s) > maxSymbol {
+			return fail("token %d has %d bytes, at most %d are accepted", i, len(s), maxSymbol)
+		}
+	}
+	return symbols, nil
+}
+
+// tokenLines reads lines of SYMBOL ID. A line that holds only a number is the
+// token " ". Ids may come in any order, each once.
+func tokenLines(data []byte) ([]string, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	byID := map[int]string{}
+	top := -1
+	for n := 1; len(data) > 0; n++ {
+		line := data
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			line, data = data[:i], data[i+1:]
+		} else {
+			data = nil
+		}
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		symbol, number := " ", string(line)
+		if i := bytes.LastIndexAny(line, " \t"); i >= 0 {
+			symbol, number = string(line[:i]), string(line[i+1:])
+			if symbol == "" {
+				symbol = " "
+			}
+		}
+		id, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: expected SYMBOL ID, found %.80q", n, line)
+		}
+		if id < 0 || id >= maxTokens {
+			return nil, fmt.Errorf("line %d: id %d is outside 0 … %d", n, id, maxTokens-1)
+		}
+		if other, ok := byID[id]; ok {
+			return nil, fmt.Errorf("line %d: id %d is both %.80q and %.80q", n, id, other, symbol)
+		}
+		byID[id] = symbol
+		top = max(top, id)
+	}
+	if top >= 2*len(byID)+16 {
+		return nil, fmt.Errorf("highest id is %d in a list of %d tokens", top, len(byID))
+	}
+	symbols := make([]string, top+1)
+	for id, s := range byID {
+		symbols[id] = s
+	}
+	return symbols, nil
+}
+
+// sentencePieces reads the pieces of a sentencepiece model (sentencepiece_model.proto:
+// ModelProto.pieces = 1, SentencePiece.piece = 1).
+func sentencePieces(data []byte) ([]string, error) {
+	var out []string
+	for len(data) > 0 {
+		num, body, rest, err := protoField(data)
+		if err != nil {
+			return nil, err
+		}
+		data = rest
+		if num != 1 || body == nil {
+			continue
+		}
+		piece, found := "", false
+		for len(body) > 0 {
+			n, b, r, err := protoField(body)
+			if err != nil {
+				return nil, err
+			}
+			body = r
+			if n == 1 && b != nil {
+				piece, found = string(b), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("piece %d has no text", len(out))
+		}
+		if out = append(out, piece); len(out) > maxTokens {
+			return nil, fmt.Errorf("more than %d pieces", maxTokens)
+		}
+	}
+	return out, nil
+}
+
+// protoField reads one field of a protobuf message; body is nil unless the field
+// is a byte string.
+func protoField(data []byte) (num uint64, body, rest []byte, err error) {
+	varint := func() (uint64, bool) {
+		var v uint64
+		for shift := 0; shift < 64 && len(data) > 0; shift += 7 {
+			b := data[0]
+			data = data[1:]
+			v |= uint64(b&0x7f) << shift
+			if b < 0x80 {
+				return v, true
+			}
+		}
+		return 0, false
+	}
+	cut := fmt.Errorf("the file ends in the middle of a field")
+	tag, ok := varint()
+	if !ok || tag>>3 == 0 {
+		return 0, nil, nil, cut
+	}
+	var n uint64
+	switch tag & 7 {
+	case 0:
+		if _, ok := varint(); !ok {
+			return 0, nil, nil, cut
+		}
+		return tag >> 3, nil, data, nil
+	case 1:
+		n = 8
+	case 5:
+		n = 4
+	case 2:
+		if n, ok = varint(); !ok {
+			return 0, nil, nil, cut
+		}
+	default:
+		return 0, nil, nil, fmt.Errorf("wire type %d does not occur in it", tag&7)
+	}
+	if n > uint64(len(data)) {
+		return 0, nil, nil, cut
+	}
+	if tag&7 == 2 {
+		return tag >> 3, data[:n:n], data[n:], nil
+	}
+	return tag >> 3, nil, data[n:], nil
+}
+
+// newVocabulary works out what each token writes. kind is writePieces to detect
+// byte-level BPE.
+func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, error) {
+	v := &vocabulary{name: name, symbols: symbols, kind: kind, blank: -1, text: make([][]byte, len(symbols))}
+	if kind == writePieces && byteLevel(symbols) {
+		v.kind = writeByteLevel
+	}
+	byteIDs := 0
+	for _, s := range symbols {
+		if _, ok := bytePiece(s); ok {
+			byteIDs++
+		}
+	}
+	for id, s := range symbols {
+		switch s {
+		case "<blk>", "<blank>", "<eps>":
+			if v.blank < 0 {
+				v.blank = id
+			}
+		}
+		if b, ok := bytePiece(s); ok && byteIDs >= 256 {
+			v.text[id] = []byte{b}
+			continue
+		}
+		if writesNothing(s) {
+			continue
+		}
+		switch v.kind {
+		case writeByteLevel:
+			v.text[id] = byteLevelText(s)
+		case writeBase64:
+			b, err := base64.StdEncoding.DecodeString(s)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w: token %d: expected base64, found %.80q", name, ErrTokens, id, s)
+			}
+			v.text[id] = b
+		default:
+			v.text[id] = []byte(strings.ReplaceAll(s, pieceSpace, " "))
+		}
+		if bytes.IndexByte(v.text[id], ' ') >= 0 {
+			v.spaced = true
+		}
+		for _, r := range string(v.text[id]) {
+			v.upper = v.upper || unicode.IsUpper(r)
+			v.lower = v.lower || unicode.IsLower(r)
+		}
+	}
+	if v.kind == writeContinued {
+		v.spaced = true
+	}
+	return v, nil
+}
+
+// writesNothing tells specials: <unk>, <sos/eos>, </s>, <|zh|>, SIL …
+func writesNothing(s string) bool {
+	if s == "" || s == "SIL" {
+		return true
+	}
+	return len(s) > 2 && s[0] == '<' && s[len(s)-1] == '>' && !strings.ContainsAny(s[1:len(s)-1], "<> ")
+}
+
+// bytePiece tells sentencepiece's byte tokens <0x00> … <0xFF>.
+func bytePiece(s string) (byte, bool) {
+	if len(s) != 6 || !strings.HasPrefix(s, "<0x") || s[5] != '>' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[3:5], 16, 8)
+	return byte(n), err == nil
+}
+
+// byteChars lists the printable character of each byte in icefall's byte-level
+// BPE: fairseq's table (byte_utils.py), as ranges of code points in order.
+var byteChars = [][2]rune{{256, 287}, {32, 126}, {288, 305}, {308, 318}, {321, 328}, {330, 382}, {384, 422}}
+
+var byteOfChar = func() map[rune]byte {
+	m := make(map[rune]byte, 256)
+	for _, r := range byteChars {
+		for c := r[0]; c <= r[1]; c++ {
+			m[c] = byte(len(m))
+		}
+	}
+	return m
+}()
+
+// byteLevel tells a byte-level BPE list: nothing but ▁ and characters of the
+// table, and the characters reach into its upper part (lead byte 0xC6), which no
+// plain list of a European language does.
+func byteLevel(symbols []string) bool {
+	top := rune(0)
+	for _, s := range symbols {
+		if writesNothing(s) || strings.HasPrefix(s, "#") {
+			continue
+		}
+		for _, r := range s {
+			if r == '▁' {
+				continue
+			}
+			if _, ok := byteOfChar[r]; !ok {
+				return false
+			}
+			top = max(top, r)
+		}
+	}
+	return top >= 0x180
+}
+
+func byteLevelText(s string) []byte {
+	out := []byte{}
+	for _, r := range s {
+		if r == '▁' {
+			out = append(out, ' ')
+		} else {
+			out = append(out, byteOfChar[r])
+		}
+	}
+	return out
+}
+
+// mark is a token that writes something.
+type mark struct {
+	text       string
+	start, end float64
+	logProb    float64
+}
+
+// write returns what the emissions write, specials left out. The text of one
+// mark need not be whole characters.
+func (v *vocabulary) write(emissions []emission) []mark {
+	out := make([]mark, 0, len(emissions))
+	if v.kind == writeContinued {
+		return v.writeContinued(out, emissions)
+	}
+	for _, e := range emissions {
+		if e.id < len(v.text) && v.text[e.id] != nil {
+			out = append(out, mark{string(v.text[e.id]), e.start, e.end, e.logProb})
+		}
+	}
+	return out
+}
+
+// writeContinued joins Paraformer's pieces: "@@" at the end of one glues the next
+// to it, words of letters are separated by spaces, Han characters are not.
+func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
+	glue, lastASCII := true, false
+	for _, e := range emissions {
+		if e.id >= len(v.text) || v.text[e.id] == nil {
+			continue
+		}
+		s := string(v.text[e.id])
+		piece := strings.TrimSuffix(s, "@@")
+		first, _ := utf8.DecodeRuneInString(piece)
+		last, _ := utf8.DecodeLastRuneInString(piece)
+		ascii := !unspacedRune(first) && (unicode.IsLetter(first) || unicode.IsDigit(first))
+		text := piece
+		if !glue && (ascii || (lastASCII && unicode.IsLetter(first))) {
+			text = " " + piece
+		}
+		out = append(out, mark{text, e.start, e.end, e.logProb})
+		glue = len(piece) < len(s)
+		lastASCII = !unspacedRune(last) && (unicode.IsLetter(last) || unicode.IsDigit(last))
+	}
+	return out
+}
+
+// dress gives a segment's text the capital that a model without any case cannot
+// write: small letters throughout for a list of capitals, then the first letter
+// raised. Text of a model with case is left as it is.
+func (v *vocabulary) dress(s string) string {
+	if v.upper == v.lower {
+		return s // both cases, or a script without
+	}
+	if v.upper {
+		s = strings.ToLower(s)
+	}
+	for i, r := range s {
+		if unicode.IsLetter(r) {
+			return s[:i] + string(unicode.ToUpper(r)) + s[i+utf8.RuneLen(r):]
+		}
+	}
+	return s
+}
+
+// size is the number of tokens.
+func (v *vocabulary) size() int { return len(v.symbols) }
+
+// id finds a symbol, -1 without it.
+func (v *vocabulary) id(symbol string) int {
+	for i, s := range v.symbols {
+		if s == symbol {
+			return i
+		}
+	}
+	return -1
+}
+
+func exp(x float64) float64 { return min(math.Exp(x), 1) }

@@ -1,0 +1,219 @@
+package embed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// Contracts: what a speaker network takes and gives. The features differ though
+// the shapes are alike, so a file that does not say what it is is refused.
+const (
+	// WeSpeaker: feats [B,T,80] → embs [B,D]; Kaldi filter banks with a Hamming
+	// window on 16-bit samples, mean over the window subtracted.
+	WeSpeaker = "wespeaker"
+	// ThreeDSpeaker: feature or x [B,T,80] → embedding [B,D]; Kaldi filter banks
+	// with a povey window on samples in [-1,1], mean subtracted.
+	ThreeDSpeaker = "3d-speaker"
+	// NeMo: audio_signal [B,bands,T], length [B] → logits, embs [B,D]; NeMo's
+	// log-mel, normalised per band (TitaNet, SpeakerNet).
+	NeMo = "nemo-speaker"
+	// SpeechBrain: [B,T,80] → [B,1,192] or [B,192]; speechbrain's own filter banks.
+	SpeechBrain = "speechbrain-ecapa"
+	// SpeechBrainWave: wav [B,S], lens [B] → [B,1,192] or [B,192]; features inside.
+	SpeechBrainWave = "speechbrain-ecapa-wave"
+)
+
+// Contracts lists all contracts that Open accepts.
+func Contracts() []string {
+	return []string{WeSpeaker, ThreeDSpeaker, NeMo, SpeechBrain, SpeechBrainWave}
+}
+
+// layout is how to feed one file.
+type layout struct {
+	contract string
+	input    string   // features or samples
+	length   ort.Info // second input with the lengths; empty name where there is none
+	output   string
+	bands    int // 0: samples
+	frames   int // fixed number of frames (of samples without bands), 0 when free
+	dim      int // 0: the file does not say
+	single   bool
+}
+
+// outputNames in order of preference.
+var outputNames = []string{"embs", "embedding", "embeddings", "emb", "output", "embs_out"}
+
+// detect finds the layout of a graph. contract may be empty: then the graph's
+// metadata and names decide.
+func detect(g *ort.Graph, contract string) (layout, error) {
+	if contract == "" {
+		contract = recognize(g)
+		if contract == "" {
+			return layout{}, fmt.Errorf("%w: expected a speaker network: wespeaker (feats → embs), 3D-Speaker (feature or x → embedding), NeMo (audio_signal, length → embs) or speechbrain (wav → embedding)%s; found %s",
+				ort.ErrContract, hint(g), g.IOList())
+		}
+	}
+	var l layout
+	var err error
+	switch contract {
+	case WeSpeaker, ThreeDSpeaker, SpeechBrain:
+		l, err = featureLayout(g, contract)
+	case NeMo:
+		l, err = nemoLayout(g)
+	case SpeechBrainWave:
+		l, err = waveLayout(g)
+	default:
+		return layout{}, fmt.Errorf("%w: there is no speaker contract %q; there are %s", ort.ErrContract, contract, strings.Join(Contracts(), ", "))
+	}
+	if err != nil {
+		return layout{}, fmt.Errorf("contract %s: %w", contract, err)
+	}
+	return l, nil
+}
+
+// recognize names the contract that a graph shows, "" when it shows none. The
+// order is that of specific to general: metadata, then names.
+func recognize(g *ort.Graph) string {
+	framework := strings.ToLower(g.Metadata["framework"])
+	has := func(name string, rank int) bool {
+		in, ok := g.Input(name)
+		return ok && in.Type == ort.Float32 && (in.Rank() == rank || in.Rank() < 0)
+	}
+	_, embs := g.Output("embs")
+	_, embedding := g.Output("embedding")
+	_, length := g.Input("length")
+	switch {
+	case has("audio_signal", 3) && length && (embs || framework == "nemo"):
+		return NeMo
+	case framework == "wespeaker", has("feats", 3) && embs:
+		return WeSpeaker
+	case framework == "3d-speaker", (has("feature", 3) || has("x", 3)) && embedding:
+		return ThreeDSpeaker
+	case has("wav", 2):
+		return SpeechBrainWave
+	}
+	return ""
+}
+
+// hint says more where a graph has the shapes of several contracts.
+func hint(g *ort.Graph) string {
+	if len(g.Inputs) == 1 && g.Inputs[0].Rank() == 3 && fits(g.Inputs[0].Shape[2], 80) {
+		return "; one input [B,T,80] without metadata may be wespeaker, 3D-Speaker or speechbrain, whose features differ: name the contract in otograph.json (or in Options.Contract)"
+	}
+	return ""
+}
+
+// fits reports whether a dimension is n or free.
+func fits(dim int64, n int64) bool { return dim == n || dim < 0 }
+
+func featureLayout(g *ort.Graph, contract string) (layout, error) {
+	want := "one float32 input [B,T,80]"
+	if len(g.Inputs) != 1 {
+		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
+	}
+	in := g.Inputs[0]
+	if in.Type != ort.Float32 || in.Rank() >= 0 && (in.Rank() != 3 || !fits(in.Shape[2], 80)) {
+		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
+	}
+	l := layout{contract: contract, input: in.Name, bands: 80}
+	if in.Rank() == 3 {
+		l.single = in.Shape[0] == 1
+		l.frames = int(max(in.Shape[1], 0))
+	}
+	return withOutput(l, g)
+}
+
+func nemoLayout(g *ort.Graph) (layout, error) {
+	in, ok := g.Input("audio_signal")
+	length, ok2 := g.Input("length")
+	if !ok || !ok2 || len(g.Inputs) != 2 || in.Type != ort.Float32 || in.Rank() >= 0 && in.Rank() != 3 ||
+		length.Type != ort.Int64 && length.Type != ort.Int32 {
+		return layout{}, fmt.Errorf("%w: expected inputs audio_signal float32[B,bands,T] and length int64[B]; found %s", ort.ErrContract, g.IOList())
+	}
+	l := layout{contract: NeMo, input: in.Name, length: length, bands: 80}
+	if n, err := strconv.Atoi(g.Metadata["feat_dim"]); err == nil && n > 0 {
+		l.bands = n
+	}
+	if in.Rank() == 3 {
+		if in.Shape[1] > 0 {
+			l.bands = int(in.Shape[1])
+		}
+		l.single = in.Shape[0] == 1
+		l.frames = int(max(in.Shape[2], 0))
+	}
+	if l.bands > 512 {
+		return layout{}, fmt.Errorf("%w: expected at most 512 bands; found %d", ort.ErrContract, l.bands)
+	}
+	return withOutput(l, g)
+}
+
+func waveLayout(g *ort.Graph) (layout, error) {
+	want := "inputs wav float32[B,samples] and, where it has one, lens float32[B]"
+	if len(g.Inputs) == 0 || len(g.Inputs) > 2 {
+		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
+	}
+	var l layout
+	for _, in := range g.Inputs {
+		switch {
+		case in.Type != ort.Float32:
+			return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
+		case in.Rank() == 2 && l.input == "":
+			l.input = in.Name
+			l.single = in.Shape[0] == 1
+			l.frames = int(max(in.Shape[1], 0))
+		case in.Rank() == 1 && l.length.Name == "":
+			l.length = in
+		}
+	}
+	if l.input == "" || len(g.Inputs) == 2 && l.length.Name == "" {
+		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
+	}
+	l.contract = SpeechBrainWave
+	return withOutput(l, g)
+}
+
+// withOutput finds the embedding among the outputs: by name, else the only float
+// output.
+func withOutput(l layout, g *ort.Graph) (layout, error) {
+	var out ort.Info
+	for _, name := range outputNames {
+		if o, ok := g.Output(name); ok {
+			out = o
+			break
+		}
+	}
+	if out.Name == "" && len(g.Outputs) == 1 {
+		out = g.Outputs[0]
+	}
+	if out.Name == "" || out.Type != ort.Float32 {
+		return layout{}, fmt.Errorf("%w: expected a float32 output named %s (or a single output); found %s", ort.ErrContract, strings.Join(outputNames[:4], ", "), g.IOList())
+	}
+	switch out.Rank() {
+	case -1:
+	case 2, 3:
+		if out.Rank() == 3 && !fits(out.Shape[1], 1) {
+			return layout{}, fmt.Errorf("%w: expected output %s as [B,D] or [B,1,D]; found %s", ort.ErrContract, out.Name, out)
+		}
+		l.dim = int(max(out.Shape[out.Rank()-1], 0))
+		l.single = l.single || out.Shape[0] == 1
+	default:
+		return layout{}, fmt.Errorf("%w: expected output %s as [B,D] or [B,1,D]; found %s", ort.ErrContract, out.Name, out)
+	}
+	if n, err := strconv.Atoi(g.Metadata["output_dim"]); l.dim == 0 && err == nil && n > 0 {
+		l.dim = n
+	}
+	if l.dim > 1<<16 {
+		return layout{}, fmt.Errorf("%w: expected an embedding of some hundred numbers; found %d", ort.ErrContract, l.dim)
+	}
+	l.output = out.Name
+	return l, nil
+}
+
+// known reports whether a contract's name is accepted; empty means: recognise it.
+func known(contract string) bool {
+	return contract == "" || slices.Contains(Contracts(), contract)
+}

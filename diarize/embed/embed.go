@@ -1,0 +1,306 @@
+// Package embed runs published speaker networks (ECAPA-TDNN and its relatives)
+// through ONNX Runtime: the contracts of wespeaker, 3D-Speaker, NeMo (TitaNet)
+// and speechbrain, each with the features it was trained on.
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// DefaultSameSpeaker is the cosine from which two clusters' centroids are one
+// voice when nobody says otherwise: right for published ECAPA networks (about
+// 0.45 to 0.5).
+const DefaultSameSpeaker = 0.5
+
+const (
+	// batchWindows bounds the windows of one call of the network. More were not
+	// faster, and the C library keeps what their layers take: with 16 an hour of
+	// speech grew its heap by 20 MB.
+	batchWindows = 4
+	// shortest is what a window is brought to by repetition: below half a second
+	// embeddings are poor, and far below the convolutions fail.
+	shortest = audio.SampleRate / 2
+	// longest is what one call takes of a window; a longer one is cut into equal
+	// pieces whose embeddings are averaged.
+	longest = 15 * audio.SampleRate
+)
+
+// Options of a model.
+type Options struct {
+	// Threads is how many cores one call of Embed uses; 0 means one. The result
+	// does not depend on it.
+	Threads int
+	// Contract is one of Contracts; empty means: recognise it.
+	Contract string
+	// SameSpeaker is the cosine from which two clusters are one voice; 0 means
+	// DefaultSameSpeaker.
+	SameSpeaker float64
+}
+
+// Model is an open network. It is safe for concurrent use.
+type Model struct {
+	session   *ort.Session
+	layout    layout
+	extractor extractor
+	opt       Options
+}
+
+var _ diarize.Embedder = (*Model)(nil)
+
+// Open opens a speaker network. Errors name the file and its role, what was
+// expected and what was found; they wrap ort.ErrContract for a file that is
+// another network (or that could be several), and the other sentinels of ort.
+func Open(model ort.Source, opt Options) (*Model, error) {
+	if !known(opt.Contract) {
+		_, err := detect(nil, opt.Contract)
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	if opt.SameSpeaker < 0 || opt.SameSpeaker > 1 || math.IsNaN(opt.SameSpeaker) {
+		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", model, opt.SameSpeaker)
+	}
+	if opt.SameSpeaker == 0 {
+		opt.SameSpeaker = DefaultSameSpeaker
+	}
+	opt.Threads = max(opt.Threads, 1)
+	graph, err := ort.Inspect(model)
+	if err != nil {
+		return nil, err
+	}
+	l, err := detect(graph, opt.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	session, err := ort.Open(model, ort.Options{Outputs: []string{l.output}})
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{session: session, layout: l, extractor: newExtractor(l), opt: opt}
+	if err := m.tryOut(); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return m, nil
+}
+
+// tryOut runs one second of a tone: a network that cannot take its own contract's
+// input is found when it is opened, and so is the dimension that a file leaves open.
+func (m *Model) tryOut() error {
+	tone := make([]float32, audio.SampleRate)
+	for i := range tone {
+		tone[i] = float32(0.1 * math.Sin(2*math.Pi*220*float64(i)/audio.SampleRate))
+	}
+	dim := m.layout.dim
+	m.layout.dim = 0
+	rows, err := m.run(context.Background(), [][]float32{m.fit(tone)})
+	if err != nil {
+		return err
+	}
+	if dim != 0 && len(rows[0]) != dim {
+		return fmt.Errorf("%s: %w: expected %d numbers in output %s, as the file states; found %d", m.session.Source(), ort.ErrContract, dim, m.layout.output, len(rows[0]))
+	}
+	m.layout.dim = len(rows[0])
+	return nil
+}
+
+// Contract is the contract that the file has.
+func (m *Model) Contract() string { return m.layout.contract }
+
+// Dim is the number of numbers in an embedding (192 for the networks that the
+// service takes).
+func (m *Model) Dim() int { return m.layout.dim }
+
+// SameSpeaker is the cosine from which two clusters are one voice.
+func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
+
+// Close frees the network after the calls in progress; it may be called more than once.
+func (m *Model) Close() error { return m.session.Close() }
+
+// piece is one input of the network: a window or an equal part of a long one.
+type piece struct {
+	window int
+	audio.Span
+}
+
+// Embed gives one embedding of unit length per window of pcm. Windows of one
+// length share calls of the network, a few at a time. A window of digital
+// silence, or one whose embedding is no number, has the zero vector.
+func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
+	var pieces []piece
+	for i, w := range windows {
+		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 {
+			return nil, fmt.Errorf("%s: window %d [%d, %d) is empty or outside the recording of %d samples", m.session.Source(), i, w.Start, w.End, pcm.Len())
+		}
+		if silent(pcm.Samples(w.Start, w.End)) {
+			continue
+		}
+		parts := (w.Len() + longest - 1) / longest
+		for k := range parts {
+			pieces = append(pieces, piece{i, audio.Span{Start: w.Start + w.Len()*k/parts, End: w.Start + w.Len()*(k+1)/parts}})
+		}
+	}
+	// Equal lengths side by side, in the windows' order within a length.
+	slices.SortStableFunc(pieces, func(a, b piece) int { return m.length(a) - m.length(b) })
+	most := batchWindows
+	if m.layout.single {
+		most = 1
+	}
+	var batches [][2]int // ranges of pieces of one length
+	for from := 0; from < len(pieces); {
+		to := from + 1
+		for to < len(pieces) && to-from < most && m.length(pieces[to]) == m.length(pieces[from]) {
+			to++
+		}
+		batches = append(batches, [2]int{from, to})
+		from = to
+	}
+	embedded := make([][]float32, len(pieces))
+	crew := ort.NewCrew(min(m.opt.Threads, len(batches)))
+	defer crew.Close()
+	err := crew.Do(ctx, len(batches), func(b int) error {
+		from, to := batches[b][0], batches[b][1]
+		inputs := make([][]float32, to-from)
+		for i, p := range pieces[from:to] {
+			inputs[i] = m.fit(pcm.Samples(p.Start, p.End))
+		}
+		rows, err := m.run(ctx, inputs)
+		copy(embedded[from:to], rows)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(windows))
+	for i := range vectors {
+		vectors[i] = make([]float32, m.layout.dim)
+	}
+	for i, p := range pieces {
+		if normalize(embedded[i]) {
+			for d, v := range embedded[i] {
+				vectors[p.window][d] += v
+			}
+		}
+	}
+	for _, v := range vectors {
+		normalize(v)
+	}
+	return vectors, nil
+}
+
+// length is the length in the network's own units, by which windows are grouped.
+func (m *Model) length(p piece) int {
+	if m.layout.frames > 0 {
+		return m.layout.frames
+	}
+	return m.extractor.length(max(p.Len(), shortest))
+}
+
+// fit repeats samples that are too short for the network, and repeats or cuts
+// them to the length of one that takes a fixed number of frames.
+func (m *Model) fit(x []float32) []float32 {
+	want := max(len(x), shortest)
+	if fixed := m.layout.frames; fixed > 0 {
+		// The least number of samples that gives the frames.
+		for want = fixed; m.extractor.length(want) < fixed; {
+			want += max(1, (fixed-m.extractor.length(want))*80)
+		}
+		for want > 1 && m.extractor.length(want-1) >= fixed {
+			want--
+		}
+	}
+	if want <= len(x) {
+		return x[:want]
+	}
+	out := make([]float32, want)
+	for n := 0; n < want; {
+		n += copy(out[n:], x)
+	}
+	return out
+}
+
+// run computes the embeddings of inputs whose lengths in the network's units are
+// equal.
+func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error) {
+	n := len(inputs)
+	length := m.extractor.length(len(inputs[0]))
+	size := m.extractor.size(length)
+	data := make([]float32, n*size)
+	for i, x := range inputs {
+		// Lengths may differ by less than a frame; the raw waveform's cannot.
+		m.extractor.write(data[i*size:(i+1)*size], x)
+	}
+	shape := []int64{int64(n), int64(size)}
+	switch {
+	case m.layout.contract == NeMo:
+		shape = []int64{int64(n), int64(m.layout.bands), int64(size / m.layout.bands)}
+	case m.layout.bands > 0:
+		shape = []int64{int64(n), int64(length), int64(m.layout.bands)}
+	}
+	feed := map[string]*ort.Tensor{m.layout.input: ort.NewFloat32(shape, data)}
+	if in := m.layout.length; in.Name != "" {
+		feed[in.Name] = lengths(in.Type, n, length)
+	}
+	out, err := m.session.Run(ctx, feed, m.layout.output)
+	if err != nil {
+		return nil, err
+	}
+	flat, dims := out[0].Float32(), out[0].Shape()
+	dim := len(flat) / n
+	if dim == 0 || len(flat)%n != 0 || m.layout.dim != 0 && dim != m.layout.dim || dims[len(dims)-1] != int64(dim) {
+		return nil, fmt.Errorf("%s: %w: expected output %s as [%d,%d]; found %v", m.session.Source(), ort.ErrContract, m.layout.output, n, m.layout.dim, dims)
+	}
+	rows := make([][]float32, n)
+	for i := range rows {
+		rows[i] = flat[i*dim : (i+1)*dim : (i+1)*dim]
+	}
+	return rows, nil
+}
+
+// lengths is the second input: the count of frames, or the share of the batch's
+// longest row (all are equally long) for speechbrain.
+func lengths(typ ort.Type, n, length int) *ort.Tensor {
+	shape := []int64{int64(n)}
+	switch typ {
+	case ort.Float32:
+		one := make([]float32, n)
+		for i := range one {
+			one[i] = 1
+		}
+		return ort.NewFloat32(shape, one)
+	case ort.Int32:
+		return ort.NewInt32(shape, slices.Repeat([]int32{int32(length)}, n))
+	}
+	return ort.NewInt64(shape, slices.Repeat([]int64{int64(length)}, n))
+}
+
+func silent(x []float32) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// normalize scales v to unit length; a vector without one becomes zero (false).
+func normalize(v []float32) bool {
+	var sq float64
+	for _, x := range v {
+		sq += float64(x) * float64(x)
+	}
+	if sq == 0 || math.IsNaN(sq) || math.IsInf(sq, 0) {
+		clear(v)
+		return false
+	}
+	scale := 1 / math.Sqrt(sq)
+	for i, x := range v {
+		v[i] = float32(float64(x) * scale)
+	}
+	return true
+}

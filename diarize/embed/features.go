@@ -1,0 +1,69 @@
+package embed
+
+import "github.com/otograph/otograph/internal/dsp"
+
+// extractor turns samples into what the network takes.
+type extractor interface {
+	// length is the number of frames (or samples) that n samples give.
+	length(n int) int
+	// size is how many numbers length frames take in the tensor, padding included.
+	size(length int) int
+	// write fills dst (size numbers, zero before) from samples.
+	write(dst, samples []float32)
+}
+
+func newExtractor(l layout) extractor {
+	switch l.contract {
+	case WeSpeaker, ThreeDSpeaker:
+		opt := dsp.DefaultFbankOptions()
+		opt.Bands = l.bands
+		if l.contract == WeSpeaker {
+			opt.Window, opt.Scale = dsp.WindowHamming, 32768
+		}
+		return kaldi{dsp.NewFbank(opt)}
+	case NeMo:
+		return nemo{dsp.NewNeMoMel(l.bands)}
+	case SpeechBrain:
+		return speechbrain{dsp.NewSpeechbrainFbank(l.bands)}
+	}
+	return samples{}
+}
+
+// kaldi: filter banks with the mean over the window subtracted, [T, bands].
+type kaldi struct{ bank *dsp.Fbank }
+
+func (k kaldi) length(n int) int { return k.bank.Frames(n) }
+func (k kaldi) size(t int) int   { return t * k.bank.Bands() }
+func (k kaldi) write(dst, x []float32) {
+	n := k.bank.Compute(dst, x)
+	dsp.SubtractMean(dst, n, k.bank.Bands())
+}
+
+// nemo: normalised log-mel, [bands, T] with T filled up with zeros to a multiple
+// of 16, as the networks were trained.
+type nemo struct{ mel *dsp.NeMoMel }
+
+func (k nemo) padded(t int) int { return (t + 15) &^ 15 }
+func (k nemo) length(n int) int { return k.mel.Valid(n) }
+func (k nemo) size(t int) int   { return k.padded(t) * k.mel.Bands() }
+func (k nemo) write(dst, x []float32) {
+	t, bands := k.mel.Valid(len(x)), k.mel.Bands()
+	rows := make([]float32, t*bands)
+	k.mel.Compute(rows, x, t)
+	dsp.NormalizePerFeature(rows, t, bands)
+	dsp.Transpose(dst, rows, t, bands, k.padded(t))
+}
+
+// speechbrain: its own filter banks, clamped and mean subtracted, [T, bands].
+type speechbrain struct{ bank *dsp.SpeechbrainFbank }
+
+func (k speechbrain) length(n int) int       { return k.bank.Frames(n) }
+func (k speechbrain) size(t int) int         { return t * k.bank.Bands() }
+func (k speechbrain) write(dst, x []float32) { k.bank.Compute(dst, x) }
+
+// samples: as they are.
+type samples struct{}
+
+func (samples) length(n int) int       { return n }
+func (samples) size(n int) int         { return n }
+func (samples) write(dst, x []float32) { copy(dst, x) }

@@ -1,0 +1,53 @@
+package tag
+
+import (
+	_ "embed" // the list of AudioSet's 527 classes
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/otograph/otograph/events"
+)
+
+//go:embed panns527.csv
+var fullCSV string
+
+// fullColumns gives for each of the 521 classes its column among the 527, matched
+// by AudioSet's identifier. The six that the 521 lack are dropped: the scores are
+// independent, and their parents (Speech, Singing, Shout, Music) are scored with
+// them. A fault in the embedded list is a fault of the build, and panics.
+var fullColumns = sync.OnceValue(func() []int {
+	rows, err := csv.NewReader(strings.NewReader(fullCSV)).ReadAll()
+	if err != nil || len(rows) != fullClasses+1 {
+		panic(fmt.Sprintf("tag: the embedded class list has %d rows, expected %d (%v)", len(rows), fullClasses+1, err))
+	}
+	byMID := make(map[string]int, fullClasses)
+	for i, r := range rows[1:] {
+		if n, err := strconv.Atoi(r[0]); err != nil || n != i {
+			panic(fmt.Sprintf("tag: row %d of the embedded class list is %q", i+1, r))
+		}
+		byMID[r[1]] = i
+	}
+	columns := make([]int, events.NumClasses)
+	for _, c := range events.Classes() {
+		column, ok := byMID[c.MID]
+		if !ok {
+			panic(fmt.Sprintf("tag: class %s (%s) is not among the 527", c.DisplayName, c.MID))
+		}
+		columns[c.Index] = column
+	}
+	return columns
+})
+
+// pick copies the 521 scores of a row of classes scores to dst.
+func pick(dst, row []float32) {
+	if len(row) == events.NumClasses {
+		copy(dst, row)
+		return
+	}
+	for i, c := range fullColumns() {
+		dst[i] = row[c]
+	}
+}

@@ -1,0 +1,185 @@
+package tag
+
+import (
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// YAMNet's framing at 16 kHz: a patch is 96 frames of 400 samples every 160, with
+// 240 samples that the last frame reaches over; one every 48 frames.
+const (
+	patchSamples = 15600
+	patchHop     = 7680
+	patchFrames  = 96
+	patchBands   = 64
+)
+
+// Networks that score a clip as a whole are given windows of two seconds every
+// second; those that also score frames of 10 ms are given ten seconds, of which a
+// second at either side is only context.
+const (
+	clipWindow  = 2.0
+	clipHop     = 1.0
+	frameWindow = 10
+	frameMargin = 1
+)
+
+// Batches are bounded so that memory is, whatever the length of the recording.
+const (
+	batchPatches = 16 // of YAMNet: eight seconds
+	batchClips   = 8
+)
+
+// plan cuts a recording into pieces: what one call of the network takes, and how
+// many frames of the result come of it.
+type plan struct {
+	grid   events.Grid
+	rate   int // Hz
+	window int // samples of one unit (patch, clip)
+	hop    int // samples between units
+	batch  int // units in one call
+	exact  int // samples that every call must have, 0 where the batch decides
+	cells  int // of whole seconds in one unit, where frames of 10 ms are scored; 0 else
+
+	// feed makes the tensors of n units whose samples overlap as window and hop
+	// say: x holds (n−1)·hop + window samples.
+	feed func(x []float32, n int) map[string]*ort.Tensor
+}
+
+// units is how many units cover that many samples; at least one.
+func (p plan) units(samples int) int {
+	if samples <= p.window {
+		return 1
+	}
+	return (samples-p.window+p.hop-1)/p.hop + 1
+}
+
+// samples is how many samples n units take.
+func (p plan) samples(n int) int {
+	if p.exact > 0 {
+		return p.exact
+	}
+	return (n-1)*p.hop + p.window
+}
+
+// newPlan makes the plan of a layout at a sample rate in Hz.
+func newPlan(l layout, rate int) plan {
+	p := plan{rate: rate, window: patchSamples, hop: patchHop, batch: batchPatches, grid: events.Grid{Window: 0.96, Hop: 0.48}}
+	switch l.contract {
+	case YAMNet:
+		if l.fixed > 0 {
+			// The input has one length: that many patches a call.
+			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
+			p.exact = l.fixed
+		}
+		p.feed = func(x []float32, _ int) map[string]*ort.Tensor {
+			shape := []int64{int64(len(x))}
+			if l.rank == 2 {
+				shape = []int64{1, int64(len(x))}
+			}
+			return map[string]*ort.Tensor{l.input: ort.NewFloat32(shape, x)}
+		}
+		return p
+	case YAMNetPatches:
+		mel := dsp.NewYAMNetMel()
+		if l.single {
+			p.batch = 1
+		}
+		p.feed = func(x []float32, n int) map[string]*ort.Tensor {
+			rows := make([]float32, mel.Frames(len(x))*patchBands)
+			mel.Compute(rows, x)
+			data := make([]float32, n*patchFrames*patchBands)
+			for i := range n {
+				copy(data[i*patchFrames*patchBands:(i+1)*patchFrames*patchBands], rows[i*patchFrames/2*patchBands:])
+			}
+			return map[string]*ort.Tensor{l.input: ort.NewFloat32([]int64{int64(n), patchFrames, patchBands}, data)}
+		}
+		return p
+	}
+
+	p.batch = batchClips
+	if l.single {
+		p.batch = 1
+	}
+	p.window, p.hop = int(clipWindow*float64(rate)), int(clipHop*float64(rate))
+	// write fills one unit's numbers, size of them with the shape given.
+	var (
+		write func(dst, x []float32)
+		shape []int64
+	)
+	switch l.contract {
+	case PANNs:
+		switch {
+		case l.fixed > 0:
+			p.window = l.fixed
+		case l.framewise:
+			p.window = frameWindow * rate
+		}
+		shape = []int64{int64(p.window)}
+		write = func(dst, x []float32) { copy(dst, x) }
+	case CED:
+		mel := dsp.NewCEDMel()
+		if l.fixed > 0 {
+			p.window = l.fixed * 160
+		}
+		frames := mel.Frames(p.window)
+		used := frames
+		if l.fixed > 0 {
+			used = l.fixed
+		}
+		shape = []int64{patchBands, int64(used)}
+		write = func(dst, x []float32) {
+			rows := make([]float32, frames*patchBands)
+			mel.Compute(rows, x)
+			dsp.Transpose(dst, rows[:used*patchBands], used, patchBands, used)
+		}
+	case Zipformer:
+		opt := dsp.DefaultFbankOptions()
+		opt.SnipEdges, opt.HighHz = false, -400
+		bank := dsp.NewFbank(opt)
+		if l.fixed > 0 {
+			p.window = l.fixed * opt.FrameShift
+		}
+		shape = []int64{int64(bank.Frames(p.window)), int64(opt.Bands)}
+		write = func(dst, x []float32) { bank.Compute(dst, x) }
+	}
+	seconds := float64(p.window) / float64(rate)
+	switch {
+	case l.framewise && p.window%rate == 0 && p.window/rate > 2*frameMargin:
+		// Each unit gives whole seconds; its first and last are context.
+		p.cells = p.window / rate
+		p.hop = p.window - 2*frameMargin*rate
+		p.grid = events.Grid{Window: 1, Hop: 1}
+	case seconds > 2*clipWindow:
+		p.hop = p.window / 2
+		p.grid = events.Grid{Window: seconds, Hop: seconds / 2}
+	default:
+		p.hop = min(p.hop, p.window)
+		p.grid = events.Grid{Window: seconds, Hop: float64(p.hop) / float64(rate)}
+	}
+	size := 1
+	for _, d := range shape {
+		size *= int(d)
+	}
+	p.feed = func(x []float32, n int) map[string]*ort.Tensor {
+		data := make([]float32, n*size)
+		for i := range n {
+			write(data[i*size:(i+1)*size], x[i*p.hop:i*p.hop+p.window])
+		}
+		feed := map[string]*ort.Tensor{l.input: ort.NewFloat32(append([]int64{int64(n)}, shape...), data)}
+		if l.length.Name != "" {
+			lens64, lens32 := make([]int64, n), make([]int32, n)
+			for i := range n {
+				lens64[i], lens32[i] = shape[0], int32(shape[0])
+			}
+			if l.length.Type == ort.Int32 {
+				feed[l.length.Name] = ort.NewInt32([]int64{int64(n)}, lens32)
+			} else {
+				feed[l.length.Name] = ort.NewInt64([]int64{int64(n)}, lens64)
+			}
+		}
+		return feed
+	}
+	return p
+}

@@ -1,0 +1,64 @@
+package tag
+
+import (
+	"github.com/otograph/otograph/audio"
+)
+
+// reader gives windows of a recording at the network's sample rate, in order,
+// holding no more than what two neighbouring windows share and one step besides.
+type reader struct {
+	pcm   *audio.PCM
+	rate  int
+	total int // samples of the recording at rate
+
+	resampler *audio.Resampler // nil at the recording's own rate
+	buf       []float32        // resampled and not done with
+	start     int              // sample of buf[0] at rate
+	read      int              // samples of pcm handed to the resampler
+}
+
+// step is how many samples are resampled at once.
+const step = audio.SampleRate
+
+func newReader(pcm *audio.PCM, rate int) (*reader, error) {
+	r := &reader{pcm: pcm, rate: rate, total: pcm.Len()}
+	if rate != audio.SampleRate {
+		var err error
+		if r.resampler, err = audio.NewResampler(audio.SampleRate, rate); err != nil {
+			return nil, err
+		}
+		r.total = int((int64(pcm.Len())*int64(rate) + audio.SampleRate - 1) / audio.SampleRate)
+	}
+	return r, nil
+}
+
+// window fills dst with the samples from start on, zeros beyond the end. start
+// must not fall from call to call.
+func (r *reader) window(dst []float32, start int) {
+	if r.resampler == nil {
+		n := copy(dst, r.pcm.Samples(start, start+len(dst)))
+		clear(dst[n:])
+		return
+	}
+	if drop := min(start-r.start, len(r.buf)); drop > 0 {
+		r.buf = r.buf[:copy(r.buf, r.buf[drop:])]
+		r.start += drop
+	}
+	for r.start+len(r.buf) < min(start+len(dst), r.total) {
+		if r.read >= r.pcm.Len() {
+			r.buf = r.resampler.Flush(r.buf)
+			break
+		}
+		r.buf = r.resampler.Process(r.buf, r.pcm.Samples(r.read, r.read+step))
+		r.read = min(r.read+step, r.pcm.Len())
+		if drop := min(start-r.start, len(r.buf)); drop > 0 {
+			r.buf = r.buf[:copy(r.buf, r.buf[drop:])]
+			r.start += drop
+		}
+	}
+	n := 0
+	if from := start - r.start; from < len(r.buf) {
+		n = copy(dst, r.buf[from:])
+	}
+	clear(dst[n:])
+}

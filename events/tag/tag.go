@@ -1,0 +1,264 @@
+// Package tag runs published sound taggers through ONNX Runtime: YAMNet (from
+// the waveform or from log-mel patches), PANNs CNN14 and its relatives at 32 or
+// 16 kHz, CED and icefall's Zipformer. Networks trained on AudioSet's 527 classes
+// are brought to the 521 by AudioSet's identifiers.
+package tag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// Options of a model.
+type Options struct {
+	// Threads is how many cores one call of Scores uses; 0 means one. The result
+	// does not depend on it.
+	Threads int
+	// Contract is one of Contracts; empty means: recognise it.
+	Contract string
+	// SampleRate in Hz of a PANNs network's waveform (nothing in the graph tells
+	// it); 0 means what the file's metadata says, else 32000. The other contracts
+	// are 16000.
+	SampleRate int
+}
+
+// Model is an open tagger. It is safe for concurrent use.
+type Model struct {
+	session *ort.Session
+	layout  layout
+	plan    plan
+	threads int
+	logits  bool // the network stops before the sigmoid
+}
+
+var _ events.Tagger = (*Model)(nil)
+
+// defaultRate is PANNs' own, in Hz.
+const defaultRate = 32000
+
+// Open opens a tagger. Errors name the file and its role, what was expected and
+// what was found; they wrap ort.ErrContract for a file that is another network,
+// and the other sentinels of ort.
+func Open(model ort.Source, opt Options) (*Model, error) {
+	if opt.Contract != "" && !slices.Contains(Contracts(), opt.Contract) {
+		_, err := detect(&ort.Graph{}, opt.Contract)
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	graph, err := ort.Inspect(model)
+	if err != nil {
+		return nil, err
+	}
+	l, err := detect(graph, opt.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	rate := audio.SampleRate
+	if l.contract == PANNs {
+		rate = defaultRate
+		if l.rate > 0 {
+			rate = l.rate
+		}
+	}
+	if opt.SampleRate != 0 {
+		if rate = opt.SampleRate; l.contract != PANNs && rate != audio.SampleRate {
+			return nil, fmt.Errorf("%s: %w: contract %s works at %d Hz, got a sample rate of %d", model, ort.ErrContract, l.contract, audio.SampleRate, rate)
+		}
+	}
+	if rate < 4000 || rate > 192000 {
+		return nil, fmt.Errorf("%s: %w: expected a sample rate between 4000 and 192000 Hz, found %d", model, ort.ErrContract, rate)
+	}
+	session, err := ort.Open(model, ort.Options{Outputs: []string{l.output}})
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{session: session, layout: l, plan: newPlan(l, rate), threads: max(opt.Threads, 1)}
+	// A little noise: a network that cannot take its contract's input is found when
+	// it is opened, and so is one that stops before the sigmoid, as some score of
+	// hundreds then lies beyond [0,1].
+	noise := make([]float32, m.plan.samples(1))
+	seed := uint32(1)
+	for i := range noise {
+		seed = seed*1664525 + 1013904223
+		noise[i] = (float32(seed>>8)/(1<<24) - 0.5) * 0.1
+	}
+	rows, err := m.compute(context.Background(), noise, 1)
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	for _, row := range rows {
+		for _, v := range row {
+			// A last bit beyond is rounding.
+			m.logits = m.logits || v < -1e-3 || v > 1+1e-3
+		}
+	}
+	return m, nil
+}
+
+// Contract is the contract that the file has.
+func (m *Model) Contract() string { return m.layout.contract }
+
+// SampleRate is the rate in Hz at which the network gets the recording.
+func (m *Model) SampleRate() int { return m.plan.rate }
+
+// Grid places the frames of Scores.
+func (m *Model) Grid() events.Grid { return m.plan.grid }
+
+// Close frees the network after the calls in progress; it may be called more than once.
+func (m *Model) Close() error { return m.session.Close() }
+
+// Scores gives the 521 scores of every frame to yield, in order. Memory does not
+// grow with the recording.
+func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
+	if pcm.Len() == 0 {
+		return ctx.Err()
+	}
+	r, err := newReader(pcm, m.plan.rate)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.session.Source(), err)
+	}
+	units := m.plan.units(r.total)
+	type piece struct {
+		samples []float32
+		units   int
+		rows    [][]float32
+	}
+	pieces := make([]piece, m.threads) // computed side by side
+	for i := range pieces {
+		pieces[i].samples = make([]float32, m.plan.samples(min(m.plan.batch, units)))
+	}
+	crew := ort.NewCrew(m.threads)
+	defer crew.Close()
+	frame := 0
+	for unit := 0; unit < units; {
+		first := unit
+		used := 0
+		for ; used < len(pieces) && unit < units; used++ {
+			p := &pieces[used]
+			p.units = min(m.plan.batch, units-unit)
+			p.samples = p.samples[:m.plan.samples(p.units)]
+			r.window(p.samples, unit*m.plan.hop)
+			unit += p.units
+		}
+		err := crew.Do(ctx, used, func(i int) (err error) {
+			pieces[i].rows, err = m.run(ctx, pieces[i].samples, pieces[i].units)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		at := first
+		for _, p := range pieces[:used] {
+			for _, rows := range m.frames(p.rows, at, p.units, units, r.total) {
+				if err := yield(frame, rows); err != nil {
+					return err
+				}
+				frame++
+			}
+			at += p.units
+		}
+	}
+	return nil
+}
+
+// frames turns the rows that the network gave for some units, the first of them
+// numbered at, into frames of 521 scores.
+func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
+	var out [][]float32
+	add := func(row []float32) {
+		scores := make([]float32, events.NumClasses)
+		pick(scores, row)
+		out = append(out, scores)
+	}
+	per := len(rows) / n
+	if m.plan.cells == 0 {
+		for i := range n {
+			add(highest(rows[i*per : (i+1)*per]))
+		}
+		return out
+	}
+	seconds := (total + m.plan.rate - 1) / m.plan.rate
+	for i := range n {
+		unit := at + i
+		offset := unit * m.plan.hop / m.plan.rate // second at which the unit begins
+		from, to := frameMargin, m.plan.cells-frameMargin
+		if unit == 0 {
+			from = 0
+		}
+		if unit == units-1 {
+			to = min(m.plan.cells, max(seconds-offset, 1))
+		}
+		for c := from; c < to; c++ {
+			add(highest(rows[i*per+per*c/m.plan.cells : i*per+max(per*(c+1)/m.plan.cells, per*c/m.plan.cells+1)]))
+		}
+	}
+	return out
+}
+
+// highest is the maximum over rows, per class: how these networks pool frames.
+func highest(rows [][]float32) []float32 {
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	out := slices.Clone(rows[0])
+	for _, row := range rows[1:] {
+		for i, v := range row {
+			out[i] = max(out[i], v)
+		}
+	}
+	return out
+}
+
+// run computes the rows of class scores for n units: one per unit, or as many as
+// there are frames in each.
+func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error) {
+	rows, err := m.compute(ctx, x, n)
+	for _, row := range rows {
+		m.clean(row)
+	}
+	return rows, err
+}
+
+// compute is run without bringing the scores into [0,1].
+func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, error) {
+	out, err := m.session.Run(ctx, m.plan.feed(x, n), m.layout.output)
+	if err != nil {
+		return nil, err
+	}
+	flat, shape := out[0].Float32(), out[0].Shape()
+	classes := m.layout.classes
+	count := len(flat) / classes
+	if len(shape) == 0 || shape[len(shape)-1] != int64(classes) || count < n || m.layout.contract != YAMNet && count%n != 0 ||
+		!m.layout.framewise && m.layout.contract != YAMNet && count != n {
+		return nil, fmt.Errorf("%s: %w: expected output %s as [%d,%d]; found %v", m.session.Source(), ort.ErrContract, m.layout.output, n, classes, shape)
+	}
+	if m.layout.contract == YAMNet {
+		flat, count = flat[:n*classes], n // a graph may pad its end further than asked
+	}
+	rows := make([][]float32, count)
+	for i := range rows {
+		rows[i] = flat[i*classes : (i+1)*classes]
+	}
+	return rows, nil
+}
+
+// clean brings scores into [0,1]: the sigmoid where the network leaves it out,
+// rounding beyond the ends taken off, zero for what is no number.
+func (m *Model) clean(x []float32) {
+	for i, v := range x {
+		switch {
+		case v != v:
+			x[i] = 0
+		case m.logits:
+			x[i] = float32(1 / (1 + math.Exp(-float64(v))))
+		default:
+			x[i] = min(max(v, 0), 1)
+		}
+	}
+}

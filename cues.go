@@ -10,7 +10,7 @@ func (r *Result) Cues(events bool) []subtitle.Cue {
 	for _, s := range r.Segments {
 		c := subtitle.Cue{Start: s.Start, End: s.End, Speaker: s.Speaker, Text: s.Text}
 		for _, w := range s.Words {
-			c.Words = append(c.Words, subtitle.Word{Text: w.Word, Start: w.Start, End: w.End})
+			c.Words = append(c.Words, subtitle.Word{Text: w.Word, Start: w.Start, End: w.End, Probability: w.Probability})
 		}
 		cues = append(cues, c)
 	}

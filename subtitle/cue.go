@@ -1,6 +1,7 @@
-// Package subtitle writes timed text as SubRip (srt), WebVTT (vtt), tab
-// separated values (tsv), plain text and speaker turns as RTTM. It knows only
-// its own plain types.
+// Package subtitle writes timed text: subtitles (SubRip, WebVTT), documents to
+// read (plain text, Markdown, DOCX), files of annotation editors (Praat's
+// TextGrid, ELAN's EAF, Audacity's labels), and tables for programs (tab-separated
+// values, NIST's CTM and RTTM). It knows only its own plain types.
 //
 // SRT and VTT are laid out for reading: lines of about 42 columns, two at a
 // time, long segments split where their words allow it. The other formats keep
@@ -21,6 +22,8 @@ import (
 type Word struct {
 	Text       string
 	Start, End float64
+	// Probability is the recognizer's, 0 to 1. Only CTM writes it.
+	Probability float64
 }
 
 // Cue is a piece of text with its times in seconds.

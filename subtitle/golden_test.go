@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,11 +25,11 @@ var conversation = []Cue{
 		Start: 2.4, End: 12.9, Speaker: "SPEAKER_1",
 		Text: "Thank you. I would like to begin with the figures of the last quarter, which came in on Monday, and then turn to the questions.",
 		Words: []Word{
-			{" Thank", 2.4, 2.7}, {" you.", 2.7, 3.0}, {" I", 3.6, 3.7}, {" would", 3.7, 3.9}, {" like", 3.9, 4.1}, {" to", 4.1, 4.2},
-			{" begin", 4.2, 4.6}, {" with", 4.6, 4.8}, {" the", 4.8, 4.9}, {" figures", 4.9, 5.4}, {" of", 5.4, 5.5}, {" the", 5.5, 5.6},
-			{" last", 5.6, 6.0}, {" quarter,", 6.0, 6.6}, {" which", 7.1, 7.4}, {" came", 7.4, 7.7}, {" in", 7.7, 7.8}, {" on", 7.8, 7.9},
-			{" Monday,", 7.9, 8.5}, {" and", 9.0, 9.2}, {" then", 9.2, 9.5}, {" turn", 9.5, 9.9}, {" to", 9.9, 10.0}, {" the", 10.0, 10.1},
-			{" questions.", 10.1, 12.9},
+			{" Thank", 2.4, 2.7, 0.9}, {" you.", 2.7, 3.0, 0.9}, {" I", 3.6, 3.7, 0.9}, {" would", 3.7, 3.9, 0.9}, {" like", 3.9, 4.1, 0.9}, {" to", 4.1, 4.2, 0.9},
+			{" begin", 4.2, 4.6, 0.9}, {" with", 4.6, 4.8, 0.9}, {" the", 4.8, 4.9, 0.9}, {" figures", 4.9, 5.4, 0.9}, {" of", 5.4, 5.5, 0.9}, {" the", 5.5, 5.6, 0.9},
+			{" last", 5.6, 6.0, 0.9}, {" quarter,", 6.0, 6.6, 0.9}, {" which", 7.1, 7.4, 0.9}, {" came", 7.4, 7.7, 0.9}, {" in", 7.7, 7.8, 0.9}, {" on", 7.8, 7.9, 0.9},
+			{" Monday,", 7.9, 8.5, 0.9}, {" and", 9.0, 9.2, 0.9}, {" then", 9.2, 9.5, 0.9}, {" turn", 9.5, 9.9, 0.9}, {" to", 9.9, 10.0, 0.9}, {" the", 10.0, 10.1, 0.9},
+			{" questions.", 10.1, 12.9, 0.9},
 		},
 	},
 	{Start: 13, End: 21, Speaker: "SPEAKER_0", Text: "A long remark that has no word times at all has to be shared out over its span by the length of its text alone."},
@@ -57,7 +58,15 @@ func TestGolden(t *testing.T) {
 		"narrow-nospeakers.srt": func(w io.Writer) error {
 			return SRT(w, conversation, Options{MaxColumns: 24, MaxLines: 3, NoSpeakers: true})
 		},
-		"empty.vtt": func(w io.Writer) error { return VTT(w, nil, Options{}) },
+		"conversation.md":       func(w io.Writer) error { return Markdown(w, "Board_meeting *1*", conversation) },
+		"conversation.TextGrid": func(w io.Writer) error { return TextGrid(w, 40, conversation) },
+		"conversation.eaf": func(w io.Writer) error {
+			return EAF(w, "board meeting.wav", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), conversation)
+		},
+		"conversation.labels": func(w io.Writer) error { return Labels(w, conversation) },
+		"conversation.ctm":    func(w io.Writer) error { return CTM(w, "board meeting", conversation[2:3]) },
+		"empty.TextGrid":      func(w io.Writer) error { return TextGrid(w, 0, nil) },
+		"empty.vtt":           func(w io.Writer) error { return VTT(w, nil, Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
@@ -91,6 +100,12 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		"tsv":  func(w io.Writer) error { return TSV(w, conversation) },
 		"text": func(w io.Writer) error { return Text(w, conversation) },
 		"rttm": func(w io.Writer) error { return RTTM(w, "f", turns) },
+		"md":   func(w io.Writer) error { return Markdown(w, "f", conversation) },
+		"docx": func(w io.Writer) error { return DOCX(w, "f", conversation) },
+		"grid": func(w io.Writer) error { return TextGrid(w, 1, conversation) },
+		"eaf":  func(w io.Writer) error { return EAF(w, "f", time.Time{}, conversation) },
+		"lab":  func(w io.Writer) error { return Labels(w, conversation) },
+		"ctm":  func(w io.Writer) error { return CTM(w, "f", conversation[2:3]) },
 	} {
 		limit := full(20)
 		require.ErrorIs(t, write(&limit), io.ErrShortWrite, name)

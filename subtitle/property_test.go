@@ -170,7 +170,7 @@ func TestWhatIsWrittenParsesBack(t *testing.T) {
 		c.Text = strings.Join(parts, " ")
 		if rapid.Bool().Draw(t, "timed") {
 			for _, p := range parts {
-				c.Words = append(c.Words, Word{" " + p, times.Draw(t, "ws"), times.Draw(t, "we")})
+				c.Words = append(c.Words, Word{Text: " " + p, Start: times.Draw(t, "ws"), End: times.Draw(t, "we")})
 			}
 		}
 		return c
@@ -207,7 +207,7 @@ func TestLongSegmentsSplitAtWordTimes(t *testing.T) {
 		c.Text += " " + w
 		// Words begin at uneven times, so a shared-out time would not meet them.
 		start := 0.5*float64(i) + 0.1*float64(i%3)
-		c.Words = append(c.Words, Word{w, start, start + 0.2})
+		c.Words = append(c.Words, Word{Text: w, Start: start, End: start + 0.2})
 	}
 	c.End = 30.5
 	pages := layout([]Cue{c}, Options{}, func(Cue) int { return 0 })
@@ -226,7 +226,7 @@ func TestLongSegmentsSplitAtWordTimes(t *testing.T) {
 }
 
 func TestAPauseEndsACue(t *testing.T) {
-	c := Cue{Start: 0, End: 10, Text: "one two", Words: []Word{{"one", 0, 1}, {"two", 9, 10}}}
+	c := Cue{Start: 0, End: 10, Text: "one two", Words: []Word{{Text: "one", End: 1}, {Text: "two", Start: 9, End: 10}}}
 	pages := layout([]Cue{c}, Options{MaxSeconds: 60}, func(Cue) int { return 0 })
 	require.Len(t, pages, 2)
 	assert.Equal(t, 1.0, pages[0].End, "the first text does not stand through the silence")
@@ -246,7 +246,7 @@ func FuzzSubtitles(f *testing.F) {
 		o := Options{MaxColumns: min(width, 1000), MaxLines: min(lines, 10), NoSpeakers: true}
 		words := []Word{}
 		for i, w := range strings.Fields(text) {
-			words = append(words, Word{w, start + float64(i), end})
+			words = append(words, Word{Text: w, Start: start + float64(i), End: end})
 		}
 		check(t, []Cue{{Start: start, End: end, Speaker: speaker, Text: text, Words: words}, {Start: 1, End: 2, Text: speaker}}, o)
 		var b bytes.Buffer

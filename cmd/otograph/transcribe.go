@@ -20,7 +20,7 @@ import (
 
 type transcribeCmd struct {
 	Files  []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, rttm or html (a page to see and hear the result)."`
+	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to see and hear the result)."`
 	Output string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
 	Words  bool     `help:"Show the time and probability of every word in the text format."`
 	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
@@ -114,7 +114,7 @@ func (c *transcribeCmd) outputPath(file string, many bool) string {
 	if file == "-" {
 		name = "stdin"
 	}
-	extension := map[string]string{"text": ".txt"}[c.Format]
+	extension := map[string]string{"text": ".txt", "textgrid": ".TextGrid", "labels": ".labels.txt"}[c.Format]
 	if extension == "" {
 		extension = "." + c.Format
 	}

@@ -1,0 +1,38 @@
+package subtitle
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrNoWordTimes is returned by CTM for speech without word times.
+var ErrNoWordTimes = errors.New("subtitle: no word times")
+
+// CTM writes NIST's conversation time mark format, as scoring tools read it: a
+// line per word with file, channel 1, start and duration in seconds, the word,
+// and its probability. Spaces in file become "_", and sounds are left out. Speech
+// whose words have no times is an error that wraps ErrNoWordTimes, since times
+// that were not measured must not be scored.
+func CTM(w io.Writer, file string, cues []Cue) error {
+	out := bufio.NewWriter(w)
+	for _, c := range clean(cues) {
+		if c.Event {
+			continue
+		}
+		if len(c.Words) == 0 {
+			return fmt.Errorf("%w: the segment at %s s", ErrNoWordTimes, seconds(milliseconds(c.Start)))
+		}
+		for _, word := range c.Words {
+			start := milliseconds(cleanTime(word.Start))
+			end := max(milliseconds(cleanTime(word.End)), start)
+			text := rttmField(word.Text)
+			if text == "<NA>" {
+				continue
+			}
+			fmt.Fprintf(out, "%s 1 %s %s %s %.4f\n", rttmField(file), seconds(start), seconds(end-start), text, min(max(word.Probability, 0), 1))
+		}
+	}
+	return out.Flush()
+}

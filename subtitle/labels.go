@@ -1,0 +1,18 @@
+package subtitle
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// Labels writes a label track of Audacity: a line per cue with start and end in
+// seconds and the text, the speaker before it as "[name] ", separated by tabs.
+func Labels(w io.Writer, cues []Cue) error {
+	out := bufio.NewWriter(w)
+	for _, c := range clean(cues) {
+		start, end := span(c)
+		fmt.Fprintf(out, "%s\t%s\t%s%s\n", seconds(start), seconds(end), speakerPrefix(c), c.Text)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,41 @@
+package subtitle
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Markdown writes a transcript to read: title as a heading, one paragraph per
+// speaker's turn with the speaker in bold and the time it begins (m:ss or
+// h:mm:ss), and sounds in italics. Characters that mean something in Markdown
+// are escaped. An empty title is left out.
+func Markdown(w io.Writer, title string, cues []Cue) error {
+	out := bufio.NewWriter(w)
+	if title = cleanText(title); title != "" {
+		fmt.Fprintf(out, "# %s\n", escapeMarkdown(title))
+	}
+	for i, p := range paragraphs(cues) {
+		if i > 0 || title != "" {
+			fmt.Fprintln(out)
+		}
+		switch {
+		case p.event:
+			fmt.Fprintf(out, "(%s) *%s*\n", mark(p.start), escapeMarkdown(p.text))
+		case p.speaker == "":
+			fmt.Fprintf(out, "(%s) %s\n", mark(p.start), escapeMarkdown(p.text))
+		default:
+			fmt.Fprintf(out, "**%s** (%s) %s\n", escapeMarkdown(p.speaker), mark(p.start), escapeMarkdown(p.text))
+		}
+	}
+	return out.Flush()
+}
+
+// markdownEscapes puts a backslash before the punctuation that CommonMark gives
+// a meaning inside a paragraph. Paragraphs never begin with the text itself, so
+// block markers (lists, quotes, headings) need none.
+var markdownEscapes = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "~", `\~`, "|", `\|`, "#", `\#`, "!", `\!`, "$", `\$`)
+
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(s) }

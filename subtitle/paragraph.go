@@ -1,0 +1,53 @@
+package subtitle
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// paragraph is what one speaker says without another one, or a sound, between.
+type paragraph struct {
+	start   int64 // milliseconds
+	speaker string
+	text    string
+	event   bool
+}
+
+// longestParagraph is the number of bytes after which a paragraph ends with the
+// next cue, so that a monologue of hours stays readable.
+const longestParagraph = 1200
+
+// paragraphs joins the cues of each speaker's turn.
+func paragraphs(cues []Cue) []paragraph {
+	var out []paragraph
+	for _, c := range clean(cues) {
+		if n := len(out) - 1; n >= 0 && !c.Event && !out[n].event && out[n].speaker == c.Speaker && len(out[n].text) < longestParagraph {
+			out[n].text = joinText(out[n].text, c.Text)
+			continue
+		}
+		out = append(out, paragraph{milliseconds(c.Start), c.Speaker, c.Text, c.Event})
+	}
+	return out
+}
+
+// joinText appends b to a, with a space between them unless both sides belong to
+// a script that is written without spaces.
+func joinText(a, b string) string {
+	last, _ := utf8.DecodeLastRuneInString(a)
+	first, _ := utf8.DecodeRuneInString(b)
+	if wide(last) && wide(first) && !unicode.Is(unicode.Hangul, last) && !unicode.Is(unicode.Hangul, first) {
+		return a + b
+	}
+	return strings.TrimSpace(a + " " + b)
+}
+
+// mark formats milliseconds as m:ss or h:mm:ss.
+func mark(ms int64) string {
+	s := ms / 1000
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}

@@ -1,0 +1,56 @@
+package subtitle
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// TextGrid writes Praat's TextGrid in the long text format: an interval tier per
+// speaker, one of each speaker's words where word times are known, and the
+// sounds. duration is the recording's length in seconds; the grid grows beyond
+// it if a cue does. Without cues the grid has one empty tier, since Praat opens
+// none without tiers.
+func TextGrid(w io.Writer, duration float64, cues []Cue) error {
+	rows := tiers(cues)
+	if len(rows) == 0 {
+		rows = []tier{{name: noSpeaker}}
+	}
+	length := max(milliseconds(cleanTime(duration)), 1)
+	for _, t := range rows {
+		length = max(length, lastEnd(t.spans))
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n\nxmin = 0\nxmax = %s\ntiers? <exists>\nsize = %d\nitem []:\n", seconds(length), len(rows))
+	for i, t := range rows {
+		spans := fillGaps(t.spans, length)
+		fmt.Fprintf(out, "    item [%d]:\n        class = \"IntervalTier\"\n        name = %s\n        xmin = 0\n        xmax = %s\n        intervals: size = %d\n",
+			i+1, praatString(t.name), seconds(length), len(spans))
+		for k, s := range spans {
+			fmt.Fprintf(out, "        intervals [%d]:\n            xmin = %s\n            xmax = %s\n            text = %s\n", k+1, seconds(s.start), seconds(s.end), praatString(s.text))
+		}
+	}
+	return out.Flush()
+}
+
+// fillGaps returns the spans with empty ones between them, from 0 to length, as
+// an interval tier has no holes.
+func fillGaps(spans []tierSpan, length int64) []tierSpan {
+	var out []tierSpan
+	var now int64
+	for _, s := range spans {
+		if s.start > now {
+			out = append(out, tierSpan{now, s.start, ""})
+		}
+		out = append(out, s)
+		now = s.end
+	}
+	if now < length {
+		out = append(out, tierSpan{now, length, ""})
+	}
+	return out
+}
+
+// praatString quotes a string; quotes inside it are doubled.
+func praatString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -1,0 +1,100 @@
+package subtitle
+
+import (
+	"fmt"
+	"slices"
+)
+
+// tier is a row of an annotation editor: intervals in order of time, none over
+// another.
+type tier struct {
+	name   string
+	parent string // name of the tier whose intervals contain these, or ""
+	spans  []tierSpan
+}
+
+// tierSpan is an interval of a tier; times are milliseconds.
+type tierSpan struct {
+	start, end int64
+	text       string
+}
+
+// noSpeaker is the tier of speech whose speaker is unknown.
+const noSpeaker = "speech"
+
+// tiers sorts cues into a tier per speaker in order of first appearance, each
+// followed by a tier of its words if word times are known, and the sounds at the
+// end. Sounds that overlap go to further tiers ("sounds 2" …).
+func tiers(cues []Cue) []tier {
+	var speech []*tier
+	words := map[string]*tier{}
+	var sounds []tier
+	for _, c := range clean(cues) {
+		start, end := span(c)
+		if c.Event {
+			sounds = place(sounds, tierSpan{start, end, c.Text})
+			continue
+		}
+		name := c.Speaker
+		if name == "" {
+			name = noSpeaker
+		}
+		i := slices.IndexFunc(speech, func(t *tier) bool { return t.name == name })
+		if i < 0 {
+			i = len(speech)
+			speech = append(speech, &tier{name: name})
+			words[name] = &tier{name: name + " words", parent: name}
+		}
+		start = max(start, lastEnd(speech[i].spans))
+		end = max(end, start+1)
+		speech[i].spans = append(speech[i].spans, tierSpan{start, end, c.Text})
+		words[name].spans = appendWords(words[name].spans, c.Words, start, end)
+	}
+	var out []tier
+	for _, t := range speech {
+		out = append(out, *t)
+		if w := words[t.name]; len(w.spans) > 0 {
+			out = append(out, *w)
+		}
+	}
+	return append(out, sounds...)
+}
+
+func lastEnd(spans []tierSpan) int64 {
+	if len(spans) == 0 {
+		return 0
+	}
+	return spans[len(spans)-1].end
+}
+
+// place puts a sound into the first tier that is free at that time.
+func place(sounds []tier, s tierSpan) []tier {
+	for i := range sounds {
+		if lastEnd(sounds[i].spans) <= s.start {
+			sounds[i].spans = append(sounds[i].spans, s)
+			return sounds
+		}
+	}
+	name := "sounds"
+	if len(sounds) > 0 {
+		name = fmt.Sprintf("sounds %d", len(sounds)+1)
+	}
+	return append(sounds, tier{name: name, spans: []tierSpan{s}})
+}
+
+// appendWords adds a segment's words, inside the segment and one after another.
+// A word that has no millisecond left is dropped.
+func appendWords(spans []tierSpan, words []Word, start, end int64) []tierSpan {
+	now := start
+	for _, w := range words {
+		text := cleanText(w.Text)
+		from := max(milliseconds(cleanTime(w.Start)), now)
+		to := min(max(milliseconds(cleanTime(w.End)), from+1), end)
+		if text == "" || to <= from {
+			continue
+		}
+		spans = append(spans, tierSpan{from, to, text})
+		now = to
+	}
+	return spans
+}

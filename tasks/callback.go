@@ -54,13 +54,9 @@ func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	if u, err := url.Parse(host); err == nil {
 		host = strings.ToLower(u.Host)
 	}
-	job, err := s.jobAdd(ctx, tx, callbackArgs{CallbackID: id, TaskID: r.ID}, queueCallbacks)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, phase, job_id, next_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, 0, $9, $9)`,
-		id, r.ID, r.AccountID, r.callbackURL.String, host, r.callbackSecret, string(body), job, db.Micros(s.now()))
+	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, phase, next_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, $8, $8)`,
+		id, r.ID, r.AccountID, r.callbackURL.String, host, r.callbackSecret, string(body), db.Micros(s.now()))
 	return err
 }
 
@@ -107,16 +103,12 @@ func (s *Service) nextCallback(ctx context.Context, worker string, busy []string
 		taken := delivery{Callback: Callback{ID: id}}
 		var secret sql.NullString
 		var body string
-		var job int64
 		if err := tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
-			RETURNING task_id, account_id, url, host, secret, body, claim, attempts, job_id`, id, worker, db.Micros(now)).
-			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.claim, &taken.Attempts, &job); err != nil {
+			RETURNING task_id, account_id, url, host, secret, body, claim, attempts`, id, worker, db.Micros(now)).
+			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.claim, &taken.Attempts); err != nil {
 			return err
 		}
 		taken.secret, taken.body = secret.String, []byte(body)
-		if err := s.jobRuns(ctx, tx, job, taken.claim, worker); err != nil {
-			return err
-		}
 		d = &taken
 		return nil
 	})
@@ -127,9 +119,8 @@ func (s *Service) nextCallback(ctx context.Context, worker string, busy []string
 func (s *Service) delivered(ctx context.Context, d *delivery, failure error) error {
 	return s.wrap("note callback "+d.ID, s.db.Write(ctx, func(tx *sql.Tx) error {
 		now := s.now()
-		var job int64
 		var attempts int
-		err := tx.QueryRowContext(ctx, "SELECT job_id, attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+s.db.ForUpdate(), d.ID, d.claim).Scan(&job, &attempts)
+		err := tx.QueryRowContext(ctx, "SELECT attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+s.db.ForUpdate(), d.ID, d.claim).Scan(&attempts)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil // deleted with its task, or given to another notifier
 		}
@@ -137,39 +128,30 @@ func (s *Service) delivered(ctx context.Context, d *delivery, failure error) err
 			return err
 		}
 		attempts++
-		phase, ends, next, message := "delivered", jobCompleted, now, any(nil)
+		phase, next, message := "delivered", now, any(nil)
 		if failure != nil {
 			message = failure.Error()
 			if attempts > len(s.CallbackDelays) {
-				phase, ends = "given_up", jobDiscarded
+				phase = "given_up"
 			} else {
 				phase, next = "queued", now.Add(s.CallbackDelays[attempts-1])
 			}
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
-			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now)); err != nil {
-			return err
-		}
-		if phase == "queued" {
-			return s.jobWaits(ctx, tx, job, next)
-		}
-		return s.jobEnds(ctx, tx, job, ends)
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
+			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now))
+		return err
 	}))
 }
 
 // requeueCallbacks gives back the deliveries of a dead notifier. Whether they arrived is not known: they are sent again
 // under the same id.
 func (s *Service) requeueCallbacks(ctx context.Context, tx *sql.Tx, worker string) (int, error) {
-	jobs, err := column[int64](tx.QueryContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running' RETURNING job_id", worker, db.Micros(s.now())))
+	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running'", worker, db.Micros(s.now()))
 	if err != nil {
 		return 0, err
 	}
-	for _, job := range jobs {
-		if err := s.jobWaits(ctx, tx, job, s.now()); err != nil {
-			return 0, err
-		}
-	}
-	return len(jobs), nil
+	n, err := result.RowsAffected()
+	return int(n), err
 }
 
 // CallbackFilter selects callbacks; the zero value is all of them.
@@ -223,11 +205,7 @@ func (s *Service) ResendCallback(ctx context.Context, task string) error {
 		if err != nil || phase == "queued" || phase == "running" {
 			return err
 		}
-		job, err := s.jobAdd(ctx, tx, callbackArgs{CallbackID: id, TaskID: task}, queueCallbacks)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, job_id = $2, updated_at = $3 WHERE id = $1", id, job, db.Micros(s.now()))
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, updated_at = $2 WHERE id = $1", id, db.Micros(s.now()))
 		return err
 	}))
 }

@@ -98,11 +98,10 @@ func (s *Service) next(ctx context.Context, worker, modelSet string) (*claim, er
 		}
 		taken := claim{worker: worker}
 		var url, key sql.NullString
-		var job int64
 		var lane string
 		task, err := scanTask(tx.QueryRowContext(ctx, `UPDATE tasks SET phase = 'running', status = 'processing', attempt = attempt + 1, worker_id = $2,
-			model_set = $3, claimed_at = $4, updated_at = $4 WHERE id = $1 AND phase = 'queued' RETURNING `+taskColumns+`, attempt, audio_url, audio_blob, job_id, lane`,
-			id, worker, modelSet, db.Micros(now)), &taken.attempt, &url, &key, &job, &lane)
+			model_set = $3, claimed_at = $4, updated_at = $4 WHERE id = $1 AND phase = 'queued' RETURNING `+taskColumns+`, attempt, audio_url, audio_blob, lane`,
+			id, worker, modelSet, db.Micros(now)), &taken.attempt, &url, &key, &lane)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil // deleted or taken since
 		}
@@ -112,9 +111,6 @@ func (s *Service) next(ctx context.Context, worker, modelSet string) (*claim, er
 		taken.Task, taken.url, taken.blob = task, url.String, key.String
 		if _, err := tx.ExecContext(ctx, `INSERT INTO turns (lane, account_id, served) VALUES ($1, $2, (SELECT COALESCE(MAX(served), 0) + 1 FROM turns WHERE lane = $1))
 			ON CONFLICT (lane, account_id) DO UPDATE SET served = excluded.served`, lane, task.AccountID); err != nil {
-			return err
-		}
-		if err := s.jobRuns(ctx, tx, job, taken.attempt, worker); err != nil {
 			return err
 		}
 		c = &taken
@@ -138,7 +134,7 @@ type row struct {
 	Task
 	attempt, failures, crashes, interruptions int64
 	phase, worker, lane                       string
-	job, price                                int64
+	price                                     int64
 	audio, result                             string
 	callbackURL, callbackSecret               sql.NullString
 }
@@ -147,9 +143,9 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 	var r row
 	var worker, audio, result sql.NullString
 	var err error
-	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, job_id, price_id,
+	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, price_id,
 		audio_blob, result_blob, callback_url, callback_secret FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
-		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.job, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret)
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret)
 	r.worker, r.audio, r.result = worker.String, audio.String, result.String
 	return r, err
 }

@@ -13,9 +13,9 @@ func BenchmarkClaimFromLongQueue(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := newFixture(b, open(b, db.Options{}))
 			f.create(func(r *Request) { r.URL = "https://source.example/a" })
-			f.exec(`INSERT INTO tasks (id, account_id, status, phase, lane, job_id, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at)
+			f.exec(`INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at)
 				WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-				SELECT id || CAST(i AS text), account_id, status, phase, lane, job_id, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at FROM tasks, n`)
+				SELECT id || CAST(i AS text), account_id, status, phase, lane, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at FROM tasks, n`)
 			f.exec("ANALYZE") // as autovacuum does
 			for b.Loop() {
 				if c, err := f.next(b.Context(), "w", "m"); err != nil || c == nil {

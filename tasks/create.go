@@ -80,7 +80,7 @@ func usage(options json.RawMessage, seconds float64, batch bool) (billing.Usage,
 	return u, either, nil
 }
 
-// Create accepts a task: the task, its hold and its job come into being in one transaction. With an idempotency key that
+// Create accepts a task: the task and its hold come into being in one transaction. With an idempotency key that
 // was used before for the same body, the first answer is returned again (replayed is true) and nothing else happens;
 // for another body the error wraps ErrIdempotencyConflict. Too little money or too many tasks at once are
 // billing.ErrInsufficientBalance and billing.ErrConcurrencyLimit. Audio that was uploaded for a request that is refused or
@@ -186,7 +186,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 	return items, replayed, nil
 }
 
-// insert writes one task with its hold and its job. The hold comes first: its refusal leaves nothing behind.
+// insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices) (Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -223,16 +223,12 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, quote.Total, r.Batch); err != nil {
 		return Task{}, err
 	}
-	job, err := s.jobAdd(ctx, tx, transcribeArgs{TaskID: t.ID}, lane)
-	if err != nil {
-		return Task{}, err
-	}
 	// run_at 0 and not now: a clock that goes back must not hide a new task.
-	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, job_id, run_at, queued_at,
+	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
 		callback_url, callback_secret, batch_mode, price_id, created_at, updated_at)
-		VALUES ($1, $2, 'processing', 'queued', $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $5, $5)`,
-		t.ID, t.AccountID, lane, job, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $4, $4)`,
+		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
 		callback, secret, t.BatchMode, prices.ID)
 	return t, err
 }

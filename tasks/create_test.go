@@ -55,7 +55,7 @@ func TestT12DoubleSubmit(t *testing.T) {
 		assert.Equal(t, 50, equal, "%+v", answers[0])
 		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM tasks"))
 		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM holds"))
-		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM river_job WHERE kind = 'transcribe'"))
+		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'"))
 		assert.Len(t, f.files(), 1, "the audio of the replays is gone")
 		t.Logf("T12: 50 submissions, %d task, %d hold, %d equal answers", f.count("SELECT COUNT(*) FROM tasks"), f.count("SELECT COUNT(*) FROM holds"), equal)
 

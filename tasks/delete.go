@@ -30,15 +30,7 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		if err := s.billing.Release(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := s.jobEnds(ctx, tx, r.job, jobCancelled); err != nil {
-			return err
-		}
-		var job int64
-		err = tx.QueryRowContext(ctx, "DELETE FROM callbacks WHERE task_id = $1 RETURNING job_id", id).Scan(&job)
-		if err == nil {
-			err = s.jobEnds(ctx, tx, job, jobCancelled)
-		}
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", id); err != nil {
 			return err
 		}
 		for _, key := range []string{r.audio, r.result, checkpointPrefix(id)} {

@@ -109,7 +109,7 @@ func pack(result json.RawMessage) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// complete stores a result and finishes its task: result, charge, ledger entry, callback and job in one transaction. It
+// complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
 // may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
 // changes nothing: ErrSuperseded.
 func (s *Service) complete(ctx context.Context, c *claim, o Outcome) error {
@@ -168,7 +168,7 @@ func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) e
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET result_blob = $2, audio_seconds = $3 WHERE id = $1", c.ID, key, math.Round(o.Seconds*100)/100); err != nil {
 			return err
 		}
-		return s.finalize(ctx, tx, r, StatusDone, "", jobCompleted)
+		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, ErrSuperseded) {
 		if kept, err := s.claimed(ctx, []string{key}); err == nil && !kept[key] {
@@ -218,19 +218,18 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, messag
 	}
 	switch how {
 	case endPermanent:
-		return s.finalize(ctx, tx, r, StatusFailed, message, jobDiscarded)
+		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case endHandedBack, endInterrupted:
-		at, due := now, int64(0)
+		due := int64(0)
 		if again := r.interruptions - 3; how == endInterrupted && again > 0 { // others have their chance before it tries again
-			at = now.Add(time.Duration(min(again, 30)) * time.Second)
-			due = db.Micros(at)
+			due = db.Micros(now.Add(time.Duration(min(again, 30)) * time.Second))
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = $4, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
 			r.ID, r.interruptions, db.Micros(now), due); err != nil {
 			return err
 		}
 		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
-		return s.jobWaits(ctx, tx, r.job, at)
+		return nil
 	}
 	r.failures++
 	abandon := r.failures > int64(len(s.RetryDelays))
@@ -244,7 +243,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, messag
 		return err
 	}
 	if abandon {
-		return s.finalize(ctx, tx, r, StatusAbandoned, message, jobDiscarded)
+		return s.finalize(ctx, tx, r, StatusAbandoned, message)
 	}
 	delay := s.RetryDelays[r.failures-1]
 	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Random()-1)))
@@ -254,11 +253,11 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, messag
 		return err
 	}
 	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
-	return s.jobWaits(ctx, tx, r.job, at)
+	return nil
 }
 
-// finalize moves a task whose row is locked to a final state: hold, callback, audio and job go with it.
-func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message, job string) error {
+// finalize moves a task whose row is locked to a final state: hold, callback and audio go with it.
+func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
 	var text any
 	if message != "" {
@@ -295,7 +294,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	if status != StatusDone {
 		s.log.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
 	}
-	return s.jobEnds(ctx, tx, r.job, job)
+	return nil
 }
 
 // doom notes a file (or, with a "/" at its end, all files under a prefix) for deletion.

@@ -4,13 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/db"
-	"github.com/riverqueue/river"
 )
 
 // MaintainerConfig is what a Maintainer works with; zero values are the service's rules.
@@ -27,8 +24,8 @@ const (
 	keepGivenUp   = 30 * 24 * time.Hour
 )
 
-// Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the clean-up
-// jobs are River's, so that one of them works on each.
+// Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
+// clean-up is a chore, which one of them at a time does.
 type Maintainer struct {
 	service *Service
 	config  MaintainerConfig
@@ -43,61 +40,16 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	return &Maintainer{service: s, config: c}
 }
 
-// cleanupWorker runs the clean-up job.
-type cleanupWorker struct {
-	river.WorkerDefaults[cleanupArgs]
-	maintainer *Maintainer
-}
-
-// Work implements river.Worker.
-func (w *cleanupWorker) Work(ctx context.Context, _ *river.Job[cleanupArgs]) error {
-	return w.maintainer.Cleanup(ctx)
-}
-
 // Run works until ctx is done.
 func (m *Maintainer) Run(ctx context.Context) error {
 	s := m.service
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &cleanupWorker{maintainer: m})
-	client, err := river.NewClient(s.db.RiverDriver(), &river.Config{
-		Logger:  slog.New(slog.DiscardHandler),
-		Queues:  map[string]river.QueueConfig{queueMaintenance: {MaxWorkers: 1}},
-		Workers: workers,
-		// Our jobs carry their own times and the watch below takes back those of the dead: River's own limits, made for
-		// short jobs, must never end or repeat one.
-		JobTimeout:           -1,
-		RescueStuckJobsAfter: 20 * 365 * 24 * time.Hour,
-		FetchPollInterval:    2 * time.Second,
-		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(m.config.Cleanup), func() (river.JobArgs, *river.InsertOpts) {
-			return cleanupArgs{}, &river.InsertOpts{Queue: queueMaintenance, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByPeriod: m.config.Cleanup}}
-		}, &river.PeriodicJobOpts{RunOnStart: true})},
-	})
-	if err != nil {
-		return fmt.Errorf("tasks: queue: %w", err)
-	}
-	// The queue's own housekeeping must not be the reason why the service does not start: it is tried until it works.
-	started := false
-	defer func() {
-		if !started {
-			return
-		}
-		last, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer done()
-		if err := client.StopAndCancel(last); err != nil {
-			s.log.WarnContext(ctx, "queue's housekeeping not stopped", "error", err)
-		}
-	}()
 	dead := newWatch(s, m.config.DeadAfter, m.config.Interval)
 	for {
-		if !started {
-			if err := client.Start(context.WithoutCancel(ctx)); err != nil {
-				s.log.WarnContext(ctx, "queue's housekeeping waits for the database", "error", err)
-			} else {
-				started = true
-			}
-		}
 		if _, err := dead.look(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "no look for dead workers", "error", err)
+		}
+		if err := s.chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
 		}
 		if !sleep(ctx, m.config.Interval) {
 			return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMaintainerCleansUpThroughRiver runs the housekeeping as the service does.
-func TestMaintainerCleansUpThroughRiver(t *testing.T) {
+// TestMaintainerCleansUp runs the housekeeping as the service does.
+func TestMaintainerCleansUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := newFixture(t, d)
 		doomed := f.audio("doomed")
@@ -34,7 +34,7 @@ func TestMaintainerCleansUpThroughRiver(t *testing.T) {
 		}()
 		require.Eventually(t, func() bool {
 			return f.count("SELECT COUNT(*) FROM doomed_blobs") == 0 && f.count("SELECT COUNT(*) FROM idempotency") == 0 &&
-				f.count("SELECT COUNT(*) FROM river_job WHERE kind = 'cleanup' AND state = 'completed'") > 0 &&
+				f.count("SELECT COUNT(*) FROM chores WHERE name = 'cleanup' AND holder IS NULL AND due_at > 0") > 0 &&
 				f.count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'") == 1
 		}, 30*time.Second, 20*time.Millisecond)
 		cancel()

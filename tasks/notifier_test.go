@@ -150,7 +150,7 @@ func TestT10CallbackAttempts(t *testing.T) {
 				require.Len(t, given, 1)
 				assert.Equal(t, 4, given[0].Attempts)
 				assert.NotEmpty(t, given[0].LastError)
-				assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM river_job WHERE kind = 'callback' AND state = 'discarded'"))
+				assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'"))
 
 				// Given up is not lost: it can be sent again, with the same id and bytes.
 				require.NoError(t, f.ResendCallback(t.Context(), task.ID))

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
-	"github.com/riverqueue/river"
 )
 
 // Config is what a Service stands on. DB (migrated) and Blobs are required; zero values of the rest are the service's rules.
@@ -52,7 +50,6 @@ type Service struct {
 	db      *db.DB
 	blobs   *blob.Store
 	billing *billing.Store
-	river   *river.Client[*sql.Tx]
 	log     *slog.Logger
 }
 
@@ -79,11 +76,7 @@ func New(c Config) (*Service, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	client, err := river.NewClient(c.DB.RiverDriver(), &river.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, fmt.Errorf("tasks: queue: %w", err)
-	}
-	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), river: client, log: c.Logger}, nil
+	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), log: c.Logger}, nil
 }
 
 // Billing returns the money side of the same database.

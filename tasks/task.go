@@ -3,12 +3,10 @@
 //
 // Truth lives in the database. A claim gives a worker a task under a fencing number (attempt) that rises with every claim;
 // whatever a worker writes later is written only if the number is still current. Finishing is one transaction: the
-// result's reference, the charge, the ledger entry, the callback and the queue's job change together or not at all.
+// result's reference, the charge, the ledger entry and the callback change together or not at all.
 //
-// Jobs are River's (kinds transcribe, callback, cleanup) and are inserted with River's client in our transactions. Which
-// job runs next is decided here, because River orders by priority and time alone: the batch lane waits for the tasks lane,
-// accounts take turns, no receiver of callbacks may keep the others waiting. Each change of a task moves its River job
-// along in the same transaction, so that River's tools show the truth.
+// The tables of tasks and callbacks are the queues, on PostgreSQL and on SQLite. The batch lane waits for the tasks lane,
+// accounts take turns, and no receiver of callbacks may keep the others waiting.
 package tasks
 
 import (

@@ -201,7 +201,6 @@ func exact(t testing.TB, d *db.DB) {
 		"the charge is the total":         `SELECT COUNT(*) FROM settlements s JOIN ledger l ON l.task_id = s.task_id WHERE -l.amount <> s.total - s.from_packs`,
 		"finished tasks hold nothing":     `SELECT COUNT(*) FROM holds WHERE task_id NOT IN (SELECT id FROM tasks WHERE phase <> 'final')`,
 		"unfinished tasks hold something": `SELECT COUNT(*) FROM tasks WHERE phase <> 'final' AND id NOT IN (SELECT task_id FROM holds)`,
-		"the queue's jobs tell the same":  `SELECT COUNT(*) FROM tasks t JOIN river_job j ON j.id = t.job_id WHERE (t.phase = 'final') <> (j.finalized_at IS NOT NULL)`,
 	} {
 		assert.Zero(t, count(t, d, query), says)
 	}

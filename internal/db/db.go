@@ -27,9 +27,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/riverqueue/river/riverdriver"
-	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
-	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -71,7 +68,6 @@ type DB struct {
 	source   string // path (SQLite) or connection string
 	write    *sql.DB
 	read     *sql.DB
-	river    *sql.DB
 	logger   *slog.Logger
 	closing  sync.Once
 	closeErr error
@@ -107,7 +103,7 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 		pool.SetMaxOpenConns(opt.MaxConns)
 		pool.SetMaxIdleConns(opt.MaxConns)
 		pool.SetConnMaxIdleTime(5 * time.Minute)
-		d.write, d.read, d.river = pool, pool, pool
+		d.write, d.read = pool, pool
 	} else {
 		d.dialect = SQLite
 		d.source = strings.TrimPrefix(strings.TrimPrefix(source, "sqlite:"), "file:")
@@ -121,7 +117,6 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 			return pool
 		}
 		d.write = open(pragmas+"&_txlock=immediate", 1)
-		d.river = open(pragmas+"&_txlock=immediate", 1)
 		d.read = open(pragmas+"&_pragma=query_only(1)", opt.MaxConns)
 	}
 	if err := d.write.PingContext(ctx); err != nil {
@@ -183,7 +178,7 @@ func (d *DB) Source() string { return Redact(d.source) }
 // Close closes every connection. It may be called more than once.
 func (d *DB) Close() error {
 	d.closing.Do(func() {
-		pools := []*sql.DB{d.read, d.river, d.write}
+		pools := []*sql.DB{d.read, d.write}
 		if d.dialect == Postgres {
 			pools = pools[:1]
 		}
@@ -278,24 +273,6 @@ func (d *DB) AdvisoryLock(ctx context.Context, tx *sql.Tx, key int64) error {
 	}
 	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", key)
 	return err
-}
-
-// RiverDriver returns the queue's driver over this store. On SQLite it has a connection of its own, so that the queue's
-// housekeeping does not stand in the way of the service's transactions.
-func (d *DB) RiverDriver() riverdriver.Driver[*sql.Tx] {
-	if d.dialect == Postgres {
-		return riverdatabasesql.New(d.river)
-	}
-	return riversqlite.New(d.river)
-}
-
-// RiverTime returns t as the queue's tables hold it: timestamptz on PostgreSQL, text in UTC with milliseconds on SQLite,
-// where times compare as text.
-func (d *DB) RiverTime(t time.Time) any {
-	if d.dialect == Postgres {
-		return t.UTC()
-	}
-	return t.UTC().Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
 }
 
 // Micros returns t as the tables hold it, microseconds since 1970.

@@ -6,12 +6,10 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"syscall"
 
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/rivermigrate"
 )
 
 //go:embed migrations
@@ -20,7 +18,7 @@ var migrations embed.FS
 // migrationLock is the advisory lock's key on PostgreSQL: the letters "otog".
 const migrationLock = 0x6f746f67
 
-// Migrate brings the tables up to date, ours and the queue's. It may be called by several processes at once: one works,
+// Migrate brings the tables up to date. It may be called by several processes at once: one works,
 // the others wait and find nothing to do.
 func (d *DB) Migrate(ctx context.Context) error {
 	unlock, err := d.lockMigrations(ctx)
@@ -28,15 +26,7 @@ func (d *DB) Migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate: %w", d.classify(err))
 	}
 	defer unlock()
-	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
-	if d.dialect == Postgres {
-		folder, dialect = "migrations/postgres", goose.DialectPostgres
-	}
-	files, err := fs.Sub(migrations, folder)
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	provider, err := goose.NewProvider(dialect, d.write, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	provider, err := d.migrations()
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -47,14 +37,20 @@ func (d *DB) Migrate(ctx context.Context) error {
 	for _, r := range results {
 		d.logger.InfoContext(ctx, "database migrated", "version", r.Source.Version, "seconds", r.Duration.Seconds())
 	}
-	queue, err := rivermigrate.New(d.RiverDriver(), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return fmt.Errorf("migrate queue: %w", err)
-	}
-	if _, err := queue.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return fmt.Errorf("migrate queue: %w", d.classify(err))
-	}
 	return nil
+}
+
+// migrations returns what applies the store's migrations.
+func (d *DB) migrations() (*goose.Provider, error) {
+	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
+	if d.dialect == Postgres {
+		folder, dialect = "migrations/postgres", goose.DialectPostgres
+	}
+	files, err := fs.Sub(migrations, folder)
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(dialect, d.write, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 }
 
 // lockMigrations waits until no other process migrates this store.

@@ -94,7 +94,10 @@ func TestBillableMinutes(t *testing.T) {
 	for _, c := range []struct {
 		seconds float64
 		minutes int64
-	}{{0, 1}, {0.004, 1}, {59.99, 1}, {60, 1}, {60.004, 1}, {60.005, 2}, {60.01, 2}, {61.5, 2}, {120, 2}, {120.0049, 2}, {18000, 300}, {18000.01, 301}} {
+	}{
+		{0, 1}, {0.004, 1}, {59.99, 1}, {59.9999375, 1}, {60, 1}, {60.0000625, 2}, {60.004, 2}, {60.01, 2}, {61.5, 2},
+		{120, 2}, {120.0049, 3}, {18000, 300}, {18000.0000625, 301},
+	} {
 		got, err := BillableMinutes(c.seconds)
 		require.NoError(t, err)
 		assert.Equal(t, c.minutes, got, "%v s", c.seconds)
@@ -113,10 +116,10 @@ func TestQuote(t *testing.T) {
 	require.NoError(t, err)
 	data, err := json.Marshal(q.Detail)
 	require.NoError(t, err)
-	// 0.20/60 = 0.00333…, 0.10/60 = 0.001666… → 0.0017; (0.0033 + 0.0017 + 0.0017) / 2 = 0.00335 → 0.0034
+	// 0.20/60 = 0.00333…, 0.10/60 = 0.001666… → 0.0017; (0.20 + 0.10 + 0.10) / 60 / 2 = 0.00333… → 0.0033
 	assert.JSONEq(t, `{"base_price_per_hour":0.2,"base_amount":0.0033,"diarize_price_per_hour":0.1,"diarize_amount":0.0017,
-		"events_price_per_hour":0.1,"events_amount":0.0017,"subtotal":0.0067,"batch_discount":0.5,"total":0.0034}`, string(data))
-	assert.Equal(t, Money(34), q.Total)
+		"events_price_per_hour":0.1,"events_amount":0.0017,"subtotal":0.0067,"batch_discount":0.5,"total":0.0033}`, string(data))
+	assert.Equal(t, Money(33), q.Total)
 
 	q, err = startPrices.Quote(Usage{Mode: ModeStandard, Seconds: 3600})
 	require.NoError(t, err)
@@ -135,4 +138,81 @@ func TestQuote(t *testing.T) {
 	dear, err := startPrices.Dearest(Usage{Seconds: 60}, ModeLite, ModeStandard)
 	require.NoError(t, err)
 	assert.Equal(t, ModeStandard, dear.Mode)
+}
+
+// TestBillableMinutesAreExact counts samples: a length in seconds loses none.
+func TestBillableMinutesAreExact(t *testing.T) {
+	const rate = 16000
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.Int64Range(0, 10*3600*rate).Draw(t, "samples")
+		if rapid.Bool().Draw(t, "near a border") {
+			samples = max(0, samples/(60*rate)*60*rate+rapid.Int64Range(-2, 2).Draw(t, "off"))
+		}
+		got, err := BillableMinutes(float64(samples) / rate)
+		require.NoError(t, err)
+		require.Equal(t, max(1, (samples+60*rate-1)/(60*rate)), got)
+	})
+}
+
+// TestQuoteFollowsTheFormula compares every amount with exact arithmetic.
+func TestQuoteFollowsTheFormula(t *testing.T) {
+	rounded := func(r *big.Rat) *big.Int { // half up
+		twice := new(big.Int).Add(new(big.Int).Mul(r.Num(), big.NewInt(2)), r.Denom())
+		return twice.Div(twice, new(big.Int).Mul(r.Denom(), big.NewInt(2)))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		price := func(name string) Money { return Money(rapid.Int64Range(0, int64(maxPrice)).Draw(t, name)) }
+		p := Prices{
+			Standard: price("standard"), Lite: price("zh_lite"), Diarize: price("diarize"), AudioEvents: price("events"),
+			BatchDiscount: Factor(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
+		}
+		u := Usage{
+			Mode: rapid.SampledFrom([]Mode{ModeStandard, ModeLite}).Draw(t, "mode"), Seconds: rapid.Float64Range(0, maxSeconds).Draw(t, "seconds"),
+			Diarize: rapid.Bool().Draw(t, "with diarization"), Events: rapid.Bool().Draw(t, "with events"), Batch: rapid.Bool().Draw(t, "batch"),
+		}
+		q, err := p.Quote(u)
+		require.NoError(t, err)
+
+		cost := func(price Money) *big.Rat {
+			return big.NewRat(int64(price), 60).Mul(big.NewRat(int64(price), 60), new(big.Rat).SetInt64(q.Minutes))
+		}
+		base := p.Standard
+		if u.Mode == ModeLite {
+			base = p.Lite
+		}
+		sum, shown := cost(base), []Money{q.Detail.BaseAmount}
+		exact := []*big.Rat{cost(base)}
+		add := func(price Money, amount *Money) {
+			sum.Add(sum, cost(price))
+			exact, shown = append(exact, cost(price)), append(shown, *amount)
+		}
+		if u.Diarize {
+			add(p.Diarize, q.Detail.DiarizeAmount)
+		}
+		if u.Events {
+			add(p.AudioEvents, q.Detail.EventsAmount)
+		}
+		require.Equal(t, rounded(sum).Int64(), int64(q.Detail.Subtotal), "subtotal")
+		var total Money
+		for i, amount := range shown {
+			total += amount
+			off := new(big.Rat).Sub(exact[i], new(big.Rat).SetInt64(int64(amount)))
+			require.Negative(t, off.Abs(off).Cmp(big.NewRat(1, 1)), "component %d is %s away from its exact value", i, off)
+		}
+		require.Equal(t, q.Detail.Subtotal, total, "components add up")
+		if u.Batch && p.BatchDiscount != 0 {
+			sum.Mul(sum, big.NewRat(int64(p.BatchDiscount), int64(Unit)))
+		}
+		require.Equal(t, rounded(sum).Int64(), int64(q.Total), "total")
+		require.Equal(t, q.Total, q.Detail.Total)
+	})
+}
+
+func TestQuoteTooLarge(t *testing.T) {
+	p := startPrices
+	p.Standard = math.MaxInt64
+	_, err := p.Quote(Usage{Mode: ModeStandard, Seconds: 1e6})
+	require.ErrorIs(t, err, ErrUsage)
+	_, err = p.Quote(Usage{Mode: ModeStandard, Seconds: 60, Events: true})
+	require.ErrorIs(t, err, ErrUsage)
 }

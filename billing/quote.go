@@ -53,18 +53,22 @@ var ErrUsage = errors.New("usage can't be priced")
 // maxSeconds bounds what is priced: 10 years, far above every limit of the service.
 const maxSeconds = 10 * 366 * 24 * 3600
 
-// BillableMinutes is the number of begun minutes, at least 1, of a length in seconds that is first rounded to 10 ms.
-// Lengths that are not numbers, negative or longer than 10 years are errors that wrap ErrUsage.
+// BillableMinutes returns the number of minutes begun, at least 1, in a length of
+// exactly that many seconds: one sample past a full minute begins another.
+// Lengths that are not numbers, negative or longer than 10 years are errors that
+// wrap ErrUsage.
 func BillableMinutes(seconds float64) (int64, error) {
 	if !(seconds >= 0 && seconds <= maxSeconds) {
 		return 0, fmt.Errorf("%w: a length of %v s", ErrUsage, seconds)
 	}
-	centiseconds := int64(math.Round(seconds * 100))
-	return max(1, (centiseconds+5999)/6000), nil
+	return max(1, int64(math.Ceil(seconds/60))), nil
 }
 
-// Quote prices a usage: each component is price per hour × minutes / 60 rounded half up to four digits; their sum is
-// multiplied by the batch discount for a batch task (0 means no discount), rounded half up.
+// Quote prices a usage by the specification's formula: the sum of the prices per
+// hour / 60 × minutes, and of a batch task × the batch discount (0 means none).
+// Subtotal and Total are each rounded half up to four digits once, from the exact
+// value. The components are rounded so that they add up to Subtotal: down, and
+// what is left goes to those with the largest remainders.
 func (p Prices) Quote(u Usage) (Quote, error) {
 	minutes, err := BillableMinutes(u.Seconds)
 	if err != nil {
@@ -78,35 +82,62 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	default:
 		return Quote{}, fmt.Errorf("%w: mode %q", ErrUsage, u.Mode)
 	}
-	var overflow bool
-	component := func(perHour Money) *Money {
-		amount, ok := share(perHour, minutes, 60)
-		overflow = overflow || !ok
-		return &amount
-	}
-	d := Detail{BasePricePerHour: base, BaseAmount: *component(base)}
-	d.Subtotal = d.BaseAmount
+	d := Detail{BasePricePerHour: base}
+	perHour, amounts := []Money{base}, []*Money{&d.BaseAmount}
 	if u.Diarize {
-		d.DiarizePricePerHour, d.DiarizeAmount = &p.Diarize, component(p.Diarize)
-		d.Subtotal += *d.DiarizeAmount
+		d.DiarizePricePerHour, d.DiarizeAmount = &p.Diarize, new(Money)
+		perHour, amounts = append(perHour, p.Diarize), append(amounts, d.DiarizeAmount)
 	}
 	if u.Events {
-		d.EventsPricePerHour, d.EventsAmount = &p.AudioEvents, component(p.AudioEvents)
-		d.Subtotal += *d.EventsAmount
+		d.EventsPricePerHour, d.EventsAmount = &p.AudioEvents, new(Money)
+		perHour, amounts = append(perHour, p.AudioEvents), append(amounts, d.EventsAmount)
+	}
+	var sum Money
+	for _, price := range perHour {
+		sum += price
+	}
+	var ok bool
+	if d.Subtotal, ok = share(sum, minutes, 60); !ok || sum < 0 {
+		return Quote{}, fmt.Errorf("%w: the price is too large", ErrUsage)
+	}
+	for i, amount := range components(perHour, minutes, d.Subtotal) {
+		*amounts[i] = amount
 	}
 	d.Total = d.Subtotal
 	if u.Batch {
 		d.BatchDiscount = &p.BatchDiscount
-		if p.BatchDiscount != 0 && !overflow {
-			var ok bool
-			d.Total, ok = share(d.Subtotal, int64(p.BatchDiscount), int64(Unit))
-			overflow = !ok
+		if p.BatchDiscount != 0 { // at most 1, so the total fits where the subtotal did
+			d.Total, _ = share(sum, minutes*int64(p.BatchDiscount), 60*int64(Unit))
 		}
 	}
-	if overflow || d.Subtotal < 0 {
-		return Quote{}, fmt.Errorf("%w: the price is too large", ErrUsage)
-	}
 	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total}, nil
+}
+
+// components divides subtotal, the rounded sum of price / 60 × minutes, among the
+// prices by the method of the largest remainder. Each amount differs from its
+// exact value by less than 0.0001; of equal remainders the first price's counts
+// as larger.
+func components(perHour []Money, minutes int64, subtotal Money) []Money {
+	amounts, remainders := make([]Money, len(perHour)), make([]int64, len(perHour))
+	left := subtotal
+	for i, price := range perHour {
+		// price × minutes = (price / 60 × minutes) × 60 + (price mod 60) × minutes
+		rest := int64(price%60) * minutes
+		amounts[i] = price/60*Money(minutes) + Money(rest/60)
+		remainders[i] = rest % 60
+		left -= amounts[i]
+	}
+	for ; left > 0; left-- {
+		largest := 0
+		for i, r := range remainders {
+			if r > remainders[largest] {
+				largest = i
+			}
+		}
+		amounts[largest]++
+		remainders[largest] = -1
+	}
+	return amounts
 }
 
 // Dearest prices a usage whose tier is not known yet: the dearer of modes.

@@ -51,10 +51,13 @@ type Tagger interface {
 
 // Event is a sound that was heard.
 type Event struct {
-	Start, End float64 // seconds, rounded to 0.01; accurate to about one second
+	// Start and End are seconds, rounded to 0.01 within the recording and accurate
+	// to about one second.
+	Start, End float64
 	Class      Class
 	// Confidence is the mean score of the frames in which the class exceeds the
-	// threshold; so it exceeds it too.
+	// threshold, so it exceeds it too. Scores are compared and averaged with the
+	// four digits that are shown.
 	Confidence float64
 	// Peak is the largest of those scores.
 	Peak float64
@@ -74,15 +77,17 @@ type open struct {
 
 // event makes an event of what is open.
 func (o *open) event(class int, duration float64) Event {
-	end := min(o.end, duration)
+	within := func(seconds float64) float64 { // in hundredths, not beyond the recording's end
+		return min(math.Round(seconds*100), math.Floor(duration*100)) / 100
+	}
 	return Event{
-		Start: round(min(o.start, end)), End: round(end), Class: load().classes[class],
-		Confidence: o.sum / float64(o.frames), Peak: o.peak,
+		Start: within(o.start), End: within(o.end), Class: load().classes[class],
+		Confidence: shown(o.sum / float64(o.frames)), Peak: o.peak,
 	}
 }
 
-// round brings seconds to hundredths.
-func round(seconds float64) float64 { return math.Round(seconds*100) / 100 }
+// shown rounds a score to the four digits that results show.
+func shown(score float64) float64 { return math.Round(score*1e4) / 1e4 }
 
 // Detect finds the events of a recording: per class, neighbouring frames above the
 // threshold are joined, pauses up to one second closed. Events come in order of
@@ -99,7 +104,6 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		return nil, fmt.Errorf("events: the tagger has windows of %v s every %v s", grid.Window, grid.Hop)
 	}
 	duration := pcm.Duration()
-	threshold := float32(opt.Threshold) // scores have its precision
 	var (
 		found []Event
 		state [NumClasses]open
@@ -112,10 +116,10 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		next++
 		start, end := grid.cell(frame)
 		for _, c := range classes {
-			if !(scores[c] > threshold) {
+			score := shown(float64(scores[c]))
+			if !(score > opt.Threshold) {
 				continue
 			}
-			score := float64(scores[c])
 			o := &state[c]
 			if o.frames > 0 && start-o.end > closeGap+1e-9 {
 				found = append(found, o.event(c, duration))

@@ -161,7 +161,7 @@ func TestTaggerFaults(t *testing.T) {
 }
 
 // TestEventsInvariants: events of a class do not touch, lie in the recording, are
-// in order, and are exactly the frames above the threshold.
+// in order, and are exactly the frames whose score, as shown, is above the threshold.
 func TestEventsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
@@ -187,7 +187,7 @@ func TestEventsInvariants(t *testing.T) {
 		}
 		last := map[int]float64{}
 		for i, e := range got {
-			if e.Start < 0 || e.End < e.Start || e.End > pcm.Duration()+0.005 || !(e.Confidence > threshold) || e.Peak < e.Confidence-1e-6 {
+			if e.Start < 0 || e.End < e.Start || e.End > pcm.Duration() || e.Confidence != shown(e.Confidence) || !(e.Confidence > threshold) || e.Peak < e.Confidence-1e-6 {
 				t.Fatalf("event %+v in %v s", e, pcm.Duration())
 			}
 			if i > 0 && (e.Start < got[i-1].Start || e.Start == got[i-1].Start && e.Class.Index <= got[i-1].Class.Index) {
@@ -206,12 +206,35 @@ func TestEventsInvariants(t *testing.T) {
 				for _, e := range got {
 					inside = inside || e.Class.Index == 10+c && e.Start <= middle+0.006 && middle <= e.End+0.006
 				}
-				if float64(scores[i][c]) > threshold && !inside {
+				if shown(float64(scores[i][c])) > threshold && !inside {
 					t.Fatalf("frame %d of class %d is in no event: %+v", i, 10+c, got)
 				}
 			}
 		}
 	})
+}
+
+// TestShownConfidenceIsAboveTheThreshold: a score that is shown as the threshold is
+// not above it, whatever its further digits say.
+func TestShownConfidenceIsAboveTheThreshold(t *testing.T) {
+	for score, above := range map[float32]bool{0.29999: false, 0.3: false, 0.30004: false, 0.30006: true, 0.3001: true} {
+		tagger := scripted{grid: clipGrid, frames: 4, score: func(_ int, s []float32) { s[9] = score }}
+		got, err := Detect(t.Context(), tagger, seconds(5), DefaultOptions())
+		require.NoError(t, err)
+		require.Len(t, got, map[bool]int{true: 1}[above], "%v", score)
+		for _, e := range got {
+			assert.Equal(t, 0.3001, e.Confidence)
+		}
+	}
+}
+
+// TestEventsEndWithTheRecording: rounding never reaches beyond the last sample.
+func TestEventsEndWithTheRecording(t *testing.T) {
+	tagger := scripted{grid: clipGrid, frames: 1, score: func(_ int, s []float32) { s[9] = 0.9 }}
+	got, err := Detect(t.Context(), tagger, seconds(1.065), DefaultOptions())
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	assert.Equal(t, 1.06, got[0].End)
 }
 
 // TestFiveHoursInFlatMemory: what is allocated must not follow the number of frames.

@@ -15,6 +15,10 @@ import (
 var (
 	// ErrInsufficientBalance says that the available balance does not cover a hold (HTTP 402).
 	ErrInsufficientBalance = errors.New("available balance insufficient")
+	// ErrBatchBalance is ErrInsufficientBalance of a batch task. Resource packs do
+	// not pay for batch tasks, so it can be returned where the available balance,
+	// which counts them, would have covered the task.
+	ErrBatchBalance = fmt.Errorf("%w for a batch task, which resource packs do not pay for", ErrInsufficientBalance)
 	// ErrConcurrencyLimit says that the account has as many non-batch tasks as it may (HTTP 429).
 	ErrConcurrencyLimit = errors.New("concurrent task limit reached")
 	// ErrNoAccount says that there is no such account.

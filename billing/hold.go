@@ -12,7 +12,7 @@ import (
 // Hold reserves amount of the account's money for a new task, in the transaction that creates it. A non-batch task needs
 // a free place (else ErrConcurrencyLimit) and an available balance, packs included, of at least amount. A batch task needs
 // no place but amount from the balance alone, beside what the other holds need of it: packs do not pay for batch tasks.
-// Too little money is ErrInsufficientBalance. A task has one hold: a second one is an error.
+// Too little money is ErrInsufficientBalance, for a batch task ErrBatchBalance. A task has one hold: a second one is an error.
 func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amount Money, batch bool) error {
 	if amount < 0 {
 		return fmt.Errorf("billing: hold of %s", amount)
@@ -24,12 +24,12 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	if err != nil {
 		return s.wrap("hold", err)
 	}
-	available := st.balance + st.packs - st.heldTasks - st.heldBatch
+	available, refusal := st.balance+st.packs-st.heldTasks-st.heldBatch, ErrInsufficientBalance
 	if batch {
-		available = st.balance - st.heldBatch - max(0, st.heldTasks-st.packs)
+		available, refusal = st.balance-st.heldBatch-max(0, st.heldTasks-st.packs), ErrBatchBalance
 	}
 	if available < amount {
-		return fmt.Errorf("billing: %w: the task needs %s, available are %s", ErrInsufficientBalance, amount.Number(), available.Number())
+		return fmt.Errorf("billing: %w: the task requires %s, %s available", refusal, amount.Number(), available.Number())
 	}
 	if limit := st.limits().Concurrency; !batch && st.active >= limit {
 		return fmt.Errorf("billing: %w: %d of %d tasks are being processed", ErrConcurrencyLimit, st.active, limit)

@@ -38,7 +38,7 @@ func TestT12DoubleSubmit(t *testing.T) {
 			account := w.do("GET", "/account", nil).object(t)
 			assert.EqualValues(t, 1, total)
 			assert.EqualValues(t, 1, account["active_tasks"])
-			assert.EqualValues(t, 0.0134, account["held_amount"])
+			assert.EqualValues(t, 0.0133, account["held_amount"])
 			if name == "base64" {
 				assert.Len(t, blobKeys(t, w), 1, "the other uploads are gone")
 			}
@@ -91,7 +91,7 @@ func TestARefusalIsNotRemembered(t *testing.T) {
 // balance covers.
 func TestT13LastCoin(t *testing.T) {
 	w := newWorld(t)
-	_, key := w.newAccount("ten", "0.1340") // a minute of everything costs 0.0134
+	_, key := w.newAccount("ten", "0.1330") // a minute of everything costs 0.0133
 	var mu sync.Mutex
 	statuses := map[int]int{}
 	var wg sync.WaitGroup

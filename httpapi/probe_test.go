@@ -40,7 +40,7 @@ func TestHoldFollowsTheProbedLength(t *testing.T) {
 		seconds float64
 		err     error
 		hold    float64
-	}{{30, nil, 0.0134}, {3600, nil, 0.8}, {0, errors.New("no audio"), 0.0134}, {math.NaN(), nil, 0.0134}, {-5, nil, 0.0134}, {math.Inf(1), nil, 4}, {1e9, nil, 4}} {
+	}{{30, nil, 0.0133}, {3600, nil, 0.8}, {0, errors.New("no audio"), 0.0133}, {math.NaN(), nil, 0.0133}, {-5, nil, 0.0133}, {math.Inf(1), nil, 4}, {1e9, nil, 4}} {
 		seconds, fail = tt.seconds, tt.err
 		w.create(upload(nil))
 		held := w.do("GET", "/account", nil).object(t)["held_amount"].(float64)

@@ -180,11 +180,15 @@ func TestT16RateOverHTTP(t *testing.T) {
 			tps, burst := 0.001, 10 // a token in 1,000 s: none comes back during the test
 			require.NoError(t, w.money.SetLimits(context.Background(), w.account.ID, billing.Overrides{TPS: &tps, Burst: &burst}))
 			var passed, limited atomic.Int64
-			paths := []string{"/account", "/tasks", "/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1", "/billing/transactions", "/pricing"}
+			requests := [][2]string{
+				{"GET", "/account"}, {"GET", "/tasks"}, {"GET", "/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"}, {"GET", "/billing/transactions"},
+				{"GET", "/pricing"}, {"GET", "/nope"}, {"GET", "//account"}, {"PATCH", "/tasks"}, {"DELETE", "/pricing"}, {"GET", "/auth/login"},
+			}
 			var wg sync.WaitGroup
 			for i := range 40 {
 				wg.Go(func() {
-					a := w.do("GET", paths[i%len(paths)], nil)
+					q := requests[i%len(requests)]
+					a := w.do(q[0], q[1], nil)
 					if a.status != 429 {
 						passed.Add(1)
 						return

@@ -141,23 +141,23 @@ type methods map[string]handler
 func (s *Server) routes() {
 	s.mux = http.NewServeMux()
 	b := s.cfg.BasePath
-	s.route(b+"/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
-	s.route(b+"/tasks/batch", methods{"POST": s.private(s.createBatch)})
-	s.route(b+"/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
-	s.route(b+"/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
-	s.route(b+"/account", methods{"GET": s.private(s.getAccount)})
-	s.route(b+"/audio-event-classes", methods{"GET": s.private(s.listClasses)})
-	s.route(b+"/billing/transactions", methods{"GET": s.private(s.listTransactions)})
-	s.route(b+"/pricing", methods{"GET": s.open(s.getPricing)})
-	s.route(b+"/auth/login", methods{"POST": s.login})
-	s.route(b+"/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
+	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
+	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
+	s.endpoint("/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
+	s.endpoint("/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
+	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
+	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
+	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
+	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
+	s.endpoint("/auth/login", methods{"POST": s.login})
+	s.endpoint("/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
 	s.route("/openapi.json", methods{"GET": s.getOpenAPI})
 	s.route("/docs", methods{"GET": s.getDocs})
 	if s.cfg.Ops {
 		s.opsRoutes(s.mux)
 	}
-	s.mux.Handle(b+"/", s.answer(b+"/", noSuchPath))
-	s.mux.Handle(b, s.answer(b, noSuchPath))
+	s.mux.Handle(b+"/", s.answer(b+"/", s.open(noSuchPath)))
+	s.mux.Handle(b, s.answer(b, s.open(noSuchPath)))
 	if s.cfg.Web != nil {
 		s.mux.Handle("/", s.cfg.Web)
 	} else {
@@ -177,16 +177,36 @@ func (s *Server) route(pattern string, m methods) {
 	s.mux.Handle(pattern, s.answer(pattern, m.serve))
 }
 
-// serve picks the method's handler; the answer to a wrong method names the
-// right ones.
-func (m methods) serve(w http.ResponseWriter, r *request) error {
-	method := r.Method
+// endpoint routes a path of the API. The rate limit applies to every request: one
+// with a wrong method takes a token too.
+func (s *Server) endpoint(path string, m methods) {
+	pattern, refuse := s.cfg.BasePath+path, s.open(m.refuse)
+	s.mux.Handle(pattern, s.answer(pattern, func(w http.ResponseWriter, r *request) error {
+		if h := m.handler(r.Method); h != nil {
+			return h(w, r)
+		}
+		return refuse(w, r)
+	}))
+}
+
+// handler returns the handler of a method, nil if there is none. HEAD is GET's.
+func (m methods) handler(method string) handler {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	if h := m[method]; h != nil {
+	return m[method]
+}
+
+// serve calls the method's handler.
+func (m methods) serve(w http.ResponseWriter, r *request) error {
+	if h := m.handler(r.Method); h != nil {
 		return h(w, r)
 	}
+	return m.refuse(w, r)
+}
+
+// refuse answers a wrong method and names the right ones.
+func (m methods) refuse(w http.ResponseWriter, r *request) error {
 	allowed := make([]string, 0, len(m)+1)
 	for k := range m {
 		allowed = append(allowed, k)
@@ -207,7 +227,11 @@ func (s *Server) Handler() http.Handler {
 		// ServeMux would redirect an unclean path with an answer that is not
 		// JSON; here it is a path like any other that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
-			s.answer("/", noSuchPath).ServeHTTP(w, r)
+			unknown := noSuchPath
+			if strings.HasPrefix(clean+"/", s.cfg.BasePath+"/") {
+				unknown = s.open(noSuchPath)
+			}
+			s.answer("/", unknown).ServeHTTP(w, r)
 			return
 		}
 		s.mux.ServeHTTP(w, r)

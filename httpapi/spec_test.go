@@ -433,12 +433,12 @@ var statements = []statement{
 		assert.EqualValues(t, 0.5, d["batch_discount"])
 		assert.InDelta(t, d["subtotal"].(float64)/2, d["total"], 0.00006)
 	}},
-	{"Cost rule: (base + add-ons) / 60 × billable minutes", func(t *testing.T, s *spec) {
+	{"Cost rule: (base + add-ons) / 60 × billable minutes, rounded once", func(t *testing.T, s *spec) {
 		d := s.result(s.all)["billing"].(map[string]any)["detail"].(map[string]any)
 		assert.EqualValues(t, 0.02, d["base_amount"])
-		assert.EqualValues(t, 0.0033, d["diarize_amount"])
+		assert.EqualValues(t, 0.0034, d["diarize_amount"], "0.00333…, and what is left of the rounded sum")
 		assert.EqualValues(t, 0.0033, d["events_amount"])
-		assert.EqualValues(t, 0.0266, d["total"])
+		assert.EqualValues(t, 0.0267, d["total"])
 	}},
 	{"Billing balance is the account's current balance", func(t *testing.T, s *spec) {
 		assert.Equal(t, s.do("GET", "/account", nil).object(t)["balance"], s.result(s.asr)["billing"].(map[string]any)["balance"])
@@ -509,6 +509,15 @@ var statements = []statement{
 			s.bad(map[string]any{"audio_base64": text, "audio_filename": "a.wav"})
 		}
 	}},
+	{"POST /tasks: Base64 of less than 1 KB is 400", func(t *testing.T, s *spec) {
+		send := func(n int) answer {
+			return s.idle.do("POST", "/tasks", map[string]any{"audio_base64": base64.StdEncoding.EncodeToString(wav(1)[:n]), "audio_filename": "a.wav"})
+		}
+		a := send(1023)
+		s.refusedWith(a, 400, CodeInvalidRequest)
+		assert.Equal(t, "audio_base64: must decode to at least 1024 bytes of audio, found 1023", a.object(t)["error"])
+		assert.Equal(t, 201, send(1024).status)
+	}},
 	{"POST /tasks: audio_url must be a public http or https URL", func(t *testing.T, s *spec) {
 		for _, u := range []string{
 			"", "a.wav", "ftp://a.example.com/a", "file:///etc/passwd", "http://127.0.0.1/a.wav", "http://10.0.0.1/", "http://private.example.com/", "http://localhost/",
@@ -536,8 +545,19 @@ var statements = []statement{
 		_, none := s.idle.newAccount("none", "0")
 		s.refusedWith(s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav"}, with("X-Api-Key", none)), 402, CodeInsufficientBalance)
 	}},
+	{"POST /tasks: 402 of a batch task says that resource packs do not pay for it", func(t *testing.T, s *spec) {
+		a, k := s.idle.newAccount("packs alone", "0.001")
+		_, err := s.idle.money.AddPack(context.Background(), a.ID, billing.Pack{Value: billing.Unit, ExpiresAt: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		task := map[string]any{"audio_url": "https://a.example.com/slow.wav"}
+		require.Equal(t, 201, s.idle.do("POST", "/tasks", task, with("X-Api-Key", k)).status)
+		task["batch_mode"] = true
+		refused := s.idle.do("POST", "/tasks", task, with("X-Api-Key", k))
+		s.refusedWith(refused, 402, CodeInsufficientBalance)
+		assert.Contains(t, refused.object(t)["error"], "resource packs do not pay for batch tasks")
+	}},
 	{"POST /tasks: 402 counts what is reserved by tasks in processing", func(t *testing.T, s *spec) {
-		_, k := s.idle.newAccount("one task", "0.02") // one minute of all three costs 0.0134
+		_, k := s.idle.newAccount("one task", "0.02") // one minute of all three costs 0.0133
 		slow := upload(nil)
 		slow["audio_filename"] = "slow.wav"
 		require.Equal(t, 201, s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)).status)
@@ -824,7 +844,7 @@ var statements = []statement{
 		list := s.do("GET", "/billing/transactions", nil, with("X-Api-Key", k)).object(t)["transactions"].([]any)
 		require.Len(t, list, 3)
 		get := func(i int, f string) any { return list[i].(map[string]any)[f] }
-		assert.Equal(t, []any{"deduction", "-0.0266", "1.5000", "1.4734", at}, []any{get(0, "type"), get(0, "amount"), get(0, "balance_before"), get(0, "balance_after"), get(0, "task_id")})
+		assert.Equal(t, []any{"deduction", "-0.0267", "1.5000", "1.4733", at}, []any{get(0, "type"), get(0, "amount"), get(0, "balance_before"), get(0, "balance_after"), get(0, "task_id")})
 		assert.Equal(t, []any{"refund", "-0.5000", nil}, []any{get(1, "type"), get(1, "amount"), get(1, "task_id")})
 		assert.Equal(t, []any{"recharge", "2.0000", nil}, []any{get(2, "type"), get(2, "amount"), get(2, "task_id")})
 	}},

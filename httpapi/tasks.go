@@ -200,9 +200,9 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		return err
 	}
 	req.Audio = &info
-	if info.Size == 0 {
+	if info.Size < minAudioBytes {
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		return invalid("audio_base64: is empty")
+		return invalid("audio_base64: must decode to at least %d bytes of audio, found %d", minAudioBytes, info.Size)
 	}
 	if s.cfg.Prober == nil {
 		return nil
@@ -223,6 +223,7 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 const (
 	probeTimeout    = 30 * time.Second // bounds the look at one upload
 	maxAudioSeconds = 5 * 3600         // the longest audio taken
+	minAudioBytes   = 1 << 10          // the smallest upload taken
 )
 
 // probe tells the length of an upload in seconds. Probes take their turns: each

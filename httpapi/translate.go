@@ -28,6 +28,7 @@ var known = []struct {
 	{tasks.ErrForbidden, http.StatusForbidden, CodeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, CodeConflict, "the task is processing and cannot be deleted now"},
 	{tasks.ErrIdempotencyConflict, http.StatusConflict, CodeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
+	{billing.ErrBatchBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},
 	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
 	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, CodeConcurrencyLimit, "too many tasks at once: wait for tasks to finish, see concurrency_limit in GET /account"},
 	{accounts.ErrUnauthorized, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},

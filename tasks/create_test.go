@@ -86,7 +86,7 @@ func TestT12DoubleSubmit(t *testing.T) {
 func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := newFixture(t, d)
-		poor := f.newAccount("poor", 10*134+133) // 0.0100 + 0.0017 + 0.0017 for a minute
+		poor := f.newAccount("poor", 10*133+132) // (0.60 + 0.10 + 0.10) / 60 for a minute
 		var wait sync.WaitGroup
 		var mu sync.Mutex
 		accepted, refused := 0, 0
@@ -110,7 +110,7 @@ func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 10, accepted)
 		assert.Equal(t, 90, refused)
-		assert.Equal(t, billing.Money(133), v.AvailableBalance)
+		assert.Equal(t, billing.Money(132), v.AvailableBalance)
 		assert.Equal(t, 10, f.count("SELECT COUNT(*) FROM tasks"))
 		f.exact()
 		t.Logf("T13: %d of 100 accepted, available %s", accepted, v.AvailableBalance)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/stretchr/testify/assert"
@@ -83,7 +84,7 @@ func TestT17BatchWithin24Hours(t *testing.T) {
 				receipt, err := f.billing.ReceiptOf(t.Context(), c.ID)
 				require.NoError(t, err)
 				require.NotNil(t, receipt.Quote.Detail.BatchDiscount)
-				assert.Equal(t, receipt.Quote.Detail.Subtotal/2, receipt.Quote.Total)
+				assert.Equal(t, billing.Money(667), receipt.Quote.Total, "(0.60 + 0.10 + 0.10) / 60 × 10 minutes × 0.5")
 			} else {
 				ordinary++
 			}

@@ -26,8 +26,8 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Equal(t, allOptions, string(f.get(task.ID).Options), "byte for byte")
 		view, err := f.billing.View(t.Context(), f.account)
 		require.NoError(t, err)
-		// (0.60 + 0.10 + 0.10) / 60 × 2 minutes, each component rounded: 0.02 + 0.0033 + 0.0033
-		assert.Equal(t, billing.Money(266), view.HeldAmount)
+		// (0.60 + 0.10 + 0.10) / 60 × 2 minutes, rounded once
+		assert.Equal(t, billing.Money(267), view.HeldAmount)
 		assert.Equal(t, 1, view.ActiveTasks)
 
 		_, err = f.Result(t.Context(), f.account, task.ID)
@@ -50,7 +50,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		bill := m["billing"].(map[string]any)
 		assert.Equal(t, "zh_lite", bill["mode"])
 		assert.EqualValues(t, 2, bill["billable_minutes"])
-		assert.Equal(t, 0.0133, bill["amount"]) // 0.0067 + 0.0033 + 0.0033
+		assert.Equal(t, 0.0133, bill["amount"]) // (0.20 + 0.10 + 0.10) / 60 × 2
 		assert.Equal(t, 999.9867, bill["balance"])
 		view, err = f.billing.View(t.Context(), f.account)
 		require.NoError(t, err)

@@ -608,7 +608,7 @@ var statements = []statement{
 	}},
 	{"Cost: (base + add-ons) / 60 × minutes, × batch_discount for batch tasks", func(t *testing.T, w *walk) {
 		for id, want := range map[string]float64{
-			w.all:   0.0134, // (0.60 + 0.10 + 0.10) / 60, each rounded to four digits
+			w.all:   0.0133, // (0.60 + 0.10 + 0.10) / 60, rounded once to four digits
 			w.lite:  0.0033,
 			w.batch: 0.0017,
 		} {
@@ -709,12 +709,12 @@ var statements = []statement{
 	{"POST /tasks: 402 insufficient_balance, counting what tasks in processing reserve", func(t *testing.T, w *walk) {
 		poor := w.idle.account("poor", "0")
 		refusal(t, w.idle.do("POST", "/tasks", map[string]any{"audio_url": anywhere}, "X-API-Key", poor), 402, "insufficient_balance")
-		w.idle.must("account", "credit", "poor", "0.02") // a minute of all three is 0.0134
+		w.idle.must("account", "credit", "poor", "0.02") // a minute of all three is 0.0133
 		require.Equal(t, 201, w.idle.do("POST", "/tasks", map[string]any{"audio_url": anywhere}, "X-API-Key", poor).status)
 		refusal(t, w.idle.do("POST", "/tasks", map[string]any{"audio_url": anywhere}, "X-API-Key", poor), 402, "insufficient_balance")
 		m := w.idle.do("GET", "/account", nil, "X-API-Key", poor).object(t)
-		assert.EqualValues(t, 0.0134, m["held_amount"])
-		assert.EqualValues(t, 0.0066, m["available_balance"])
+		assert.EqualValues(t, 0.0133, m["held_amount"])
+		assert.EqualValues(t, 0.0067, m["available_balance"])
 	}},
 	{"POST /tasks: 429 concurrency_limit_exceeded beyond concurrency_limit; batch tasks are exempt", func(t *testing.T, w *walk) {
 		key := w.idle.account("two at once", "10")

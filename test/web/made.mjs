@@ -13,7 +13,7 @@ export function hostileResult() {
     speaker_embeddings: [0, 1].map((i) => ({ speaker_id: '<b>SPEAKER</b>_' + i, embedding, segment_count: 2 })),
     diarize_segments: segments.map(({ start, end, speaker }) => ({ start, end, speaker })),
     audio_events: [{ start: 1, end: 2, class: '<img src=x onerror=window.harmed=7>', confidence: 0.9 }],
-    billing: { mode: 'standard', billable_minutes: 1, amount: 0.0134, balance: 999.9, detail: {} },
+    billing: { mode: 'standard', billable_minutes: 1, amount: 0.0133, balance: 999.9, detail: {} },
   };
 }
 

@@ -265,7 +265,7 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 	doc, err := contract()
 	require.NoError(t, err)
 	inCode := map[string]bool{}
-	for _, m := range regexp.MustCompile(`s\.route\(b\+"([^"]+)", methods\{(.*)\}\)`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`s\.endpoint\("([^"]+)", methods\{(.*)\}\)`).FindAllStringSubmatch(string(source), -1) {
 		for _, method := range regexp.MustCompile(`"([A-Z]+)":`).FindAllStringSubmatch(m[2], -1) {
 			inCode[method[1]+" "+m[1]] = true
 		}

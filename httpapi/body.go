@@ -19,9 +19,11 @@ const (
 	maxCaptured   = 1 << 20 // one field of POST /tasks other than audio_base64
 )
 
-// pacedBody reads a request body under a deadline that moves with what has
-// come: BodyGrace from the start, and a second more for every MinBodyRate bytes. A
-// client that trickles is cut off, one with a slow line isn't.
+// pacedBody reads a request body under a deadline that moves with the bytes
+// received: grace from the start, and a second more for every rate bytes. A
+// client that trickles is cut off, a steady one on a slow line is not. The
+// deadline is set when the request begins, so it also ends the connection of a
+// body that nobody reads and that never comes.
 type pacedBody struct {
 	r     io.ReadCloser
 	ctl   *http.ResponseController
@@ -29,33 +31,56 @@ type pacedBody struct {
 	grace time.Duration
 	rate  int64
 	got   int64
+	ended bool // the body was read to its end
+	dead  bool // reading failed: the connection is of no more use
 }
 
-func (b *pacedBody) Read(p []byte) (int, error) {
+func newPacedBody(r io.ReadCloser, ctl *http.ResponseController, grace time.Duration, rate int64) *pacedBody {
+	b := &pacedBody{r: r, ctl: ctl, start: time.Now(), grace: grace, rate: rate}
+	b.extend()
+	return b
+}
+
+// extend moves the deadline to where the bytes received put it.
+func (b *pacedBody) extend() {
 	limit := b.start.Add(b.grace + time.Duration(float64(b.got)/float64(b.rate)*float64(time.Second)))
 	// A writer that knows no deadlines (a test's recorder) has no connection to guard.
 	_ = b.ctl.SetReadDeadline(limit)
+}
+
+// Read implements io.Reader.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	b.extend()
+	return b.read(p)
+}
+
+// read reads under the deadline that is set.
+func (b *pacedBody) read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.got += int64(n)
-	if err == io.EOF {
-		// Whatever the handler still does takes its own time: a deadline left
-		// standing would end the connection, and the request with it.
+	switch err {
+	case nil:
+	case io.EOF:
+		b.ended = true
+		// The handler's own time is not bounded by the body's: a deadline left in
+		// place would end the connection, and the request with it.
 		_ = b.ctl.SetReadDeadline(time.Time{})
+	default:
+		b.dead = true
 	}
 	return n, err
 }
 
+// Close implements io.Closer.
 func (b *pacedBody) Close() error { return b.r.Close() }
 
-// body prepares the request's body: at most max bytes, at a decent pace. A
-// Content-Length above max is refused before a byte is read.
+// body returns the request's body, limited to max bytes. A Content-Length above
+// max is refused before a byte is read.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, max int64) (io.Reader, error) {
 	if r.ContentLength > max {
 		return nil, tooLarge(max)
 	}
-	ctl := http.NewResponseController(w)
-	paced := &pacedBody{r: r.Body, ctl: ctl, start: time.Now(), grace: s.cfg.BodyGrace, rate: s.cfg.MinBodyRate}
-	r.Body = http.MaxBytesReader(w, paced, max)
+	r.Body = http.MaxBytesReader(w, r.Body, max)
 	return r.Body, nil
 }
 

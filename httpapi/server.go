@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/turns"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -56,6 +57,11 @@ type Config struct {
 	// per second) how fast it must come after that; 0 = 30 s, 8 KiB/s.
 	BodyGrace   time.Duration
 	MinBodyRate int64
+	// Uploads is how many bodies that make tasks one account may send at the same
+	// time, and UploadBytes how many bytes they may have together; 0 = 16, 2 GiB.
+	// Bodies of 64 KiB or less do not count.
+	Uploads     int
+	UploadBytes int64
 }
 
 // Server answers the service's HTTP requests. It is safe for concurrent use.
@@ -63,7 +69,8 @@ type Server struct {
 	cfg      Config
 	tokens   *tokens
 	logins   *throttle
-	probing  chan struct{} // bounds the uploads probed at once
+	probing  *turns.Gate // bounds the uploads probed at the same time
+	uploads  *uploads
 	limits   *limitsCache
 	prices   *pricesCache
 	metrics  *Metrics
@@ -97,10 +104,18 @@ func New(cfg Config) (*Server, error) {
 	if cfg.BodyGrace <= 0 {
 		cfg.BodyGrace = 30 * time.Second
 	}
+	if cfg.Uploads <= 0 {
+		cfg.Uploads = 16
+	}
+	if cfg.UploadBytes <= 0 {
+		cfg.UploadBytes = 2 << 30
+	}
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{}), probing: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	probes := max(2, runtime.GOMAXPROCS(0))
+	s.probing = turns.NewGate(probes, probes-1, maxProbesWaiting) // one account leaves a place to the others
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
@@ -223,7 +238,7 @@ func (m methods) refuse(w http.ResponseWriter, r *request) error {
 // Handler serves the endpoints, the document and its page, and the rest that
 // Config names.
 func (s *Server) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.guardBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// ServeMux would redirect an unclean path with an answer that is not
 		// JSON; here it is a path like any other that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
@@ -235,7 +250,7 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		s.mux.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // OpsHandler serves /healthz, /readyz and /metrics alone, for an address of
@@ -244,21 +259,25 @@ func (s *Server) OpsHandler() http.Handler {
 	mux := http.NewServeMux()
 	s.opsRoutes(mux)
 	mux.Handle("/", s.answer("/", noSuchPath))
-	return mux
+	return s.guardBodies(mux)
 }
 
-// HTTPServer gives an http.Server with the limits that fit h: time to send the
+// maxHeader bounds a request's header, in bytes. An API key or token, a proxy's
+// additions and a long URL fit well; Go's HTTP server holds a header in memory
+// several times over, and before anybody has logged in.
+const maxHeader = 64 << 10
+
+// HTTPServer returns an http.Server with the limits that fit h: time to send the
 // header, size of the header, idle time. Bodies and answers have their own.
 func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 15 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		// A header of a megabyte still gets a proper answer.
-		MaxHeaderBytes:               2 << 20,
+		Handler:                      h,
+		ReadHeaderTimeout:            15 * time.Second,
+		IdleTimeout:                  2 * time.Minute,
+		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

@@ -140,6 +140,11 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 			audio.Abort()
 		}
 	}()
+	leave, err := s.admit(r, MaxSubmitBody)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	key, err := s.submitted(w, r, "/tasks", MaxSubmitBody, func(body io.Reader) (err error) {
 		sub, err = readSubmission(body, func(from io.Reader) error {
 			if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
@@ -207,7 +212,11 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 	if s.cfg.Prober == nil {
 		return nil
 	}
-	if req.Seconds, err = s.probe(r.Context(), info.Key, req.Filename); err == nil {
+	if err := s.solvent(r.Context(), req.Account); err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
+		return err
+	}
+	if req.Seconds, err = s.probe(r.Context(), req.Account, info.Key, req.Filename); err == nil {
 		return nil
 	}
 	if gone := r.Context().Err(); gone != nil {
@@ -224,19 +233,22 @@ const (
 	probeTimeout    = 30 * time.Second // bounds the look at one upload
 	maxAudioSeconds = 5 * 3600         // the longest audio taken
 	minAudioBytes   = 1 << 10          // the smallest upload taken
+
+	// maxProbesWaiting bounds the uploads that wait for a look; more are held for
+	// as a minute.
+	maxProbesWaiting = 256
 )
 
-// probe tells the length of an upload in seconds. Probes take their turns: each
-// may be a process.
-func (s *Server) probe(ctx context.Context, key, filename string) (float64, error) {
+// probe returns the length of an upload in seconds. Accounts take turns: each
+// probe may be a process.
+func (s *Server) probe(ctx context.Context, account, key, filename string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	select {
-	case s.probing <- struct{}{}:
-		defer func() { <-s.probing }()
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	leave, err := s.probing.Enter(ctx, account)
+	if err != nil {
+		return 0, err
 	}
+	defer leave()
 	file, release, err := s.cfg.Tasks.Blobs().Local(ctx, key, s.cfg.TempDir)
 	if err != nil {
 		return 0, err

@@ -55,6 +55,11 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := s.admit(r, MaxUploadBody)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var audio *blob.Writer
 	defer func() {
 		if audio != nil {
@@ -72,6 +77,12 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	// A client that goes away while its task is worked on is noticed only when
+	// nothing of its body is left.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormField)); err != nil {
+		return formError(err)
+	}
+	leave()
 	options, err := effective(form.options)
 	if err != nil {
 		return err

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A request may be answered before its body has arrived: a refusal needs no
+// audio. Many clients read the answer only after they have sent everything
+// (Python's urllib and requests), and a connection that is closed meanwhile
+// shows them "broken pipe" instead of the answer. So the server sends the answer
+// early, for clients that look (curl, Go, Node), and reads on, discarding, for
+// those that do not, within these limits.
+const (
+	lingerBytes   = 256 << 20 // discarded after one answer: more than the largest body that is ever accepted
+	lingerTime    = 2 * time.Minute
+	lingerSilence = 5 * time.Second // without a byte
+	// drainBytes is the largest body that is read to its end before the answer,
+	// so that the connection can serve the next request; drainTime bounds the wait.
+	drainBytes = maxSmallBody
+	drainTime  = time.Second
+)
+
+// guardBodies puts every request body, read or not, under the deadline of a
+// pacedBody, and lets an answer reach a client that is still sending.
+func (s *Server) guardBodies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			h.ServeHTTP(w, r)
+			return
+		}
+		ctl := http.NewResponseController(w)
+		// Without it the first byte of an answer waits for the body.
+		_ = ctl.EnableFullDuplex()
+		body := newPacedBody(r.Body, ctl, s.cfg.BodyGrace, s.cfg.MinBodyRate)
+		r.Body = body
+		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""
+		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small}, r)
+		body.linger()
+	})
+}
+
+// earlyWriter announces the end of the connection in an answer that goes out
+// before the request's body was read: what is left of the body must never be
+// taken for the next request.
+type earlyWriter struct {
+	http.ResponseWriter
+	body  *pacedBody
+	small bool
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *earlyWriter) WriteHeader(status int) {
+	if !w.begun && status >= 200 {
+		w.begun = true
+		if w.small {
+			w.body.drain(time.Now().Add(drainTime), drainBytes, drainTime)
+		}
+		if !w.body.ended {
+			w.Header().Set("Connection", "close")
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *earlyWriter) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// linger sends what was answered and discards the rest of the body.
+func (b *pacedBody) linger() {
+	if b.ended || b.dead {
+		return
+	}
+	if err := b.ctl.Flush(); err != nil {
+		return
+	}
+	b.drain(time.Now().Add(lingerTime), lingerBytes, lingerSilence)
+}
+
+var discardBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// drain discards the body until it ends, most bytes were read, nothing came for
+// silence, or the time is until.
+func (b *pacedBody) drain(until time.Time, most int64, silence time.Duration) {
+	buffer := discardBuffers.Get().(*[32 << 10]byte)
+	defer discardBuffers.Put(buffer)
+	for most > 0 && !b.ended && !b.dead {
+		limit := time.Now().Add(silence)
+		if until.Before(limit) {
+			limit = until
+		}
+		_ = b.ctl.SetReadDeadline(limit)
+		n, _ := b.read(buffer[:])
+		most -= int64(n)
+	}
+}

@@ -63,7 +63,10 @@ func figures() []figure {
 			}
 		}
 		list = append(list,
-			figure{t.key + "_start_p50", t.name + " start off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianStart }), "%.3f", 1, true},
+			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s *TimeStat) float64 { return s.MeanStart }), "%.3f", 1, true},
+			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s *TimeStat) float64 { return s.Within50 }), "%.1f", 100, false},
+			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s *TimeStat) float64 { return s.Within100 }), "%.1f", 100, false},
+			figure{t.key + "_start_p50", "· median", "s", stat(func(s *TimeStat) float64 { return s.MedianStart }), "%.3f", 1, true},
 			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95Start }), "%.3f", 1, true},
 			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianEnd }), "%.3f", 1, true},
 			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95End }), "%.3f", 1, true},

@@ -117,6 +117,9 @@ type Accuracy struct {
 
 // TimeStat sums up TimeErrors, in seconds.
 type TimeStat struct {
+	MeanStart   float64 `json:"mean_start"`
+	Within50    float64 `json:"start_within_50ms"`  // share of the matched, 0 to 1
+	Within100   float64 `json:"start_within_100ms"` // share of the matched, 0 to 1
 	MedianStart float64 `json:"median_start"`
 	P95Start    float64 `json:"p95_start"`
 	MedianEnd   float64 `json:"median_end"`
@@ -204,6 +207,7 @@ func (e TimeErrors) stat() *TimeStat {
 	}
 	s := &TimeStat{Matched: e.Matched()}
 	if len(e.Starts) > 0 {
+		s.MeanStart, s.Within50, s.Within100 = e.MeanStart(), e.Within(0.05), e.Within(0.1)
 		s.MedianStart, s.MedianEnd = Median(e.Starts), Median(e.Ends)
 		s.P95Start, s.P95End = percentileOf(e.Starts, 95), percentileOf(e.Ends, 95)
 	}

@@ -21,6 +21,26 @@ func (e *TimeErrors) Add(o TimeErrors) {
 // Matched is the share of the reference that found its counterpart.
 func (e TimeErrors) Matched() float64 { return share(len(e.Starts), len(e.Starts)+e.Missing) }
 
+// MeanStart is the mean distance of the matched starts, 0 without any.
+func (e TimeErrors) MeanStart() float64 {
+	var sum float64
+	for _, off := range e.Starts {
+		sum += off
+	}
+	return sum / float64(max(len(e.Starts), 1))
+}
+
+// Within is the share of the matched starts that are at most so many seconds off.
+func (e TimeErrors) Within(seconds float64) float64 {
+	n := 0
+	for _, off := range e.Starts {
+		if off <= seconds+1e-9 {
+			n++
+		}
+	}
+	return share(n, len(e.Starts))
+}
+
 func (e *TimeErrors) put(ref, hyp TimedText) {
 	e.Starts = append(e.Starts, round(math.Abs(ref.Start-hyp.Start), 1e3))
 	e.Ends = append(e.Ends, round(math.Abs(ref.End-hyp.End), 1e3))

@@ -23,6 +23,11 @@ func TestScoreSentenceTimes(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, ScoreSentenceTimes(ref, c.hyp), c.name)
 	}
+	starts := TimeErrors{Starts: []float64{0, 0.05, 0.1, 0.25}}
+	assert.InDelta(t, 0.1, starts.MeanStart(), 1e-12)
+	assert.InDelta(t, 0.5, starts.Within(0.05), 1e-12)
+	assert.InDelta(t, 0.75, starts.Within(0.1), 1e-12)
+	assert.Zero(t, TimeErrors{}.MeanStart())
 	assert.InDelta(t, 2.0/3, TimeErrors{Starts: []float64{1, 2}, Missing: 1}.Matched(), 1e-12)
 }
 

@@ -1,0 +1,201 @@
+// Command wordset makes recordings whose word times are known exactly: the
+// synthesizers that speak them report the times themselves (espeak-ng its word
+// events, flite the segments of its utterances, festival its Word relation).
+//
+//	go run ./bench/wordset -seed 7 -o DIR
+//	otograph bench --tier standard --tier optimized DIR/manifest.jsonl
+//
+// The sentences come from the grammars that the demonstration recognizers know,
+// only such as were held out from their training. What it needs: a C compiler,
+// libespeak-ng-dev, flite1-dev, festival with festvox-kallpc16k, ffmpeg.
+//
+// Starts of words are exact. The end of a word is the start of the next or the
+// end of the clause, pauses inside clauses are not told.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// rate is that of the recordings, in Hz.
+const rate = 16000
+
+// voices are those of each language that no demonstration model was trained on.
+var voices = map[string][]voice{
+	"en": {
+		{"espeak", "en-us", true}, {"espeak", "en-gb-x-rp", true}, {"espeak", "en-us", true}, {"espeak", "en", true},
+		{"flite", "rms", false}, {"festival", "kal_diphone", false},
+	},
+	"es": {{"espeak", "es", true}, {"espeak", "es-419", true}},
+	"fr": {{"espeak", "fr", true}},
+	"pt": {{"espeak", "pt-br", true}, {"espeak", "pt", true}},
+	"de": {{"espeak", "de", true}},
+	"zh": {{"espeak", "cmn-latn-pinyin", true}},
+}
+
+// variants are espeak-ng's voice variants kept out of training.
+var variants = []string{"f4", "m6", "Andrea", "pedro", "Michael", "marcelo", "m8"}
+
+type voice struct {
+	engine, name string
+	variants     bool
+}
+
+// word is a word with its times in seconds.
+type word struct {
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+	Word  string  `json:"word"`
+}
+
+// line is a line of the manifest.
+type line struct {
+	File     string `json:"file"`
+	Text     string `json:"text"`
+	Language string `json:"language"`
+	Voice    string `json:"voice"`
+	Noise    bool   `json:"noise"`
+	Words    []word `json:"words"`
+}
+
+func main() {
+	seed := flag.Uint64("seed", 1, "seed of sentences, voices, pauses and noise")
+	out := flag.String("o", "", "folder to write")
+	count := flag.Int("n", 30, "recordings")
+	sentences := flag.Int("sentences", 5, "sentences in each")
+	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
+	flag.Parse()
+	if *out == "" {
+		log.Fatal("wordset: -o is missing")
+	}
+	if err := run(*seed, *out, *texts, *count, *sentences); err != nil {
+		log.Fatal("wordset: ", err)
+	}
+}
+
+func run(seed uint64, out, texts string, count, sentences int) error {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "wordset")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	s, err := newSpeakers(tmp)
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(seed, 0x3030))
+	grammars := map[string]*grammar{}
+	for l := range voices {
+		if grammars[l], err = readGrammar(filepath.Join(texts, "texts_"+l+".txt")); err != nil {
+			return err
+		}
+	}
+	manifest, err := os.Create(filepath.Join(out, "manifest.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer manifest.Close()
+	enc := json.NewEncoder(manifest)
+	enc.SetEscapeHTML(false)
+	order := []string{"en", "es", "fr", "en", "pt", "de", "en", "zh"}
+	for i := range count {
+		language := order[i%len(order)]
+		l, x, err := record(s, r, grammars[language], language, sentences)
+		if err != nil {
+			return err
+		}
+		l.File = fmt.Sprintf("%s_%02d.flac", language, i)
+		if l.Noise = i%3 == 2; l.Noise {
+			addNoise(x, r, 20)
+		}
+		if err := save(filepath.Join(out, l.File), x); err != nil {
+			return err
+		}
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+	}
+	return manifest.Close()
+}
+
+// record speaks sentences with pauses between them.
+func record(s *speakers, r *rand.Rand, g *grammar, language string, sentences int) (line, []float32, error) {
+	v := voices[language][r.IntN(len(voices[language]))]
+	if v.variants {
+		v.name += "+" + variants[r.IntN(len(variants))]
+	}
+	how := manner{rate: 140 + r.IntN(40), pitch: 35 + r.IntN(30), stretch: 0.9 + 0.2*r.Float64()}
+	l := line{Language: language, Voice: v.engine + ":" + v.name}
+	x := make([]float32, rate*4/10)
+	for range sentences {
+		text := g.heldOut(r)
+		y, words, err := s.say(v, how, text)
+		if err != nil {
+			return l, nil, fmt.Errorf("%s: %q: %w", l.Voice, text, err)
+		}
+		at := float64(len(x)) / rate
+		for _, w := range words {
+			l.Words = append(l.Words, word{round(at + w.Start), round(at + w.End), w.Word})
+		}
+		if l.Text += text; language != "zh" {
+			l.Text += " "
+		}
+		x = append(append(x, y...), make([]float32, rate*(2+r.IntN(12))/10)...)
+	}
+	l.Text = strings.TrimSpace(l.Text)
+	return l, x, nil
+}
+
+func round(t float64) float64 { return math.Round(t*1e4) / 1e4 }
+
+// addNoise adds white noise that lies so many decibels below the sound.
+func addNoise(x []float32, r *rand.Rand, below float64) {
+	var energy float64
+	for _, v := range x {
+		energy += float64(v) * float64(v)
+	}
+	level := math.Sqrt(energy/float64(len(x))) * math.Pow(10, -below/20)
+	for i := range x {
+		x[i] += float32(level * r.NormFloat64())
+	}
+}
+
+// save writes a FLAC file.
+func save(path string, x []float32) error {
+	c := exec.Command("ffmpeg", "-y", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(rate), "-ac", "1", "-i", "-", "-sample_fmt", "s16", path)
+	c.Stdin = strings.NewReader(string(floatBytes(x)))
+	return command(c)
+}
+
+// command runs a command and reports what it said when it failed.
+func command(c *exec.Cmd) error {
+	var said strings.Builder
+	c.Stderr = &said
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", filepath.Base(c.Path), err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// cut returns a part of a text given in characters.
+func cut(text string, from, n int) (string, error) {
+	runes := []rune(text)
+	if !utf8.ValidString(text) || from < 0 || n < 0 || from+n > len(runes) {
+		return "", errors.New("a word lies outside the text")
+	}
+	return string(runes[from : from+n]), nil
+}

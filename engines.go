@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
@@ -65,6 +66,7 @@ type optimizedEngine interface {
 // engines are the models of one pipeline, each loaded at most once.
 type engines struct {
 	set       *models.Set
+	available spec.Available // what set can transcribe
 	cores     int
 	log       *slog.Logger
 	standard  engine[*whisper.Engine]
@@ -178,23 +180,6 @@ func (e *engines) recogniser(tier Tier, language string) (asr.Transcriber, error
 		return e.loadOptimized(language)
 	}
 	return e.loadStandard()
-}
-
-// hasOptimized tells whether there is an optimized model for a language. One
-// that is only a demonstration does not count beside a real standard model: it
-// would read real recordings worse than the model that was installed for them.
-func (e *engines) hasOptimized(language string) bool {
-	m, ok := e.set.OptimizedFor(language)
-	if !ok {
-		return false
-	}
-	standard, has := e.set.Role(models.RoleStandard)
-	return !m.Demo || !has || standard.Demo
-}
-
-func (e *engines) hasStandard() bool {
-	_, ok := e.set.Role(models.RoleStandard)
-	return ok
 }
 
 // load opens what the roles name; for the optimized role, every model of it.

@@ -89,7 +89,7 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 		o(p)
 	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines.set, p.engines.cores, p.engines.log = set, p.cores, p.log
+	p.engines = engines{set: set, available: set.Available(), cores: p.cores, log: p.log}
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }

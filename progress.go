@@ -1,52 +1,10 @@
 package otograph
 
 import (
-	"fmt"
 	"maps"
 	"sync"
 	"time"
 )
-
-// Stage is a part of a run.
-type Stage string
-
-// The stages in the order in which they begin. StageEvents and StageEmbed run
-// beside StageLanguage and StageTranscribe.
-const (
-	StageDecode     Stage = "decode"     // any format → samples
-	StageVAD        Stage = "vad"        // where speech is
-	StageLanguage   Stage = "language"   // which language
-	StageTranscribe Stage = "transcribe" // what was said
-	StageEmbed      Stage = "embed"      // what the voices are like
-	StageEvents     Stage = "events"     // what else was heard
-	StageDiarize    Stage = "diarize"    // who spoke when
-)
-
-// Progress is a report from a run. Reports come one at a time, in order, from
-// the goroutines of the run: a slow receiver slows the run.
-type Progress struct {
-	// Stage is the stage that the report is about.
-	Stage Stage
-	// Fraction is how much of the whole run is done, 0 to 1; it never falls.
-	Fraction float64
-	// Done is true in the one report that ends the stage.
-	Done bool
-	// AudioDuration is the decoded length in seconds, 0 until StageDecode is done.
-	AudioDuration float64
-}
-
-// StageError says which stage of a run failed. The Result that comes with it
-// holds what the other stages found.
-type StageError struct {
-	Stage Stage
-	Err   error
-}
-
-// Error implements error.
-func (e *StageError) Error() string { return fmt.Sprintf("%s: %v", e.Stage, e.Err) }
-
-// Unwrap gives the cause.
-func (e *StageError) Unwrap() error { return e.Err }
 
 // weights are the stages' shares of a run's cost, measured roughly with a
 // base-size model; they only have to make the bar move evenly.
@@ -73,16 +31,16 @@ type progress struct {
 func (p *progress) plan(opt EffectiveOptions) {
 	p.weight = maps.Clone(weights)
 	p.done, p.seconds = map[Stage]float64{}, map[Stage]float64{}
-	if !opt.EnableASR {
+	if !*opt.EnableASR {
 		delete(p.weight, StageVAD)
 		delete(p.weight, StageLanguage)
 		delete(p.weight, StageTranscribe)
 	}
-	if !opt.EnableDiarize {
+	if !*opt.EnableDiarize {
 		delete(p.weight, StageEmbed)
 		delete(p.weight, StageDiarize)
 	}
-	if !opt.EnableAudioEvents {
+	if !*opt.EnableAudioEvents {
 		delete(p.weight, StageEvents)
 	}
 }

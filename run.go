@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -24,20 +25,6 @@ type RunOption func(*run)
 // OnProgress receives the progress of a run.
 func OnProgress(f func(Progress)) RunOption {
 	return func(r *run) { r.progress.report = f }
-}
-
-// Stats counts the work of a run.
-type Stats struct {
-	// ASR counts the work of the recogniser.
-	ASR asr.Stats
-	// VADWindows, EmbeddingWindows and EventFrames count what the other models were asked.
-	VADWindows, EmbeddingWindows, EventFrames int
-	// NonFinite is the number of NaN and Inf samples that were read as silence.
-	NonFinite int
-	// Truncated is true when the file ended early and what there was has been processed.
-	Truncated bool
-	// StageSeconds is the wall time of each stage in seconds; stages overlap.
-	StageSeconds map[Stage]float64
 }
 
 // Run processes one recording. Options that break a rule are an *OptionError
@@ -110,17 +97,17 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	r.progress.duration(r.pcm.Duration())
 
 	var errs []error
-	if r.opt.EnableASR {
+	if *r.opt.EnableASR {
 		if err := r.stage(ctx, StageVAD, r.speechStage); err != nil {
 			errs = append(errs, err)
-			r.opt.EnableASR, r.opt.EnableDiarize = false, false
-			if !r.opt.EnableAudioEvents {
+			*r.opt.EnableASR, *r.opt.EnableDiarize = false, false
+			if !*r.opt.EnableAudioEvents {
 				return r.result, err
 			}
 		}
 	}
 	errs = append(errs, r.middle(ctx)...)
-	if r.opt.EnableDiarize && r.embedded != nil {
+	if *r.opt.EnableDiarize && r.embedded != nil {
 		if err := r.stage(ctx, StageDiarize, r.cluster); err != nil {
 			errs = append(errs, err)
 		}
@@ -140,7 +127,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 // and, where it is known which, the recogniser. The run does not wait for it, and
 // trouble is left to the stage that needs the model.
 func (r *run) preload() {
-	if !r.opt.EnableASR {
+	if !*r.opt.EnableASR {
 		return
 	}
 	done, err := r.p.enter()
@@ -152,14 +139,14 @@ func (r *run) preload() {
 		defer done()
 		switch {
 		case r.opt.ASRLanguage != nil:
-			language, _ := asr.NormalizeLanguage(*r.opt.ASRLanguage)
-			_, _ = e.recogniser(tierFor(language, r.opt, e.hasOptimized), language)
-		case e.hasStandard():
+			language, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
+			_, _ = e.recogniser(spec.Route(language, Options(r.opt), e.available), language)
+		case e.available.Standard:
 			_, _ = e.loadStandard()
 			fallthrough
 		default:
 			only := e.set.All(models.RoleOptimized)
-			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, e.hasOptimized) {
+			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
 				_, _ = e.loadOptimized("")
 			}
 		}
@@ -171,7 +158,7 @@ func (r *run) preload() {
 func (r *run) middle(ctx context.Context) []error {
 	var asrErr, embedErr, eventErr error
 	var g errgroup.Group
-	if r.opt.EnableASR {
+	if *r.opt.EnableASR {
 		g.Go(func() error {
 			if asrErr = r.stage(ctx, StageLanguage, r.languageStage); asrErr == nil {
 				asrErr = r.stage(ctx, StageTranscribe, r.transcribeStage)
@@ -180,10 +167,10 @@ func (r *run) middle(ctx context.Context) []error {
 		})
 	}
 	g.Go(func() error { // one core beside the transcription
-		if r.opt.EnableDiarize {
+		if *r.opt.EnableDiarize {
 			embedErr = r.stage(ctx, StageEmbed, r.embed)
 		}
-		if r.opt.EnableAudioEvents {
+		if *r.opt.EnableAudioEvents {
 			eventErr = r.stage(ctx, StageEvents, r.eventsStage)
 		}
 		return nil
@@ -207,16 +194,16 @@ func (r *run) checkModels() error {
 		_, err := set.Need(role)
 		errs = append(errs, err)
 	}
-	if r.opt.EnableASR {
+	if *r.opt.EnableASR {
 		need(models.RoleVAD)
 		if len(set.All(models.RoleOptimized)) == 0 {
 			need(models.RoleStandard)
 		}
 	}
-	if r.opt.EnableDiarize {
+	if *r.opt.EnableDiarize {
 		need(models.RoleEmbedder)
 	}
-	if r.opt.EnableAudioEvents {
+	if *r.opt.EnableAudioEvents {
 		need(models.RoleTagger)
 	}
 	return errors.Join(errs...)
@@ -251,10 +238,10 @@ func computing[E any](ctx context.Context, r *run, load func() (E, error), work 
 func (r *run) detectSpeech(ctx context.Context) error {
 	return computing(ctx, r, r.p.engines.loadVAD, func(m vad.Model) error {
 		opt := vad.DefaultOptions()
-		opt.Threshold = r.opt.VADThreshold
-		opt.MinSpeech = time.Duration(r.opt.VADMinSpeechMS) * time.Millisecond
-		opt.MinSilence = time.Duration(r.opt.VADMinSilenceMS) * time.Millisecond
-		opt.SpeechPad = time.Duration(r.opt.VADSpeechPadMS) * time.Millisecond
+		opt.Threshold = *r.opt.VADThreshold
+		opt.MinSpeech = time.Duration(*r.opt.VADMinSpeechMS) * time.Millisecond
+		opt.MinSilence = time.Duration(*r.opt.VADMinSilenceMS) * time.Millisecond
+		opt.SpeechPad = time.Duration(*r.opt.VADSpeechPadMS) * time.Millisecond
 		var err error
 		r.speech, err = vad.Detect(ctx, m, r.pcm, opt)
 		r.result.Stats.VADWindows = (r.pcm.Len() + 511) / 512
@@ -266,12 +253,12 @@ func (r *run) detectSpeech(ctx context.Context) error {
 // there is none, the optimized model.
 func (r *run) findLanguage(ctx context.Context) error {
 	if r.opt.ASRLanguage != nil {
-		r.language, _ = asr.NormalizeLanguage(*r.opt.ASRLanguage) // validated before
+		r.language, _ = spec.NormalizeLanguage(*r.opt.ASRLanguage) // validated before
 		r.probability = 1
 		return nil
 	}
 	load := func() (asr.LanguageDetector, error) {
-		if r.p.engines.hasStandard() {
+		if r.p.engines.available.Standard {
 			return r.p.engines.loadStandard()
 		}
 		return r.p.engines.loadOptimized("")
@@ -279,14 +266,14 @@ func (r *run) findLanguage(ctx context.Context) error {
 	return computing(ctx, r, load, func(d asr.LanguageDetector) (err error) {
 		r.language, r.probability, err = d.DetectLanguage(ctx, r.pcm, r.speech)
 		if errors.Is(err, onnx.ErrNoLanguage) {
-			return optionError("asr_language", "must be given: none of the loaded models can tell the language")
+			return &OptionError{Field: "asr_language", Reason: "must be given: none of the loaded models can tell the language"}
 		}
 		return err
 	})
 }
 
 func (r *run) transcribe(ctx context.Context) error {
-	r.tier = tierFor(r.language, r.opt, r.p.engines.hasOptimized)
+	r.tier = spec.Route(r.language, Options(r.opt), r.p.engines.available)
 	r.progress.tier(r.tier)
 	if len(r.speech) == 0 {
 		r.transcript = &asr.Transcript{Language: r.language}
@@ -298,13 +285,13 @@ func (r *run) transcribe(ctx context.Context) error {
 	}
 	opt := asr.DefaultOptions()
 	opt.Language = r.language
-	opt.BeamSize = r.opt.ASRBeamSize
-	opt.Temperature = r.opt.ASRTemperature
+	opt.BeamSize = *r.opt.ASRBeamSize
+	opt.Temperature = *r.opt.ASRTemperature
 	opt.BestOf = or(r.opt.ASRBestOf, 0)
 	opt.Hotwords = r.opt.Hotwords
 	opt.InitialPrompt = or(r.opt.InitialPrompt, "")
-	opt.NoSpeechThreshold = r.opt.NoSpeechThreshold
-	opt.WordTimestamps = r.opt.TimestampLevel == TimestampWord
+	opt.NoSpeechThreshold = *r.opt.NoSpeechThreshold
+	opt.WordTimestamps = *r.opt.TimestampLevel == TimestampWord
 	opt.Parallel = r.p.cores
 	opt.Gate = r.p.gate
 	opt.Progress = func(done, total float64) { r.progress.part(StageTranscribe, done, total) }
@@ -319,9 +306,9 @@ const exactWindows = 3000
 func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
 	opt := diarize.DefaultOptions()
 	opt.NumSpeakers = or(r.opt.NumSpeakers, 0)
-	opt.MinSpeakers, opt.MaxSpeakers = r.opt.MinSpeakers, r.opt.MaxSpeakers
-	opt.MinSegment = r.opt.DiarizeMinSegmentSec
-	opt.SingleSpeakerThreshold = r.opt.DiarizeSingleSpeakerThreshold
+	opt.MinSpeakers, opt.MaxSpeakers = *r.opt.MinSpeakers, *r.opt.MaxSpeakers
+	opt.MinSegment = *r.opt.DiarizeMinSegmentSec
+	opt.SingleSpeakerThreshold = *r.opt.DiarizeSingleSpeakerThreshold
 	opt.SameSpeakerCosine = e.SameSpeaker()
 	opt.ExactWindows = exactWindows
 	return opt
@@ -370,7 +357,7 @@ func (r *run) understood(speech audio.Span) bool {
 func (r *run) listen(ctx context.Context) error {
 	return computing(ctx, r, r.p.engines.loadTagger, func(t events.Tagger) error {
 		opt := events.DefaultOptions()
-		opt.Threshold, opt.Classes = r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
+		opt.Threshold, opt.Classes = *r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
 		counted := countedTagger{t, &r.result.Stats.EventFrames}
 		var err error
 		if r.heard, err = events.Detect(ctx, counted, r.pcm, opt); err == nil && r.heard == nil {
@@ -400,4 +387,12 @@ func unstage(err error) error {
 		return s.Err
 	}
 	return err
+}
+
+// or returns what p points to, or def when it is nil.
+func or[T any](p *T, def T) T {
+	if p == nil {
+		return def
+	}
+	return *p
 }

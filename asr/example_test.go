@@ -5,14 +5,15 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 func ExampleNormalizeLanguage() {
 	for _, s := range []string{"pt-BR", "Mandarin", "deu", "klingon"} {
-		code, ok := asr.NormalizeLanguage(s)
+		code, ok := spec.NormalizeLanguage(s)
 		fmt.Println(code, ok)
 	}
-	fmt.Println(asr.NearestLanguage("Portugese"))
+	fmt.Println(spec.NearestLanguage("Portugese"))
 	// Output:
 	// pt true
 	// zh true

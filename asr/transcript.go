@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // Word is one word of a transcript; for languages written without spaces
@@ -40,42 +41,8 @@ type Segment struct {
 	NoSpeechProb float64
 }
 
-// Stats counts the work behind a transcript. Counts do not depend on how many
-// windows ran at once.
-type Stats struct {
-	// Windows is how many windows the speech was packed into.
-	Windows int
-	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N).
-	EncoderPasses int
-	// DecoderSteps counts evaluations of the decoder, the prompt's included;
-	// 0 for recognisers that have none.
-	DecoderSteps int
-	// Fallbacks counts decodes repeated at a higher temperature.
-	Fallbacks int
-	// Retries counts windows encoded again with the full context.
-	Retries int
-	// Continued counts decodes of a window's rest after its text ended early.
-	Continued int
-	// Skipped counts decodes of speech that the text around it had passed over.
-	Skipped int
-	// Discarded counts windows whose text was dropped as not spoken.
-	Discarded int
-	// Loops counts decodes that the loop guard ended.
-	Loops int
-}
-
-// Add adds the counts of o to s.
-func (s *Stats) Add(o Stats) {
-	s.Windows += o.Windows
-	s.EncoderPasses += o.EncoderPasses
-	s.DecoderSteps += o.DecoderSteps
-	s.Fallbacks += o.Fallbacks
-	s.Retries += o.Retries
-	s.Continued += o.Continued
-	s.Skipped += o.Skipped
-	s.Discarded += o.Discarded
-	s.Loops += o.Loops
-}
+// Stats counts the work behind a transcript.
+type Stats = spec.ASRStats
 
 // Transcript is what a recogniser makes of a recording.
 type Transcript struct {

@@ -78,19 +78,19 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 		}))
 		return err
 	}
-	if e.EnableASR {
+	if *e.EnableASR {
 		if err := part(true, false, false, otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe); err != nil {
 			return nil, err
 		}
 	}
-	if e.EnableDiarize {
+	if *e.EnableDiarize {
 		if err := part(true, true, false, otograph.StageEmbed, otograph.StageDiarize); err != nil {
 			return nil, err
 		}
 	}
-	if e.EnableAudioEvents {
+	if *e.EnableAudioEvents {
 		stages := []otograph.Stage{otograph.StageEvents}
-		if !e.EnableASR {
+		if !*e.EnableASR {
 			stages = append(stages, otograph.StageDecode)
 		}
 		if err := part(false, false, true, stages...); err != nil {

@@ -17,8 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrManifest marks a manifest that cannot be read; errors.Is finds it.
@@ -170,7 +169,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		it.Path = filepath.Join(dir, filepath.FromSlash(l.File))
 	}
 	if l.Language != "" {
-		code, ok := asr.NormalizeLanguage(l.Language)
+		code, ok := spec.NormalizeLanguage(l.Language)
 		if !ok {
 			return it, fmt.Errorf("language: unknown language %q", l.Language)
 		}
@@ -211,8 +210,8 @@ func (l manifestLine) item(dir string) (Item, error) {
 			if name == "" {
 				name = e.Label
 			}
-			if _, ok := events.Lookup(name); !ok {
-				return it, fmt.Errorf("events: there is no class %q; the nearest is %q", name, events.Nearest(name))
+			if _, ok := spec.LookupEventClass(name); !ok {
+				return it, fmt.Errorf("events: there is no class %q; the nearest is %q", name, spec.NearestEventClass(name))
 			}
 			if err := checkSpan("events", e.Start, e.End); err != nil {
 				return it, err

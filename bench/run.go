@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // System is one of the things that a run compares: models with options.
@@ -281,11 +281,11 @@ func (s System) roles() []models.Role {
 		}
 	}
 	optimized := e.Optimize == nil || *e.Optimize
-	want(e.EnableASR, models.RoleVAD)
-	want(e.EnableASR && optimized, models.RoleOptimized)
-	want(e.EnableASR && (!optimized || e.ASRLanguage == nil && !s.KnownLanguage), models.RoleStandard)
-	want(e.EnableDiarize, models.RoleEmbedder)
-	want(e.EnableAudioEvents, models.RoleTagger)
+	want(*e.EnableASR, models.RoleVAD)
+	want(*e.EnableASR && optimized, models.RoleOptimized)
+	want(*e.EnableASR && (!optimized || e.ASRLanguage == nil && !s.KnownLanguage), models.RoleStandard)
+	want(*e.EnableDiarize, models.RoleEmbedder)
+	want(*e.EnableAudioEvents, models.RoleTagger)
 	return roles
 }
 
@@ -295,5 +295,5 @@ func characters(it Item, f *found) bool {
 	if language == "" {
 		language = f.Language
 	}
-	return language != "" && !asr.Spaced(language)
+	return language != "" && !spec.Spaced(language)
 }

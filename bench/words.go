@@ -4,9 +4,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/otograph/otograph/spec"
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/otograph/otograph/asr"
 )
 
 // Units splits a text into what it is scored by: words, or characters for
@@ -18,7 +17,7 @@ import (
 // like all other punctuation and symbols, hyphens and dashes part words, and
 // runs of Latin letters or digits inside a text of characters stay one unit.
 func Units(language, text string) []string {
-	characters := language != "" && !asr.Spaced(language)
+	characters := language != "" && !spec.Spaced(language)
 	var units []string
 	var word strings.Builder
 	flush := func() {

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // Grid places frames in time: frame i is heard in the window
@@ -40,7 +41,7 @@ func (g Grid) cell(i int) (start, end float64) {
 type Tagger interface {
 	// Grid places the frames.
 	Grid() Grid
-	// Scores calls yield with the scores of every frame, in order: NumClasses
+	// Scores calls yield with the scores of every frame, in order: spec.NumEventClasses
 	// numbers between 0 and 1 by class index, valid until yield returns. It stops
 	// at yield's error and returns it. A recording that is not empty has at least
 	// one frame, and its frames reach its end.
@@ -54,7 +55,7 @@ type Event struct {
 	// Start and End are seconds, rounded to 0.01 within the recording and accurate
 	// to about one second.
 	Start, End float64
-	Class      Class
+	Class      spec.EventClass
 	// Confidence is the mean score of the frames in which the class exceeds the
 	// threshold, so it exceeds it too. Scores are compared and averaged with the
 	// four digits that are shown.
@@ -81,7 +82,7 @@ func (o *open) event(class int, duration float64) Event {
 		return min(math.Round(seconds*100), math.Floor(duration*100)) / 100
 	}
 	return Event{
-		Start: within(o.start), End: within(o.end), Class: load().classes[class],
+		Start: within(o.start), End: within(o.end), Class: spec.EventClassAt(class),
 		Confidence: shown(o.sum / float64(o.frames)), Peak: o.peak,
 	}
 }
@@ -106,12 +107,12 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 	duration := pcm.Duration()
 	var (
 		found []Event
-		state [NumClasses]open
+		state [spec.NumEventClasses]open
 		next  int
 	)
 	err = t.Scores(ctx, pcm, func(frame int, scores []float32) error {
-		if len(scores) != NumClasses || frame != next {
-			return fmt.Errorf("events: the tagger gave frame %d with %d scores, expected frame %d with %d", frame, len(scores), next, NumClasses)
+		if len(scores) != spec.NumEventClasses || frame != next {
+			return fmt.Errorf("events: the tagger gave frame %d with %d scores, expected frame %d with %d", frame, len(scores), next, spec.NumEventClasses)
 		}
 		next++
 		start, end := grid.cell(frame)

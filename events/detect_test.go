@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // scripted gives scores that a function computes.
@@ -20,7 +21,7 @@ type scripted struct {
 	grid   Grid
 	frames int
 	score  func(frame int, scores []float32)
-	width  int // scores per frame, 0: NumClasses
+	width  int // scores per frame, 0: spec.NumEventClasses
 	err    error
 }
 
@@ -29,7 +30,7 @@ func (s scripted) Close() error { return nil }
 func (s scripted) Scores(ctx context.Context, _ *audio.PCM, yield func(int, []float32) error) error {
 	width := s.width
 	if width == 0 {
-		width = NumClasses
+		width = spec.NumEventClasses
 	}
 	scores := make([]float32, width)
 	for i := range s.frames {
@@ -117,7 +118,7 @@ func TestOrderAndFilter(t *testing.T) {
 	}
 	got, err := Detect(t.Context(), tagger, seconds(10), DefaultOptions())
 	require.NoError(t, err)
-	classes := Classes()
+	classes := spec.EventClasses()
 	assert.Equal(t, []string{classes[137].DisplayName, "Speech", classes[500].DisplayName, "Speech"}, names(got))
 	opt := Options{Threshold: 0.3, Classes: []string{"Speech", "Speech"}}
 	got, err = Detect(t.Context(), tagger, seconds(10), opt)
@@ -239,7 +240,7 @@ func TestEventsEndWithTheRecording(t *testing.T) {
 
 // TestFiveHoursInFlatMemory: what is allocated must not follow the number of frames.
 func TestFiveHoursInFlatMemory(t *testing.T) {
-	load()
+	spec.EventClasses() // parsed once
 	frames := int(5 * 3600 / 0.48)
 	tagger := scripted{grid: yamnetGrid, frames: frames, score: func(i int, s []float32) {
 		s[7] = float32(i%1000) / 1000

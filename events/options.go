@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrOptions marks an option out of its range; the error's text names the option
@@ -38,15 +40,15 @@ func (o Options) wanted() ([]int, error) {
 	if math.IsNaN(o.Threshold) || o.Threshold < 0 || o.Threshold > 1 {
 		return nil, fmt.Errorf("%w: audio_events_threshold must be between 0 and 1, got %v", ErrOptions, o.Threshold)
 	}
-	var in [NumClasses]bool
+	var in [spec.NumEventClasses]bool
 	for _, name := range o.Classes {
-		c, ok := Lookup(name)
+		c, ok := spec.LookupEventClass(name)
 		if !ok {
-			return nil, fmt.Errorf("%w: audio_events_classes: there is no class %q; the nearest is %q", ErrOptions, shorten(name), Nearest(name))
+			return nil, fmt.Errorf("%w: audio_events_classes: there is no class %q; the nearest is %q", ErrOptions, shorten(name), spec.NearestEventClass(name))
 		}
 		in[c.Index] = true
 	}
-	wanted := make([]int, 0, NumClasses)
+	wanted := make([]int, 0, spec.NumEventClasses)
 	for i := range in {
 		if in[i] || len(o.Classes) == 0 {
 			wanted = append(wanted, i)

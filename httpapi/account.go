@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
 )
 
 // getAccount is GET /account, computed at the time of asking.
@@ -101,4 +101,4 @@ func (s *Server) listClasses(w http.ResponseWriter, _ *request) error {
 	return nil
 }
 
-func classesJSON() ([]byte, error) { return json.Marshal(events.Classes()) }
+func classesJSON() ([]byte, error) { return json.Marshal(spec.EventClasses()) }

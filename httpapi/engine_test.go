@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/stretchr/testify/require"
 )
@@ -96,41 +96,41 @@ func (fakeEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error)
 		<-ctx.Done()
 		return tasks.Outcome{}, ctx.Err()
 	}
-	var o otograph.EffectiveOptions
+	var o spec.EffectiveOptions
 	if err := json.Unmarshal(job.Options, &o); err != nil {
 		return tasks.Outcome{}, err
 	}
-	r := otograph.Result{Ran: otograph.Capabilities{ASR: o.EnableASR, Diarize: o.EnableDiarize, AudioEvents: o.EnableAudioEvents}}
+	r := spec.Result{Ran: spec.Capabilities{ASR: *o.EnableASR, Diarize: *o.EnableDiarize, AudioEvents: *o.EnableAudioEvents}}
 	out := tasks.Outcome{Seconds: 61.5}
-	if o.EnableASR {
+	if *o.EnableASR {
 		lite := o.Optimize != nil && *o.Optimize
-		out.Tier = string(otograph.TierStandard)
+		out.Tier = string(spec.TierStandard)
 		if lite {
-			out.Tier = string(otograph.TierOptimized)
+			out.Tier = string(spec.TierOptimized)
 		}
 		r.Language, r.LanguageProbability = "en", 0.98
-		seg := otograph.Segment{Start: 0.5, End: 1.75, Text: "Hello there."}
-		if !lite && o.TimestampLevel == otograph.TimestampWord {
-			seg.Words = []otograph.Word{{Word: " Hello", Start: 0.5, End: 1, Probability: 0.9}, {Word: " there.", Start: 1, End: 1.75, Probability: 0.8}}
+		seg := spec.Segment{Start: 0.5, End: 1.75, Text: "Hello there."}
+		if !lite && *o.TimestampLevel == spec.TimestampWord {
+			seg.Words = []spec.Word{{Word: " Hello", Start: 0.5, End: 1, Probability: 0.9}, {Word: " there.", Start: 1, End: 1.75, Probability: 0.8}}
 		}
-		if o.EnableDiarize {
-			seg.Speaker = otograph.SpeakerName(0)
+		if *o.EnableDiarize {
+			seg.Speaker = spec.SpeakerName(0)
 		}
 		second := seg
 		second.ID, second.Start, second.End, second.Text, second.Words = 1, 2, 3, "Good <b>day</b> & bye.", nil
 		if seg.Words != nil {
-			second.Words = []otograph.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7}}
+			second.Words = []spec.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7}}
 		}
-		r.Segments = []otograph.Segment{seg, second}
-		r.VADSegments = []otograph.Interval{{Start: 0.5, End: 3}}
+		r.Segments = []spec.Segment{seg, second}
+		r.VADSegments = []spec.Interval{{Start: 0.5, End: 3}}
 	}
-	if o.EnableDiarize {
+	if *o.EnableDiarize {
 		r.NumSpeakers = 1
-		r.SpeakerEmbeddings = []otograph.SpeakerEmbedding{{SpeakerID: otograph.SpeakerName(0), Embedding: make([]float32, 192), SegmentCount: 1}}
-		r.DiarizeSegments = []otograph.Turn{{Start: 0.5, End: 3, Speaker: otograph.SpeakerName(0)}}
+		r.SpeakerEmbeddings = []spec.SpeakerEmbedding{{SpeakerID: spec.SpeakerName(0), Embedding: make([]float32, 192), SegmentCount: 1}}
+		r.DiarizeSegments = []spec.Turn{{Start: 0.5, End: 3, Speaker: spec.SpeakerName(0)}}
 	}
-	if o.EnableAudioEvents {
-		r.AudioEvents = []otograph.AudioEvent{{Start: 0, End: 2, Class: "Speech", Confidence: 0.9}}
+	if *o.EnableAudioEvents {
+		r.AudioEvents = []spec.AudioEvent{{Start: 0, End: 2, Class: "Speech", Confidence: 0.9}}
 	}
 	job.Progress("transcribe", 1)
 	var err error

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // Error codes of the service, sent as error_code beside error in every failing
@@ -75,7 +77,7 @@ func slowBody() *Error {
 }
 
 func methodNotAllowed(method, allow string) *Error {
-	return &Error{Status: http.StatusMethodNotAllowed, Code: CodeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", shorten(method), allow)}
+	return &Error{Status: http.StatusMethodNotAllowed, Code: CodeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
 }
 
 func rateLimited(seconds int, message string) *Error {
@@ -84,18 +86,4 @@ func rateLimited(seconds int, message string) *Error {
 
 func unavailable(cause error) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: CodeInternal, Message: "the service cannot answer at the moment, try again", RetryAfter: 1, cause: cause}
-}
-
-// shorten keeps what a stranger sent from filling an error message.
-func shorten(s string) string {
-	r := []rune(s)
-	if len(r) > 60 {
-		r = append(r[:60], '…')
-	}
-	for i, c := range r {
-		if c < 0x20 || c == 0x7f {
-			r[i] = '\uFFFD'
-		}
-	}
-	return string(r)
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/spec"
 )
 
 // Bounds on the parts of a JSON body that are held in memory.
@@ -101,7 +101,7 @@ func (o *object) members() error {
 				names = append(names, k)
 			}
 			slices.Sort(names)
-			return invalid("%s: there is no such field; did you mean %q?", shorten(name), otograph.Nearest(name, names))
+			return invalid("%s: there is no such field; did you mean %q?", spec.Shorten(name), spec.Nearest(name, names))
 		}
 		if seen[name] {
 			return invalid("%s: is given twice", name)
@@ -236,7 +236,7 @@ func (v *value) text(dst *string, max int) error {
 		return err
 	}
 	if raw[0] != '"' {
-		return invalid("%s: must be a string, not %s", v.name, shorten(string(raw)))
+		return invalid("%s: must be a string, not %s", v.name, spec.Shorten(string(raw)))
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
 		return invalid("%s: must be a string", v.name)
@@ -266,7 +266,7 @@ func (v *value) boolean(dst *bool) error {
 	case "false":
 		*dst = false
 	default:
-		return invalid("%s: must be true or false, not %s", v.name, shorten(string(raw)))
+		return invalid("%s: must be true or false, not %s", v.name, spec.Shorten(string(raw)))
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (v *value) texts(dst *[]string, maxItems, maxLen int) error {
 		return err
 	}
 	if raw[0] != '[' {
-		return invalid("%s: must be an array of strings, not %s", v.name, shorten(string(raw)))
+		return invalid("%s: must be an array of strings, not %s", v.name, spec.Shorten(string(raw)))
 	}
 	var list []*string
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -302,15 +302,15 @@ func (v *value) texts(dst *[]string, maxItems, maxLen int) error {
 }
 
 // options reads an Options object.
-func (v *value) options(dst *otograph.Options) error {
+func (v *value) options(dst *spec.Options) error {
 	raw, err := v.raw()
 	if err != nil {
 		return err
 	}
 	if raw[0] != '{' {
-		return invalid("options: must be an object, not %s", shorten(string(raw)))
+		return invalid("options: must be an object, not %s", spec.Shorten(string(raw)))
 	}
-	var o otograph.Options
+	var o spec.Options
 	if err := o.UnmarshalJSON(raw); err != nil {
 		return optionsError(err)
 	}
@@ -319,7 +319,7 @@ func (v *value) options(dst *otograph.Options) error {
 }
 
 func optionsError(err error) *Error {
-	var oe *otograph.OptionError
+	var oe *spec.OptionError
 	prefix := ""
 	if errors.As(err, &oe) && oe.Field != "" {
 		prefix = "options."
@@ -338,7 +338,7 @@ func (v *value) base64() (io.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, invalid("%s: must be a string of Base64, not %s", v.name, shorten(string(raw)))
+		return nil, invalid("%s: must be a string of Base64, not %s", v.name, spec.Shorten(string(raw)))
 	}
 	if _, err := v.o.r.ReadByte(); err != nil {
 		return nil, readError(err)

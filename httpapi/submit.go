@@ -3,7 +3,7 @@ package httpapi
 import (
 	"io"
 
-	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/spec"
 )
 
 // Bounds on the texts of a submission, in characters.
@@ -18,7 +18,7 @@ const (
 type submission struct {
 	audioURL       string
 	filename       string
-	options        otograph.Options
+	options        spec.Options
 	callbackURL    string
 	callbackSecret string
 	batch          bool
@@ -97,7 +97,7 @@ func (s *submission) check() error {
 type batchSubmission struct {
 	urls           []string
 	filenames      []string // nil, or one for each URL
-	options        otograph.Options
+	options        spec.Options
 	callbackURL    string
 	callbackSecret string
 	allowTraining  bool

@@ -18,9 +18,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -120,7 +120,7 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 }
 
 // terms checks where a submission's results go, if anywhere, and completes its options.
-func (s *Server) terms(r *request, callbackURL string, o otograph.Options) (json.RawMessage, error) {
+func (s *Server) terms(r *request, callbackURL string, o spec.Options) (json.RawMessage, error) {
 	if callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", callbackURL); err != nil {
 			return nil, err
@@ -263,7 +263,7 @@ func (s *Server) probe(ctx context.Context, account, key, filename string) (floa
 }
 
 // effective is the Options object with its defaults, as it is stored and echoed.
-func effective(o otograph.Options) (json.RawMessage, error) {
+func effective(o spec.Options) (json.RawMessage, error) {
 	e, err := o.Effective()
 	if err != nil {
 		return nil, optionsError(err)
@@ -328,7 +328,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 			return invalid("status: must be processing, done, failed or abandoned, not empty")
 		}
 	default:
-		return invalid("status: must be processing, done, failed or abandoned, not %q", shorten(status))
+		return invalid("status: must be processing, done, failed or abandoned, not %q", spec.Shorten(status))
 	}
 	list, total, err := s.cfg.Tasks.List(r.Context(), r.who.Account, f)
 	if err != nil {
@@ -375,7 +375,7 @@ func queryNumber(r *request, name string, def, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most || text[0] == '+' {
-		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, shorten(text))
+		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, spec.Shorten(text))
 	}
 	return n, nil
 }

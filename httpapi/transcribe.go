@@ -15,8 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 	"github.com/otograph/otograph/tasks"
 )
@@ -41,7 +41,7 @@ type transcription struct {
 	format   string
 	words    bool // word times
 	segments bool // segments in verbose_json
-	options  otograph.Options
+	options  spec.Options
 }
 
 // transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the
@@ -140,7 +140,7 @@ func (s *Server) answerTranscription(w http.ResponseWriter, r *request, id strin
 	if _, err := stored.WriteTo(&buf); err != nil {
 		return err
 	}
-	var result otograph.Result
+	var result spec.Result
 	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) e
 		}
 		name := part.FormName()
 		if name != "timestamp_granularities[]" && name != "timestamp_granularities" && seen[name] {
-			return nil, invalid("%s: is given twice", shorten(name))
+			return nil, invalid("%s: is given twice", spec.Shorten(name))
 		}
 		seen[name] = true
 		if name == "file" {
@@ -190,9 +190,9 @@ func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) e
 		text := string(raw)
 		switch {
 		case len(raw) > maxFormField:
-			return nil, invalid("%s: is longer than %d bytes", shorten(name), maxFormField)
+			return nil, invalid("%s: is longer than %d bytes", spec.Shorten(name), maxFormField)
 		case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-			return nil, invalid("%s: not valid text", shorten(name))
+			return nil, invalid("%s: not valid text", spec.Shorten(name))
 		}
 		switch name {
 		case "response_format":
@@ -208,7 +208,7 @@ func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) e
 		case "temperature":
 			t, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return nil, invalid("temperature: must be a number from 0 to 1, not %q", shorten(text))
+				return nil, invalid("temperature: must be a number from 0 to 1, not %q", spec.Shorten(text))
 			}
 			f.options.ASRTemperature = &t
 		case "timestamp_granularities[]", "timestamp_granularities":
@@ -227,7 +227,7 @@ func (f *transcription) finish(seen map[string]bool, granularities []string) err
 		return invalid("file: is required")
 	}
 	if !slices.Contains([]string{formatJSON, formatVerbose, formatText, formatSRT, formatVTT}, f.format) {
-		return invalid("response_format: must be json, verbose_json, text, srt or vtt, not %q", shorten(f.format))
+		return invalid("response_format: must be json, verbose_json, text, srt or vtt, not %q", spec.Shorten(f.format))
 	}
 	for _, g := range granularities {
 		switch g {
@@ -236,7 +236,7 @@ func (f *transcription) finish(seen map[string]bool, granularities []string) err
 		case "segment":
 			f.segments = true
 		default:
-			return invalid("timestamp_granularities[]: must be word or segment, not %q", shorten(g))
+			return invalid("timestamp_granularities[]: must be word or segment, not %q", spec.Shorten(g))
 		}
 	}
 	if len(granularities) > 0 && f.format != formatVerbose {
@@ -245,11 +245,11 @@ func (f *transcription) finish(seen map[string]bool, granularities []string) err
 	f.segments = f.segments || !f.words
 	no := false
 	f.options.EnableDiarize, f.options.EnableAudioEvents = &no, &no
-	level := otograph.TimestampSegment
+	level := spec.TimestampSegment
 	// Subtitles split long lines where the words are, and word times exist in
 	// the standard tier alone.
 	if f.words || f.format == formatSRT || f.format == formatVTT {
-		level = otograph.TimestampWord
+		level = spec.TimestampWord
 	}
 	if f.words {
 		f.options.Optimize = &no
@@ -286,7 +286,7 @@ func formError(err error) error {
 	return out
 }
 
-func writeTranscription(w http.ResponseWriter, form *transcription, result otograph.Result) error {
+func writeTranscription(w http.ResponseWriter, form *transcription, result spec.Result) error {
 	texts := make([]string, 0, len(result.Segments))
 	for _, seg := range result.Segments {
 		texts = append(texts, strings.TrimSpace(seg.Text))
@@ -297,12 +297,12 @@ func writeTranscription(w http.ResponseWriter, form *transcription, result otogr
 	case formatText:
 		writeBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(text+"\n"))
 	case formatSRT:
-		if err := subtitle.SRT(&buf, cues(result), subtitle.Options{}); err != nil {
+		if err := subtitle.SRT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
 			return err
 		}
 		writeBody(w, http.StatusOK, "application/x-subrip; charset=utf-8", buf.Bytes())
 	case formatVTT:
-		if err := subtitle.VTT(&buf, cues(result), subtitle.Options{}); err != nil {
+		if err := subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
 			return err
 		}
 		writeBody(w, http.StatusOK, "text/vtt; charset=utf-8", buf.Bytes())
@@ -341,17 +341,6 @@ func unspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }
 
-func cues(result otograph.Result) []subtitle.Cue {
-	out := make([]subtitle.Cue, len(result.Segments))
-	for i, seg := range result.Segments {
-		out[i] = subtitle.Cue{Start: seg.Start, End: seg.End, Text: seg.Text}
-		for _, word := range seg.Words {
-			out[i].Words = append(out[i].Words, subtitle.Word{Text: word.Word, Start: word.Start, End: word.End})
-		}
-	}
-	return out
-}
-
 type verboseSegment struct {
 	ID    int     `json:"id"`
 	Start float64 `json:"start"`
@@ -374,7 +363,7 @@ type verboseJSON struct {
 	Words    []verboseWord    `json:"words,omitzero"`
 }
 
-func verbose(form *transcription, result otograph.Result, text string) verboseJSON {
+func verbose(form *transcription, result spec.Result, text string) verboseJSON {
 	v := verboseJSON{Task: "transcribe", Language: result.Language, Duration: result.AudioDuration, Text: text}
 	if form.segments {
 		v.Segments = []verboseSegment{}

@@ -2,7 +2,10 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // Set is a collection of models, at most one per role except for
@@ -73,6 +76,24 @@ func (s *Set) OptimizedFor(language string) (*Model, bool) {
 		}
 	}
 	return best, best != nil
+}
+
+// Available returns what the set can transcribe, for the rule that picks a
+// tier. A demonstration model of the optimized tier does not count beside a
+// real standard model: it would read real recordings worse than the model that
+// was installed for them.
+func (s *Set) Available() spec.Available {
+	var a spec.Available
+	standard, ok := s.Role(RoleStandard)
+	if ok {
+		a.Standard, a.StandardLanguages = true, slices.Clone(standard.Languages)
+	}
+	for _, language := range spec.OptimizedLanguages() {
+		if m, found := s.OptimizedFor(language); found && (!m.Demo || !ok || standard.Demo) {
+			a.Optimized = append(a.Optimized, language)
+		}
+	}
+	return a
 }
 
 // Merge returns a set that has s's models and, for every role that s leaves

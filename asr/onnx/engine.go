@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/spec"
 )
 
 var (
@@ -79,7 +80,7 @@ type Model struct {
 	// Contract is one of the Contract constants, or "" to recognise the model by
 	// its metadata and shapes.
 	Contract string
-	// Languages are the codes the model serves, as asr.NormalizeLanguage writes
+	// Languages are the codes the model serves, as spec.NormalizeLanguage writes
 	// them; empty leaves it to the family (SenseVoice knows its own, others take
 	// any).
 	Languages []string
@@ -214,7 +215,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 		e.batch = defaultBatch
 	}
 	for _, l := range m.Languages {
-		code, ok := asr.NormalizeLanguage(l)
+		code, ok := spec.NormalizeLanguage(l)
 		if !ok {
 			_ = net.close()
 			return nil, fmt.Errorf("%s: %w: language %q of the model is no language code", m.ONNX, ErrFile, l)
@@ -262,7 +263,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 // Tag is what SenseVoice says about one window besides its words.
 type Tag struct {
 	Start, End          float64            // seconds of the file
-	Language            string             // as asr.NormalizeLanguage writes it; "" for no speech
+	Language            string             // as spec.NormalizeLanguage writes it; "" for no speech
 	LanguageProbability map[string]float64 // over the languages of the model, "nospeech" among them
 	Emotion             string             // HAPPY, SAD, ANGRY, NEUTRAL, FEARFUL, DISGUSTED, SURPRISED, EMO_UNKNOWN
 	Event               string             // Speech, BGM, Laughter …
@@ -319,10 +320,10 @@ func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	code, ok := asr.NormalizeLanguage(s)
+	code, ok := spec.NormalizeLanguage(s)
 	if !ok {
 		hint := ""
-		if near := asr.NearestLanguage(s); near != "" {
+		if near := spec.NearestLanguage(s); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 		return "", fmt.Errorf("%s: %w: %q is no language code%s", e.name, ErrLanguage, s, hint)

@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 // demoModel is the embedded demonstration model.
@@ -106,7 +107,7 @@ func TestDemoClips(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []string{c.text}, texts(tr))
 			checkWords(t, tr, c.speech())
-			if asr.Spaced(c.language) {
+			if spec.Spaced(c.language) {
 				assert.Len(t, tr.Segments[0].Words, len(strings.Fields(c.text)))
 			} else {
 				assert.Len(t, tr.Segments[0].Words, len([]rune(c.text))-1, "a word for every character, with its punctuation")

@@ -32,6 +32,7 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/spec"
 )
 
 // Errors that a caller can tell apart; they come wrapped with what and where.
@@ -61,7 +62,7 @@ type Model struct {
 	Name string
 	// WindowSeconds is the longest window the model should get, 30 at most; 0 is 30.
 	WindowSeconds float64
-	// Languages are the codes (asr.NormalizeLanguage) that the model was trained
+	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
 	// for; nil is all that its vocabulary has. Detection chooses among them.
 	Languages []string
 }
@@ -233,7 +234,7 @@ func (m Model) languages(h Header) ([]string, error) {
 	if len(m.Languages) > 0 {
 		var known []string
 		for _, l := range m.Languages {
-			code, ok := asr.NormalizeLanguage(l)
+			code, ok := spec.NormalizeLanguage(l)
 			if !ok {
 				return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
 			}
@@ -242,7 +243,7 @@ func (m Model) languages(h Header) ([]string, error) {
 		return known, nil
 	}
 	var known []string
-	for i, l := range asr.Languages() {
+	for i, l := range spec.Languages() {
 		if int32(i) < h.Vocabulary-51766 { // the vocabulary grows by one token a language
 			known = append(known, l.Code)
 		}
@@ -261,10 +262,10 @@ func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", fmt.Errorf("whisper: language: expected a code, found none: %w", ErrLanguage)
 	}
-	code, ok := asr.NormalizeLanguage(s)
+	code, ok := spec.NormalizeLanguage(s)
 	if !ok {
 		hint := ""
-		if near := asr.NearestLanguage(s); near != "" {
+		if near := spec.NearestLanguage(s); near != "" {
 			hint = fmt.Sprintf(" (did you mean %q?)", near)
 		}
 		return "", fmt.Errorf("whisper: language: expected an ISO 639 code, found %q%s: %w", s, hint, ErrLanguage)

@@ -54,17 +54,17 @@ func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
 		return // the run itself will say so
 	}
 	var roles []models.Role
-	if e.EnableASR {
+	if *e.EnableASR {
 		roles = append(roles, models.RoleVAD)
 		if e.Optimize == nil || *e.Optimize {
 			roles = append(roles, models.RoleOptimized)
 		}
 		roles = append(roles, models.RoleStandard)
 	}
-	if e.EnableDiarize {
+	if *e.EnableDiarize {
 		roles = append(roles, models.RoleEmbedder)
 	}
-	if e.EnableAudioEvents {
+	if *e.EnableAudioEvents {
 		roles = append(roles, models.RoleTagger)
 	}
 	demos := 0

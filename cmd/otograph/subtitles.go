@@ -14,7 +14,7 @@ import (
 // writeSubtitle writes a result in one of subtitle's formats. name is the
 // recording's file name, which some formats repeat.
 func writeSubtitle(w io.Writer, format, name string, res *otograph.Result) error {
-	cues := res.Cues(true)
+	cues := subtitle.Cues(res, true)
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	switch format {
 	case "srt":
@@ -42,7 +42,7 @@ func writeSubtitle(w io.Writer, format, name string, res *otograph.Result) error
 		if !res.Ran.Diarize {
 			return fmt.Errorf("%s: rttm lists speaker turns, and diarization did not run (see --enable-diarize)", name)
 		}
-		return subtitle.RTTM(w, stem, res.SpeakerTurns())
+		return subtitle.RTTM(w, stem, subtitle.Turns(res))
 	}
 	return fmt.Errorf("unknown format %q", format)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
 )
 
 //go:embed panns527.csv
@@ -30,8 +30,8 @@ var fullColumns = sync.OnceValue(func() []int {
 		}
 		byMID[r[1]] = i
 	}
-	columns := make([]int, events.NumClasses)
-	for _, c := range events.Classes() {
+	columns := make([]int, spec.NumEventClasses)
+	for _, c := range spec.EventClasses() {
 		column, ok := byMID[c.MID]
 		if !ok {
 			panic(fmt.Sprintf("tag: class %s (%s) is not among the 527", c.DisplayName, c.MID))
@@ -43,7 +43,7 @@ var fullColumns = sync.OnceValue(func() []int {
 
 // pick copies the 521 scores of a row of classes scores to dst.
 func pick(dst, row []float32) {
-	if len(row) == events.NumClasses {
+	if len(row) == spec.NumEventClasses {
 		copy(dst, row)
 		return
 	}

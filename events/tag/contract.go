@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/spec"
 )
 
 // Contracts: what a tagger takes and gives.
@@ -77,7 +77,7 @@ func detect(g *ort.Graph, contract string) (layout, error) {
 		return -1
 	}
 	l.single = in.Rank() > 1 && dim(0) == 1
-	l.classes = events.NumClasses
+	l.classes = spec.NumEventClasses
 	switch contract {
 	case PANNs:
 		if !only || in.Rank() != 2 && in.Rank() >= 0 {
@@ -129,7 +129,7 @@ func detect(g *ort.Graph, contract string) (layout, error) {
 func recognize(g *ort.Graph) string {
 	model := strings.ToLower(g.Metadata["model_type"])
 	_, full := scores(g, fullClasses)
-	_, short := scores(g, events.NumClasses)
+	_, short := scores(g, spec.NumEventClasses)
 	_, lens := g.Input("x_lens")
 	if len(g.Inputs) == 0 || g.Inputs[0].Type != ort.Float32 && !lens {
 		return ""

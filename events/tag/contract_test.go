@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/spec"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +84,7 @@ func collect(t testing.TB, m *Model, samples []float32) (frames [][]float32) {
 	t.Helper()
 	require.NoError(t, m.Scores(t.Context(), audio.FromSamples(samples), func(i int, s []float32) error {
 		require.Equal(t, len(frames), i)
-		require.Len(t, s, events.NumClasses)
+		require.Len(t, s, spec.NumEventClasses)
 		frames = append(frames, append([]float32(nil), s...))
 		return nil
 	}))
@@ -104,7 +105,7 @@ func at(t testing.TB, column int) int {
 
 func TestClassesAreMatchedByIdentifier(t *testing.T) {
 	columns := fullColumns()
-	require.Len(t, columns, events.NumClasses)
+	require.Len(t, columns, spec.NumEventClasses)
 	assert.Equal(t, 0, columns[0])
 	assert.Equal(t, 3, columns[1], "1 and 2, male and female speech, are left out")
 	assert.Equal(t, 526, columns[520])
@@ -118,7 +119,7 @@ func TestClassesAreMatchedByIdentifier(t *testing.T) {
 	}
 	row := make([]float32, fullClasses)
 	row[3] = 0.5
-	got := make([]float32, events.NumClasses)
+	got := make([]float32, spec.NumEventClasses)
 	pick(got, row)
 	assert.Equal(t, float32(0.5), got[1])
 }

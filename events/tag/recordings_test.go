@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 // shared is the folder of the recordings and models that are not in the repository.
@@ -69,7 +70,7 @@ func score(t testing.TB, m *tag.Model, pcm *audio.PCM) (frames [][]float32) {
 	t.Helper()
 	require.NoError(t, m.Scores(t.Context(), pcm, func(i int, s []float32) error {
 		require.Equal(t, len(frames), i)
-		require.Len(t, s, events.NumClasses)
+		require.Len(t, s, spec.NumEventClasses)
 		frames = append(frames, slices.Clone(s))
 		return nil
 	}))
@@ -119,7 +120,7 @@ func tally(t testing.TB, m *tag.Model, folder string, lines []truth) (all, mean 
 		}
 		clips[l.File] = append(clips[l.File], l)
 	}
-	silence, ok := events.Lookup("Silence")
+	silence, ok := spec.LookupEventClass("Silence")
 	require.True(t, ok)
 	heard := 0
 	for _, file := range order {

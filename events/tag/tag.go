@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/spec"
 )
 
 // Options of a model.
@@ -172,7 +173,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	var out [][]float32
 	add := func(row []float32) {
-		scores := make([]float32, events.NumClasses)
+		scores := make([]float32, spec.NumEventClasses)
 		pick(scores, row)
 		out = append(out, scores)
 	}

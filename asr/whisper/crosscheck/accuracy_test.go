@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
@@ -68,7 +69,7 @@ type score struct{ errors, length int }
 
 func (s *score) add(reference, text, language string) {
 	split := words
-	if !asr.Spaced(language) {
+	if !spec.Spaced(language) {
 		split = characters
 	}
 	a, b := split.FindAllString(strings.ToLower(reference), -1), split.FindAllString(strings.ToLower(text), -1)

@@ -18,6 +18,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 // both opens the demo model twice.
@@ -45,7 +46,7 @@ func joined(tr *asr.Transcript) string {
 	for _, s := range tr.Segments {
 		list = append(list, s.Text)
 	}
-	if !asr.Spaced(tr.Language) {
+	if !spec.Spaced(tr.Language) {
 		return strings.Join(list, "")
 	}
 	return strings.Join(list, " ")

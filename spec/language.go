@@ -1,4 +1,4 @@
-package asr
+package spec
 
 import (
 	"slices"
@@ -176,7 +176,7 @@ func NormalizeLanguage(s string) (code string, ok bool) {
 	return "", false
 }
 
-// isTag tells whether s has the form of a subtag: 1 to 8 ASCII letters or digits.
+// isTag reports whether s has the form of a subtag: 1 to 8 ASCII letters or digits.
 func isTag(s string) bool {
 	if len(s) == 0 || len(s) > 8 {
 		return false
@@ -207,31 +207,7 @@ func NearestLanguage(s string) string {
 	return best
 }
 
-// editDistance is Levenshtein's distance, a swap of neighbours counted as one
-// (restricted Damerau).
-func editDistance(a, b []rune) int {
-	before, last, now := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		now[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				now[j] = min(now[j], before[j-2]+1)
-			}
-		}
-		before, last, now = last, now, before
-	}
-	return last[len(b)]
-}
-
-// Spaced tells whether a language's writing puts spaces between words. The
+// Spaced reports whether a language's writing puts spaces between words. The
 // others (Chinese, Cantonese, Japanese, Thai, Lao, Khmer, Burmese, Tibetan) are
 // timed by the character.
 func Spaced(code string) bool {

@@ -1,4 +1,4 @@
-package otograph
+package spec
 
 import (
 	"encoding/json"
@@ -48,11 +48,4 @@ func TestSegmentWords(t *testing.T) {
 	with, err := json.Marshal(Segment{Text: "a", Speaker: "SPEAKER_1", Words: []Word{}})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"id":0,"start":0,"end":0,"text":"a","speaker":"SPEAKER_1","words":[]}`, string(with))
-}
-
-func TestRounding(t *testing.T) {
-	assert.Equal(t, 1.23, centi(1.2349999))
-	assert.Equal(t, 0.9999, permyriad(0.99987))
-	assert.Equal(t, 1.0, permyriad(1.2))
-	assert.Equal(t, 0.0, permyriad(-0.1))
 }

@@ -1,21 +1,8 @@
-package otograph
+package spec
 
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-)
-
-// Tier is the kind of recogniser that made a transcript. Its values are the
-// billing modes of the specification.
-type Tier string
-
-const (
-	// TierStandard is the Whisper tier: word times, 99 languages.
-	TierStandard Tier = "standard"
-	// TierOptimized is the fast tier of small CTC-type models: segment times.
-	// Its name in the specification is historical.
-	TierOptimized Tier = "zh_lite"
 )
 
 // Result is what a run found. In JSON it is the specification's Task result
@@ -46,7 +33,7 @@ type Result struct {
 	// AudioEvents are the sound events, ordered by start, then by class.
 	AudioEvents []AudioEvent
 
-	// Tier is the recogniser that ran; empty when transcription was off.
+	// Tier is the recognizer that ran; empty when transcription was off.
 	Tier Tier
 	// Ran says whose fields are filled.
 	Ran Capabilities
@@ -56,6 +43,20 @@ type Result struct {
 
 // Capabilities says which parts of a Result are there.
 type Capabilities struct{ ASR, Diarize, AudioEvents bool }
+
+// Stats counts the work of a run.
+type Stats struct {
+	// ASR counts the work of the recognizer.
+	ASR ASRStats
+	// VADWindows, EmbeddingWindows and EventFrames count what the other models were asked.
+	VADWindows, EmbeddingWindows, EventFrames int
+	// NonFinite is the number of NaN and Inf samples that were read as silence.
+	NonFinite int
+	// Truncated is true when the file ended early and what there was has been processed.
+	Truncated bool
+	// StageSeconds is the wall time of each stage in seconds; stages overlap.
+	StageSeconds map[Stage]float64
+}
 
 // Segment is one sentence of the transcript. Times are seconds from the start of the audio.
 type Segment struct {
@@ -164,8 +165,9 @@ func notNil[T any](list *[]T) *[]T {
 // order in which they first speak.
 func SpeakerName(n int) string { return fmt.Sprintf("SPEAKER_%d", n) }
 
-// centi rounds seconds to the 10 ms that the specification promises.
-func centi(seconds float64) float64 { return math.Round(seconds*100) / 100 }
-
-// permyriad rounds a probability to four digits, inside 0 to 1.
-func permyriad(p float64) float64 { return min(1, max(0, math.Round(p*1e4)/1e4)) }
+func or[T any](p *T, def T) T {
+	if p == nil {
+		return def
+	}
+	return *p
+}

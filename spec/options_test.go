@@ -1,4 +1,4 @@
-package otograph
+package spec
 
 import (
 	"encoding/json"
@@ -133,6 +133,6 @@ func FuzzOptions(f *testing.F) {
 			assert.ErrorIs(t, err, ErrOptions)
 			return
 		}
-		assert.LessOrEqual(t, e.MinSpeakers, e.MaxSpeakers)
+		assert.LessOrEqual(t, *e.MinSpeakers, *e.MaxSpeakers)
 	})
 }

@@ -1,0 +1,62 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"unicode"
+)
+
+// ErrOptions marks every error about an Options object; errors.Is finds it.
+var ErrOptions = errors.New("invalid options")
+
+// OptionError reports which option is wrong and what was expected.
+type OptionError struct {
+	Field  string // JSON name of the option; empty when the object itself is broken
+	Reason string // what was expected and what came
+}
+
+// Error implements error.
+func (e *OptionError) Error() string {
+	if e.Field == "" {
+		return "options: " + e.Reason
+	}
+	return e.Field + ": " + e.Reason
+}
+
+// Is makes errors.Is(err, ErrOptions) true.
+func (e *OptionError) Is(target error) bool { return target == ErrOptions }
+
+// StageError reports which stage of a run failed. The Result that comes with it
+// holds what the other stages found.
+type StageError struct {
+	Stage Stage
+	Err   error
+}
+
+// Error implements error.
+func (e *StageError) Error() string { return fmt.Sprintf("%s: %v", e.Stage, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StageError) Unwrap() error { return e.Err }
+
+func optionError(field, format string, args ...any) error {
+	return &OptionError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// longestQuote is how many characters of a stranger's text an error repeats.
+const longestQuote = 60
+
+// Shorten returns text for an error message: at most 60 characters and an
+// ellipsis, valid UTF-8, without control characters.
+func Shorten(s string) string {
+	r := []rune(s)
+	if len(r) > longestQuote {
+		r = append(r[:longestQuote], '…')
+	}
+	for i, c := range r {
+		if unicode.IsControl(c) {
+			r[i] = unicode.ReplacementChar
+		}
+	}
+	return string(r)
+}

@@ -1,0 +1,90 @@
+package spec
+
+import (
+	_ "embed" // the class list
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// NumEventClasses is the number of classes, and of scores per frame.
+const NumEventClasses = 521
+
+//go:embed eventclasses.csv
+var eventClassesCSV string
+
+// EventClass is one kind of sound: one of the 521 of AudioSet that YAMNet has.
+type EventClass struct {
+	Index       int    `json:"index"`        // 0 … 520: the place of its score in a frame
+	MID         string `json:"mid"`          // AudioSet's identifier
+	DisplayName string `json:"display_name"` // English name, unique; the name used in options and results
+	ZhName      string `json:"zh_name"`      // Chinese name, unique
+	Category    string `json:"category"`     // one of eight, in English
+	CategoryZh  string `json:"category_zh"`  // the same in Chinese
+}
+
+// eventClassList is the parsed list.
+type eventClassList struct {
+	classes []EventClass
+	byName  map[string]int
+}
+
+// loadEventClasses parses the embedded list once. The list is part of the program: a fault in
+// it is a fault of the build, and panics.
+var loadEventClasses = sync.OnceValue(func() eventClassList {
+	rows, err := csv.NewReader(strings.NewReader(eventClassesCSV)).ReadAll()
+	if err != nil || len(rows) != NumEventClasses+1 {
+		panic(fmt.Sprintf("spec: the embedded class list has %d rows, expected %d (%v)", len(rows), NumEventClasses+1, err))
+	}
+	t := eventClassList{byName: make(map[string]int, NumEventClasses)}
+	for i, r := range rows[1:] {
+		if n, err := strconv.Atoi(r[0]); err != nil || n != i || len(r) != 6 {
+			panic(fmt.Sprintf("spec: row %d of the embedded class list is %q", i+1, r))
+		}
+		t.byName[r[2]] = i
+		t.classes = append(t.classes, EventClass{Index: i, MID: r[1], DisplayName: r[2], ZhName: r[3], Category: r[4], CategoryZh: r[5]})
+	}
+	return t
+})
+
+// EventClasses returns the 521 classes by index. The slice is the caller's.
+func EventClasses() []EventClass { return slices.Clone(loadEventClasses().classes) }
+
+// EventClassAt returns the class with an index, 0 to 520.
+func EventClassAt(index int) EventClass { return loadEventClasses().classes[index] }
+
+// LookupEventClass finds a class by its exact English name.
+func LookupEventClass(displayName string) (EventClass, bool) {
+	t := loadEventClasses()
+	i, ok := t.byName[displayName]
+	if !ok {
+		return EventClass{}, false
+	}
+	return t.classes[i], true
+}
+
+// NearestEventClass returns the English name of the class whose name is most like the given one:
+// the least number of edits, case aside, to the whole English name, to one of its
+// comma-separated parts ("car horn" in "Vehicle horn, car horn, honking"), or to
+// the Chinese name.
+func NearestEventClass(name string) string {
+	want := []rune(strings.ToLower(strings.TrimSpace(name)))
+	want = want[:min(len(want), longestName)]
+	best, least := "", -1
+	for _, c := range loadEventClasses().classes {
+		names := append(strings.Split(c.DisplayName, ","), c.DisplayName, c.ZhName)
+		for _, n := range names {
+			n = strings.ToLower(strings.TrimSpace(n))
+			// An edit to a long name matters less than one to a short one.
+			d := 100 * editDistance(want, []rune(n)) / max(len(want), utf8.RuneCountInString(n), 1)
+			if least < 0 || d < least {
+				best, least = c.DisplayName, d
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,36 @@
+package subtitle
+
+import "github.com/otograph/otograph/spec"
+
+// Cues returns a result's segments, and with events its sound events, in the
+// form that SRT, VTT, TSV and Text write. "Speech" events are left out where
+// there is a transcript, which says it better.
+func Cues(r *spec.Result, events bool) []Cue {
+	cues := make([]Cue, 0, len(r.Segments))
+	for _, s := range r.Segments {
+		c := Cue{Start: s.Start, End: s.End, Speaker: s.Speaker, Text: s.Text}
+		for _, w := range s.Words {
+			c.Words = append(c.Words, Word{Text: w.Word, Start: w.Start, End: w.End, Probability: w.Probability})
+		}
+		cues = append(cues, c)
+	}
+	if !events {
+		return cues
+	}
+	for _, e := range r.AudioEvents {
+		if r.Ran.ASR && e.Class == "Speech" {
+			continue
+		}
+		cues = append(cues, Cue{Start: e.Start, End: e.End, Text: e.Class, Event: true})
+	}
+	return cues
+}
+
+// Turns returns a result's speaker turns in the form that RTTM writes.
+func Turns(r *spec.Result) []Turn {
+	turns := make([]Turn, len(r.DiarizeSegments))
+	for i, t := range r.DiarizeSegments {
+		turns[i] = Turn{Start: t.Start, End: t.End, Speaker: t.Speaker}
+	}
+	return turns
+}

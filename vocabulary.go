@@ -1,0 +1,62 @@
+package otograph
+
+import "github.com/otograph/otograph/spec"
+
+// The vocabulary of package spec under the same names, so that a program that
+// embeds Otograph imports one package.
+type (
+	// Options is the specification's Options object; see spec.Options.
+	Options = spec.Options
+	// EffectiveOptions are options with every default filled in.
+	EffectiveOptions = spec.EffectiveOptions
+	// OptionError reports which option is wrong and what was expected.
+	OptionError = spec.OptionError
+	// TimestampLevel is how fine the times of a transcript are.
+	TimestampLevel = spec.TimestampLevel
+	// Tier is the kind of recognizer that made a transcript.
+	Tier = spec.Tier
+	// Stage is a part of a run.
+	Stage = spec.Stage
+	// Progress is a report from a run.
+	Progress = spec.Progress
+	// StageError reports which stage of a run failed.
+	StageError = spec.StageError
+	// Result is what a run found, in JSON the specification's Task result.
+	Result = spec.Result
+	// Capabilities are the parts of a Result that are there.
+	Capabilities = spec.Capabilities
+	// Segment is one sentence of the transcript.
+	Segment = spec.Segment
+	// Word is one word with its times in seconds.
+	Word = spec.Word
+	// Interval is a stretch of time in seconds.
+	Interval = spec.Interval
+	// SpeakerEmbedding is the voice of one speaker.
+	SpeakerEmbedding = spec.SpeakerEmbedding
+	// Turn is a stretch of time, in seconds, in which one speaker speaks.
+	Turn = spec.Turn
+	// AudioEvent is a sound that was heard.
+	AudioEvent = spec.AudioEvent
+	// Stats counts the work of a run.
+	Stats = spec.Stats
+)
+
+// The values of TimestampLevel, Tier and Stage; see package spec.
+const (
+	TimestampWord    = spec.TimestampWord
+	TimestampSegment = spec.TimestampSegment
+
+	TierStandard  = spec.TierStandard
+	TierOptimized = spec.TierOptimized
+
+	StageDecode     = spec.StageDecode
+	StageVAD        = spec.StageVAD
+	StageLanguage   = spec.StageLanguage
+	StageTranscribe = spec.StageTranscribe
+	StageEmbed      = spec.StageEmbed
+	StageEvents     = spec.StageEvents
+	StageDiarize    = spec.StageDiarize
+)
+
+// ErrOptions marks every error about an Options object; errors.Is finds it.
+var ErrOptions = spec.ErrOptions

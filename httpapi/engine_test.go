@@ -16,6 +16,8 @@ import (
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/webhook"
+	"github.com/otograph/otograph/tasks/worker"
 	"github.com/stretchr/testify/require"
 )
 
@@ -82,7 +84,7 @@ type fakeEngine struct{}
 
 func (fakeEngine) ModelSet() string { return "fake" }
 
-func (fakeEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	if _, err := os.Stat(job.Path); err != nil {
 		return tasks.Outcome{}, err
 	}
@@ -146,21 +148,21 @@ func (w *world) work() {
 	require.NoError(w.t, err)
 	callbacks, err := safehttp.New(safehttp.Config{Allow: []string{w.media.address}, Resolver: fixtureNames{}})
 	require.NoError(w.t, err)
-	var workers []*tasks.Worker
+	var workers []*worker.Worker
 	for _, id := range []string{"worker-1", "worker-2"} { // a slow task keeps one of them
-		worker, err := tasks.NewWorker(w.tasks, tasks.WorkerConfig{
+		one, err := worker.New(w.tasks, worker.Config{
 			Engine: MeasureEngine(fakeEngine{}, w.api.metrics), HTTP: audio, ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 		})
 		require.NoError(w.t, err)
-		workers = append(workers, worker)
+		workers = append(workers, one)
 	}
-	notifier, err := tasks.NewNotifier(w.tasks, tasks.NotifierConfig{
+	notifier, err := webhook.NewNotifier(w.tasks.Outbox(), w.tasks.Queue(), webhook.NotifierConfig{
 		HTTP: MeasureCallbacks(callbacks, w.api.metrics), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
 	var wg sync.WaitGroup
-	for _, worker := range workers {
-		wg.Go(func() { _ = worker.Run(ctx) })
+	for _, one := range workers {
+		wg.Go(func() { _ = one.Run(ctx) })
 	}
 	wg.Go(func() { _ = notifier.Run(ctx) })
 	w.t.Cleanup(func() { cancel(); wg.Wait() })

@@ -6,25 +6,27 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/webhook"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // MeasureEngine gives an engine that does what e does and counts it in m: runs
 // by outcome, seconds of audio and of work and their ratio by tier, and the
 // time from the first report of each stage to its last.
-func MeasureEngine(e tasks.Engine, m *Metrics) tasks.Engine { return &measuredEngine{e, m} }
+func MeasureEngine(e worker.Engine, m *Metrics) worker.Engine { return &measuredEngine{e, m} }
 
 type measuredEngine struct {
-	tasks.Engine
+	worker.Engine
 	m *Metrics
 }
 
-// Run implements tasks.Engine.
-func (e *measuredEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+// Run implements worker.Engine.
+func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	start := time.Now()
 	first, last := map[string]time.Time{}, map[string]time.Time{}
 	report, before := job.Progress, start
 	job.Progress = func(stage string, done float64) {
-		// Reports come one at a time (tasks.Job), so plain maps do.
+		// Reports come one at a time (worker.Job), so plain maps do.
 		now := time.Now()
 		if first[stage].IsZero() {
 			first[stage] = before
@@ -57,14 +59,14 @@ func (e *measuredEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome,
 
 // MeasureCallbacks gives a client that does what c does and counts callback
 // deliveries in m by whether they were confirmed.
-func MeasureCallbacks(c tasks.HTTPDoer, m *Metrics) tasks.HTTPDoer { return &measuredDoer{c, m} }
+func MeasureCallbacks(c webhook.Doer, m *Metrics) webhook.Doer { return &measuredDoer{c, m} }
 
 type measuredDoer struct {
-	next tasks.HTTPDoer
+	next webhook.Doer
 	m    *Metrics
 }
 
-// Do implements tasks.HTTPDoer.
+// Do implements webhook.Doer.
 func (d *measuredDoer) Do(r *http.Request) (*http.Response, error) {
 	resp, err := d.next.Do(r)
 	outcome := "failed"

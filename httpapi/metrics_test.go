@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -31,7 +32,7 @@ func scrape(t *testing.T, m *Metrics) string {
 type quickEngine struct{ err error }
 
 func (quickEngine) ModelSet() string { return "" }
-func (e quickEngine) Run(_ context.Context, job tasks.Job) (tasks.Outcome, error) {
+func (e quickEngine) Run(_ context.Context, job worker.Job) (tasks.Outcome, error) {
 	job.Progress("decode", 0.5)
 	job.Progress("decode", 1)
 	job.Progress("transcribe", 1)
@@ -41,7 +42,7 @@ func (e quickEngine) Run(_ context.Context, job tasks.Job) (tasks.Outcome, error
 func TestMeasureEngine(t *testing.T) {
 	m := NewMetrics(nil)
 	reports := 0
-	job := tasks.Job{Progress: func(string, float64) { reports++ }}
+	job := worker.Job{Progress: func(string, float64) { reports++ }}
 	for _, err := range []error{nil, nil, tasks.Permanent(errors.New("x")), errors.New("x")} {
 		_, got := MeasureEngine(quickEngine{err}, m).Run(context.Background(), job)
 		assert.Equal(t, err, got)
@@ -92,7 +93,7 @@ func TestWorkersMetricsAreShown(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		m := NewMetrics(nil)
-		_, err := MeasureEngine(quickEngine{}, m).Run(ctx, tasks.Job{})
+		_, err := MeasureEngine(quickEngine{}, m).Run(ctx, worker.Job{})
 		require.NoError(t, err)
 		wg.Go(func() { m.WriteFiles(ctx, dir, name, 10*time.Millisecond, slog.New(slog.DiscardHandler)) })
 	}

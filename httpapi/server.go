@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/otograph/otograph/internal/turns"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // Config is what a Server is made of.
@@ -33,7 +33,7 @@ type Config struct {
 	CheckURL func(ctx context.Context, url string) error
 	// Prober tells the length of an uploaded file, for the size of the hold; nil
 	// = the hold is that of a minute.
-	Prober tasks.Prober
+	Prober worker.Prober
 	// TempDir is where files that must be local for Prober go when the blobs are
 	// not in a folder; "" = the system's.
 	TempDir string

@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // Request asks for one task. The caller has checked options and addresses.
@@ -216,9 +217,9 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 	if r.CallbackSecret != "" {
 		secret = r.CallbackSecret
 	}
-	lane := laneTasks
+	lane := queue.LaneTasks
 	if r.Batch {
-		lane = laneBatch
+		lane = queue.LaneBatch
 	}
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, quote.Total, r.Batch); err != nil {
 		return Task{}, err

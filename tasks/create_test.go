@@ -1,4 +1,4 @@
-package tasks
+package tasks_test
 
 import (
 	"errors"
@@ -11,6 +11,9 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/tasks/worker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -19,16 +22,16 @@ import (
 func TestT12DoubleSubmit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
-		f := newFixture(t, d, func(c *Config) { c.Clock = func() time.Time { return clock } })
-		idem := Idempotency{Key: "order-7", BodyHash: "abc"}
-		answers := make([]Task, 50)
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		idem := tasks.Idempotency{Key: "order-7", BodyHash: "abc"}
+		answers := make([]tasks.Task, 50)
 		var wait sync.WaitGroup
 		var mu sync.Mutex
 		fresh := 0
 		for i := range answers {
 			wait.Go(func() {
-				r := f.request(func(r *Request) {
-					r.Audio, r.Seconds = f.audio("same"), 30
+				r := f.Request(func(r *tasks.Request) {
+					r.Audio, r.Seconds = f.Audio("same"), 30
 					r.Options = []byte(`{"hotwords": ["<a&b>"] }`)
 				})
 				task, replayed, err := f.Create(t.Context(), r, idem)
@@ -53,46 +56,46 @@ func TestT12DoubleSubmit(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 50, equal, "%+v", answers[0])
-		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM tasks"))
-		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM holds"))
-		assert.Equal(t, 1, f.count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'"))
-		assert.Len(t, f.files(), 1, "the audio of the replays is gone")
-		t.Logf("T12: 50 submissions, %d task, %d hold, %d equal answers", f.count("SELECT COUNT(*) FROM tasks"), f.count("SELECT COUNT(*) FROM holds"), equal)
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks"))
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM holds"))
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'"))
+		assert.Len(t, f.Files(), 1, "the audio of the replays is gone")
+		t.Logf("T12: 50 submissions, %d task, %d hold, %d equal answers", f.Count("SELECT COUNT(*) FROM tasks"), f.Count("SELECT COUNT(*) FROM holds"), equal)
 
-		_, _, err := f.Create(t.Context(), f.request(nil), Idempotency{Key: "order-7", BodyHash: "other"})
-		require.ErrorIs(t, err, ErrIdempotencyConflict)
-		assert.Len(t, f.files(), 1, "the audio of the refused one is gone")
-		stop := f.start(1, WorkerConfig{Engine: quick})
-		f.wait(answers[0].ID)
+		_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{Key: "order-7", BodyHash: "other"})
+		require.ErrorIs(t, err, tasks.ErrIdempotencyConflict)
+		assert.Len(t, f.Files(), 1, "the audio of the refused one is gone")
+		stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
+		f.WaitFor(answers[0].ID)
 		stop()
-		again, replayed, err := f.Create(t.Context(), f.request(nil), idem)
+		again, replayed, err := f.Create(t.Context(), f.Request(nil), idem)
 		require.NoError(t, err)
 		assert.True(t, replayed)
 		assert.Equal(t, answers[0], again, "the first answer, though the task is done now")
 
-		other := f.newAccount("other", billing.Unit)
-		_, replayed, err = f.Create(t.Context(), f.request(func(r *Request) { r.Account = other }), idem)
+		other := f.NewAccount("other", billing.Unit)
+		_, replayed, err = f.Create(t.Context(), f.Request(func(r *tasks.Request) { r.Account = other }), idem)
 		require.NoError(t, err)
 		assert.False(t, replayed, "another account's key")
 		clock = clock.Add(25 * time.Hour)
-		_, replayed, err = f.Create(t.Context(), f.request(nil), idem)
+		_, replayed, err = f.Create(t.Context(), f.Request(nil), idem)
 		require.NoError(t, err)
 		assert.False(t, replayed, "forgotten after 24 h")
-		f.exact()
+		f.Exact()
 	})
 }
 
 // TestT13RaceToTheLastCoinOfTasks lets 100 submissions race for the balance of 10.
 func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := newFixture(t, d)
-		poor := f.newAccount("poor", 10*133+132) // (0.60 + 0.10 + 0.10) / 60 for a minute
+		f := taskstest.New(t, d)
+		poor := f.NewAccount("poor", 10*133+132) // (0.60 + 0.10 + 0.10) / 60 for a minute
 		var wait sync.WaitGroup
 		var mu sync.Mutex
 		accepted, refused := 0, 0
 		for range 100 {
 			wait.Go(func() {
-				_, _, err := f.Create(t.Context(), f.request(func(r *Request) { r.Account = poor; r.URL = "https://source.example/a.wav" }), Idempotency{})
+				_, _, err := f.Create(t.Context(), f.Request(func(r *tasks.Request) { r.Account = poor; r.URL = "https://source.example/a.wav" }), tasks.Idempotency{})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -106,47 +109,49 @@ func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		v, err := f.billing.View(t.Context(), poor)
+		v, err := f.Billing().View(t.Context(), poor)
 		require.NoError(t, err)
 		assert.Equal(t, 10, accepted)
 		assert.Equal(t, 90, refused)
 		assert.Equal(t, billing.Money(132), v.AvailableBalance)
-		assert.Equal(t, 10, f.count("SELECT COUNT(*) FROM tasks"))
-		f.exact()
+		assert.Equal(t, 10, f.Count("SELECT COUNT(*) FROM tasks"))
+		f.Exact()
 		t.Logf("T13: %d of 100 accepted, available %s", accepted, v.AvailableBalance)
 	})
 }
 
 func TestConcurrencyLimit(t *testing.T) {
-	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	two := 2
-	require.NoError(t, f.billing.SetLimits(t.Context(), f.account, billing.Overrides{Concurrency: &two}))
-	first := f.create(nil)
-	f.create(nil)
-	_, _, err := f.Create(t.Context(), f.request(nil), Idempotency{})
+	require.NoError(t, f.Billing().SetLimits(t.Context(), f.Account, billing.Overrides{Concurrency: &two}))
+	first := f.Add(nil)
+	f.Add(nil)
+	_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})
 	require.ErrorIs(t, err, billing.ErrConcurrencyLimit)
-	assert.Len(t, f.files(), 2, "the audio of the refused one is gone")
-	f.create(func(r *Request) { r.Batch = true })
-	c, err := f.next(t.Context(), "w", "m")
+	assert.Len(t, f.Files(), 2, "the audio of the refused one is gone")
+	f.Add(func(r *tasks.Request) { r.Batch = true })
+	c, err := f.Next(t.Context(), "w", "m")
 	require.NoError(t, err)
 	require.Equal(t, first.ID, c.ID)
-	require.NoError(t, f.release(t.Context(), c, endRecoverable, "x"))
-	_, _, err = f.Create(t.Context(), f.request(nil), Idempotency{})
+	require.NoError(t, f.Release(t.Context(), c, tasks.EndRecoverable, "x"))
+	_, _, err = f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})
 	require.ErrorIs(t, err, billing.ErrConcurrencyLimit, "a task that waits for its retry still counts")
-	require.NoError(t, f.Delete(t.Context(), f.account, first.ID))
-	f.create(nil)
+	require.NoError(t, f.Delete(t.Context(), f.Account, first.ID))
+	f.Add(nil)
 }
 
 func TestBatchItemsStandForThemselves(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := newFixture(t, d)
-		poor := f.newAccount("poor", 3*67) // a minute as batch is 0.0067
-		var requests []Request
+		f := taskstest.New(t, d)
+		poor := f.NewAccount("poor", 3*67) // a minute as batch is 0.0067
+		var requests []tasks.Request
 		for i := range 6 {
-			requests = append(requests, f.request(func(r *Request) { r.Account, r.Batch, r.URL = poor, true, fmt.Sprint("https://source.example/", i) }))
+			requests = append(requests, f.Request(func(r *tasks.Request) {
+				r.Account, r.Batch, r.URL = poor, true, fmt.Sprint("https://source.example/", i)
+			}))
 		}
 		requests[1].Refused = errors.New("address is not public")
-		idem := Idempotency{Key: "b", BodyHash: "h"}
+		idem := tasks.Idempotency{Key: "b", BodyHash: "h"}
 		items, replayed, err := f.CreateBatch(t.Context(), requests, idem)
 		require.NoError(t, err)
 		assert.False(t, replayed)
@@ -161,10 +166,10 @@ func TestBatchItemsStandForThemselves(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, replayed)
 		assert.Equal(t, items, again)
-		assert.Equal(t, 3, f.count("SELECT COUNT(*) FROM tasks"))
-		_, _, err = f.Create(t.Context(), f.request(func(r *Request) { r.Account = poor }), idem)
-		require.ErrorIs(t, err, ErrIdempotencyConflict, "the key belongs to a batch")
-		v, err := f.billing.View(t.Context(), poor)
+		assert.Equal(t, 3, f.Count("SELECT COUNT(*) FROM tasks"))
+		_, _, err = f.Create(t.Context(), f.Request(func(r *tasks.Request) { r.Account = poor }), idem)
+		require.ErrorIs(t, err, tasks.ErrIdempotencyConflict, "the key belongs to a batch")
+		v, err := f.Billing().View(t.Context(), poor)
 		require.NoError(t, err)
 		assert.Equal(t, 3, v.WaitingBatchTasks)
 		assert.Zero(t, v.ActiveTasks)
@@ -172,25 +177,25 @@ func TestBatchItemsStandForThemselves(t *testing.T) {
 }
 
 func TestRequestsThatAreNotComplete(t *testing.T) {
-	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
-	for name, change := range map[string]func(*Request){
-		"neither":     func(r *Request) { r.Audio, r.URL = nil, "" },
-		"both":        func(r *Request) { r.URL = "https://x.example" },
-		"options":     func(r *Request) { r.Options = []byte("{") },
-		"wrong types": func(r *Request) { r.Options = []byte(`{"enable_diarize":3}`) },
-		"length":      func(r *Request) { r.Seconds = -1 },
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	for name, change := range map[string]func(*tasks.Request){
+		"neither":     func(r *tasks.Request) { r.Audio, r.URL = nil, "" },
+		"both":        func(r *tasks.Request) { r.URL = "https://x.example" },
+		"options":     func(r *tasks.Request) { r.Options = []byte("{") },
+		"wrong types": func(r *tasks.Request) { r.Options = []byte(`{"enable_diarize":3}`) },
+		"length":      func(r *tasks.Request) { r.Seconds = -1 },
 	} {
-		r := f.request(nil)
+		r := f.Request(nil)
 		change(&r)
-		_, _, err := f.Create(t.Context(), r, Idempotency{})
+		_, _, err := f.Create(t.Context(), r, tasks.Idempotency{})
 		require.Error(t, err, name)
 	}
-	assert.Zero(t, f.count("SELECT COUNT(*) FROM tasks"))
+	assert.Zero(t, f.Count("SELECT COUNT(*) FROM tasks"))
 }
 
 // TestHoldTiers checks which tier a hold is quoted for: the dearer of those that may run.
 func TestHoldTiers(t *testing.T) {
-	f := newFixture(t, dbtest.SQLite(t, db.Options{}))
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	const off = `"enable_diarize":false,"enable_audio_events":false`
 	for options, want := range map[string]billing.Money{
 		`{` + off + `}`:                                         100, // 0.60 / 60
@@ -205,8 +210,8 @@ func TestHoldTiers(t *testing.T) {
 		`{` + off + `,"asr_language":"de"}`:                     100,
 		`{"enable_asr":false,"enable_diarize":false}`:           117,
 	} {
-		task := f.create(func(r *Request) { r.Options = []byte(options) })
-		held, ok, err := f.billing.Held(t.Context(), task.ID)
+		task := f.Add(func(r *tasks.Request) { r.Options = []byte(options) })
+		held, ok, err := f.Billing().Held(t.Context(), task.ID)
 		require.NoError(t, err)
 		require.True(t, ok)
 		assert.Equal(t, want, held, options)

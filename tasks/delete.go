@@ -30,10 +30,10 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		if err := s.billing.Release(ctx, tx, id); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", id); err != nil {
+		if err := s.outbox.Drop(ctx, tx, id); err != nil {
 			return err
 		}
-		for _, key := range []string{r.audio, r.result, checkpointPrefix(id)} {
+		for _, key := range []string{r.audio, r.result, CheckpointPrefix(id)} {
 			if key == "" {
 				continue
 			}
@@ -95,7 +95,7 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 
 // sweepDoomed erases all files that are due.
 func (s *Service) sweepDoomed(ctx context.Context) error {
-	keys, err := column[string](s.db.Read().QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at LIMIT 1000", db.Micros(s.now())))
+	keys, err := db.Column[string](s.db.Read().QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at LIMIT 1000", db.Micros(s.now())))
 	if err != nil {
 		return s.wrap("sweep", err)
 	}

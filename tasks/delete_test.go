@@ -1,4 +1,4 @@
-package tasks
+package tasks_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -15,62 +17,67 @@ import (
 func TestT18DeletionInEveryState(t *testing.T) {
 	states := []struct {
 		name    string
-		reach   func(f *fixture, task Task)
+		reach   func(f *taskstest.Fixture, task tasks.Task)
 		refused bool
 	}{
-		{"queued", func(*fixture, Task) {}, true},
-		{"running", func(f *fixture, _ Task) { f.take() }, true},
-		{"handed back", func(f *fixture, _ Task) {
-			require.NoError(f.t, f.release(f.t.(*testing.T).Context(), f.take(), endHandedBack, ""))
+		{"queued", func(*taskstest.Fixture, tasks.Task) {}, true},
+		{"running", func(f *taskstest.Fixture, _ tasks.Task) { f.Take() }, true},
+		{"handed back", func(f *taskstest.Fixture, _ tasks.Task) {
+			require.NoError(f.T, f.Release(f.T.(*testing.T).Context(), f.Take(), tasks.EndHandedBack, ""))
 		}, true},
-		{"waiting for a retry", func(f *fixture, _ Task) {
-			c := f.take()
-			require.NoError(f.t, f.checkpoints(c, "m", "x").Save(f.t.(*testing.T).Context(), "vad", []byte("half the work")))
-			require.NoError(f.t, f.release(f.t.(*testing.T).Context(), c, endRecoverable, "x"))
+		{"waiting for a retry", func(f *taskstest.Fixture, _ tasks.Task) {
+			c := f.Take()
+			w, err := f.Blobs().Create(context.Background(), tasks.CheckpointPrefix(c.ID)+"0123/vad")
+			require.NoError(f.T, err)
+			_, err = w.Write([]byte("half the work"))
+			require.NoError(f.T, err)
+			_, err = w.Commit()
+			require.NoError(f.T, err)
+			require.NoError(f.T, f.Release(f.T.(*testing.T).Context(), c, tasks.EndRecoverable, "x"))
 		}, false},
-		{"done, callback pending", func(f *fixture, _ Task) {
-			require.NoError(f.t, f.complete(f.t.(*testing.T).Context(), f.take(), Outcome{Result: []byte(`{"a":1}`), Seconds: 3}))
+		{"done, callback pending", func(f *taskstest.Fixture, _ tasks.Task) {
+			require.NoError(f.T, f.Complete(f.T.(*testing.T).Context(), f.Take(), tasks.Outcome{Result: []byte(`{"a":1}`), Seconds: 3}))
 		}, false},
-		{"done, callback under way", func(f *fixture, _ Task) {
-			require.NoError(f.t, f.complete(f.t.(*testing.T).Context(), f.take(), Outcome{Result: []byte(`{"a":1}`), Seconds: 3}))
-			d, err := f.nextCallback(f.t.(*testing.T).Context(), "n", nil)
-			require.NoError(f.t, err)
-			f.t.Cleanup(func() { require.NoError(f.t, f.delivered(context.Background(), d, nil), "its end is no trouble") })
+		{"done, callback under way", func(f *taskstest.Fixture, _ tasks.Task) {
+			require.NoError(f.T, f.Complete(f.T.(*testing.T).Context(), f.Take(), tasks.Outcome{Result: []byte(`{"a":1}`), Seconds: 3}))
+			d, err := f.Outbox().Next(f.T.(*testing.T).Context(), "n", nil)
+			require.NoError(f.T, err)
+			f.T.Cleanup(func() { require.NoError(f.T, f.Outbox().Note(context.Background(), d, nil), "its end is no trouble") })
 		}, false},
-		{"failed", func(f *fixture, _ Task) {
-			require.NoError(f.t, f.release(f.t.(*testing.T).Context(), f.take(), endPermanent, "x"))
+		{"failed", func(f *taskstest.Fixture, _ tasks.Task) {
+			require.NoError(f.T, f.Release(f.T.(*testing.T).Context(), f.Take(), tasks.EndPermanent, "x"))
 		}, false},
-		{"abandoned", func(f *fixture, task Task) {
-			f.exec("UPDATE tasks SET failures = 3 WHERE id = $1", task.ID)
-			require.NoError(f.t, f.release(f.t.(*testing.T).Context(), f.take(), endRecoverable, "x"))
+		{"abandoned", func(f *taskstest.Fixture, task tasks.Task) {
+			f.Exec("UPDATE tasks SET failures = 3 WHERE id = $1", task.ID)
+			require.NoError(f.T, f.Release(f.T.(*testing.T).Context(), f.Take(), tasks.EndRecoverable, "x"))
 		}, false},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := newFixture(t, d)
+		f := taskstest.New(t, d)
 		refused, gone := 0, 0
 		for _, state := range states {
 			t.Run(state.name, func(t *testing.T) {
-				f := &fixture{Service: f.Service, t: t, account: f.account, dir: f.dir}
-				f.exec("UPDATE tasks SET phase = 'final' WHERE phase = 'queued'") // what earlier cases left does not get in the way
-				task := f.create(func(r *Request) { r.CallbackURL = "https://receiver.example/" })
+				f := &taskstest.Fixture{Service: f.Service, T: t, Account: f.Account, Dir: f.Dir}
+				f.Exec("UPDATE tasks SET phase = 'final' WHERE phase = 'queued'") // what earlier cases left does not get in the way
+				task := f.Add(func(r *tasks.Request) { r.CallbackURL = "https://receiver.example/" })
 				state.reach(f, task)
-				err := f.Delete(t.Context(), f.account, task.ID)
+				err := f.Delete(t.Context(), f.Account, task.ID)
 				if state.refused {
-					require.ErrorIs(t, err, ErrProcessing)
-					_, err = f.Get(t.Context(), f.account, task.ID)
+					require.ErrorIs(t, err, tasks.ErrProcessing)
+					_, err = f.Get(t.Context(), f.Account, task.ID)
 					require.NoError(t, err)
 					refused++
 					return
 				}
 				require.NoError(t, err)
 				for table, column := range map[string]string{"tasks": "id", "holds": "task_id", "callbacks": "task_id"} {
-					assert.Zero(t, f.count(fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s = $1", table, column), task.ID), table)
+					assert.Zero(t, f.Count(fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s = $1", table, column), task.ID), table)
 				}
-				assert.Zero(t, f.count("SELECT COUNT(*) FROM doomed_blobs"))
-				for _, key := range f.files() {
+				assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
+				for _, key := range f.Files() {
 					assert.NotContains(t, key, task.ID)
 				}
-				require.ErrorIs(t, f.Delete(t.Context(), f.account, task.ID), ErrNotFound)
+				require.ErrorIs(t, f.Delete(t.Context(), f.Account, task.ID), tasks.ErrNotFound)
 				gone++
 			})
 		}

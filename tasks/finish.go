@@ -10,14 +10,26 @@ import (
 	"math"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks/queue"
+	"github.com/otograph/otograph/tasks/webhook"
 )
 
-// fetched notes the audio that a worker has brought in.
-func (s *Service) fetched(ctx context.Context, c *claim, key string, size int64, md5 string) error {
+// Outcome is what the work on a task found.
+type Outcome struct {
+	// Result is a JSON object. The keys task_id, audio_duration, audio_md5 and billing are written by this package when the
+	// result is read; those of the work are dropped.
+	Result json.RawMessage
+	// Tier is the tier that ran and is charged, "standard" or "zh_lite"; "" (no transcription) is charged as standard.
+	Tier string
+	// Seconds is the decoded duration.
+	Seconds float64
+}
+
+// Fetched records the audio that a worker has brought in.
+func (s *Service) Fetched(ctx context.Context, c *Claim, key string, size int64, md5 string) error {
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.guard(ctx, tx, c); err != nil {
 			return err
@@ -29,8 +41,8 @@ func (s *Service) fetched(ctx context.Context, c *claim, key string, size int64,
 	return s.wrap("note audio of "+c.ID, err)
 }
 
-// probed raises the task's hold to the price of its real length.
-func (s *Service) probed(ctx context.Context, c *claim, seconds float64) error {
+// Probed raises the task's hold to the price of its real length.
+func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) error {
 	u, modes, err := usage(c.Options, seconds, c.BatchMode)
 	if err != nil {
 		return Permanent(err)
@@ -109,15 +121,15 @@ func pack(result json.RawMessage) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
+// Complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
 // may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
-// changes nothing: ErrSuperseded.
-func (s *Service) complete(ctx context.Context, c *claim, o Outcome) error {
+// changes nothing: queue.ErrSuperseded.
+func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	data, err := pack(o.Result)
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("results/%s-%d.json.zst", c.ID, c.attempt)
+	key := fmt.Sprintf("results/%s-%d.json.zst", c.ID, c.Held.Attempt)
 	w, err := s.blobs.Create(ctx, key)
 	if err != nil {
 		return err
@@ -132,7 +144,7 @@ func (s *Service) complete(ctx context.Context, c *claim, o Outcome) error {
 	return s.settle(ctx, c, o, key)
 }
 
-func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) error {
+func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
 	u, _, err := usage(c.Options, o.Seconds, c.BatchMode)
 	if err != nil {
 		return err
@@ -146,13 +158,13 @@ func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) e
 		r, err := s.lockTask(ctx, tx, c.ID)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return ErrSuperseded
+			return queue.ErrSuperseded
 		case err != nil:
 			return err
 		case r.Status == StatusDone && r.result == key:
 			return nil // an earlier call did it and did not hear of it
 		case !r.current(c):
-			return ErrSuperseded
+			return queue.ErrSuperseded
 		}
 		prices, err := s.billing.PricesByID(ctx, tx, r.price)
 		if err != nil {
@@ -170,31 +182,32 @@ func (s *Service) settle(ctx context.Context, c *claim, o Outcome, key string) e
 		}
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
-	if errors.Is(err, ErrSuperseded) {
-		if kept, err := s.claimed(ctx, []string{key}); err == nil && !kept[key] {
+	if errors.Is(err, queue.ErrSuperseded) {
+		if kept, err := s.Referenced(ctx, []string{key}); err == nil && !kept[key] {
 			s.DropAudio(ctx, key)
 		}
 	}
 	if err == nil {
-		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
+		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
 		s.sweepTask(ctx, c.ID)
 	}
 	return s.wrap("finish "+c.ID, err)
 }
 
-// how a claim ends without a result.
-type ending int
+// Ending is how a claim ends without a result.
+type Ending int
 
+// The ways in which a claim ends without a result.
 const (
-	endPermanent   ending = iota // the input's fault: failed for good
-	endRecoverable               // counts as an attempt
-	endCrash                     // counts as an attempt and as a crash of native code
-	endInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
-	endHandedBack                // the worker drains: handed back for free
+	EndPermanent   Ending = iota // the input's fault: failed for good
+	EndRecoverable               // counts as an attempt
+	EndCrash                     // counts as an attempt and as a crash of native code
+	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
+	EndHandedBack                // the worker drains: handed back for free
 )
 
-// release ends a claim without a result. A claim that is no longer current is left alone: ErrSuperseded.
-func (s *Service) release(ctx context.Context, c *claim, how ending, message string) error {
+// Release ends a claim without a result. A claim that is no longer current is left alone: queue.ErrSuperseded.
+func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message string) error {
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
@@ -209,19 +222,19 @@ func (s *Service) release(ctx context.Context, c *claim, how ending, message str
 }
 
 // end moves a running task whose row is locked to its next state.
-func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, message string) error {
+func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
 	now := s.now()
-	if how == endInterrupted {
+	if how == EndInterrupted {
 		if r.interruptions++; r.interruptions > maxInterruptions {
-			how = endRecoverable
+			how = EndRecoverable
 		}
 	}
 	switch how {
-	case endPermanent:
+	case EndPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message)
-	case endHandedBack, endInterrupted:
+	case EndHandedBack, EndInterrupted:
 		due := int64(0)
-		if again := r.interruptions - 3; how == endInterrupted && again > 0 { // others have their chance before it tries again
+		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // others have their chance before it tries again
 			due = db.Micros(now.Add(time.Duration(min(again, 30)) * time.Second))
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = $4, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
@@ -233,8 +246,8 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how ending, messag
 	}
 	r.failures++
 	abandon := r.failures > int64(len(s.RetryDelays))
-	if how == endCrash {
-		if r.crashes++; r.crashes >= maxCrashes {
+	if how == EndCrash {
+		if r.crashes++; r.crashes >= MaxCrashes {
 			abandon = true
 			message = fmt.Sprintf("crashed the decoder %d times; last: %s", r.crashes, message)
 		}
@@ -275,7 +288,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 			return err
 		}
 	}
-	if err := s.doom(ctx, tx, checkpointPrefix(r.ID), now); err != nil {
+	if err := s.doom(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5
@@ -303,7 +316,57 @@ func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Tim
 	return err
 }
 
-func newID(prefix string) (string, error) {
-	id, err := uuid.NewV7()
-	return prefix + id.String(), err
+// Reap ends what a dead member held: its tasks as how says, its callbacks to be sent again. It returns how many there were.
+func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
+	n := 0
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		n = 0
+		held, err := s.queue.Held(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, task := range held {
+			r, err := s.lockTask(ctx, tx, task)
+			if errors.Is(err, sql.ErrNoRows) || (err == nil && (r.phase != "running" || r.worker != id)) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.end(ctx, tx, r, how, message); err != nil {
+				return err
+			}
+			n++
+		}
+		callbacks, err := s.outbox.Return(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		n += callbacks
+		return s.queue.Leave(ctx, tx, id)
+	})
+	if err == nil && n > 0 {
+		s.log.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+	}
+	return n, s.wrap("take back work of "+id, err)
+}
+
+// announce writes the callback of a task that has just become final, body and all, into the same transaction.
+func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
+	var finished *string
+	if r.FinishedAt != nil {
+		text := r.FinishedAt.Format(TimeFormat)
+		finished = &text
+	}
+	body, err := json.Marshal(struct {
+		TaskID       string  `json:"task_id"`
+		Status       Status  `json:"status"`
+		CreatedAt    string  `json:"created_at"`
+		FinishedAt   *string `json:"finished_at"`
+		ErrorMessage *string `json:"error_message"`
+	}{r.ID, r.Status, r.CreatedAt.Format(TimeFormat), finished, r.ErrorMessage})
+	if err != nil {
+		return err
+	}
+	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body})
 }

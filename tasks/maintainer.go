@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // MaintainerConfig is what a Maintainer works with; zero values are the service's rules.
@@ -18,18 +20,15 @@ type MaintainerConfig struct {
 	OrphanAge time.Duration // files that nothing points at go when they are this old; default 24 h
 }
 
-// How long ended callbacks are kept for the list.
-const (
-	keepDelivered = 7 * 24 * time.Hour
-	keepGivenUp   = 30 * 24 * time.Hour
-)
-
 // Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
 // clean-up is a chore, which one of them at a time does.
 type Maintainer struct {
 	service *Service
 	config  MaintainerConfig
 }
+
+// choreCleanup is the chore that Maintainer.Cleanup does.
+const choreCleanup = "cleanup"
 
 // NewMaintainer returns a maintainer over a service.
 func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
@@ -40,18 +39,33 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	return &Maintainer{service: s, config: c}
 }
 
+// Watch returns a watch over the members of the queue. It takes back the work of those that died.
+func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
+	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
+		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
+		return err
+	})
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
 // Run works until ctx is done.
 func (m *Maintainer) Run(ctx context.Context) error {
 	s := m.service
-	dead := newWatch(s, m.config.DeadAfter, m.config.Interval)
+	dead := s.Watch(m.config.DeadAfter, m.config.Interval)
 	for {
-		if _, err := dead.look(ctx); err != nil && ctx.Err() == nil {
+		if _, err := dead.Look(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "no look for dead workers", "error", err)
 		}
-		if err := s.chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
+		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
 		}
-		if !sleep(ctx, m.config.Interval) {
+		if !backoff.Sleep(ctx, m.config.Interval) {
 			return nil
 		}
 	}
@@ -61,30 +75,20 @@ func (m *Maintainer) Run(ctx context.Context) error {
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := s.sweepDoomed(ctx)
-	now := s.now()
-	for _, forget := range []struct {
-		statement string
-		before    time.Time
-	}{
-		{"DELETE FROM idempotency WHERE created_at < $1", now.Add(-idempotencyAge)},
-		{"DELETE FROM callbacks WHERE phase = 'delivered' AND updated_at < $1", now.Add(-keepDelivered)},
-		{"DELETE FROM callbacks WHERE phase = 'given_up' AND updated_at < $1", now.Add(-keepGivenUp)},
-	} {
-		err := s.db.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, forget.statement, db.Micros(forget.before))
-			return err
-		})
-		failed = errors.Join(failed, s.wrap("clean up", err))
-	}
-	n, err := s.blobs.Collect(ctx, m.config.OrphanAge, s.claimed)
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+		return err
+	})
+	failed = errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
+	n, err := s.blobs.Collect(ctx, m.config.OrphanAge, s.Referenced)
 	if n > 0 {
 		s.log.InfoContext(ctx, "orphaned files removed", "files", n)
 	}
 	return errors.Join(failed, err)
 }
 
-// claimed says which files something points at.
-func (s *Service) claimed(ctx context.Context, keys []string) (map[string]bool, error) {
+// Referenced reports for each key whether a row points at the file.
+func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for _, key := range keys {
 		query, args := "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1", []any{key}

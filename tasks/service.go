@@ -15,6 +15,8 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks/queue"
+	"github.com/otograph/otograph/tasks/webhook"
 )
 
 // Config is what a Service stands on. DB (migrated) and Blobs are required; zero values of the rest are the service's rules.
@@ -34,8 +36,8 @@ type Config struct {
 // Retries are moved by up to this part of their delay, either way.
 const retryJitter = 0.2
 
-// maxCrashes is how often a task may kill native code.
-const maxCrashes = 3
+// MaxCrashes is how often a task may kill native code.
+const MaxCrashes = 3
 
 // maxInterruptions is how often a task is handed back for free after its worker was killed from outside or its machine
 // was lost; further ones count as failed attempts, so that no task is tried for ever.
@@ -50,6 +52,8 @@ type Service struct {
 	db      *db.DB
 	blobs   *blob.Store
 	billing *billing.Store
+	queue   *queue.Queue
+	outbox  *webhook.Outbox
 	log     *slog.Logger
 }
 
@@ -76,11 +80,22 @@ func New(c Config) (*Service, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), log: c.Logger}, nil
+	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), log: c.Logger,
+		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
+		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays})}, nil
 }
 
 // Billing returns the money side of the same database.
 func (s *Service) Billing() *billing.Store { return s.billing }
+
+// Queue returns the queue of the tasks.
+func (s *Service) Queue() *queue.Queue { return s.queue }
+
+// Outbox returns the queue of the callbacks.
+func (s *Service) Outbox() *webhook.Outbox { return s.outbox }
+
+// Log returns the service's log.
+func (s *Service) Log() *slog.Logger { return s.log }
 
 // Blobs returns the file store.
 func (s *Service) Blobs() *blob.Store { return s.blobs }
@@ -94,10 +109,13 @@ func (s *Service) wrap(what string, err error) error {
 	return fmt.Errorf("tasks: %s: %w", what, s.db.Classify(err))
 }
 
+// Outage reports an error that is trouble of ours and passes: the database or the file store can't be reached or is full.
+func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
+
 var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
-// audioKey is a new key for audio; the extension tells decoders what to expect.
-func audioKey(filename string) (string, error) {
+// AudioKey returns a new key for audio. The extension tells decoders what to expect.
+func AudioKey(filename string) (string, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return "", err
@@ -112,7 +130,7 @@ func audioKey(filename string) (string, error) {
 // NewAudio begins a file for the audio of a task that is about to be created. Commit it and hand its Info to Create, or
 // Abort it.
 func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
-	key, err := audioKey(filename)
+	key, err := AudioKey(filename)
 	if err != nil {
 		return nil, err
 	}
@@ -125,3 +143,6 @@ func (s *Service) DropAudio(ctx context.Context, key string) {
 		s.log.WarnContext(ctx, "audio without a task stays until the clean-up", "key", key, "error", err)
 	}
 }
+
+// CheckpointPrefix is what the keys of a task's checkpoints begin with.
+func CheckpointPrefix(task string) string { return "checkpoints/" + task + "/" }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // Lane is the state of one lane of the queue.
@@ -79,7 +80,7 @@ func (s *Service) countLanes(ctx context.Context, st *Stats, now int64) error {
 			return err
 		}
 		l.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
-		if name == laneBatch {
+		if name == queue.LaneBatch {
 			st.Batch = l
 		} else {
 			st.Tasks = l

@@ -1,12 +1,12 @@
-// Package tasks is a task's life: accepted and held in one transaction, queued in one of two lanes, fetched, run by a
-// worker process, settled and announced, retried after trouble, deleted.
+// Package tasks is the life of a task: accepted with its hold in one
+// transaction, claimed by a worker, settled and announced, retried after
+// trouble, read, deleted.
 //
-// Truth lives in the database. A claim gives a worker a task under a fencing number (attempt) that rises with every claim;
-// whatever a worker writes later is written only if the number is still current. Finishing is one transaction: the
-// result's reference, the charge, the ledger entry and the callback change together or not at all.
-//
-// The tables of tasks and callbacks are the queues, on PostgreSQL and on SQLite. The batch lane waits for the tasks lane,
-// accounts take turns, and no receiver of callbacks may keep the others waiting.
+// The database holds the truth. Package tasks/queue decides which task runs next
+// and fences what workers write, package tasks/webhook delivers callbacks, and
+// package tasks/worker, above this one, does the work. Finishing is one
+// transaction: the result's reference, the charge, the ledger entry and the
+// callback change together or not at all.
 package tasks
 
 import (
@@ -57,6 +57,9 @@ type Task struct {
 	FinishedAt      *time.Time // nil until the state is final
 }
 
+// TimeFormat is how times are written to customers: RFC 3339 in UTC with milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
+
 // Final reports that nothing more will happen to the task.
 func (t Task) Final() bool { return t.FinishedAt != nil }
 
@@ -74,10 +77,6 @@ var (
 	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
 	// ErrRequest says that a request to Create is not complete.
 	ErrRequest = errors.New("task request not accepted")
-	// ErrSuperseded says that a worker's claim is over: the task was given to another one, or is gone.
-	ErrSuperseded = errors.New("claim is superseded")
-	// ErrHung says that the engine did not come back; the worker's process must end.
-	ErrHung = errors.New("engine does not return")
 )
 
 // permanentError marks an error as the input's fault.

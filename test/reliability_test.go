@@ -27,6 +27,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // tidy runs the clean-up on a service that has ended and returns how many files nothing pointed at before and after it.
@@ -529,11 +530,11 @@ func TestT33BigResult(t *testing.T) {
 	defer blobs.Close()
 	svc, err := tasks.New(tasks.Config{DB: d, Blobs: blobs})
 	require.NoError(t, err)
-	worker, err := tasks.NewWorker(svc, tasks.WorkerConfig{Engine: wordy(manyWords)})
+	one, err := worker.New(svc, worker.Config{Engine: wordy(manyWords)})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
+	go func() { ended <- one.Run(ctx) }()
 	assert.Equal(t, "done", s.wait(id)["status"])
 	cancel()
 	require.NoError(t, <-ended)
@@ -568,7 +569,7 @@ type wordy int
 
 func (n wordy) ModelSet() string { return "wordy" }
 
-func (n wordy) Run(context.Context, tasks.Job) (tasks.Outcome, error) {
+func (n wordy) Run(context.Context, worker.Job) (tasks.Outcome, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"language":"en","segments":[`)
 	for i := range int(n) {

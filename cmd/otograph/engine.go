@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // pipelineEngine lets the task worker run the pipeline.
@@ -21,8 +22,8 @@ type pipelineEngine struct {
 	set      string
 }
 
-// Run implements tasks.Engine.
-func (e *pipelineEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome, error) {
+// Run implements worker.Engine.
+func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	var opt otograph.Options
 	if err := json.Unmarshal(job.Options, &opt); err != nil {
 		return tasks.Outcome{}, tasks.Permanent(err)
@@ -47,7 +48,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job tasks.Job) (tasks.Outcome,
 	return tasks.Outcome{Result: data, Tier: string(res.Tier), Seconds: res.AudioDuration}, nil
 }
 
-// ModelSet implements tasks.Engine.
+// ModelSet implements worker.Engine.
 func (e *pipelineEngine) ModelSet() string { return e.set }
 
 // modelSetID is a hash over the program's version and the files of a set, so
@@ -71,7 +72,7 @@ func modelSetID(set *models.Set) string {
 // audioProber tells the length of a recording without the models.
 type audioProber struct{ options audio.Options }
 
-// Probe implements tasks.Prober.
+// Probe implements worker.Prober.
 func (p audioProber) Probe(ctx context.Context, path, _ string) (seconds float64, err error) {
 	info, err := audio.Probe(ctx, audio.File(path), p.options)
 	if err != nil && audio.Permanent(err) {

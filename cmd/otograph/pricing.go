@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/webhook"
 )
 
 type pricingCmd struct {
@@ -92,11 +92,11 @@ type callbackListCmd struct {
 
 func (c *callbackListCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
-		filter := tasks.CallbackFilter{TaskID: c.Task, Phase: "given_up", Limit: 1000}
+		filter := webhook.Filter{TaskID: c.Task, Phase: "given_up", Limit: 1000}
 		if c.All {
 			filter.Phase = ""
 		}
-		list, err := s.tasks.Callbacks(ctx, filter)
+		list, err := s.tasks.Outbox().List(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ type callbackResendCmd struct {
 
 func (c *callbackResendCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
-		if err := s.tasks.ResendCallback(ctx, c.Task); err != nil {
+		if err := s.tasks.Outbox().Resend(ctx, c.Task); err != nil {
 			return fmt.Errorf("task %q: %w", c.Task, err)
 		}
 		return nil

@@ -22,6 +22,8 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/webhook"
+	"github.com/otograph/otograph/tasks/worker"
 	"github.com/otograph/otograph/web"
 )
 
@@ -154,7 +156,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		return err
 	}
 	defer callbacks.Close()
-	notifier, err := tasks.NewNotifier(s.tasks, tasks.NotifierConfig{HTTP: httpapi.MeasureCallbacks(callbacks, metrics), Version: version})
+	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: httpapi.MeasureCallbacks(callbacks, metrics), Version: version})
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		if err != nil {
 			return err
 		}
-		supervisor, err := tasks.NewSupervisor(s.tasks, tasks.SupervisorConfig{
+		supervisor, err := worker.NewSupervisor(s.tasks, worker.SupervisorConfig{
 			Command: command, N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
 		})
 		if err != nil {

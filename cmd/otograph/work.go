@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // audioRedirects is how many redirects a download of audio follows.
@@ -36,7 +36,7 @@ type workCmd struct {
 
 // Run works on tasks until it is told to end, or the supervisor that started it is gone.
 func (c *workCmd) Run(ctx context.Context) error {
-	ctx, stop := tasks.Supervised(ctx)
+	ctx, stop := worker.Supervised(ctx)
 	defer stop()
 	log := newLog(c.LogLevel)
 	if c.Nice > 0 {
@@ -71,7 +71,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	})
 	defer writer.Wait()
 	defer cancel()
-	w, err := tasks.NewWorker(s.tasks, tasks.WorkerConfig{
+	w, err := worker.New(s.tasks, worker.Config{
 		Engine: httpapi.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, metrics), Prober: audioProber{audio.Options{}},
 		HTTP: client, Version: version, Grace: c.Grace,
 	})
@@ -79,7 +79,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return err
 	}
 	err = w.Run(ctx)
-	if errors.Is(err, tasks.ErrHung) {
+	if errors.Is(err, worker.ErrHung) {
 		// Something native will never return: leave without waiting for it.
 		log.Error("a native call did not come back", "error", err)
 		os.Exit(exitFailed)

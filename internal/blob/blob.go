@@ -107,6 +107,9 @@ func (s *Store) wrap(op, key string, err error) error {
 	return fmt.Errorf("file store %s: %s %s: %w", s.name, op, key, classify(err))
 }
 
+// Outage reports an error that is the store's own trouble and passes: it can't be reached or is full.
+func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
+
 func classify(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable),

@@ -332,6 +332,9 @@ func (d *DB) classify(err error) error {
 	return err
 }
 
+// Outage reports an error that is the store's own trouble and passes: it can't be reached or is full.
+func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
+
 // Unique reports that err is a broken unique or primary-key constraint.
 func Unique(err error) bool {
 	var pg *pgconn.PgError

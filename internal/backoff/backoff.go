@@ -1,0 +1,37 @@
+// Package backoff waits, and repeats what failed for a reason that passes.
+package backoff
+
+import (
+	"context"
+	"time"
+)
+
+// Pauses between two tries of Retry: the first, doubled up to the longest.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// Sleep waits for d and reports true, or false as soon as ctx is done.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Retry runs try until it succeeds, fails for a reason that passing does not
+// report to pass, or ctx is done. It returns the last error of try. The pauses
+// grow from 100 ms to 5 s.
+func Retry(ctx context.Context, passing func(error) bool, try func(ctx context.Context) error) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := try(ctx)
+		if err == nil || !passing(err) || !Sleep(ctx, pause) {
+			return err
+		}
+	}
+}

@@ -1,7 +1,0 @@
-package tasks
-
-// Lanes of the queue.
-const (
-	laneTasks = "tasks"
-	laneBatch = "batch"
-)

@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// choreLease bounds how long a chore waits for a process that died with it. A
+// chore that takes longer may run twice at the same time.
+const choreLease = 10 * time.Minute
+
+// Chore does work if it is due and no other process has it, and then makes it
+// due again after every. A due time or a lease that is further in the future
+// than can be was written by a clock that has since gone back, and counts as
+// past. Work that failed is due again after every, too.
+func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, work func(context.Context) error) error {
+	holder, taken, now := uuid.NewString(), int64(0), q.now()
+	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `INSERT INTO chores (name, due_at, holder, lease_until) VALUES ($1, $3, $2, $4)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
+			WHERE (chores.due_at <= $3 OR chores.due_at > $5) AND (chores.lease_until <= $3 OR chores.lease_until > $4)`,
+			name, holder, db.Micros(now), db.Micros(now.Add(choreLease)), db.Micros(now.Add(every)))
+		if err != nil {
+			return err
+		}
+		taken, err = result.RowsAffected()
+		return err
+	})
+	if err != nil || taken == 0 {
+		return q.wrap("chore "+name, err)
+	}
+	failed := work(ctx)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return errors.Join(failed, q.wrap("chore "+name, q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE chores SET due_at = $3, holder = NULL, lease_until = 0 WHERE name = $1 AND holder = $2", name, holder, db.Micros(q.now().Add(every)))
+		return err
+	})))
+}

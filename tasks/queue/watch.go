@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Watch finds members that died. It goes by its own clock and by whether their counters move, so neither clocks that
+// differ nor clocks that jump make a living worker look dead; times in which the database did not answer do not count.
+// A process of the same system is known to be dead at once, unless its supervisor lives and will say so itself.
+type Watch struct {
+	queue *Queue
+	lost  func(ctx context.Context, id, reason string) error
+	after time.Duration // without a beat
+	gap   time.Duration // between two looks; longer ones start the count anew
+	seen  map[string]sighting
+	last  time.Time
+}
+
+type sighting struct {
+	beats   int64
+	silence time.Duration
+}
+
+// NewWatch returns a watch that looks every interval and takes a member that was silent for after for dead. lost takes
+// back the work of a dead member.
+func (q *Queue) NewWatch(after, interval time.Duration, lost func(ctx context.Context, id, reason string) error) *Watch {
+	return &Watch{queue: q, lost: lost, after: after, gap: 4*interval + time.Second, seen: map[string]sighting{}}
+}
+
+// Look is called again and again; it takes back the work of those who died and returns how many members that were.
+func (w *Watch) Look(ctx context.Context) (dead int, err error) {
+	now := time.Now() // monotonic
+	elapsed := now.Sub(w.last)
+	if w.last.IsZero() || elapsed > w.gap {
+		elapsed = 0
+		if !w.last.IsZero() {
+			w.seen = map[string]sighting{}
+		}
+	}
+	// Holders without a row among the workers are watched like silent ones.
+	rows, err := w.queue.config.DB.Read().QueryContext(ctx, `SELECT id, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
+		UNION ALL SELECT DISTINCT worker_id, '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
+		UNION ALL SELECT DISTINCT worker_id, '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)
+	if err != nil {
+		return 0, w.queue.wrap("watch", err)
+	}
+	type found struct {
+		id, host, start, supervisor string
+		pid                         int
+		beats                       int64
+	}
+	members, err := db.Collect(rows, func(rows *sql.Rows, m *found) error {
+		return rows.Scan(&m.id, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
+	})
+	if err != nil {
+		return 0, w.queue.wrap("watch", err)
+	}
+	alive := map[string]bool{}
+	host := thisHost()
+	w.last = now
+	here := func(m found) bool { return m.host == host && m.start != "" }
+	for _, m := range members {
+		alive[m.id] = m.beats >= 0 && (!here(m) || processStart(m.pid) == m.start)
+	}
+	next := map[string]sighting{}
+	for _, m := range members {
+		before, known := w.seen[m.id]
+		sight := sighting{beats: m.beats}
+		if known && before.beats == m.beats {
+			sight.silence = before.silence + elapsed
+		}
+		next[m.id] = sight
+		var reason string
+		switch {
+		case here(m) && !alive[m.id] && (m.supervisor == "" || !alive[m.supervisor]):
+			reason = fmt.Sprintf("process %d is gone", m.pid)
+		case sight.silence >= w.after:
+			reason = fmt.Sprintf("no heartbeat for %s", w.after)
+		default:
+			continue
+		}
+		if err := w.lost(ctx, m.id, reason); err != nil {
+			w.seen = next
+			return dead, err
+		}
+		delete(next, m.id)
+		dead++
+	}
+	w.seen = next
+	return dead, nil
+}

@@ -1,0 +1,11 @@
+//go:build long
+
+package webhook_test
+
+import "time"
+
+// How much the reliability tests do in their long form.
+const (
+	slowCallbacks = 200
+	virtualPoll   = 20 * time.Millisecond // of the notifier in virtual time
+)

@@ -1,0 +1,276 @@
+// Package webhook keeps callbacks until they are delivered, and delivers them.
+//
+// The callbacks table is the queue: a callback is written in the transaction
+// that ends its task, claimed by a notifier under a fencing number, and sent
+// until the receiver accepts it or its attempts are used up. All deliveries of a
+// callback have the same id, body and signature.
+package webhook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// ErrNotFound is returned for a task that has no callback.
+var ErrNotFound = errors.New("callback does not exist")
+
+// Config holds an Outbox's dependencies and policy. All fields are required.
+type Config struct {
+	DB     *db.DB // migrated
+	Clock  func() time.Time
+	Logger *slog.Logger
+	Delays []time.Duration // after the first, second … failed delivery
+}
+
+// Outbox is the queue of callbacks in one database. It is safe for concurrent
+// use, by any number of processes.
+type Outbox struct{ config Config }
+
+// New returns the outbox in a migrated database.
+func New(c Config) *Outbox { return &Outbox{config: c} }
+
+func (o *Outbox) now() time.Time { return db.Time(db.Micros(o.config.Clock())) }
+
+func (o *Outbox) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("webhook: %s: %w", what, o.config.DB.Classify(err))
+}
+
+// horizon is an upper bound of how far in the future a delivery can lie. A next_at beyond it was written by a clock that
+// has since gone back, and counts as due.
+func (o *Outbox) horizon() time.Duration {
+	var longest time.Duration
+	for _, d := range o.config.Delays {
+		longest = max(longest, d)
+	}
+	return longest + longest/4 + time.Second
+}
+
+// Callback is one notification and how far its delivery is.
+type Callback struct {
+	ID        string // the webhook-id of all its deliveries
+	TaskID    string
+	AccountID string
+	URL       string
+	Phase     string // queued, running, delivered, given_up
+	Attempts  int    // deliveries tried
+	LastError string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Message is a callback to be delivered.
+type Message struct {
+	TaskID    string
+	AccountID string
+	URL       string
+	Secret    string // "" leaves the deliveries unsigned
+	Body      []byte
+}
+
+// Add writes a callback in the caller's transaction.
+func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	host := m.URL
+	if u, err := url.Parse(host); err == nil {
+		host = strings.ToLower(u.Host)
+	}
+	var secret any
+	if m.Secret != "" {
+		secret = m.Secret
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, phase, next_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, $8, $8)`,
+		"msg_"+id.String(), m.TaskID, m.AccountID, m.URL, host, secret, string(m.Body), db.Micros(o.now()))
+	return err
+}
+
+// Drop removes a task's callback in the caller's transaction, if there is one.
+func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
+	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", task)
+	return err
+}
+
+// Delivery is a callback in a notifier's hands.
+type Delivery struct {
+	Callback
+	Claim  int64 // fencing number
+	host   string
+	secret string
+	body   []byte
+}
+
+// Next claims for worker a callback that is due and whose receiver is not among busy. It returns nil when there is none.
+func (o *Outbox) Next(ctx context.Context, worker string, busy []string) (*Delivery, error) {
+	now := o.now()
+	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
+	args := []any{db.Micros(now), db.Micros(now.Add(o.horizon()))}
+	for i, host := range busy {
+		where += fmt.Sprintf(" AND host <> $%d", i+3)
+		args = append(args, host)
+	}
+	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
+	var id string
+	err := o.config.DB.Read().QueryRowContext(ctx, query, args...).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, o.wrap("claim callback", err)
+	}
+	if o.config.DB.Dialect() == db.Postgres {
+		query += " FOR UPDATE SKIP LOCKED"
+	}
+	var d *Delivery
+	err = o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		d = nil
+		err := tx.QueryRowContext(ctx, query, args...).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		taken := Delivery{Callback: Callback{ID: id}}
+		var secret sql.NullString
+		var body string
+		if err := tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
+			RETURNING task_id, account_id, url, host, secret, body, claim, attempts`, id, worker, db.Micros(now)).
+			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.Claim, &taken.Attempts); err != nil {
+			return err
+		}
+		taken.secret, taken.body = secret.String, []byte(body)
+		d = &taken
+		return nil
+	})
+	return d, o.wrap("claim callback", err)
+}
+
+// Note records how a delivery ended: nil is success. A claim that is no longer current changes nothing.
+func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
+	return o.wrap("note callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		now := o.now()
+		var attempts int
+		err := tx.QueryRowContext(ctx, "SELECT attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate(), d.ID, d.Claim).Scan(&attempts)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // deleted with its task, or given to another notifier
+		}
+		if err != nil {
+			return err
+		}
+		attempts++
+		phase, next, message := "delivered", now, any(nil)
+		if failure != nil {
+			message = failure.Error()
+			if attempts > len(o.config.Delays) {
+				phase = "given_up"
+			} else {
+				phase, next = "queued", now.Add(o.config.Delays[attempts-1])
+			}
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
+			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now))
+		return err
+	}))
+}
+
+// Return gives back the deliveries of a notifier that is gone, and returns how many there were. Whether they arrived is not known: they are sent again
+// under the same id.
+func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string) (int, error) {
+	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running'", worker, db.Micros(o.now()))
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// Filter selects callbacks; the zero value is all of them.
+type Filter struct {
+	AccountID string
+	TaskID    string
+	Phase     string // such as "given_up"
+	Limit     int    // 0 is 100
+}
+
+// List returns callbacks, newest first.
+func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
+	where, args := "1 = 1", []any{}
+	for column, value := range map[string]string{"account_id": f.AccountID, "task_id": f.TaskID, "phase": f.Phase} {
+		if value != "" {
+			args = append(args, value)
+			where += fmt.Sprintf(" AND %s = $%d", column, len(args))
+		}
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	rows, err := o.config.DB.Read().QueryContext(ctx, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
+		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
+	if err != nil {
+		return nil, o.wrap("callbacks", err)
+	}
+	defer rows.Close()
+	var list []Callback
+	for rows.Next() {
+		var c Callback
+		var created, updated int64
+		if err := rows.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, &created, &updated); err != nil {
+			return nil, o.wrap("callbacks", err)
+		}
+		c.CreatedAt, c.UpdatedAt = db.Time(created), db.Time(updated)
+		list = append(list, c)
+	}
+	return list, o.wrap("callbacks", rows.Err())
+}
+
+// Resend delivers a task's callback again, with the same id and body and the full number of attempts. One that is
+// on its way already is left alone. Errors wrap ErrNotFound.
+func (o *Outbox) Resend(ctx context.Context, task string) error {
+	return o.wrap("resend callback", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		var id, phase string
+		err := tx.QueryRowContext(ctx, "SELECT id, phase FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&id, &phase)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: task %.40q", ErrNotFound, task)
+		}
+		if err != nil || phase == "queued" || phase == "running" {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, updated_at = $2 WHERE id = $1", id, db.Micros(o.now()))
+		return err
+	}))
+}
+
+// How long ended callbacks are kept for the list.
+const (
+	keepDelivered = 7 * 24 * time.Hour
+	keepGivenUp   = 30 * 24 * time.Hour
+)
+
+// Forget removes callbacks that were delivered, or given up, long ago.
+func (o *Outbox) Forget(ctx context.Context) error {
+	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
+		err := o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age)))
+			return err
+		})
+		if err != nil {
+			return o.wrap("forget", err)
+		}
+	}
+	return nil
+}

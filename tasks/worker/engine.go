@@ -1,0 +1,50 @@
+// Package worker runs tasks: a Worker is one process that works on one task at a
+// time with an Engine, and a Supervisor keeps such processes running, so that
+// native code that crashes or hangs costs one attempt of one task.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/otograph/otograph/tasks"
+)
+
+// Engine turns a local audio file into a result. Errors that are the input's fault are marked with tasks.Permanent (or have a
+// method Permanent() bool that says true); all others are retried.
+type Engine interface {
+	// Run works on one task. It honours ctx within seconds; one that does not come back costs the process.
+	Run(ctx context.Context, job Job) (tasks.Outcome, error)
+	// ModelSet identifies models and version: checkpoints of one set are never given to another.
+	ModelSet() string
+}
+
+// Job is what an Engine is given.
+type Job struct {
+	TaskID      string
+	Path        string // of the audio, for reading
+	Filename    string // as the customer named it
+	Options     json.RawMessage
+	Checkpoints Checkpoints
+	Progress    func(stage string, done float64) // never nil; done is 0 to 1
+}
+
+// Checkpoints keep finished work of a task across attempts. They belong to the task's audio, its options and the engine's
+// model set; they are gone when the task is final.
+type Checkpoints interface {
+	// Load returns what was saved for a stage, nil when there is nothing.
+	Load(ctx context.Context, stage string) ([]byte, error)
+	// Save keeps data for a stage (lower-case letters, digits, "-", "_", "."), in place of what was there.
+	Save(ctx context.Context, stage string, data []byte) error
+}
+
+// Prober reads a file's length without decoding all of it.
+type Prober interface {
+	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
+}
+
+// HTTPDoer makes outbound requests; the service hands in clients that can't be turned inwards.
+type HTTPDoer interface {
+	Do(*http.Request) (*http.Response, error)
+}

@@ -1,0 +1,367 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
+)
+
+// Config is what a Worker works with. Engine is required; HTTP is needed for URL tasks. Zero values of the rest are
+// the service's rules.
+type Config struct {
+	Engine  Engine
+	Prober  Prober   // nil: the length is known only after the run
+	HTTP    HTTPDoer // for audio
+	TempDir string   // for copies of audio from S3; "" is the system's
+	Version string   // of the program, for the list of workers
+
+	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
+	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
+
+	MinBytes, MaxBytes int64         // of fetched audio; default 1 KB, 2 GB
+	MaxSeconds         float64       // of audio; default 5 hours
+	Poll               time.Duration // between looks at an empty queue; default 250 ms
+	Heartbeat          time.Duration // default 5 s
+	Grace              time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
+	TaskTimeout        time.Duration // wall-clock limit of one attempt; default 12 hours
+	HangTimeout        time.Duration // how long an engine may take to come back when it is told to; default 15 s
+	FetchPause         time.Duration // before a dropped download is taken up again; default 1 s
+}
+
+// Worker runs tasks, one at a time.
+type Worker struct {
+	service *tasks.Service
+	config  Config
+}
+
+// Names of the environment by which a supervisor tells a worker who it is.
+const (
+	envWorker     = "OTOGRAPH_WORKER_ID"
+	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
+)
+
+// New returns a worker over a service.
+func New(s *tasks.Service, c Config) (*Worker, error) {
+	if c.Engine == nil {
+		return nil, errors.New("worker: Config needs an Engine")
+	}
+	if c.ID == "" {
+		c.ID = os.Getenv(envWorker)
+	}
+	if c.ID == "" {
+		c.ID = uuid.NewString()
+	}
+	if c.Supervisor == "" {
+		c.Supervisor = os.Getenv(envSupervisor)
+	}
+	setDefault(&c.MinBytes, 1<<10)
+	setDefault(&c.MaxBytes, 2<<30)
+	setDefault(&c.MaxSeconds, 5*3600)
+	setDefault(&c.Poll, 250*time.Millisecond)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.Grace, 25*time.Second)
+	setDefault(&c.TaskTimeout, 12*time.Hour)
+	setDefault(&c.HangTimeout, 15*time.Second)
+	setDefault(&c.FetchPause, time.Second)
+	return &Worker{service: s, config: c}, nil
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// ErrHung is returned when the engine did not come back: the process must end, for the engine's threads still run.
+var ErrHung = errors.New("engine does not return")
+
+// Causes for which a run is cut short.
+var (
+	errDraining = errors.New("the worker ends")
+	errTimeout  = errors.New("exceeded the wall-clock limit")
+)
+
+// Run works until ctx is done; then the task at hand may end within Grace, else it is handed back. An error that wraps
+// ErrHung means that the engine did not come back: the process must end, for the engine's threads still run.
+func (w *Worker) Run(ctx context.Context) error {
+	s, c, log := w.service, w.config, w.service.Log()
+	var mu sync.Mutex
+	var current *tasks.Claim
+	var cancel context.CancelCauseFunc
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet()}
+	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
+		mu.Lock()
+		held, end := current, cancel
+		mu.Unlock()
+		if held == nil {
+			return
+		}
+		if still, err := s.Queue().Current(ctx, held.Held); err == nil && !still {
+			end(queue.ErrSuperseded)
+		}
+	})
+	if !joined {
+		return nil
+	}
+	defer stop()
+	for ctx.Err() == nil {
+		task, err := s.Next(ctx, c.ID, c.Engine.ModelSet())
+		if err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "no task claimed", "worker", c.ID, "error", err)
+		}
+		if err != nil && task == nil {
+			backoff.Sleep(ctx, max(c.Poll, time.Second))
+			continue
+		}
+		if task == nil {
+			backoff.Sleep(ctx, c.Poll)
+			continue
+		}
+		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
+		mu.Lock()
+		current, cancel = task, end
+		mu.Unlock()
+		err = w.work(ctx, run, end, task)
+		mu.Lock()
+		current = nil
+		mu.Unlock()
+		end(nil)
+		if errors.Is(err, ErrHung) {
+			return err
+		}
+	}
+	return nil
+}
+
+// work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.
+func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
+	s, log := w.service, w.service.Log()
+	limit := time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) })
+	defer limit.Stop()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-finished:
+			return
+		case <-drain.Done():
+		}
+		grace := time.NewTimer(w.config.Grace)
+		defer grace.Stop()
+		select {
+		case <-finished:
+		case <-grace.C:
+			cancel(errDraining)
+		}
+	}()
+	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+	var path string
+	err := w.attempt(run, c, &path)
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(run)
+	hung := errors.Is(err, ErrHung)
+	// What follows must be written even though run is over, but not wait for ever when the worker ends.
+	last, done := context.WithTimeout(context.WithoutCancel(run), 20*time.Second)
+	if drain.Err() == nil {
+		done()
+		last, done = context.WithCancel(context.WithoutCancel(run))
+	}
+	defer done()
+	var how tasks.Ending
+	message := err.Error()
+	if path != "" {
+		message = strings.ReplaceAll(message, path, c.AudioFilename) // customers know no paths of ours
+	}
+	if !errors.As(err, new(shown)) {
+		message = "internal error"
+		if tasks.Outage(err) {
+			message = "the service's storage was not available"
+		}
+		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
+	}
+	switch {
+	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+		return hungOr(hung)
+	case errors.Is(cause, errDraining):
+		how, message = tasks.EndHandedBack, errDraining.Error()
+	case errors.Is(cause, errTimeout):
+		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+	case tasks.IsPermanent(err):
+		how = tasks.EndPermanent
+	case errors.As(err, new(enginePanic)):
+		how = tasks.EndCrash
+	default:
+		how = tasks.EndRecoverable
+	}
+	err = backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Release(ctx, c, how, message) })
+	if err != nil && !errors.Is(err, queue.ErrSuperseded) {
+		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
+		hung = true // what this worker holds is only taken back when it dies
+	}
+	return hungOr(hung)
+}
+
+func hungOr(hung bool) error {
+	if hung {
+		return ErrHung
+	}
+	return nil
+}
+
+// shown is an error whose text is for the customer: it speaks of the audio, not of the service.
+type shown struct{ error }
+
+func (e shown) Unwrap() error { return e.error }
+
+// enginePanic is a panic in the engine's Go code.
+type enginePanic struct{ value any }
+
+func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
+
+// attempt takes the claim through its steps. It sets local to where the audio is on this machine, once it is.
+func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) error {
+	s := w.service
+	md5 := ""
+	if c.AudioMD5 != nil {
+		md5 = *c.AudioMD5
+	}
+	path, release, err := "", func() {}, blob.ErrNotFound
+	if c.Blob != "" {
+		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	}
+	if errors.Is(err, blob.ErrNotFound) && c.URL != "" {
+		if md5, err = w.fetch(ctx, c); err != nil {
+			return err
+		}
+		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	}
+	if err != nil {
+		return fmt.Errorf("audio: %w", err)
+	}
+	defer release()
+	*local = path
+	if w.config.Prober != nil {
+		seconds, err := w.config.Prober.Probe(ctx, path, c.AudioFilename)
+		if err != nil {
+			return shown{err}
+		}
+		if err := w.checkLength(seconds); err != nil {
+			return err
+		}
+		if err := backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Probed(ctx, c, seconds) }); err != nil {
+			return err
+		}
+	}
+	outcome, err := w.runEngine(ctx, Job{
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options,
+		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: func(string, float64) {},
+	})
+	if err != nil {
+		return shown{err}
+	}
+	if err := w.checkLength(outcome.Seconds); err != nil {
+		return err
+	}
+	if outcome.Tier != "" && outcome.Tier != string(billing.ModeStandard) && outcome.Tier != string(billing.ModeLite) {
+		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
+	}
+	// The work is done: neither the worker's end nor the wall clock may waste it now, within reason.
+	last, done := context.WithCancel(context.WithoutCancel(ctx))
+	defer done()
+	defer context.AfterFunc(ctx, func() {
+		backoff.Sleep(last, w.config.HangTimeout)
+		done()
+	})()
+	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) })
+}
+
+// fetch brings in the audio of a URL task and returns its MD5.
+func (w *Worker) fetch(ctx context.Context, c *tasks.Claim) (md5 string, err error) {
+	s := w.service
+	if w.config.HTTP == nil {
+		return "", errors.New("this worker can't fetch URLs")
+	}
+	key, err := tasks.AudioKey(c.AudioFilename)
+	if err != nil {
+		return "", err
+	}
+	info, err := fetchAudio(ctx, w.config.HTTP, s.Blobs(), c.URL, key, fetchLimits{min: w.config.MinBytes, max: w.config.MaxBytes, resumes: 5, pause: w.config.FetchPause, stall: time.Minute})
+	if err != nil {
+		if tasks.Outage(err) {
+			return "", err
+		}
+		return "", shown{err}
+	}
+	if err := backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info.Key, info.Size, info.MD5) }); err != nil {
+		if errors.Is(err, queue.ErrSuperseded) {
+			s.DropAudio(ctx, info.Key)
+		}
+		return "", err
+	}
+	c.Blob = info.Key
+	return info.MD5, nil
+}
+
+// checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
+func (w *Worker) checkLength(seconds float64) error {
+	if math.IsNaN(seconds) || seconds < 0 {
+		return shown{fmt.Errorf("the audio is reported to last %v s", seconds)}
+	}
+	if seconds > w.config.MaxSeconds {
+		return shown{tasks.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))}
+	}
+	return nil
+}
+
+// runEngine calls the engine and gives up on one that does not come back after ctx is done.
+func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) {
+	type answer struct {
+		outcome tasks.Outcome
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if value := recover(); value != nil {
+				a.err = enginePanic{value}
+				w.service.Log().Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			}
+			answers <- a
+		}()
+		a.outcome, a.err = w.config.Engine.Run(ctx, job)
+	}()
+	select {
+	case a := <-answers:
+		return a.outcome, a.err
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(w.config.HangTimeout)
+	defer patience.Stop()
+	select {
+	case a := <-answers:
+		if a.err == nil {
+			a.err = context.Cause(ctx) // too late to be written under this claim's rules
+		}
+		return tasks.Outcome{}, a.err
+	case <-patience.C:
+		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
+	}
+}

@@ -76,15 +76,21 @@ type open struct {
 	last       int     // last frame
 }
 
-// event makes an event of what is open.
+// event returns the open event, cut to the recording.
 func (o *open) event(class int, duration float64) Event {
-	within := func(seconds float64) float64 { // in hundredths, not beyond the recording's end
-		return min(math.Round(seconds*100), math.Floor(duration*100)) / 100
-	}
 	return Event{
-		Start: within(o.start), End: within(o.end), Class: spec.EventClassAt(class),
+		Start: within(o.start, duration), End: within(o.end, duration), Class: spec.EventClassAt(class),
 		Confidence: shown(o.sum / float64(o.frames)), Peak: o.peak,
 	}
+}
+
+// within rounds seconds to hundredths without passing the recording's end: 1.065 s
+// of a recording of 1.065 s become 1.06.
+func within(seconds, duration float64) float64 {
+	// A thousandth of a hundredth absorbs the error of the multiplication, which
+	// makes 28.999… of 0.29 s.
+	last := math.Floor(duration*100 + 1e-3)
+	return min(math.Round(seconds*100), last) / 100
 }
 
 // shown rounds a score to the four digits that results show.

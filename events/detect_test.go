@@ -229,13 +229,22 @@ func TestShownConfidenceIsAboveTheThreshold(t *testing.T) {
 	}
 }
 
-// TestEventsEndWithTheRecording: rounding never reaches beyond the last sample.
-func TestEventsEndWithTheRecording(t *testing.T) {
-	tagger := scripted{grid: clipGrid, frames: 1, score: func(_ int, s []float32) { s[9] = 0.9 }}
-	got, err := Detect(t.Context(), tagger, seconds(1.065), DefaultOptions())
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	assert.Equal(t, 1.06, got[0].End)
+// TestEventsEndInsideTheRecording: an end that rounds up is cut to the last whole
+// hundredth of the recording (1.065 s was once found by seed 8047384915573686741).
+func TestEventsEndInsideTheRecording(t *testing.T) {
+	for _, c := range []struct {
+		samples int
+		end     float64
+	}{{17040, 1.06}, {17120, 1.07}, {17039, 1.06}, {4640, 0.29}, {16000, 1}, {100, 0}} {
+		tagger := scripted{grid: clipGrid, frames: 1, score: func(_ int, s []float32) { s[3] = 0.9 }}
+		pcm := audio.FromSamples(make([]float32, c.samples))
+		got, err := Detect(t.Context(), tagger, pcm, DefaultOptions())
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		assert.Equal(t, c.end, got[0].End, "%d samples", c.samples)
+		assert.LessOrEqual(t, got[0].End, pcm.Duration())
+		assert.LessOrEqual(t, got[0].Start, got[0].End)
+	}
 }
 
 // TestFiveHoursInFlatMemory: what is allocated must not follow the number of frames.

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds test-web lint bench fmt clean
+.PHONY: help setup web build demo test test-long test-seeds test-web lint bench fmt release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -42,10 +42,11 @@ test-seeds: setup ## run the property tests with fresh seeds
 test-web: build ## run the tests of the page in a headless Chromium
 	@bash test/web/run.sh
 
-lint: setup ## check format, vet and lint
+lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt is needed on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@$(GO) vet ./...
 	@$(GO) run $(GOLANGCI) run ./...
+	@bash test/lint/run.sh
 
 bench: setup ## run the micro benchmarks of every stage
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
@@ -53,5 +54,8 @@ bench: setup ## run the micro benchmarks of every stage
 fmt: ## format the source
 	@gofmt -w $$(git ls-files '*.go')
 
+release: web ## build dist/: an archive for this platform, its SBOM and checksums
+	@VERSION='$(VERSION)' GO='$(GO)' bash deploy/release/release.sh
+
 clean: ## remove what was built and fetched
-	@rm -rf bin third_party/native web/dist web/node_modules test/web/node_modules
+	@rm -rf bin dist third_party/native web/dist web/node_modules test/web/node_modules test/lint/node_modules

@@ -3,6 +3,7 @@ module github.com/otograph/otograph
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/evanw/esbuild v0.28.2
 	github.com/getkin/kin-openapi v0.152.0
@@ -101,3 +102,6 @@ require (
 )
 
 replace github.com/google/pprof => github.com/google/pprof v0.0.0-20260115054156-294ebfa9ad83
+
+// Packages of npm may bring Go code.
+ignore node_modules

@@ -211,11 +211,11 @@ func (w Window) Samples(dst []float32, pcm *audio.PCM) []float32 {
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {
-		if length := float64(p.Len()); at <= length || i == len(w.Pieces)-1 {
+		length := float64(p.Len())
+		if at <= length || i == len(w.Pieces)-1 {
 			return (float64(p.Start) + min(max(at, 0), length)) / audio.SampleRate
-		} else {
-			at -= length
 		}
+		at -= length
 	}
 	return 0
 }

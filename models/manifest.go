@@ -149,11 +149,11 @@ func parseManifest(data []byte) (*manifest, error) {
 			if err := entries[i].check(role); err != nil {
 				return nil, fmt.Errorf("%s.%w", at, err)
 			}
-			if n := entries[i].name(); seen[n] {
+			n := entries[i].name()
+			if seen[n] {
 				return nil, fmt.Errorf("%s.name: %q is used twice", at, n)
-			} else {
-				seen[n] = true
 			}
+			seen[n] = true
 		}
 	}
 	return &m, nil

@@ -162,6 +162,9 @@ func (e *entry) mainPart() Part {
 // partOrder is the order of a model's files.
 var partOrder = []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartLM, PartData}
 
+// texts are the parts that are read into memory as they are.
+var texts = []Part{PartTokens, PartCMVN, PartConfig, PartLM}
+
 // open checks an entry's files against its role and contract, and completes it
 // from what the files and the catalog say.
 func (e entry) open(dir string, role Role) (*Model, error) {
@@ -186,8 +189,7 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 			return nil, fmt.Errorf("%w: %s: role %s: expected a file, found a %s", ErrBroken, file, role, kind(info.Mode()))
 		}
 		m.Files = append(m.Files, File{Part: part, Name: path.Base(name), Path: file, Size: info.Size(), SHA256: e.SHA256[name]})
-		switch part {
-		case PartTokens, PartCMVN, PartConfig, PartLM:
+		if slices.Contains(texts, part) {
 			limit := int64(maxText)
 			if part == PartLM {
 				limit = maxLM

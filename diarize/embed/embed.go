@@ -275,8 +275,9 @@ func lengths(typ ort.Type, n, length int) *ort.Tensor {
 		return ort.NewFloat32(shape, one)
 	case ort.Int32:
 		return ort.NewInt32(shape, slices.Repeat([]int32{int32(length)}, n))
+	default:
+		return ort.NewInt64(shape, slices.Repeat([]int64{int64(length)}, n))
 	}
-	return ort.NewInt64(shape, slices.Repeat([]int64{int64(length)}, n))
 }
 
 func silent(x []float32) bool {

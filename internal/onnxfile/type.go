@@ -50,6 +50,7 @@ func (t Type) Size() int64 {
 		return 4
 	case Float64, Int64, Uint64:
 		return 8
+	default:
+		return 0
 	}
-	return 0
 }

@@ -33,8 +33,9 @@ func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
 		pin.Pin(&t.f16[0])
 		raw := unsafe.Slice((*byte)(unsafe.Pointer(&t.f16[0])), 2*len(t.f16))
 		return onnx.NewCustomDataTensor(shape, raw, onnx.TensorElementDataTypeFloat16)
+	default:
+		return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 	}
-	return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 }
 
 func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) (onnx.Value, error) {
@@ -75,8 +76,9 @@ func (t *Tensor) scalarValue() (onnx.Value, error) {
 		return newScalar(t.i32, func(t *Tensor, v int32) { t.i32[0] = v })
 	case Bool:
 		return newScalar(t.b, func(t *Tensor, v bool) { t.b[0] = v })
+	default:
+		return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
 	}
-	return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
 }
 
 // newTensor makes a tensor of zeros.

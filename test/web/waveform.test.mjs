@@ -6,7 +6,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { longResult } from './made.mjs';
 import { binary, browser, eventually, folder, forge, logIn, open, service } from './world.mjs';
 
 const dir = folder(), minutes = 12;

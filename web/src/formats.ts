@@ -147,5 +147,6 @@ export function save(name: string, content: { text: string; type: string }): voi
 
 /** stem is a file name without its last extension, safe as a name to save under. */
 export function stem(name: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what is taken out
   return name.replace(/\.[^.]*$/, '').replace(/[\\/:*?"<>|\u0000-\u001f]/g, '_') || 'transcript';
 }

@@ -125,7 +125,7 @@ export function watch(): () => void {
   const shown = () => { if (!document.hidden) { clearTimeout(timer); void next(); } };
   document.addEventListener('visibilitychange', shown);
   let first = true; // next has asked already
-  const stop = effect(() => { page.value; filter.value; if (!first) void refresh(); first = false; });
+  const stop = effect(() => { void page.value; void filter.value; if (!first) void refresh(); first = false; });
   return () => { over = true; clearTimeout(timer); stop(); document.removeEventListener('visibilitychange', shown); };
 }
 

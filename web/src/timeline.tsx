@@ -153,7 +153,7 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   }, [zoom, width]);
   useEffect(() => draw(), [lanes, scale, width]);
   useSignalEffect(() => {
-    dark.value;
+    void dark.value;
     surfer.current?.setOptions({ waveColor: inkOf('wave'), progressColor: inkOf('wave-done') });
     draw();
   });

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# run.sh: what make lint checks besides Go: shell scripts with shellcheck, the
+# page and its tests with eslint, Python with ruff. A tool that is not installed
+# is named and left out; with CI set it is an error.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+missing() {
+  echo "lint: $1 is missing (on Debian: apt-get install $2): $3 is not checked" >&2
+  [ -z "${CI:-}" ] || exit 1
+}
+
+if command -v shellcheck >/dev/null; then
+  mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+  shellcheck --severity=warning "${scripts[@]}"
+else
+  missing shellcheck shellcheck "no script"
+fi
+
+if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
+  missing npm "nodejs npm" "neither the page nor Python"
+  exit 0
+fi
+tools=test/lint/node_modules
+if [ ! -f $tools/.package-lock.json ] || [ test/lint/package-lock.json -nt $tools/.package-lock.json ]; then
+  (cd test/lint && npm ci --ignore-scripts --no-audit --no-fund >/dev/null)
+  touch $tools/.package-lock.json
+fi
+$tools/.bin/eslint -c test/lint/eslint.config.mjs web/src test

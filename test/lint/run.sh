@@ -23,7 +23,7 @@ if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
 fi
 tools=test/lint/node_modules
 if [ ! -f $tools/.package-lock.json ] || [ test/lint/package-lock.json -nt $tools/.package-lock.json ]; then
-  (cd test/lint && npm ci --ignore-scripts --no-audit --no-fund >/dev/null)
+  (cd test/lint && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null)
   touch $tools/.package-lock.json
 fi
 $tools/.bin/eslint -c test/lint/eslint.config.mjs web/src test

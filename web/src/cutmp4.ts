@@ -40,7 +40,8 @@ function codecOf(b: Uint8Array, from: number, to: number): { profile: number; ra
     if (tag === 3) at += 3; // ES: id, flags
     else if (tag === 4) at += 13; // decoder's own fields
     else if (tag === 5 && size >= 2) {
-      let type = b[at] >> 3, rate = (b[at] & 7) << 1 | b[at + 1] >> 7;
+      const rate = (b[at] & 7) << 1 | b[at + 1] >> 7;
+      let type = b[at] >> 3;
       const channels = (b[at + 1] >> 3) & 15;
       if (type === 5 || type === 29) type = 2; // what high efficiency adds to the low complexity stream is found again by the decoder
       return type >= 1 && type <= 4 && rate < 13 && channels > 0 && channels < 8 ? { profile: type - 1, rate, channels } : null;

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // TransactionType is the kind of a ledger entry.
@@ -229,7 +230,7 @@ func receipt(ctx context.Context, q querier, task string) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	r.Quote.Mode, r.SettledAt = Mode(mode), db.Time(at)
+	r.Quote.Mode, r.SettledAt = spec.Tier(mode), db.Time(at)
 	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
 }
 
@@ -247,11 +248,11 @@ func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
 
 // Bill is the specification's billing block of a task result.
 type Bill struct {
-	Mode            Mode   `json:"mode"`
-	BillableMinutes int64  `json:"billable_minutes"`
-	Detail          Detail `json:"detail"`
-	Amount          Money  `json:"amount"`
-	Balance         Money  `json:"balance"` // the account's at the time of asking
+	Mode            spec.Tier `json:"mode"`
+	BillableMinutes int64     `json:"billable_minutes"`
+	Detail          Detail    `json:"detail"`
+	Amount          Money     `json:"amount"`
+	Balance         Money     `json:"balance"` // the account's at the time of asking
 }
 
 // Bill returns the billing block of a charged task with the account's balance of this moment.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/otograph/otograph/spec"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -112,7 +113,7 @@ var startPrices = Prices{Standard: 6000, Lite: 2000, Diarize: 1000, AudioEvents:
 
 func TestQuote(t *testing.T) {
 	// The bill of one minute at the starting prices, all three capabilities, as batch.
-	q, err := startPrices.Quote(Usage{Mode: ModeLite, Seconds: 10, Diarize: true, Events: true, Batch: true})
+	q, err := startPrices.Quote(Usage{Mode: spec.TierOptimized, Seconds: 10, Diarize: true, Events: true, Batch: true})
 	require.NoError(t, err)
 	data, err := json.Marshal(q.Detail)
 	require.NoError(t, err)
@@ -121,7 +122,7 @@ func TestQuote(t *testing.T) {
 		"events_price_per_hour":0.1,"events_amount":0.0017,"subtotal":0.0067,"batch_discount":0.5,"total":0.0033}`, string(data))
 	assert.Equal(t, Money(33), q.Total)
 
-	q, err = startPrices.Quote(Usage{Mode: ModeStandard, Seconds: 3600})
+	q, err = startPrices.Quote(Usage{Mode: spec.TierStandard, Seconds: 3600})
 	require.NoError(t, err)
 	data, err = json.Marshal(q.Detail)
 	require.NoError(t, err)
@@ -129,15 +130,15 @@ func TestQuote(t *testing.T) {
 
 	full := startPrices
 	full.BatchDiscount = 0
-	q, err = full.Quote(Usage{Mode: ModeStandard, Seconds: 3600, Batch: true})
+	q, err = full.Quote(Usage{Mode: spec.TierStandard, Seconds: 3600, Batch: true})
 	require.NoError(t, err)
 	assert.Equal(t, Money(6000), q.Total, "0 means no discount")
 
 	_, err = startPrices.Quote(Usage{Mode: "premium"})
 	require.ErrorIs(t, err, ErrUsage)
-	dear, err := startPrices.Dearest(Usage{Seconds: 60}, ModeLite, ModeStandard)
+	dear, err := startPrices.Dearest(Usage{Seconds: 60}, spec.TierOptimized, spec.TierStandard)
 	require.NoError(t, err)
-	assert.Equal(t, ModeStandard, dear.Mode)
+	assert.Equal(t, spec.TierStandard, dear.Mode)
 }
 
 // TestBillableMinutesAreExact counts samples: a length in seconds loses none.
@@ -167,7 +168,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 			BatchDiscount: Factor(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
 		}
 		u := Usage{
-			Mode: rapid.SampledFrom([]Mode{ModeStandard, ModeLite}).Draw(t, "mode"), Seconds: rapid.Float64Range(0, maxSeconds).Draw(t, "seconds"),
+			Mode: rapid.SampledFrom([]spec.Tier{spec.TierStandard, spec.TierOptimized}).Draw(t, "mode"), Seconds: rapid.Float64Range(0, maxSeconds).Draw(t, "seconds"),
 			Diarize: rapid.Bool().Draw(t, "with diarization"), Events: rapid.Bool().Draw(t, "with events"), Batch: rapid.Bool().Draw(t, "batch"),
 		}
 		q, err := p.Quote(u)
@@ -177,7 +178,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 			return big.NewRat(int64(price), 60).Mul(big.NewRat(int64(price), 60), new(big.Rat).SetInt64(q.Minutes))
 		}
 		base := p.Standard
-		if u.Mode == ModeLite {
+		if u.Mode == spec.TierOptimized {
 			base = p.Lite
 		}
 		sum, shown := cost(base), []Money{q.Detail.BaseAmount}
@@ -211,8 +212,8 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 func TestQuoteTooLarge(t *testing.T) {
 	p := startPrices
 	p.Standard = math.MaxInt64
-	_, err := p.Quote(Usage{Mode: ModeStandard, Seconds: 1e6})
+	_, err := p.Quote(Usage{Mode: spec.TierStandard, Seconds: 1e6})
 	require.ErrorIs(t, err, ErrUsage)
-	_, err = p.Quote(Usage{Mode: ModeStandard, Seconds: 60, Events: true})
+	_, err = p.Quote(Usage{Mode: spec.TierStandard, Seconds: 60, Events: true})
 	require.ErrorIs(t, err, ErrUsage)
 }

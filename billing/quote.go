@@ -4,22 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-)
 
-// Mode is the tier that a task is charged for, under its name in bills.
-type Mode string
-
-// The two tiers.
-const (
-	// ModeStandard is the standard tier.
-	ModeStandard Mode = "standard"
-	// ModeLite is the optimized tier; its name is historical.
-	ModeLite Mode = "zh_lite"
+	"github.com/otograph/otograph/spec"
 )
 
 // Usage is what a task used or may use.
 type Usage struct {
-	Mode    Mode
+	Mode    spec.Tier
 	Seconds float64 // decoded duration
 	Diarize bool
 	Events  bool
@@ -41,7 +32,7 @@ type Detail struct {
 
 // Quote is the price of a usage.
 type Quote struct {
-	Mode    Mode
+	Mode    spec.Tier
 	Minutes int64 // billable
 	Detail  Detail
 	Total   Money
@@ -76,8 +67,8 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	}
 	base := p.Standard
 	switch u.Mode {
-	case ModeStandard:
-	case ModeLite:
+	case spec.TierStandard:
+	case spec.TierOptimized:
 		base = p.Lite
 	default:
 		return Quote{}, fmt.Errorf("%w: mode %q", ErrUsage, u.Mode)
@@ -140,11 +131,11 @@ func components(perHour []Money, minutes int64, subtotal Money) []Money {
 	return amounts
 }
 
-// Dearest prices a usage whose tier is not known yet: the dearer of modes.
-func (p Prices) Dearest(u Usage, modes ...Mode) (Quote, error) {
+// Dearest prices a usage whose tier is not known yet: the dearest of tiers.
+func (p Prices) Dearest(u Usage, tiers ...spec.Tier) (Quote, error) {
 	var dearest Quote
-	for i, mode := range modes {
-		u.Mode = mode
+	for i, tier := range tiers {
+		u.Mode = tier
 		q, err := p.Quote(u)
 		if err != nil {
 			return Quote{}, err

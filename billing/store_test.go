@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -57,7 +58,7 @@ func settle(s *Store, account, task string, q Quote, batch bool) (r Receipt, err
 }
 
 func quoteOf(total Money) Quote {
-	return Quote{Mode: ModeStandard, Minutes: 1, Total: total, Detail: Detail{BaseAmount: total, Subtotal: total, Total: total}}
+	return Quote{Mode: spec.TierStandard, Minutes: 1, Total: total, Detail: Detail{BaseAmount: total, Subtotal: total, Total: total}}
 }
 
 func TestRechargeRefundAndLedger(t *testing.T) {
@@ -205,7 +206,7 @@ func TestT13RaceToTheLastCoin(t *testing.T) {
 		a := addAccount(t, s, "a")
 		many := 1000
 		require.NoError(t, s.SetLimits(t.Context(), a, Overrides{Concurrency: &many}))
-		q, err := startPrices.Quote(Usage{Mode: ModeStandard, Seconds: 60, Diarize: true, Events: true})
+		q, err := startPrices.Quote(Usage{Mode: spec.TierStandard, Seconds: 60, Diarize: true, Events: true})
 		require.NoError(t, err)
 		_, err = s.Recharge(t.Context(), a, 10*q.Total+q.Total-1, "ten and a bit")
 		require.NoError(t, err)

@@ -106,9 +106,9 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	out := tasks.Outcome{Seconds: 61.5}
 	if *o.EnableASR {
 		lite := o.Optimize != nil && *o.Optimize
-		out.Tier = string(spec.TierStandard)
+		out.Tier = spec.TierStandard
 		if lite {
-			out.Tier = string(spec.TierOptimized)
+			out.Tier = spec.TierOptimized
 		}
 		r.Language, r.LanguageProbability = "en", 0.98
 		seg := spec.Segment{Start: 0.5, End: 1.75, Text: "Hello there."}

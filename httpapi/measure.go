@@ -47,9 +47,9 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		e.m.runs.WithLabelValues("failed").Inc()
 	}
 	if err == nil && out.Seconds > 0 {
-		e.m.audio.WithLabelValues(out.Tier).Add(out.Seconds)
-		e.m.work.WithLabelValues(out.Tier).Add(took)
-		e.m.rtf.WithLabelValues(out.Tier).Observe(took / out.Seconds)
+		e.m.audio.WithLabelValues(string(out.Tier)).Add(out.Seconds)
+		e.m.work.WithLabelValues(string(out.Tier)).Add(took)
+		e.m.rtf.WithLabelValues(string(out.Tier)).Observe(took / out.Seconds)
 		for stage, at := range last {
 			e.m.stages.WithLabelValues(stage).Observe(at.Sub(first[stage]).Seconds())
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks/queue"
 )
 
@@ -42,43 +43,21 @@ type Item struct {
 	Error string
 }
 
-// capabilities are the options that a price depends on.
-type capabilities struct {
-	EnableDiarize     *bool   `json:"enable_diarize"`
-	EnableAudioEvents *bool   `json:"enable_audio_events"`
-	EnableASR         *bool   `json:"enable_asr"`
-	Optimize          *bool   `json:"optimize"`
-	OptimizeZh        *bool   `json:"optimize_zh"`
-	Language          *string `json:"asr_language"`
-}
-
 func on(b *bool) bool { return b == nil || *b }
 
-// usage returns what options ask for and the tiers that may run.
-func usage(options json.RawMessage, seconds float64, batch bool) (billing.Usage, []billing.Mode, error) {
-	var c capabilities
-	if err := json.Unmarshal(options, &c); err != nil {
+// usage returns what options ask for and the tiers that may run with one of the
+// given sets of models. The options were checked when they were accepted.
+func usage(options json.RawMessage, seconds float64, batch bool, sets []spec.Available) (billing.Usage, []spec.Tier, error) {
+	var o spec.EffectiveOptions
+	if err := json.Unmarshal(options, &o); err != nil {
 		return billing.Usage{}, nil, fmt.Errorf("%w: options: %w", ErrRequest, err)
 	}
-	u := billing.Usage{Seconds: seconds, Diarize: on(c.EnableDiarize), Events: on(c.EnableAudioEvents), Batch: batch}
-	standard, lite := []billing.Mode{billing.ModeStandard}, []billing.Mode{billing.ModeLite}
-	either := []billing.Mode{billing.ModeStandard, billing.ModeLite}
-	if !on(c.EnableASR) || (c.Optimize != nil && !*c.Optimize) || (c.OptimizeZh != nil && !*c.OptimizeZh) {
-		return u, standard, nil
+	u := billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+	tiers := spec.PossibleTiers(spec.Options(o), sets)
+	if len(tiers) == 0 { // no transcription is charged like the standard tier
+		tiers = []spec.Tier{spec.TierStandard}
 	}
-	if c.Language == nil {
-		return u, either, nil
-	}
-	switch *c.Language {
-	case "zh":
-		return u, lite, nil
-	case "en", "es", "fr", "pt":
-		if c.OptimizeZh != nil {
-			return u, standard, nil
-		}
-		return u, lite, nil
-	}
-	return u, either, nil
+	return u, tiers, nil
 }
 
 // Create accepts a task: the task and its hold come into being in one transaction. With an idempotency key that
@@ -149,12 +128,16 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		if err != nil {
 			return err
 		}
+		sets, err := s.queue.Available(ctx, tx)
+		if err != nil {
+			return err
+		}
 		for _, r := range requests {
 			if r.Refused != nil {
 				items = append(items, Item{Error: r.Refused.Error()})
 				continue
 			}
-			t, err := s.insert(ctx, tx, r, prices)
+			t, err := s.insert(ctx, tx, r, prices, sets)
 			switch {
 			case err == nil:
 				items = append(items, Item{Task: &t})
@@ -188,16 +171,16 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 }
 
 // insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
-func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices) (Task, error) {
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices, sets []spec.Available) (Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Task{}, err
 	}
-	u, modes, err := usage(r.Options, r.Seconds, r.Batch)
+	u, tiers, err := usage(r.Options, r.Seconds, r.Batch, sets)
 	if err != nil {
 		return Task{}, err
 	}
-	quote, err := prices.Dearest(u, modes...)
+	quote, err := prices.Dearest(u, tiers...)
 	if err != nil {
 		return Task{}, err
 	}

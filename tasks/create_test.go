@@ -11,7 +11,9 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
 	"github.com/stretchr/testify/assert"
@@ -193,27 +195,53 @@ func TestRequestsThatAreNotComplete(t *testing.T) {
 	assert.Zero(t, f.Count("SELECT COUNT(*) FROM tasks"))
 }
 
-// TestHoldTiers checks which tier a hold is quoted for: the dearer of those that may run.
+// TestHoldTiers checks which tier a hold is priced for: the dearest of those that may run on the models that the workers
+// have reported. While none has, any tier that the options allow may run.
 func TestHoldTiers(t *testing.T) {
-	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	const standard, lite = billing.Money(100), billing.Money(33) // 0.60 / 60 and 0.20 / 60
+	whisper := spec.Available{Standard: true}
+	both := spec.Available{Standard: true, Optimized: spec.OptimizedLanguages()}
+	english := spec.Available{Standard: true, StandardLanguages: []string{"en"}, Optimized: []string{"en"}}
 	const off = `"enable_diarize":false,"enable_audio_events":false`
-	for options, want := range map[string]billing.Money{
-		`{` + off + `}`:                                         100, // 0.60 / 60
-		`{` + off + `,"optimize":null}`:                         100,
-		`{` + off + `,"optimize":true}`:                         100, // the language may not be applicable
-		`{` + off + `,"optimize":false,"asr_language":"en"}`:    100,
-		`{` + off + `,"asr_language":"en"}`:                     33, // 0.20 / 60
-		`{` + off + `,"optimize":true,"asr_language":"zh"}`:     33,
-		`{` + off + `,"optimize_zh":true,"asr_language":"en"}`:  100,
-		`{` + off + `,"optimize_zh":true,"asr_language":"zh"}`:  33,
-		`{` + off + `,"optimize_zh":false,"asr_language":"zh"}`: 100,
-		`{` + off + `,"asr_language":"de"}`:                     100,
-		`{"enable_asr":false,"enable_diarize":false}`:           117,
+	for _, tt := range []struct {
+		options string
+		want    [4]billing.Money // no worker, whisper, both, both and whisper
+	}{
+		{`{` + off + `}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{` + off + `,"optimize":null}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{` + off + `,"optimize":true}`, [4]billing.Money{standard, standard, standard, standard}}, // the language may not be applicable
+		{`{` + off + `,"optimize":false,"asr_language":"en"}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{` + off + `,"asr_language":"en"}`, [4]billing.Money{standard, standard, lite, standard}},
+		{`{` + off + `,"optimize":true,"asr_language":"zh"}`, [4]billing.Money{standard, standard, lite, standard}},
+		{`{` + off + `,"optimize_zh":true,"asr_language":"en"}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{` + off + `,"optimize_zh":true,"asr_language":"zh"}`, [4]billing.Money{standard, standard, lite, standard}},
+		{`{` + off + `,"optimize_zh":false,"asr_language":"zh"}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{` + off + `,"asr_language":"de"}`, [4]billing.Money{standard, standard, standard, standard}},
+		{`{"enable_asr":false,"enable_diarize":false}`, [4]billing.Money{117, 117, 117, 117}},
 	} {
-		task := f.Add(func(r *tasks.Request) { r.Options = []byte(options) })
-		held, ok, err := f.Billing().Held(t.Context(), task.ID)
-		require.NoError(t, err)
-		require.True(t, ok)
-		assert.Equal(t, want, held, options)
+		for i, sets := range [][]spec.Available{nil, {whisper}, {both}, {both, whisper}} {
+			assert.Equal(t, tt.want[i], holdWith(t, tt.options, sets...), "%s with %+v", tt.options, sets)
+		}
 	}
+	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "nothing but English can be detected")
+}
+
+// holdWith returns the hold of a task with options while workers with the given sets of models run.
+func holdWith(t *testing.T, options string, sets ...spec.Available) billing.Money {
+	t.Helper()
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	for i, set := range sets {
+		m := queue.Member{ID: fmt.Sprint("worker ", i), Kind: queue.Worker, Available: set}
+		leave, err := f.Queue().Enter(t.Context(), m, time.Hour, nil)
+		require.NoError(t, err)
+		defer leave()
+	}
+	known, err := f.Queue().Available(t.Context(), f.DB.Read())
+	require.NoError(t, err)
+	require.ElementsMatch(t, sets, known)
+	task := f.Add(func(r *tasks.Request) { r.Options = []byte(options) })
+	held, ok, err := f.Billing().Held(t.Context(), task.ID)
+	require.NoError(t, err)
+	require.True(t, ok)
+	return held
 }

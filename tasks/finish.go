@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/webhook"
 )
@@ -22,8 +23,8 @@ type Outcome struct {
 	// Result is a JSON object. The keys task_id, audio_duration, audio_md5 and billing are written by this package when the
 	// result is read; those of the work are dropped.
 	Result json.RawMessage
-	// Tier is the tier that ran and is charged, "standard" or "zh_lite"; "" (no transcription) is charged as standard.
-	Tier string
+	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
+	Tier spec.Tier
 	// Seconds is the decoded duration.
 	Seconds float64
 }
@@ -43,20 +44,24 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, key string, size int64,
 
 // Probed raises the task's hold to the price of its real length.
 func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) error {
-	u, modes, err := usage(c.Options, seconds, c.BatchMode)
-	if err != nil {
-		return Permanent(err)
-	}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
 			return err
+		}
+		sets, err := s.queue.Available(ctx, tx)
+		if err != nil {
+			return err
+		}
+		u, tiers, err := usage(c.Options, seconds, c.BatchMode, sets)
+		if err != nil {
+			return Permanent(err)
 		}
 		prices, err := s.billing.PricesByID(ctx, tx, r.price)
 		if err != nil {
 			return err
 		}
-		quote, err := prices.Dearest(u, modes...)
+		quote, err := prices.Dearest(u, tiers...)
 		if err != nil {
 			return Permanent(err)
 		}
@@ -145,13 +150,13 @@ func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 }
 
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
-	u, _, err := usage(c.Options, o.Seconds, c.BatchMode)
+	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
 	if err != nil {
 		return err
 	}
-	u.Mode = billing.Mode(o.Tier)
+	u.Mode = o.Tier
 	if u.Mode == "" {
-		u.Mode = billing.ModeStandard
+		u.Mode = spec.TierStandard
 	}
 	var receipt billing.Receipt
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {

@@ -45,7 +45,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	return tasks.Outcome{Result: data, Tier: string(res.Tier), Seconds: res.AudioDuration}, nil
+	return tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration}, nil
 }
 
 // ModelSet implements worker.Engine.

@@ -73,7 +73,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	defer cancel()
 	w, err := worker.New(s.tasks, worker.Config{
 		Engine: httpapi.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, metrics), Prober: audioProber{audio.Options{}},
-		HTTP: client, Version: version, Grace: c.Grace,
+		HTTP: client, Version: version, Available: set.Available(), Grace: c.Grace,
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // Kind says what a member does.
@@ -31,6 +32,9 @@ type Member struct {
 	Supervisor string // id of the supervisor that started it, if one did
 	Version    string // of the program
 	ModelSet   string // workers only
+	// Available is what a worker's models can transcribe; the zero value means
+	// that it is not known.
+	Available spec.Available
 }
 
 // thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
@@ -65,11 +69,15 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	if m.Supervisor != "" {
 		supervisor = m.Supervisor
 	}
+	models, err := writeAvailable(m.Available)
+	if err != nil {
+		return err
+	}
 	return q.wrap("heartbeat", q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, beats, started_at, beat_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, $9)
+		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
-			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), supervisor, m.Version, m.ModelSet, now)
+			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), supervisor, m.Version, m.ModelSet, now, models)
 		return err
 	}))
 }

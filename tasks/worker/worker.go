@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
 )
@@ -27,6 +27,9 @@ type Config struct {
 	HTTP    HTTPDoer // for audio
 	TempDir string   // for copies of audio from S3; "" is the system's
 	Version string   // of the program, for the list of workers
+	// Available is what the Engine's models can transcribe; holds are priced by
+	// it. The zero value means that it is not known.
+	Available spec.Available
 
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
@@ -102,7 +105,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet()}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		mu.Lock()
 		held, end := current, cancel
@@ -279,7 +282,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 	if err := w.checkLength(outcome.Seconds); err != nil {
 		return err
 	}
-	if outcome.Tier != "" && outcome.Tier != string(billing.ModeStandard) && outcome.Tier != string(billing.ModeLite) {
+	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
 		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
 	}
 	// The work is done: neither the worker's end nor the wall clock may waste it now, within reason.

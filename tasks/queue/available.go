@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
+)
+
+// Querier is a database or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Available returns what the sets of models of the registered workers can
+// transcribe, each once. It is empty while no worker has reported, which rules
+// nothing out; workers of an earlier version report nothing.
+func (q *Queue) Available(ctx context.Context, from Querier) ([]spec.Available, error) {
+	texts, err := db.Column[string](from.QueryContext(ctx,
+		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker)))
+	if err != nil {
+		return nil, err
+	}
+	sets := make([]spec.Available, len(texts))
+	for i, text := range texts {
+		if err := json.Unmarshal([]byte(text), &sets[i]); err != nil {
+			return nil, fmt.Errorf("models of a worker: %w", err)
+		}
+	}
+	return sets, nil
+}
+
+// writeAvailable returns the column's value: JSON, or nil when a is not known.
+func writeAvailable(a spec.Available) (any, error) {
+	if reflect.ValueOf(a).IsZero() {
+		return nil, nil
+	}
+	data, err := json.Marshal(a)
+	return string(data), err
+}

@@ -2,10 +2,13 @@ package otograph_test
 
 import (
 	"encoding/binary"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/shape"
 	"github.com/otograph/otograph/models"
@@ -29,12 +33,18 @@ import (
 // its decoder says at most ten tokens in a window.
 func shaped(t *testing.T) *models.Set {
 	t.Helper()
+	return shapedWith(t, shape.Options{Tokens: 10})
+}
+
+// shapedWith is the same with other options.
+func shapedWith(t *testing.T, opt shape.Options) *models.Set {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "shape.bin")
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	size, err := shape.Find("micro")
 	require.NoError(t, err)
-	require.NoError(t, shape.WriteModel(f, size, shape.Options{Tokens: 10}))
+	require.NoError(t, shape.WriteModel(f, size, opt))
 	require.NoError(t, f.Close())
 	set, err := models.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
 	require.NoError(t, err)
@@ -89,6 +99,76 @@ func TestCountsStandardTier(t *testing.T) {
 	t.Logf("for each window more: %.0f objects, %.0f KiB", float64(objects2-objects1)/windows, float64(bytes2-bytes1)/windows/1024)
 	assert.Less(t, float64(objects2-objects1)/windows, maxObjectsPerWindow)
 	assert.Less(t, float64(bytes2-bytes1)/windows, maxBytesPerWindow)
+}
+
+// What a model says has an influence on the work: texts that fail, that end before the
+// speech does, that pass over some of it. Neither they nor what the detector takes for
+// speech by mistake may multiply the encoder's passes.
+func TestCountsRepair(t *testing.T) {
+	demoSet := demo.Models()
+	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, shape.Options{Tokens: 40}), "long texts": shapedWith(t, shape.Options{Tokens: 150})}
+	recordings := map[string]otograph.Source{"conversation": otograph.File(conversation)}
+	for _, name := range []string{"music_piano.opus", "siren.opus"} {
+		path := filepath.Join("testdata", "demo", "nonspeech", name)
+		recordings[name] = otograph.File(path)
+		recordings["conversation over "+name] = mixed(t, conversation, path)
+	}
+	people := map[string]otograph.Source{}
+	if shared := os.Getenv("OTOGRAPH_SHARED"); shared != "" {
+		list, err := filepath.Glob(filepath.Join(shared, "testdata", "real", "*.flac"))
+		require.NoError(t, err)
+		require.NotEmpty(t, list)
+		for _, path := range list {
+			people[filepath.Base(path)] = otograph.File(path)
+		}
+	}
+	// A low threshold takes for speech what is none.
+	opt := otograph.Options{
+		Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en"), VADThreshold: new(0.05),
+		EnableDiarize: new(false), EnableAudioEvents: new(false),
+	}
+	var sum asr.Stats
+	for model, set := range sets {
+		p := open(t, set)
+		sources := maps.Clone(recordings)
+		if model == "demo" {
+			maps.Copy(sources, people)
+		}
+		for name, src := range sources {
+			res, err := p.Run(t.Context(), src, opt)
+			require.NoError(t, err)
+			s := res.Stats.ASR
+			sum.Add(s)
+			assert.LessOrEqual(t, s.EncoderPasses, s.Windows+(s.Windows+3)/4, "%s, %s: %+v", model, name, s)
+		}
+	}
+	t.Logf("%+v", sum)
+	assert.Positive(t, sum.Skipped, "speech was passed over")
+	assert.Positive(t, sum.Retries+sum.Fallbacks, "texts failed")
+}
+
+// mixed adds two recordings at the same loudness, the second over and over.
+func mixed(t *testing.T, first, second string) otograph.Source {
+	t.Helper()
+	var sounds [2][]float32
+	for i, path := range []string{first, second} {
+		pcm, err := audio.Open(t.Context(), otograph.File(path), audio.Options{})
+		require.NoError(t, err)
+		defer pcm.Close()
+		sounds[i] = slices.Clone(pcm.Samples(0, pcm.Len()))
+		var power float64
+		for _, v := range sounds[i] {
+			power += float64(v) * float64(v)
+		}
+		level := float32(0.05 / math.Sqrt(power/float64(len(sounds[i]))))
+		for j := range sounds[i] {
+			sounds[i][j] *= level
+		}
+	}
+	for i := range sounds[0] {
+		sounds[0][i] += sounds[1][i%len(sounds[1])]
+	}
+	return audio.Raw(sounds[0], audio.SampleRate, 1)
 }
 
 func TestCountsOptimizedTier(t *testing.T) {

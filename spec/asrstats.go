@@ -5,19 +5,25 @@ package spec
 type ASRStats struct {
 	// Windows is how many windows the speech was packed into.
 	Windows int
-	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N).
+	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N). It
+	// exceeds Windows by a quarter of them at most, rounded up, unless the options ask
+	// for more than 8 samples a window.
 	EncoderPasses int
 	// DecoderSteps counts evaluations of the decoder, the prompt's included;
 	// 0 for recognizers that have none.
 	DecoderSteps int
-	// Fallbacks counts decodes repeated at a higher temperature.
+	// Fallbacks counts texts decoded at a higher temperature than the one before.
 	Fallbacks int
 	// Retries counts windows encoded again with the full context.
 	Retries int
-	// Continued counts decodes of a window's rest after its text ended early.
+	// Continued counts the rests of windows decoded after a text ended early.
 	Continued int
-	// Skipped counts decodes of speech that the text around it had passed over.
+	// Skipped counts stretches of speech decoded because the text around them had
+	// passed over them.
 	Skipped int
+	// Untried counts failed windows, rests and stretches that the budget of repeated
+	// encoder passes left as they were.
+	Untried int
 	// Discarded counts windows whose text was dropped as not spoken.
 	Discarded int
 	// Loops counts decodes that the loop guard ended.
@@ -33,6 +39,7 @@ func (s *ASRStats) Add(o ASRStats) {
 	s.Retries += o.Retries
 	s.Continued += o.Continued
 	s.Skipped += o.Skipped
+	s.Untried += o.Untried
 	s.Discarded += o.Discarded
 	s.Loops += o.Loops
 }

@@ -2,7 +2,6 @@ package whisper
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
@@ -36,11 +35,9 @@ const (
 	// shorter than 0.1 s; silence is appended up to here.
 	leastSamples = audio.SampleRate / 2
 	// restSeconds is how much speech must be left after the text's last time mark for
-	// the rest of the window to be decoded again, and restSlack how far before the
-	// end of the speech a time mark may stand without that.
+	// that rest to be decoded, and restSlack how far before the end of the speech a time
+	// mark may stand without that.
 	restSeconds, restSlack = 1.0, 0.2
-	// maxRests bounds how often a window is decoded again for its rest.
-	maxRests = 6
 )
 
 // task is what all windows of one transcription share.
@@ -49,7 +46,7 @@ type task struct {
 	language string
 	initial  []int32 // tokens of the initial prompt
 	hot      *hotwords
-	once     bool // whether a decode that fails is left at that
+	once     bool // whether nothing is repaired
 }
 
 // attempt is one decode of a window with what is known about it.
@@ -73,127 +70,85 @@ func (a attempt) better(b attempt) bool {
 	return a.avgLogProb > b.avgLogProb
 }
 
-// result is a window's text.
+// result is what is known about a window after its first pass, and after its repair.
 type result struct {
-	words []asr.Piece
-	text  string // for the prompt of the window after
-	stats asr.Stats
+	words    []asr.Piece
+	text     string // for the prompt of the window after
+	stats    asr.Stats
+	attempt  attempt
+	noSpeech float64 // the probability that nobody speaks
+	bare     []bare  // the speech that the text leaves without words
 }
 
-// window decodes one window by so many threads; samples are its sound, which stays
-// untouched. previous is the text before it, "" without.
+// window decodes one window in a single encoder pass by so many threads; samples are
+// its sound, which stays untouched. previous is the text before it, "" without.
 func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
-	r, err := e.look(s, j, t, threads, w, samples, previous)
+	var r result
+	var err error
+	r.attempt, r.noSpeech, err = e.search(s, j, t, threads, samples, previous, &r.stats)
 	r.stats.Windows = 1
 	r.stats.EncoderPasses, r.stats.DecoderSteps, _ = j.work()
+	if err == nil {
+		e.settle(&r, t, w)
+	}
 	return r, err
 }
 
-// look decodes a window, and its rest where the text ends before the speech does.
-func (e *Engine) look(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
-	var r result
-	for rest := 0; ; rest++ {
-		a, noSpeech, err := e.attempts(s, j, t, threads, samples, previous, &r.stats)
-		if err != nil {
-			return r, err
-		}
-		if len(a.tokens) > 0 && noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
-			r.stats.Discarded++
-			break
-		}
-		words, skips, covered, ended := e.read(w, a)
-		for i := range words {
-			words[i].NoSpeechProb = noSpeech
-		}
-		if words, err = e.fill(s, j, t, threads, w, samples, words, skips, &r.stats); err != nil {
-			return r, err
-		}
-		words, _ = asr.Unloop(words)
-		r.words = append(r.words, words...)
-		r.text += a.text
-		if !ended || rest == maxRests {
-			break
-		}
-		// the text ended before the speech did: the rest is a window of its own
-		left := w.Rest(covered)
-		if after := w.Rest(covered + restSlack); after.SpeechSeconds() < restSeconds || left.Len() > w.Len()-audio.SampleRate/2 {
-			break
-		}
-		w, samples = left, samples[len(samples)-left.Len():]
-		r.stats.Continued++
+// settle reads the words of a window's decode, unless it is to be discarded.
+func (e *Engine) settle(r *result, t *task, w asr.Window) {
+	r.words, r.bare, r.text = nil, nil, ""
+	a := r.attempt
+	if len(a.tokens) == 0 {
+		return
 	}
-	return r, nil
+	if r.noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
+		r.stats.Discarded++
+		return
+	}
+	words, skips, covered, ended := e.read(w, a)
+	for i := range words {
+		words[i].NoSpeechProb = r.noSpeech
+	}
+	r.words, r.text = words, a.text
+	if a.failed() || r.noSpeech > t.opt.NoSpeechThreshold {
+		return // its gaps say nothing
+	}
+	for _, k := range skips {
+		r.bare = append(r.bare, bare{before: k.Before, start: k.Start, end: k.End})
+	}
+	if after := w.Rest(covered + restSlack); ended && after.SpeechSeconds() >= restSeconds {
+		_, end := w.Speech[len(w.Speech)-1].Seconds()
+		r.bare = append(r.bare, bare{before: len(words), start: covered, end: end, rest: true})
+	}
 }
 
-// fillLead and fillTail are how much of the sound around speech that a text passed over
-// is decoded with it, in seconds, as far as that is no speech.
-const fillLead, fillTail = 0.05, 0.3
-
-// fill decodes the speech that the text of a window has passed over, each stretch as a
-// window of its own, and returns the words with what was found: no unsure text, and none
-// too short for its stretch, which is what a decoder invents for a noise.
-func (e *Engine) fill(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, words []asr.Piece, skips []asr.Skip, stats *asr.Stats) ([]asr.Piece, error) {
-	alone := *t
-	alone.once = true
-	for _, skip := range slices.Backward(skips) {
-		from, to := skip.Start-fillLead, skip.End+fillTail
-		for _, sp := range w.Speech {
-			a, b := sp.Seconds()
-			if b <= skip.Start {
-				from = max(from, b)
-			}
-			if a >= skip.End {
-				to = min(to, a)
-			}
-		}
-		part, at := w.Part(from, to)
-		stats.Skipped++
-		a, noSpeech, err := e.attempts(s, j, &alone, threads, samples[at:at+part.Len()], "", stats)
-		if err != nil {
-			return nil, err
-		}
-		if len(a.tokens) == 0 || a.failed() || noSpeech > t.opt.NoSpeechThreshold {
-			continue
-		}
-		found, _, _, _ := e.read(part, a)
-		if !asr.Fills(found, skip.End-skip.Start) {
-			continue
-		}
-		for i := range found {
-			found[i].NoSpeechProb = noSpeech
-		}
-		words = slices.Insert(words, skip.Before, found...)
-	}
-	return words, nil
-}
-
-// attempts decodes once, and again as long as the decode fails and something is left to
-// try. It also returns the no-speech probability.
-func (e *Engine) attempts(s *state, j *job, t *task, threads int, samples []float32, previous string, stats *asr.Stats) (attempt, float64, error) {
-	req := request{
+// request is what every decode of a task asks for.
+func (e *Engine) request(t *task, threads int, previous string) request {
+	return request{
 		language: t.language, prompt: e.prompt(t, previous), threads: threads,
 		beam: min(max(t.opt.BeamSize, 1), maxDecoders), bestOf: 1, temperature: t.opt.Temperature,
 	}
-	if len(samples) < leastSamples {
-		samples = append(append(make([]float32, 0, leastSamples), samples...), make([]float32, leastSamples-len(samples))...)
+}
+
+// audible returns samples, with silence behind them where they are too short for
+// libwhisper.
+func audible(samples []float32) []float32 {
+	if len(samples) >= leastSamples {
+		return samples
 	}
+	return append(append(make([]float32, 0, leastSamples), samples...), make([]float32, leastSamples-len(samples))...)
+}
+
+// search decodes once, and returns the no-speech probability too. Only a task that is
+// never repaired decodes a second time, with the whole context, if the first fails.
+func (e *Engine) search(s *state, j *job, t *task, threads int, samples []float32, previous string, stats *asr.Stats) (attempt, float64, error) {
+	req, samples := e.request(t, threads, previous), audible(samples)
 	if e.opt.Context == ContextShort {
 		req.audioContext = shortContext(len(samples))
 	}
-	decode := func(s *state) (attempt, error) {
-		tokens, err := s.decode(j, req, samples)
-		if err != nil {
-			return attempt{}, err
-		}
-		a := e.assess(tokens)
-		if a.looped {
-			stats.Loops++
-		}
-		return a, nil
-	}
 	first := func() (attempt, error) {
 		if req.temperature != 0 {
-			return e.sample(j, &req, t.opt.BestOf, decode)
+			return e.sample(j, &req, t.opt.BestOf, samples, stats)
 		}
 		if req.audioContext == 0 && s.shortened {
 			// 1500 is no multiple of 256 either: only a state that never had a shorter
@@ -203,49 +158,69 @@ func (e *Engine) attempts(s *state, j *job, t *task, threads int, samples []floa
 				return attempt{}, err
 			}
 			defer full.free()
-			return decode(full)
+			return e.attempt(full, j, req, samples, stats)
 		}
-		return decode(s)
+		return e.attempt(s, j, req, samples, stats)
 	}
 	a, err := first()
 	if err != nil {
 		return a, 0, err
 	}
-	if req.audioContext != 0 && a.failed() {
+	if t.once && req.audioContext != 0 && a.failed() {
 		req.audioContext = 0
 		stats.Retries++
 		if a, err = first(); err != nil {
 			return a, 0, err
 		}
 	}
-	if len(a.tokens) == 0 {
+	if len(a.tokens) == 0 || t.opt.Temperature != 0 { // then s has decoded nothing
 		return a, 0, nil
 	}
-	var noSpeech float64
-	if t.opt.Temperature == 0 { // otherwise s has decoded nothing
-		if noSpeech, err = s.noSpeech(1); err != nil {
-			return a, 0, err
-		}
+	noSpeech, err := s.noSpeech(1)
+	return a, noSpeech, err
+}
+
+// again decodes a window whose text failed by sampling, at rising temperatures until a
+// text serves, in one encoder pass. A model whose context was cut searches with the
+// whole of it first.
+func (e *Engine) again(j *job, t *task, threads int, samples []float32, previous string, stats *asr.Stats) (attempt, error) {
+	req := e.request(t, threads, previous)
+	req.temperatureStep = temperatureStep
+	if req.bestOf = min(t.opt.BestOf, maxDecoders); req.bestOf == 0 {
+		req.bestOf = fallbackBestOf
 	}
-	if !a.failed() || t.once || (noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb) {
-		return a, noSpeech, nil
+	searched := e.opt.Context == ContextShort
+	if !searched {
+		req.temperature += temperatureStep
 	}
-	bestOf := t.opt.BestOf
-	if bestOf == 0 {
-		bestOf = fallbackBestOf
+	// a new state: libwhisper's random numbers depend on what a state did before
+	s, err := e.weights.newState()
+	if err != nil {
+		return attempt{}, err
 	}
-	for k := 1; a.failed() && req.temperature+temperatureStep <= 1+1e-6; k++ {
-		req.temperature = t.opt.Temperature + float64(k)*temperatureStep
-		stats.Fallbacks++
-		b, err := e.sample(j, &req, bestOf, decode)
-		if err != nil {
-			return a, 0, err
-		}
-		if len(b.tokens) > 0 && (!b.failed() || b.better(a)) {
-			a = b
-		}
+	defer s.free()
+	_, _, before := j.work()
+	a, err := e.attempt(s, j, req, audible(samples), stats)
+	_, _, after := j.work()
+	stats.Fallbacks += after - before
+	if searched && after > before {
+		stats.Fallbacks--
+		stats.Retries++
 	}
-	return a, noSpeech, nil
+	return a, err
+}
+
+// attempt decodes and assesses the text.
+func (e *Engine) attempt(s *state, j *job, req request, samples []float32, stats *asr.Stats) (attempt, error) {
+	tokens, err := s.decode(j, req, samples)
+	if err != nil {
+		return attempt{}, err
+	}
+	a := e.assess(tokens)
+	if a.looped {
+		stats.Loops++
+	}
+	return a, nil
 }
 
 // shortContext is how many encoder positions a sound of so many samples needs; 0 is all.
@@ -260,7 +235,7 @@ func shortContext(samples int) int {
 // sample draws n texts at the request's temperature and returns the most likely. The
 // random numbers of libwhisper depend on what a state did before, so a new state is
 // taken; it draws 8 texts at once, and one at a time after that.
-func (e *Engine) sample(j *job, req *request, n int, decode func(*state) (attempt, error)) (attempt, error) {
+func (e *Engine) sample(j *job, req *request, n int, samples []float32, stats *asr.Stats) (attempt, error) {
 	s, err := e.weights.newState()
 	if err != nil {
 		return attempt{}, err
@@ -273,7 +248,7 @@ func (e *Engine) sample(j *job, req *request, n int, decode func(*state) (attemp
 		if drawn == 0 {
 			req.bestOf = min(n, maxDecoders)
 		}
-		a, err := decode(s)
+		a, err := e.attempt(s, j, *req, samples, stats)
 		if err != nil {
 			return best, err
 		}

@@ -59,6 +59,7 @@ struct og_job {
 	int32_t eot, beg;                       /* end of text, first time mark */
 	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
 	float start_bonus, next_bonus, reach;   /* see favour */
+	int loop_tokens;                        /* see looping */
 };
 
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
@@ -218,14 +219,16 @@ static bool on_encode(og_context *c, og_state *s, void *user)
 }
 
 /* Repeats that end a decode: the last LOOP_TOKENS text tokens or more are one
- * n-gram over and over, at least LOOP_TIMES times. */
-enum { LOOP_TOKENS = 12, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
+ * n-gram over and over, at least LOOP_TIMES times. Where the library is to go on to a
+ * higher temperature, it takes LOOP_TOKENS_RISING: the library itself notices a loop,
+ * and goes on, only in a text of more than 32 tokens. */
+enum { LOOP_TOKENS = 12, LOOP_TOKENS_RISING = 40, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
 
-static bool looping(const int32_t *text, int n) /* newest first */
+static bool looping(const int32_t *text, int n, int least) /* newest first */
 {
 	for (int period = 1; period <= LOOP_PERIOD; period++) {
 		int need = period * LOOP_TIMES;
-		if (need < LOOP_TOKENS) need = (LOOP_TOKENS + period - 1) / period * period;
+		if (need < least) need = (least + period - 1) / period * period;
 		if (need > n) continue;
 		int i = period;
 		while (i < need && text[i] == text[i - period]) i++;
@@ -280,7 +283,7 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 	for (int i = n_tokens - 1; i >= 0 && n < HISTORY; i--)
 		if (tokens[i].id < j->eot) text[n++] = tokens[i].id;
 	int vocabulary = p_whisper_n_vocab(c);
-	if (looping(text, n)) {
+	if (looping(text, n, j->loop_tokens)) {
 		for (int i = 0; i < vocabulary; i++)
 			if (i != j->eot) logits[i] = -INFINITY;
 		return;
@@ -294,6 +297,7 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 {
 	og_full_params *d = p_whisper_full_default_params_by_ref(r->beam > 1 ? OG_BEAM_SEARCH : OG_GREEDY), p = *d;
 	p_whisper_free_params(d);
+	j->loop_tokens = r->temperature_inc > 0 ? LOOP_TOKENS_RISING : LOOP_TOKENS;
 	p.n_threads = r->threads;
 	p.no_context = true, p.single_segment = true;
 	p.print_progress = p.print_realtime = p.print_timestamps = p.print_special = false;

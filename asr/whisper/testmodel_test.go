@@ -50,7 +50,10 @@ var testHeader = Header{
 
 // buildModel writes a model whose decoder says the plan: after the position of
 // plan[i], counted from "start of transcript", the token plan[i+1].
-func buildModel(h Header, plan []int) []byte {
+func buildModel(h Header, plan []int) []byte { return buildModelAs(h, plan, 8) }
+
+// buildModelAs does so with a given certainty: with 1 nearly all tokens are as likely.
+func buildModelAs(h Header, plan []int, sure float32) []byte {
 	var w modelWriter
 	w.words(magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
 		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
@@ -110,7 +113,7 @@ func buildModel(h Header, plan []int) []byte {
 			values = position
 		case "decoder.ln.weight":
 			for i := range values {
-				values[i] = 8
+				values[i] = sure
 			}
 		}
 		w.floats(values)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
@@ -44,9 +46,13 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
+	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, t); err != nil {
+		return nil, err
+	}
 	var words []asr.Piece
 	for _, r := range results {
-		words = append(words, r.words...)
+		said, _ := asr.Unloop(r.words)
+		words = append(words, said...)
 		transcript.Stats.Add(r.stats)
 	}
 	asr.Settle(words, speech)
@@ -66,8 +72,6 @@ func (e *Engine) tokenize(text string) []int32 {
 
 // all decodes the windows, several at once, and returns their results in order.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task) ([]result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	results := make([]result, len(windows))
 	var total float64
 	for _, w := range windows {
@@ -75,23 +79,16 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	}
 	var mu sync.Mutex // guards done
 	var done float64
-	one := func(i, threads int, previous string) error {
+	one := func(ctx context.Context, i, threads int, previous string) error {
 		w := windows[i]
 		samples := w.Samples(make([]float32, 0, w.Len()), pcm)
-		leave, err := t.opt.Pass(ctx)
-		if err != nil {
-			return err
-		}
-		defer leave()
-		var r result
-		err = e.run(ctx, t.hot, false, func(s *state, j *job) (err error) {
-			r, err = e.window(s, j, t, threads, w, samples, previous)
+		err := e.run(ctx, t.hot, false, func(s *state, j *job) (err error) {
+			results[i], err = e.window(s, j, t, threads, w, samples, previous)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		results[i] = r
 		mu.Lock()
 		defer mu.Unlock()
 		done += w.SpeechSeconds()
@@ -100,66 +97,71 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 		}
 		return nil
 	}
-	cores, joint := max(t.opt.Parallel, 1), 1
-	if len(windows) == 1 || beams(t.opt) {
-		joint = cores
+	joint := len(windows) == 1 || beams(t.opt)
+	if !t.opt.ConditionOnPrevious {
+		return results, e.schedule(ctx, windows, t, joint, func(ctx context.Context, i, threads int) error {
+			return one(ctx, i, threads, "")
+		})
 	}
-	if t.opt.ConditionOnPrevious {
-		previous := ""
-		for i := range windows {
-			if err := one(i, joint, previous); err != nil {
-				return nil, err
-			}
-			previous += results[i].text
-			if r := []rune(previous); len(r) > 1000 { // more than any prompt holds
-				previous = string(r[len(r)-1000:])
-			}
-		}
-		return results, nil
-	}
-	each := func(order []int, threads int) error {
-		var mu sync.Mutex // guards next and first
-		var next int
-		var first error
-		var group sync.WaitGroup
-		for range min(cores/threads, len(order)) {
-			group.Go(func() {
-				for {
-					mu.Lock()
-					at, stop := next, first != nil
-					next++
-					mu.Unlock()
-					if at >= len(order) || stop {
-						return
-					}
-					if err := one(order[at], threads, ""); err != nil {
-						mu.Lock()
-						if first == nil {
-							first = err
-						}
-						mu.Unlock()
-						cancel(err)
-						return
-					}
-				}
-			})
-		}
-		group.Wait()
-		return first
-	}
-	s := share(windows, cores)
-	if joint == 1 {
-		s = shares{single: append(s.single, s.joint...)}
-	}
-	if err := each(s.single, 1); err != nil {
-		return nil, err
-	}
-	if len(s.joint) > 0 {
-		if err := each(s.joint, s.threads); err != nil {
+	previous := ""
+	for i := range windows {
+		err := e.schedule(ctx, windows[i:i+1], t, joint, func(ctx context.Context, _, threads int) error {
+			return one(ctx, i, threads, previous)
+		})
+		if err != nil {
 			return nil, err
+		}
+		previous += results[i].text
+		if r := []rune(previous); len(r) > 1000 { // more than any prompt holds
+			previous = string(r[len(r)-1000:])
 		}
 	}
 	return results, nil
+}
+
+// schedule calls decode for every window, by as many goroutines as the task may use, and
+// passes the task's gate for each. joint allows several threads for the windows that
+// would leave cores idle. It returns the first error, after which it begins no further
+// window.
+func (e *Engine) schedule(ctx context.Context, windows []asr.Window, t *task, joint bool, decode func(ctx context.Context, i, threads int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cores := max(t.opt.Parallel, 1)
+	s := share(windows, cores)
+	if !joint {
+		s = shares{single: append(s.single, s.joint...)}
+	}
+	each := func(order []int, threads int) error {
+		var group errgroup.Group
+		group.SetLimit(max(cores/threads, 1))
+		for _, i := range order {
+			if ctx.Err() != nil {
+				break
+			}
+			group.Go(func() error {
+				leave, err := t.opt.Pass(ctx)
+				if err != nil {
+					return err
+				}
+				defer leave()
+				if err := decode(ctx, i, threads); err != nil {
+					cancel(err)
+					return err
+				}
+				return nil
+			})
+		}
+		return group.Wait()
+	}
+	if err := each(s.single, 1); err != nil {
+		return err
+	}
+	if len(s.joint) > 0 {
+		if err := each(s.joint, s.threads); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // beams tells whether several tokens are decoded at a time. libwhisper looks at the sound

@@ -1,0 +1,303 @@
+package whisper
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// Repair is everything that is decoded a second time: windows whose text failed, and
+// speech that a text left without words. All of it together may cost one encoder pass
+// for every windowsPerRepair windows of a transcription, begun ones counted, so that
+// music, noise or singing taken for speech cannot multiply the work.
+const (
+	windowsPerRepair = 4
+	// maxRounds bounds how often what a repair left without words is repaired again.
+	maxRounds = 6
+	// fillLead and fillTail are how much of the sound around speech without words is
+	// decoded with it, in seconds, if that is not speech itself.
+	fillLead, fillTail = 0.05, 0.3
+)
+
+// bare is a stretch of speech that the text of a window leaves without words.
+type bare struct {
+	window     int     // its index
+	before     int     // the word of the window that the stretch lies before
+	start, end float64 // seconds of the file
+	rest       bool    // whether the text ended here, rather than passed over it
+	sure       float64 // the probability that it is speech
+}
+
+func (b bare) seconds() float64 { return b.end - b.start }
+
+// found are the words of a repaired stretch.
+type found struct {
+	bare
+	words []asr.Piece
+}
+
+// repair is the second look at the windows of a transcription.
+type repair struct {
+	e       *Engine
+	t       *task
+	pcm     *audio.PCM
+	windows []asr.Window
+	results []result
+	left    int    // encoder passes that may still be spent
+	redone  []bool // windows decoded again, by index
+	open    []bare
+	found   []found
+	stats   asr.Stats
+}
+
+// patch is one encoder pass of a repair: a window once more, or several stretches
+// packed together.
+type patch struct {
+	window    asr.Window
+	again     int // the window's index, negative for stretches
+	stretches []bare
+	stats     asr.Stats
+	attempt   attempt
+	noSpeech  float64
+	worth     float64 // seconds of speech that may be won
+}
+
+// repair decodes again what the first pass failed at, within the budget, and puts what
+// it finds into results. It returns the work done.
+func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []asr.Window, results []result, t *task) (asr.Stats, error) {
+	r := repair{
+		e: e, t: t, pcm: pcm, windows: windows, results: results,
+		left:   (len(windows) + windowsPerRepair - 1) / windowsPerRepair,
+		redone: make([]bool, len(windows)),
+	}
+	for i := range results {
+		r.gather(i)
+	}
+	for range maxRounds {
+		patches := r.choose()
+		if len(patches) == 0 {
+			break
+		}
+		if err := r.decode(ctx, patches); err != nil {
+			return r.stats, err
+		}
+		for _, p := range patches {
+			r.left -= p.stats.EncoderPasses
+			r.stats.Add(p.stats)
+			if p.again >= 0 {
+				r.replace(p)
+			} else {
+				r.fill(p)
+			}
+		}
+	}
+	r.stats.Untried += len(r.open)
+	for i := range results {
+		if r.failed(i) {
+			r.stats.Untried++
+		}
+	}
+	r.insert()
+	return r.stats, nil
+}
+
+// gather adds what window i leaves without words to what is open.
+func (r *repair) gather(i int) {
+	for _, b := range r.results[i].bare {
+		b.window = i
+		b.sure = 1 - r.results[i].noSpeech
+		r.open = append(r.open, b)
+	}
+}
+
+// failed reports whether the text of window i failed and was not decoded again.
+func (r *repair) failed(i int) bool {
+	a := r.results[i].attempt
+	return !r.redone[i] && a.failed() && len(r.results[i].words) > 0
+}
+
+// choose takes from what is open the patches that are worth most for as many passes as
+// are left.
+func (r *repair) choose() []*patch {
+	var all []*patch
+	for i := range r.results {
+		if r.failed(i) {
+			w := r.windows[i]
+			all = append(all, &patch{window: w, again: i, worth: w.SpeechSeconds() * (1 - r.results[i].noSpeech)})
+		}
+	}
+	// the most promising stretches first, so that the fullest patches come first too
+	slices.SortStableFunc(r.open, func(a, b bare) int {
+		return cmp.Or(cmp.Compare(b.seconds()*b.sure, a.seconds()*a.sure), cmp.Compare(a.start, b.start))
+	})
+	all = append(all, r.pack()...)
+	slices.SortStableFunc(all, func(a, b *patch) int { return cmp.Compare(b.worth, a.worth) })
+	all = all[:min(len(all), max(r.left, 0))]
+	r.open = slices.DeleteFunc(r.open, func(b bare) bool {
+		return slices.ContainsFunc(all, func(p *patch) bool { return slices.Contains(p.stretches, b) })
+	})
+	return all
+}
+
+// pack puts the open stretches, each into the first patch that has room for it.
+func (r *repair) pack() []*patch {
+	var all []*patch
+	room := make([]int, 0, len(r.open))
+	for _, b := range r.open {
+		n := r.piece(b).Len()
+		k := slices.IndexFunc(room, func(free int) bool { return free >= n })
+		if k < 0 {
+			k = len(all)
+			all = append(all, &patch{again: -1})
+			room = append(room, int(r.e.model.WindowSeconds*audio.SampleRate))
+		}
+		room[k] -= n
+		all[k].stretches = append(all[k].stretches, b)
+		all[k].worth += b.seconds() * b.sure
+	}
+	for _, p := range all {
+		slices.SortFunc(p.stretches, func(a, b bare) int { return cmp.Compare(a.start, b.start) })
+		for _, b := range p.stretches {
+			piece := r.piece(b)
+			p.window.Pieces = append(p.window.Pieces, piece.Pieces...)
+			p.window.Speech = append(p.window.Speech, piece.Speech...)
+		}
+	}
+	return all
+}
+
+// piece returns the sound of a stretch, with a little of what is around it.
+func (r *repair) piece(b bare) asr.Window {
+	w := r.windows[b.window]
+	from, to := b.start-fillLead, b.end+fillTail
+	for _, sp := range w.Speech {
+		start, end := sp.Seconds()
+		if end <= b.start {
+			from = max(from, end)
+		}
+		if start >= b.end {
+			to = min(to, start)
+		}
+	}
+	if b.rest {
+		from = b.start
+	}
+	part, _ := w.Part(from, to)
+	return part
+}
+
+// decode runs the patches, several at once.
+func (r *repair) decode(ctx context.Context, patches []*patch) error {
+	windows := make([]asr.Window, len(patches))
+	for i, p := range patches {
+		windows[i] = p.window
+	}
+	return r.e.schedule(ctx, windows, r.t, beams(r.t.opt), func(ctx context.Context, i, threads int) error {
+		p := patches[i]
+		samples := p.window.Samples(make([]float32, 0, p.window.Len()), r.pcm)
+		return r.e.run(ctx, r.t.hot, false, func(s *state, j *job) (err error) {
+			if p.again >= 0 {
+				p.attempt, err = r.e.again(j, r.t, threads, samples, r.previous(p.again), &p.stats)
+			} else {
+				p.attempt, p.noSpeech, err = r.e.search(s, j, r.t, threads, samples, "", &p.stats)
+			}
+			p.stats.EncoderPasses, p.stats.DecoderSteps, _ = j.work()
+			return err
+		})
+	})
+}
+
+// previous is the text before window i, where the task wants it.
+func (r *repair) previous(i int) string {
+	if i == 0 || !r.t.opt.ConditionOnPrevious {
+		return ""
+	}
+	return r.results[i-1].text
+}
+
+// replace takes a window's new text if it is the better one.
+func (r *repair) replace(p *patch) {
+	i, b := p.again, p.attempt
+	r.redone[i] = true
+	if len(b.tokens) == 0 || (b.failed() && !b.better(r.results[i].attempt)) {
+		return
+	}
+	r.results[i].attempt = b
+	r.e.settle(&r.results[i], r.t, r.windows[i])
+	r.gather(i)
+}
+
+// fill takes the words of packed stretches: no unsure text, and none too short for its
+// stretch, which is what a decoder invents for a noise. What lies behind the end of the
+// text is open again.
+func (r *repair) fill(p *patch) {
+	for _, b := range p.stretches {
+		if b.rest {
+			r.stats.Continued++
+		} else {
+			r.stats.Skipped++
+		}
+	}
+	a := p.attempt
+	if len(a.tokens) == 0 || a.failed() || p.noSpeech > r.t.opt.NoSpeechThreshold {
+		return
+	}
+	words, _, covered, ended := r.e.read(p.window, a)
+	first, _ := p.window.Speech[0].Seconds()
+	for _, b := range p.stretches {
+		if ended && covered >= first+0.5 && b.end-max(covered, b.start) >= restSeconds+restSlack {
+			next := b
+			if next.start < covered {
+				next.start, next.rest = covered, true
+			}
+			r.open = append(r.open, next)
+			b.end = next.start
+		}
+		said := within(words, b.start, b.end)
+		if !asr.Fills(said, b.seconds()) || meanLogProb(said) < minLogProb {
+			continue
+		}
+		for i := range said {
+			said[i].NoSpeechProb = p.noSpeech
+		}
+		r.found = append(r.found, found{b, said})
+	}
+}
+
+// within returns the words whose middle lies between two times.
+func within(words []asr.Piece, from, to float64) (list []asr.Piece) {
+	for _, w := range words {
+		if at := (w.Start + w.End) / 2; at >= from && at < to {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// meanLogProb is the mean over the words' tokens.
+func meanLogProb(words []asr.Piece) float64 {
+	var sum float64
+	var n int
+	for _, w := range words {
+		sum, n = sum+w.LogProb, n+w.Tokens
+	}
+	if n == 0 {
+		return math.Inf(-1)
+	}
+	return sum / float64(n)
+}
+
+// insert puts the words that were found into those of their windows.
+func (r *repair) insert() {
+	slices.SortStableFunc(r.found, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(b.before, a.before), cmp.Compare(b.start, a.start))
+	})
+	for _, f := range r.found { // from the last to the first, so that places stay right
+		words := &r.results[f.window].words
+		*words = slices.Insert(*words, f.before, f.words...)
+	}
+}

@@ -1,0 +1,101 @@
+package whisper
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// far puts the same speech, in seconds, into each of n windows of 30 s.
+func far(n int, seconds ...float64) (*audio.PCM, []audio.Span) {
+	var speech []audio.Span
+	for i := range n {
+		for _, s := range spans(seconds...) {
+			at := 30 * i * second
+			speech = append(speech, audio.Span{Start: at + s.Start, End: at + s.End})
+		}
+	}
+	return audio.FromSamples(make([]float32, 30*n*second)), speech
+}
+
+func TestStretchesArePackedTogether(t *testing.T) {
+	// The model says in 3 s what fills the first half of each window's speech.
+	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 4.5)), 6, Options{Context: ContextFull})
+	pcm, speech := far(8, 0.2, 1.8, 2.2, 4.4)
+	o := greedy()
+	var want *asr.Transcript
+	for _, parallel := range []int{1, 3} {
+		o.Parallel = parallel
+		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		if want == nil {
+			want = tr
+		}
+		assert.Equal(t, want, tr, "the repair depends on no order")
+	}
+	s := want.Stats
+	assert.Equal(t, 8, s.Windows)
+	assert.Equal(t, 10, s.EncoderPasses, "two of eight windows, with two stretches of 2.2 s each")
+	assert.Equal(t, 4, s.Skipped)
+	assert.Equal(t, 4, s.Untried)
+}
+
+func TestTemperaturesRiseInOnePass(t *testing.T) {
+	e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", " gamma", 1.0), 0.2), Options{})
+	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 4*second)), spans(0, 2), greedy())
+	require.NoError(t, err)
+	assert.Equal(t, 5, tr.Stats.Fallbacks, "0.2, 0.4 … 1.0")
+	assert.Equal(t, 2, tr.Stats.EncoderPasses)
+}
+
+// Whatever a model says, and wherever a detector finds speech: a quarter more passes.
+func TestRepairKeepsToItsBudget(t *testing.T) {
+	var engines []*Engine
+	for _, plan := range [][]int{
+		say(0.0, " Alpha", " beta", ".", 1.0),
+		say(0.0, " Alpha", " beta", " gamma", " delta", ".", 7.0),
+		say(1.0, " Alpha", 2.0, 2.0, " beta", " gamma", ".", 4.0),
+		say(0.0, " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", " Alpha", 8.0),
+		say(0.0),
+	} {
+		for _, sure := range []float32{0.2, 8} {
+			engines = append(engines, openWindows(t, buildModelAs(testHeader, plan, sure), 8, Options{}))
+		}
+	}
+	recordings := rapid.Custom(func(t *rapid.T) (speech []audio.Span) {
+		from := 0
+		for range rapid.IntRange(1, 16).Draw(t, "stretches") {
+			from += rapid.IntRange(second/10, 6*second).Draw(t, "pause")
+			end := from + rapid.IntRange(second/4, 5*second).Draw(t, "speech")
+			speech = append(speech, audio.Span{Start: from, End: end})
+			from = end
+		}
+		return speech
+	})
+	var sum asr.Stats
+	for seed := range 24 {
+		speech := recordings.Example(seed)
+		pcm := audio.FromSamples(make([]float32, speech[len(speech)-1].End+second))
+		tr, err := engines[seed%len(engines)].Transcribe(context.Background(), pcm, speech, greedy())
+		require.NoError(t, err)
+		s := tr.Stats
+		sum.Add(s)
+		assert.LessOrEqual(t, s.EncoderPasses, s.Windows+(s.Windows+3)/4, "%+v", s)
+		last := 0.0
+		for _, seg := range tr.Segments {
+			assert.GreaterOrEqual(t, seg.Start, last-1e-9)
+			assert.Greater(t, seg.End, seg.Start)
+			last = seg.End
+		}
+	}
+	t.Logf("%+v", sum)
+	for _, taken := range []int{sum.Fallbacks, sum.Retries, sum.Continued, sum.Untried, sum.Loops} {
+		assert.Positive(t, taken, "every path is taken: %+v", sum)
+	}
+}

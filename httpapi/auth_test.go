@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -201,7 +204,7 @@ func TestTokenExpires(t *testing.T) {
 func TestLoginThrottle(t *testing.T) {
 	w := newWorld(t)
 	c := newClock()
-	w.api.logins.now = c.now
+	w.api.logins = accounts.NewThrottle(c.now)
 	for _, u := range []string{"ann", "bob"} {
 		_, err := w.accounts.CreateUser(context.Background(), w.account.ID, u, "correct horse")
 		require.NoError(t, err)
@@ -209,7 +212,7 @@ func TestLoginThrottle(t *testing.T) {
 	try := func(user, password string) answer {
 		return w.do("POST", "/auth/login", fmt.Sprintf(`{"username":%q,"password":%q}`, user, password), noKey)
 	}
-	for range loginFailures {
+	for range accounts.PairFailures {
 		assert.Equal(t, 401, try("ann", "wrong").status)
 	}
 	a := try("ann", "correct horse")
@@ -218,37 +221,95 @@ func TestLoginThrottle(t *testing.T) {
 	assert.Equal(t, "60", a.header.Get("Retry-After"))
 	assert.Equal(t, 429, try("ANN", "wrong").status, "case makes no new user")
 	assert.Equal(t, 200, try("bob", "correct horse").status)
-	c.move(loginWindow)
+	c.move(accounts.ThrottleWindow)
 	assert.Equal(t, 200, try("ann", "correct horse").status)
-	for range loginFailures - 1 {
+	for range accounts.PairFailures - 1 {
 		assert.Equal(t, 401, try("ann", "wrong").status)
 	}
 	assert.Equal(t, 200, try("ann", "correct horse").status, "success forgets the failures")
 	assert.Equal(t, 401, try("ann", "wrong").status)
 }
 
-func TestThrottleIsBounded(t *testing.T) {
-	th := newThrottle()
-	c := newClock()
-	th.now = c.now
-	for i := range maxThrottled {
-		require.Zero(t, th.enter(throttleKey{fmt.Sprint(i), "a"}))
+// TestLoginsBehindAProxy: a trusted proxy's clients are told apart, another's
+// header counts for nothing; the log names users and addresses.
+func TestLoginsBehindAProxy(t *testing.T) {
+	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
+	require.NoError(t, err)
+	for _, trusted := range []clientaddr.Proxies{local, nil} {
+		w := newWorld(t, func(c *Config) { c.TrustedProxies = trusted })
+		_, err := w.accounts.CreateUser(context.Background(), w.account.ID, "ann", "correct horse")
+		require.NoError(t, err)
+		try := func(password, from string) int {
+			return w.do("POST", "/auth/login", `{"username":"ann","password":"`+password+`"}`, noKey, with("X-Forwarded-For", from)).status
+		}
+		for range accounts.PairFailures {
+			require.Equal(t, 401, try("wrong horse", "203.0.113.9"))
+		}
+		assert.Equal(t, 429, try("correct horse", "203.0.113.9"))
+		want := 200
+		if trusted == nil {
+			want = 429
+		}
+		assert.Equal(t, want, try("correct horse", "203.0.113.10"), "trusted: %v", trusted)
+		log := w.log.String()
+		assert.Contains(t, log, `"msg":"login failed"`)
+		assert.Contains(t, log, `"user":"ann"`)
+		assert.NotContains(t, log, "horse")
+		assert.Equal(t, trusted != nil, strings.Contains(log, `"from":"203.0.113.9"`))
 	}
-	assert.Equal(t, loginWindow, th.enter(throttleKey{"new", "a"}))
-	c.move(loginWindow)
-	assert.Zero(t, th.enter(throttleKey{"new", "a"}))
-	assert.Len(t, th.failed, 1)
-	c.move(-time.Hour)
-	assert.Zero(t, th.enter(throttleKey{"new", "a"}), "a clock that goes back keeps nobody out")
 }
 
-func TestClientAddress(t *testing.T) {
-	for in, want := range map[string]string{
-		"192.0.2.1:80": "192.0.2.1", "[2001:db8::1]:80": "2001:db8::/64", "[2001:db8::2]:80": "2001:db8::/64",
-		"[::ffff:192.0.2.1]:80": "192.0.2.1", "[fe80::1%eth0]:80": "fe80::/64", "@": "@",
-	} {
-		assert.Equal(t, want, clientAddress(in), in)
+// TestLoginsTakeTurns: a flood of logins from one address delays another's by a
+// few passwords, and more than may wait are refused.
+func TestLoginsTakeTurns(t *testing.T) {
+	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
+	require.NoError(t, err)
+	slow := &slowLogins{release: make(chan struct{})}
+	w := newWorld(t, func(c *Config) {
+		slow.Accounts = c.Accounts
+		c.Accounts, c.TrustedProxies = slow, local
+	})
+	// Distinct users: no pair is refused, and one address fails up to AddressFailures times.
+	try := func(user int, from string) int {
+		return w.do("POST", "/auth/login", fmt.Sprintf(`{"username":"u%d","password":"x"}`, user), noKey, with("X-Forwarded-For", from)).status
 	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	const floods, each = 5, 25
+	for f := range floods {
+		for i := range each {
+			wg.Go(func() {
+				s := try(f*1000+i, fmt.Sprint("203.0.113.", f))
+				mu.Lock()
+				statuses[s]++
+				mu.Unlock()
+			})
+		}
+	}
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return statuses[429] == floods*each-maxLoginsWaiting-int(slow.running.Load())
+	}, 20*time.Second, time.Millisecond)
+	assert.LessOrEqual(t, slow.running.Load(), int64(4), "passwords are checked at the same time")
+	close(slow.release)
+	wg.Wait()
+	assert.Equal(t, floods*each, statuses[401]+statuses[429])
+	assert.GreaterOrEqual(t, statuses[401], maxLoginsWaiting)
+}
+
+// slowLogins refuses every login, after release is closed.
+type slowLogins struct {
+	Accounts
+	running atomic.Int64
+	release chan struct{}
+}
+
+func (s *slowLogins) Login(context.Context, string, string) (accounts.User, error) {
+	s.running.Add(1)
+	<-s.release
+	return accounts.User{}, accounts.ErrUnauthorized
 }
 
 // TestT14Isolation: another account's tasks can't be read, listed or deleted.

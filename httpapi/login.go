@@ -3,9 +3,11 @@ package httpapi
 import (
 	"errors"
 	"net/http"
-	"strings"
+	"runtime"
+	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/turns"
 )
 
 // Bounds on the texts of a login, in characters.
@@ -36,20 +38,10 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 	case password == "":
 		return invalid("password: is required")
 	}
-	key := throttleKey{user: strings.ToLower(username), address: clientAddress(r.RemoteAddr)}
-	if wait := s.logins.enter(key); wait > 0 {
-		return rateLimited(retrySeconds(wait), "too many failed logins: wait before the next one")
-	}
-	user, err := s.cfg.Accounts.Login(r.Context(), username, password)
-	if errors.Is(err, accounts.ErrUnauthorized) {
-		out := unauthorized()
-		out.Message = "username or password is wrong"
-		return out
-	}
+	user, err := s.checkPassword(r, username, password)
 	if err != nil {
 		return err
 	}
-	s.logins.success(key)
 	token, err := s.tokens.issue(user)
 	if err != nil {
 		return err
@@ -59,4 +51,76 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int    `json:"expires_in"`
 	}{token, "Bearer", int(TokenLifetime.Seconds())})
+}
+
+// maxLoginsWaiting bounds the logins that wait for their turn at the password
+// hash, and those that wait for their delay.
+const maxLoginsWaiting = 64
+
+// newLoginTurns returns the gate before the password hash, which costs 32 MiB
+// and a tenth of a second of every core. Addresses take turns, and one address
+// leaves a place to the others.
+func newLoginTurns() *turns.Gate {
+	places := max(2, min(4, runtime.GOMAXPROCS(0)))
+	return turns.NewGate(places, places-1, maxLoginsWaiting)
+}
+
+// checkPassword returns the user who logs in. Failures are counted by user and
+// address, by address, and by user; what is refused or delayed is logged with
+// the name, never with the password.
+func (s *Server) checkPassword(r *request, username, password string) (accounts.User, error) {
+	delay, wait := s.logins.Enter(username, r.from)
+	if wait > 0 {
+		s.log.Warn("login refused", "request", r.id, "user", shorten(username), "from", r.from, "reason", "too many failures", "wait_s", retrySeconds(wait))
+		return accounts.User{}, rateLimited(retrySeconds(wait), "too many failed logins: wait before the next one")
+	}
+	if delay > 0 {
+		if err := s.delayLogin(r, delay); err != nil {
+			return accounts.User{}, err
+		}
+	}
+	leave, err := s.loginTurns.Enter(r.Context(), r.from)
+	if errors.Is(err, turns.ErrFull) {
+		return accounts.User{}, busyLogins()
+	}
+	if err != nil {
+		return accounts.User{}, err
+	}
+	defer leave()
+	user, err := s.cfg.Accounts.Login(r.Context(), username, password)
+	if errors.Is(err, accounts.ErrUnauthorized) {
+		s.log.Warn("login failed", "request", r.id, "user", shorten(username), "from", r.from)
+		out := unauthorized()
+		out.Message = "username or password is wrong"
+		return accounts.User{}, out
+	}
+	if err != nil {
+		return accounts.User{}, err
+	}
+	s.logins.Success(username, r.from)
+	s.log.Info("login", "request", r.id, "user", shorten(username), "from", r.from)
+	return user, nil
+}
+
+// delayLogin lets a login wait. Only so many wait: each holds a connection.
+func (s *Server) delayLogin(r *request, delay time.Duration) error {
+	if s.loginsDelayed.Add(1) > maxLoginsWaiting {
+		s.loginsDelayed.Add(-1)
+		return busyLogins()
+	}
+	defer s.loginsDelayed.Add(-1)
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	case <-s.draining:
+		return unavailable(errors.New("the service is stopping"))
+	}
+}
+
+func busyLogins() *Error {
+	return rateLimited(1, "too many logins at the same time: try again")
 }

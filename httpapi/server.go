@@ -12,9 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/turns"
 	"github.com/otograph/otograph/tasks/worker"
 )
@@ -37,6 +40,9 @@ type Config struct {
 	// TempDir is where files that must be local for Prober go when the blobs are
 	// not in a folder; "" = the system's.
 	TempDir string
+	// TrustedProxies are believed when they say in X-Forwarded-For whom they
+	// forward for; nil believes nobody.
+	TrustedProxies clientaddr.Proxies
 	// Rate holds the token buckets; nil keeps them in this process (NewBuckets(1)).
 	Rate Limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
@@ -66,21 +72,25 @@ type Config struct {
 
 // Server answers the service's HTTP requests. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	tokens   *tokens
-	logins   *throttle
-	probing  *turns.Gate // bounds the uploads probed at the same time
-	uploads  *uploads
-	limits   *limitsCache
-	prices   *pricesCache
-	metrics  *Metrics
-	openapi  []byte
-	docs     *docsPage
-	mux      *http.ServeMux
-	log      *slog.Logger
-	classes  []byte
-	draining chan struct{}
-	drain    sync.Once
+	cfg    Config
+	tokens *tokens
+	logins *accounts.Throttle
+	// loginTurns bounds the passwords checked at the same time, loginsDelayed
+	// counts the logins that wait for their delay.
+	loginTurns    *turns.Gate
+	loginsDelayed atomic.Int64
+	probing       *turns.Gate // bounds the uploads probed at the same time
+	uploads       *uploads
+	limits        *limitsCache
+	prices        *pricesCache
+	metrics       *Metrics
+	openapi       []byte
+	docs          *docsPage
+	mux           *http.ServeMux
+	log           *slog.Logger
+	classes       []byte
+	draining      chan struct{}
+	drain         sync.Once
 }
 
 // New makes a Server. It fails when a part is missing or the token key is weak.
@@ -113,7 +123,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, logins: newThrottle(), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s := &Server{cfg: cfg, log: cfg.Logger, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
 	probes := max(2, runtime.GOMAXPROCS(0))
 	s.probing = turns.NewGate(probes, probes-1, maxProbesWaiting) // one account leaves a place to the others
 	var err error
@@ -142,6 +152,7 @@ func New(cfg Config) (*Server, error) {
 type request struct {
 	*http.Request
 	id    string
+	from  string    // address of the client, as far as it identifies one; see clientaddr.Group
 	who   Principal // zero for endpoints without authentication
 	route string    // pattern, for logs and metrics
 }
@@ -295,7 +306,7 @@ func (s *Server) Drain() {
 func (s *Server) answer(route string, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		r := &request{Request: hr, id: uuid.NewString(), route: route}
+		r := &request{Request: hr, id: uuid.NewString(), from: clientaddr.Group(s.cfg.TrustedProxies.Of(hr)), route: route}
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", r.id)
 		rec.Header().Set("X-Content-Type-Options", "nosniff")
@@ -333,7 +344,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time
 	level := slog.LevelInfo
 	attrs := []any{
 		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
-		"bytes", rec.bytes, "took_ms", float64(took.Microseconds()) / 1000, "from", clientAddress(r.RemoteAddr),
+		"bytes", rec.bytes, "took_ms", float64(took.Microseconds()) / 1000, "from", r.from,
 	}
 	if r.who.Account != "" {
 		attrs = append(attrs, "account", r.who.Account)

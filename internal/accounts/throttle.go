@@ -1,0 +1,177 @@
+package accounts
+
+import (
+	"container/list"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds on failed logins.
+const (
+	// PairFailures is how many logins of one user from one address may fail within
+	// ThrottleWindow before further ones are refused unheard.
+	PairFailures = 5
+	// AddressFailures is the same for all logins from one address.
+	AddressFailures = 30
+	// ThrottleWindow is how long a failure counts.
+	ThrottleWindow = time.Minute
+
+	// A user with more failures than this within userWindow, from anywhere, is
+	// answered with a delay that grows by userDelay for each further one, up to
+	// maxUserDelay. The user is never refused: a stranger must not be able to lock
+	// anybody out.
+	userFailures = 10
+	userWindow   = 15 * time.Minute
+	userDelay    = 250 * time.Millisecond
+	maxUserDelay = 5 * time.Second
+
+	// maxThrottled bounds the entries of each counter. The oldest gives way.
+	maxThrottled = 100_000
+)
+
+// Throttle counts failed logins by user and address, by address, and by user.
+// It is safe for concurrent use, and every call takes the same small time.
+type Throttle struct {
+	mu                   sync.Mutex
+	now                  func() time.Time
+	pairs, addresses, by *counter
+}
+
+// NewThrottle returns a throttle that asks clock for the time; nil is time.Now.
+func NewThrottle(clock func() time.Time) *Throttle {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Throttle{
+		now:   clock,
+		pairs: newCounter(PairFailures, ThrottleWindow), addresses: newCounter(AddressFailures, ThrottleWindow),
+		by: newCounter(userFailures+int(maxUserDelay/userDelay), userWindow),
+	}
+}
+
+// Enter counts a login as failed in advance, so that parallel guesses cannot
+// slip through together. With wait > 0 the login is refused for that long;
+// otherwise it is heard after delay. Success takes the failure back.
+func (t *Throttle) Enter(user, address string) (delay, wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	user = strings.ToLower(user)
+	pair := user + "\x00" + address
+	if wait = max(t.pairs.wait(pair, now), t.addresses.wait(address, now)); wait > 0 {
+		return 0, wait
+	}
+	t.pairs.add(pair, now)
+	t.addresses.add(address, now)
+	failed := t.by.add(user, now)
+	return min(maxUserDelay, time.Duration(max(0, failed-userFailures))*userDelay), 0
+}
+
+// Success forgets the failures of a user who knew the password, at this address,
+// and takes the last one back from the counts of the address and of the user:
+// others may be guessing meanwhile.
+func (t *Throttle) Success(user, address string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	user = strings.ToLower(user)
+	t.pairs.forget(user + "\x00" + address)
+	t.addresses.takeBack(address)
+	t.by.takeBack(user)
+}
+
+// counter counts events by key in a sliding window. Entries that are over leave
+// a few at a time, with every event.
+type counter struct {
+	limit   int
+	span    time.Duration
+	entries map[string]*list.Element // of *events
+	order   *list.List               // by the last event, oldest first
+}
+
+type events struct {
+	key string
+	at  []time.Time // the last limit events
+}
+
+func newCounter(limit int, span time.Duration) *counter {
+	return &counter{limit: limit, span: span, entries: map[string]*list.Element{}, order: list.New()}
+}
+
+// recent drops what is out of the window; a clock that jumped back keeps no old
+// event alive.
+func (c *counter) recent(key string, now time.Time) *events {
+	e := c.entries[key]
+	if e == nil {
+		return nil
+	}
+	ev := e.Value.(*events)
+	kept := ev.at[:0]
+	for _, at := range ev.at {
+		if age := now.Sub(at); age < c.span && age >= 0 {
+			kept = append(kept, at)
+		}
+	}
+	if ev.at = kept; len(kept) == 0 {
+		c.forget(key)
+		return nil
+	}
+	return ev
+}
+
+// wait returns how long it is until the key has fewer events than the limit.
+func (c *counter) wait(key string, now time.Time) time.Duration {
+	ev := c.recent(key, now)
+	if ev == nil || len(ev.at) < c.limit {
+		return 0
+	}
+	return ev.at[0].Add(c.span).Sub(now)
+}
+
+// add counts an event and returns how many the key has, at most limit.
+func (c *counter) add(key string, now time.Time) int {
+	for range 4 { // more leave than come
+		front := c.order.Front()
+		if front == nil {
+			break
+		}
+		oldest := front.Value.(*events)
+		if counts := now.Sub(oldest.at[len(oldest.at)-1]) < c.span; counts && len(c.entries) < maxThrottled {
+			break
+		}
+		c.forget(oldest.key)
+	}
+	ev := c.recent(key, now)
+	if ev == nil {
+		ev = &events{key: key}
+		c.entries[key] = c.order.PushBack(ev)
+	} else {
+		c.order.MoveToBack(c.entries[key])
+	}
+	if len(ev.at) == c.limit {
+		ev.at = append(ev.at[:0], ev.at[1:]...)
+	}
+	ev.at = append(ev.at, now)
+	return len(ev.at)
+}
+
+// takeBack drops a key's last event.
+func (c *counter) takeBack(key string) {
+	e := c.entries[key]
+	if e == nil {
+		return
+	}
+	ev := e.Value.(*events)
+	if len(ev.at) <= 1 {
+		c.forget(key)
+		return
+	}
+	ev.at = ev.at[:len(ev.at)-1]
+}
+
+func (c *counter) forget(key string) {
+	if e := c.entries[key]; e != nil {
+		c.order.Remove(e)
+		delete(c.entries, key)
+	}
+}

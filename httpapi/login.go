@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/turns"
+	"github.com/otograph/otograph/spec"
 )
 
 // Bounds on the texts of a login, in characters.
@@ -71,7 +72,7 @@ func newLoginTurns() *turns.Gate {
 func (s *Server) checkPassword(r *request, username, password string) (accounts.User, error) {
 	delay, wait := s.logins.Enter(username, r.from)
 	if wait > 0 {
-		s.log.Warn("login refused", "request", r.id, "user", shorten(username), "from", r.from, "reason", "too many failures", "wait_s", retrySeconds(wait))
+		s.log.Warn("login refused", "request", r.id, "user", spec.Shorten(username), "from", r.from, "reason", "too many failures", "wait_s", retrySeconds(wait))
 		return accounts.User{}, rateLimited(retrySeconds(wait), "too many failed logins: wait before the next one")
 	}
 	if delay > 0 {
@@ -89,7 +90,7 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 	defer leave()
 	user, err := s.cfg.Accounts.Login(r.Context(), username, password)
 	if errors.Is(err, accounts.ErrUnauthorized) {
-		s.log.Warn("login failed", "request", r.id, "user", shorten(username), "from", r.from)
+		s.log.Warn("login failed", "request", r.id, "user", spec.Shorten(username), "from", r.from)
 		out := unauthorized()
 		out.Message = "username or password is wrong"
 		return accounts.User{}, out
@@ -98,7 +99,7 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 		return accounts.User{}, err
 	}
 	s.logins.Success(username, r.from)
-	s.log.Info("login", "request", r.id, "user", shorten(username), "from", r.from)
+	s.log.Info("login", "request", r.id, "user", spec.Shorten(username), "from", r.from)
 	return user, nil
 }
 

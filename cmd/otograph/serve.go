@@ -19,8 +19,8 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
@@ -30,17 +30,18 @@ import (
 type serveCmd struct {
 	storeFlags
 	modelFlags
-	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
-	OpsAddr       string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
-	BasePath      string        `default:"/v1" help:"Prefix of the API's paths."`
-	Workers       int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
-	WorkerCores   int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
-	KeepAudio     time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	AllowOutbound []string      `placeholder:"CIDR|HOST" help:"Addresses beyond the public ones that audio URLs and callbacks may name."`
-	FrontEnds     int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
-	RateStore     string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
-	Grace         time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
-	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	outboundFlags
+	inboundFlags
+	Addr        string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	OpsAddr     string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
+	BasePath    string        `default:"/v1" help:"Prefix of the API's paths."`
+	Workers     int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
+	WorkerCores int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
+	KeepAudio   time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	FrontEnds   int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
+	RateStore   string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
+	Grace       time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
+	LogLevel    slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // firstBalance is what the account that a first start creates begins with.
@@ -48,6 +49,7 @@ const firstBalance = 1000 * billing.Unit
 
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
+	limitMemory(log)
 	dir, err := c.folder()
 	if err != nil {
 		return err
@@ -102,7 +104,11 @@ func (c *serveCmd) server(ctx context.Context, s *stores, metrics *httpapi.Metri
 	if err != nil {
 		return nil, err
 	}
-	checker, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound})
+	checker, err := c.client(0)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := clientaddr.ParseProxies(c.TrustedProxies)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -116,7 +122,7 @@ func (c *serveCmd) server(ctx context.Context, s *stores, metrics *httpapi.Metri
 	}
 	return httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
-		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, Ready: s.db.Ping,
+		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: s.db.Ping,
 		Metrics: metrics, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
 }
@@ -143,7 +149,11 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 			return nil
 		})
 	}
-	listen(l, api.Handler())
+	l, err := c.limit(l, metrics.Registry(), log)
+	if err != nil {
+		return err
+	}
+	listen(l, c.checkHost(c.Addr, api.Handler()))
 	if c.OpsAddr != "" {
 		own, err := net.Listen("tcp", c.OpsAddr)
 		if err != nil {
@@ -151,7 +161,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		}
 		listen(own, api.OpsHandler())
 	}
-	callbacks, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound, UserAgent: "otograph/" + version})
+	callbacks, err := c.client(0)
 	if err != nil {
 		return err
 	}
@@ -232,6 +242,9 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	}
 	for _, a := range c.AllowOutbound {
 		add("allow-outbound", a)
+	}
+	for _, d := range c.DenyOutbound {
+		add("deny-outbound", d)
 	}
 	return command, nil
 }

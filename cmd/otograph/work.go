@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks/worker"
 )
 
@@ -26,12 +25,12 @@ const metricsInterval = 5 * time.Second
 type workCmd struct {
 	storeFlags
 	modelFlags
-	AllowOutbound []string      `placeholder:"CIDR|HOST" help:"Addresses beyond the public ones from which audio may be fetched."`
-	Cores         int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
-	KeepAudio     time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	Grace         time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
-	Nice          int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
-	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	outboundFlags
+	Cores     int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
+	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	Grace     time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
+	Nice      int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
+	LogLevel  slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // Run works on tasks until it is told to end, or the supervisor that started it is gone.
@@ -58,9 +57,9 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer pipeline.Close()
-	client, err := safehttp.New(safehttp.Config{Allow: c.AllowOutbound, MaxRedirects: audioRedirects, UserAgent: "otograph/" + version})
+	client, err := c.client(audioRedirects)
 	if err != nil {
-		return &usageError{err}
+		return err
 	}
 	defer client.Close()
 	metrics := httpapi.NewMetrics(nil)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// allowEntry is one exception of the operator. An entry opens every port of
-// what it names, unless it names a port itself.
+// allowEntry is one rule of the operator. It is about every port of what it
+// names, unless it names a port itself.
 type allowEntry struct {
 	prefix netip.Prefix // networks and addresses
 	host   string       // canonical name; with suffix set, everything below it
@@ -16,17 +16,17 @@ type allowEntry struct {
 	port   uint16 // 0 = any
 }
 
-// allowList holds the exceptions; nil allows nothing extra.
+// allowList holds rules, those that open or those that close; nil names nothing.
 type allowList []allowEntry
 
-// parseAllow reads entries such as "10.0.0.0/8", "192.168.1.20",
+// parseList reads entries such as "10.0.0.0/8", "192.168.1.20",
 // "192.168.1.20:9000", "[::1]:9000", "nas.lan", "nas.lan:9000", "*.corp".
-func parseAllow(entries []string) (allowList, error) {
+func parseList(option string, entries []string) (allowList, error) {
 	var list allowList
 	for _, text := range entries {
 		e, err := parseAllowEntry(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("allow-outbound %q: %w", text, err)
+			return nil, fmt.Errorf("%s %q: %w", option, text, err)
 		}
 		list = append(list, e)
 	}

@@ -1,7 +1,6 @@
 package safehttp
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +31,9 @@ type Config struct {
 	// addresses, host names ("nas.lan", "*.corp"), each but networks with an
 	// optional ":port". An entry without a port opens all ports.
 	Allow []string
+	// Deny closes what is otherwise open, Allow's entries included: the same
+	// kinds of entries.
+	Deny []string
 	// MaxRedirects is how many redirects Get follows; 0 follows none and hands
 	// the 3xx response back.
 	MaxRedirects int
@@ -50,6 +53,8 @@ type Config struct {
 	// dial replaces the connection for tests; the address is a literal that
 	// has passed the check.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// own replaces the addresses of this machine for tests.
+	own func() []netip.Addr
 	// tls replaces the TLS settings for tests.
 	tls *tls.Config
 }
@@ -58,14 +63,22 @@ type Config struct {
 type Client struct {
 	cfg       Config
 	allow     allowList
+	deny      allowList
 	transport *http.Transport
 }
 
 // New makes a Client; an entry of Allow that cannot be read is an error.
 func New(cfg Config) (*Client, error) {
-	allow, err := parseAllow(cfg.Allow)
+	allow, err := parseList("allow-outbound", cfg.Allow)
 	if err != nil {
 		return nil, err
+	}
+	deny, err := parseList("deny-outbound", cfg.Deny)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.own == nil {
+		cfg.own = ownAddresses
 	}
 	if cfg.ConnectTimeout <= 0 {
 		cfg.ConnectTimeout = 10 * time.Second
@@ -82,7 +95,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
 	}
-	c := &Client{cfg: cfg, allow: allow}
+	c := &Client{cfg: cfg, allow: allow, deny: deny}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	c.transport = &http.Transport{
@@ -129,11 +142,6 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 // Get is Do for a GET request; header may be nil.
 func (c *Client) Get(ctx context.Context, raw string, header http.Header) (*http.Response, error) {
 	return c.do(ctx, http.MethodGet, raw, header, nil, 0)
-}
-
-// Post is Do for a POST request with a body that is at hand; header may be nil.
-func (c *Client) Post(ctx context.Context, raw string, header http.Header, body []byte) (*http.Response, error) {
-	return c.do(ctx, http.MethodPost, raw, header, io.NopCloser(bytes.NewReader(body)), int64(len(body)))
 }
 
 func (c *Client) do(ctx context.Context, method, raw string, header http.Header, body io.ReadCloser, length int64) (*http.Response, error) {
@@ -234,7 +242,12 @@ func (c *Client) send(ctx context.Context, method string, t *target, header http
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	return c.transport.RoundTrip(req)
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return nil, explain(err, failedAnswer)
+	}
+	resp.Body = answerBody{resp.Body}
+	return resp, nil
 }
 
 // dialChecked resolves, checks every address, and connects to the addresses it
@@ -263,7 +276,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 		if err == nil {
 			return &idleConn{Conn: conn, idle: c.cfg.IdleTimeout}, nil
 		}
-		last = err
+		last = explain(err, failedReach)
 		if ctx.Err() != nil {
 			break
 		}
@@ -282,7 +295,7 @@ func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAll
 		// The last look, at the very address the kernel is told to connect to.
 		Control: func(_, address string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(address)
-			if err != nil || !(hostAllowed || c.addrAllowed(ap.Addr(), ap.Port())) {
+			if err != nil || c.denied(ap.Addr(), ap.Port()) || !(hostAllowed || c.addrAllowed(ap.Addr(), ap.Port())) {
 				return errNotPublic
 			}
 			return nil
@@ -291,8 +304,38 @@ func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAll
 	return d.DialContext(ctx, "tcp", address)
 }
 
+// addrAllowed reports whether a may be asked at port. This machine's own
+// addresses may not, however public they are: what listens there for the inside
+// trusts its neighbors.
 func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
-	return (Public(a) && standardPorts[port]) || c.allow.addr(a, port)
+	if c.denied(a, port) {
+		return false
+	}
+	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), c.isOwn))
+}
+
+// denied reports whether the operator closed a, or an IPv4 address within it.
+func (c *Client) denied(a netip.Addr, port uint16) bool {
+	return slices.ContainsFunc(carried(a), func(a netip.Addr) bool { return c.deny.addr(a, port) })
+}
+
+func (c *Client) isOwn(a netip.Addr) bool { return slices.Contains(c.cfg.own(), a) }
+
+// ownAddresses returns the addresses of this machine's interfaces.
+func ownAddresses() []netip.Addr {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, i := range interfaces {
+		if n, ok := i.(*net.IPNet); ok {
+			if a, ok := netip.AddrFromSlice(n.IP); ok {
+				out = append(out, a.Unmap())
+			}
+		}
+	}
+	return out
 }
 
 // resolve gives the addresses of host, all of which may be asked at port.
@@ -302,6 +345,9 @@ func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip
 			return nil, errNotPublic
 		}
 		return []netip.Addr{a.Unmap()}, nil
+	}
+	if c.deny.host(host, port) {
+		return nil, errNotPublic
 	}
 	hostAllowed := c.allow.host(host, port)
 	addrs, err := c.cfg.Resolver.LookupNetIP(ctx, "ip", host)
@@ -320,6 +366,8 @@ func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip
 		a = a.Unmap()
 		addrs[i] = a
 		switch {
+		case c.denied(a, port):
+			return nil, errNotPublic
 		case hostAllowed:
 		case inside && !c.allow.addr(a, port):
 			return nil, errNotPublic

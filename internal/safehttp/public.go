@@ -46,6 +46,27 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
+// carried returns addr and the IPv4 address that it carries, if it carries one
+// (NAT64, 6to4, ISATAP).
+func carried(addr netip.Addr) []netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	out := []netip.Addr{addr}
+	if !addr.Is6() {
+		return out
+	}
+	b := addr.As16()
+	if nat64.Contains(addr) {
+		return append(out, netip.AddrFrom4([4]byte(b[12:16])))
+	}
+	if sixToFour.Contains(addr) {
+		out = append(out, netip.AddrFrom4([4]byte(b[2:6])))
+	}
+	if id := binary.BigEndian.Uint32(b[8:12]); id == 0x00005efe || id == 0x02005efe {
+		out = append(out, netip.AddrFrom4([4]byte(b[12:16])))
+	}
+	return out
+}
+
 // Public reports whether addr is a globally reachable unicast address. IPv6
 // addresses that carry an IPv4 address (mapped, NAT64, 6to4, ISATAP) are judged
 // by that address too; an address with a zone is never public.

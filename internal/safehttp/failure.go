@@ -1,0 +1,72 @@
+package safehttp
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// The texts of a request that failed on the way. There are three and no more:
+// what the system says about a connection names this machine's address, and the
+// differences (refused, no route, timeout) would show a stranger which ports
+// are open in a network that the operator allowed.
+const (
+	failedReach  = "the host could not be reached"
+	failedAnswer = "the host did not answer as an HTTP server should"
+	failedBody   = "the connection broke before the whole answer was read"
+)
+
+// failure has one of the texts above. Its cause is for the service's own log:
+// see Cause.
+type failure struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e *failure) Error() string { return e.text }
+
+// Unwrap returns the cause.
+func (e *failure) Unwrap() error { return e.cause }
+
+// Cause returns what the system said about a request that failed, for the
+// operator's eyes: the error itself if it is not of this package.
+func Cause(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.cause
+	}
+	return err
+}
+
+// explain replaces an error by a failure, except refusals, the resolver's
+// trouble and the end of the caller's own context, which say no more than they
+// should.
+func explain(err error, text string) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, ErrRefused):
+		var r *refusal
+		if errors.As(err, &r) {
+			return r
+		}
+		return err
+	case errors.Is(err, ErrResolver), errors.Is(err, context.Canceled):
+		return err
+	}
+	return &failure{text, err}
+}
+
+// answerBody is the body of an answer, with explained errors.
+type answerBody struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (b answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = explain(err, failedBody)
+	}
+	return n, err
+}

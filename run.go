@@ -3,20 +3,16 @@ package otograph
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/vad"
 )
 
 // RunOption changes one run.
@@ -25,6 +21,12 @@ type RunOption func(*run)
 // OnProgress receives the progress of a run.
 func OnProgress(f func(Progress)) RunOption {
 	return func(r *run) { r.progress.report = f }
+}
+
+// WithCheckpoints takes finished stages from c and saves them there. Trouble
+// with the checkpoints does not fail the run; it is logged.
+func WithCheckpoints(c Checkpoints) RunOption {
+	return func(r *run) { r.checkpoints = c }
 }
 
 // Run processes one recording. Options that break a rule are an *OptionError
@@ -46,7 +48,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	defer cancel(nil)
 	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
 
-	r := &run{p: p, opt: opt, result: &Result{Stats: Stats{StageSeconds: map[Stage]float64{}}}}
+	r := &run{p: p, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate}}
 	for _, o := range runOptions {
 		o(r)
 	}
@@ -58,137 +60,116 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	return res, err
 }
 
-// run is the state of one Run.
+// run is one Run: its stages and what watches over them.
 type run struct {
-	p        *Pipeline
-	opt      EffectiveOptions
-	progress progress
-	result   *Result
-
+	stages
+	p           *Pipeline
+	progress    progress
 	checkpoints Checkpoints // nil: none
-
-	pcm         *audio.PCM
-	speech      []audio.Span
-	language    string
-	probability float64
-	tier        Tier
-	transcript  *asr.Transcript
-	embedded    *diarize.Embeddings
-	diarized    *diarize.Result
-	heard       []events.Event
 }
 
+// do decodes the recording, runs the stages and assembles what they found.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	if err := r.checkModels(); err != nil {
 		return nil, err
 	}
 	r.progress.plan(r.opt)
 	r.preload()
-	if err := r.stage(ctx, StageDecode, func(ctx context.Context) (err error) {
-		r.pcm, err = audio.Open(ctx, src, r.p.audio)
-		return err
-	}); err != nil {
+	pcm, err := stage(ctx, r, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
+		return audio.Open(ctx, src, r.p.audio)
+	})
+	if err != nil {
 		return nil, unstage(err) // nothing to keep: the plain error of package audio says it best
 	}
-	defer r.pcm.Close()
-	info := r.pcm.Info()
-	r.result.AudioDuration, r.result.AudioMD5 = centi(r.pcm.Duration()), info.MD5
-	r.result.Stats.NonFinite, r.result.Stats.Truncated = int(info.NonFinite), info.Truncated
-	r.progress.duration(r.pcm.Duration())
+	defer pcm.Close()
+	r.progress.duration(pcm.Duration())
+	found, errs := r.find(ctx, pcm)
+	res := assemble(pcm, *r.opt.TimestampLevel == TimestampWord, found, maps.Clone(r.progress.seconds))
+	if len(errs) == 1 {
+		return res, errs[0]
+	}
+	return res, errors.Join(errs...)
+}
 
-	var errs []error
+// find runs the stages after decoding. A failure of one does not end those that
+// can do without it.
+func (r *run) find(ctx context.Context, pcm *audio.PCM) (f findings, errs []error) {
+	failed := func(err error) bool {
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err != nil
+	}
 	if *r.opt.EnableASR {
-		if err := r.stage(ctx, StageVAD, r.speechStage); err != nil {
-			errs = append(errs, err)
-			*r.opt.EnableASR, *r.opt.EnableDiarize = false, false
-			if !*r.opt.EnableAudioEvents {
-				return r.result, err
-			}
+		var err error
+		f.speech, err = keptStage(ctx, r, StageVAD, func(ctx context.Context) (*speech, error) {
+			return r.detectSpeech(ctx, pcm)
+		})
+		if failed(err) {
+			f.speech = nil
 		}
 	}
-	errs = append(errs, r.middle(ctx)...)
-	if *r.opt.EnableDiarize && r.embedded != nil {
-		if err := r.stage(ctx, StageDiarize, r.cluster); err != nil {
-			errs = append(errs, err)
-		}
+	for _, err := range r.transcribeAndTag(ctx, pcm, &f) {
+		failed(err)
 	}
-	r.fill()
-	if err := errors.Join(errs...); err != nil {
-		if len(errs) == 1 {
-			return r.result, errs[0]
-		}
-		return r.result, err
+	if voices := f.voices; voices != nil {
+		f.voices, f.voiceWindows = nil, len(voices.Windows) // the vectors of hours are not needed twice
+		var err error
+		f.speakers, err = stage(ctx, r, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
+			return r.cluster(ctx, voices, f.transcription)
+		})
+		failed(err)
 	}
-	return r.result, nil
+	return f, errs
 }
 
-// preload opens the models that come after the voice activity detector while the
-// recording is still being decoded and searched for speech: what tells the language
-// and, where it is known which, the recogniser. The run does not wait for it, and
-// trouble is left to the stage that needs the model.
-func (r *run) preload() {
-	if !*r.opt.EnableASR {
-		return
-	}
-	done, err := r.p.enter()
-	if err != nil { // Close has begun
-		return
-	}
-	e := &r.p.engines
-	go func() {
-		defer done()
-		switch {
-		case r.opt.ASRLanguage != nil:
-			language, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
-			_, _ = e.recogniser(spec.Route(language, Options(r.opt), e.available), language)
-		case e.available.Standard:
-			_, _ = e.loadStandard()
-			fallthrough
-		default:
-			only := e.set.All(models.RoleOptimized)
-			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
-				_, _ = e.loadOptimized("")
-			}
-		}
-	}()
-}
-
-// middle runs transcription beside events and embeddings. A failure of one does
-// not end the others.
-func (r *run) middle(ctx context.Context) []error {
+// transcribeAndTag runs transcription beside voices and sound events, and enters
+// what they find in f. f.speech says where somebody speaks, nil that nobody knows.
+func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings) []error {
 	var asrErr, embedErr, eventErr error
 	var g errgroup.Group
-	if *r.opt.EnableASR {
+	heard := f.speech
+	if heard != nil {
 		g.Go(func() error {
-			if asrErr = r.stage(ctx, StageLanguage, r.languageStage); asrErr == nil {
-				asrErr = r.stage(ctx, StageTranscribe, r.transcribeStage)
-			}
+			f.transcription, asrErr = r.languageAndText(ctx, pcm, heard.Spans)
 			return nil
 		})
 	}
 	g.Go(func() error { // one core beside the transcription
-		if *r.opt.EnableDiarize {
-			embedErr = r.stage(ctx, StageEmbed, r.embed)
+		if heard != nil && *r.opt.EnableDiarize {
+			f.voices, embedErr = stage(ctx, r, StageEmbed, func(ctx context.Context) (*diarize.Embeddings, error) {
+				return r.embed(ctx, pcm, heard.Spans)
+			})
 		}
 		if *r.opt.EnableAudioEvents {
-			eventErr = r.stage(ctx, StageEvents, r.eventsStage)
+			f.sounds, eventErr = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) {
+				return r.detectSounds(ctx, pcm)
+			})
 		}
 		return nil
 	})
 	_ = g.Wait() // the functions keep their errors apart
-	var errs []error
-	for _, err := range []error{asrErr, embedErr, eventErr} {
-		if err != nil {
-			errs = append(errs, err)
-		}
+	return slices.DeleteFunc([]error{asrErr, embedErr, eventErr}, func(err error) bool { return err == nil })
+}
+
+// languageAndText finds the language, then what was said in it.
+func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (*transcription, error) {
+	l, err := keptStage(ctx, r, StageLanguage, func(ctx context.Context) (language, error) {
+		return r.findLanguage(ctx, pcm, speech)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return errs
+	r.progress.tier(r.tier(l))
+	return keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
+		return r.transcribe(ctx, pcm, speech, l, func(done, total float64) { r.progress.part(StageTranscribe, done, total) })
+	})
 }
 
 // checkModels finds a missing model before any work is done. Which recogniser is
 // needed shows only with the language; here it is enough that there is one.
 func (r *run) checkModels() error {
-	set := r.p.engines.set
+	set := r.engines.set
 	var errs []error
 	need := func(role models.Role) {
 		_, err := set.Need(role)
@@ -209,176 +190,54 @@ func (r *run) checkModels() error {
 	return errors.Join(errs...)
 }
 
+// preload opens the models that come after the voice activity detector while the
+// recording is still being decoded and searched for speech: what tells the language
+// and, where it is known which, the recogniser. The run does not wait for it, and
+// trouble is left to the stage that needs the model.
+func (r *run) preload() {
+	if !*r.opt.EnableASR {
+		return
+	}
+	done, err := r.p.enter()
+	if err != nil { // Close has begun
+		return
+	}
+	e := r.engines
+	go func() {
+		defer done()
+		switch {
+		case r.opt.ASRLanguage != nil:
+			language, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
+			_, _ = e.recogniser(spec.Route(language, Options(r.opt), e.available), language)
+		case e.available.Standard:
+			_, _ = e.loadStandard()
+			fallthrough
+		default:
+			only := e.set.All(models.RoleOptimized)
+			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
+				_, _ = e.loadOptimized("")
+			}
+		}
+	}()
+}
+
 // stage runs one stage, measures it, reports its end and names it in its error.
-func (r *run) stage(ctx context.Context, s Stage, f func(context.Context) error) error {
+// The zero value comes with an error.
+func stage[T any](ctx context.Context, r *run, s Stage, work func(context.Context) (T, error)) (T, error) {
 	start := time.Now()
-	err := f(ctx)
+	found, err := work(ctx)
 	r.progress.ended(s, time.Since(start), err == nil)
 	if err == nil {
-		return nil
+		return found, nil
 	}
 	r.p.log.DebugContext(ctx, "stage failed", "stage", s, "error", err)
-	return &StageError{Stage: s, Err: err}
+	var none T
+	return none, &StageError{Stage: s, Err: err}
 }
 
-// computing loads a model, waits for one of the pipeline's cores and works on it
-// with the model.
-func computing[E any](ctx context.Context, r *run, load func() (E, error), work func(E) error) error {
-	engine, err := load()
-	if err != nil {
-		return err
-	}
-	if err := r.p.gate.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer r.p.gate.Release(1)
-	return work(engine)
-}
-
-func (r *run) detectSpeech(ctx context.Context) error {
-	return computing(ctx, r, r.p.engines.loadVAD, func(m vad.Model) error {
-		opt := vad.DefaultOptions()
-		opt.Threshold = *r.opt.VADThreshold
-		opt.MinSpeech = time.Duration(*r.opt.VADMinSpeechMS) * time.Millisecond
-		opt.MinSilence = time.Duration(*r.opt.VADMinSilenceMS) * time.Millisecond
-		opt.SpeechPad = time.Duration(*r.opt.VADSpeechPadMS) * time.Millisecond
-		var err error
-		r.speech, err = vad.Detect(ctx, m, r.pcm, opt)
-		r.result.Stats.VADWindows = (r.pcm.Len() + 511) / 512
-		return err
-	})
-}
-
-// findLanguage takes the caller's language, or asks the standard model, or, if
-// there is none, the optimized model.
-func (r *run) findLanguage(ctx context.Context) error {
-	if r.opt.ASRLanguage != nil {
-		r.language, _ = spec.NormalizeLanguage(*r.opt.ASRLanguage) // validated before
-		r.probability = 1
-		return nil
-	}
-	load := func() (asr.LanguageDetector, error) {
-		if r.p.engines.available.Standard {
-			return r.p.engines.loadStandard()
-		}
-		return r.p.engines.loadOptimized("")
-	}
-	return computing(ctx, r, load, func(d asr.LanguageDetector) (err error) {
-		r.language, r.probability, err = d.DetectLanguage(ctx, r.pcm, r.speech)
-		if errors.Is(err, onnx.ErrNoLanguage) {
-			return &OptionError{Field: "asr_language", Reason: "must be given: none of the loaded models can tell the language"}
-		}
-		return err
-	})
-}
-
-func (r *run) transcribe(ctx context.Context) error {
-	r.tier = spec.Route(r.language, Options(r.opt), r.p.engines.available)
-	r.progress.tier(r.tier)
-	if len(r.speech) == 0 {
-		r.transcript = &asr.Transcript{Language: r.language}
-		return nil
-	}
-	t, err := r.p.engines.recogniser(r.tier, r.language)
-	if err != nil {
-		return err
-	}
-	opt := asr.DefaultOptions()
-	opt.Language = r.language
-	opt.BeamSize = *r.opt.ASRBeamSize
-	opt.Temperature = *r.opt.ASRTemperature
-	opt.BestOf = or(r.opt.ASRBestOf, 0)
-	opt.Hotwords = r.opt.Hotwords
-	opt.InitialPrompt = or(r.opt.InitialPrompt, "")
-	opt.NoSpeechThreshold = *r.opt.NoSpeechThreshold
-	opt.WordTimestamps = *r.opt.TimestampLevel == TimestampWord
-	opt.Parallel = r.p.cores
-	opt.Gate = r.p.gate
-	opt.Progress = func(done, total float64) { r.progress.part(StageTranscribe, done, total) }
-	r.transcript, err = t.Transcribe(ctx, r.pcm, r.speech, opt)
-	return err
-}
-
-// exactWindows is the number of voice windows up to which all are clustered:
-// 38 minutes of speech in 18 MB. Of more, a sample of as many is.
-const exactWindows = 3000
-
-func (r *run) diarizeOptions(e diarize.Embedder) diarize.Options {
-	opt := diarize.DefaultOptions()
-	opt.NumSpeakers = or(r.opt.NumSpeakers, 0)
-	opt.MinSpeakers, opt.MaxSpeakers = *r.opt.MinSpeakers, *r.opt.MaxSpeakers
-	opt.MinSegment = *r.opt.DiarizeMinSegmentSec
-	opt.SingleSpeakerThreshold = *r.opt.DiarizeSingleSpeakerThreshold
-	opt.SameSpeakerCosine = e.SameSpeaker()
-	opt.ExactWindows = exactWindows
-	return opt
-}
-
-func (r *run) embed(ctx context.Context) error {
-	return computing(ctx, r, r.p.engines.loadEmbedder, func(e diarize.Embedder) error {
-		var err error
-		r.embedded, err = diarize.Embed(ctx, e, r.pcm, r.speech, r.diarizeOptions(e))
-		if err == nil {
-			r.result.Stats.EmbeddingWindows = len(r.embedded.Windows)
-		}
-		return err
-	})
-}
-
-func (r *run) cluster(ctx context.Context) error {
-	return computing(ctx, r, r.p.engines.loadEmbedder, func(e diarize.Embedder) error {
-		embedded := r.embedded
-		r.embedded = nil // the vectors of hours are not needed twice
-		if r.transcript != nil {
-			embedded = embedded.Only(r.understood)
-		}
-		var err error
-		r.diarized, err = diarize.Cluster(ctx, embedded, r.diarizeOptions(e))
-		return err
-	})
-}
-
-// understood tells whether anything was transcribed in a stretch of speech.
-// Where nothing was, a detector took music or noise for speech: it must not
-// become a speaker.
-func (r *run) understood(speech audio.Span) bool {
-	const least = 0.05 // seconds of common ground
-	start, end := speech.Seconds()
-	segments := r.transcript.Segments
-	i := sort.Search(len(segments), func(i int) bool { return segments[i].End > start })
-	for ; i < len(segments) && segments[i].Start < end; i++ {
-		if min(end, segments[i].End)-max(start, segments[i].Start) >= min(least, end-start) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *run) listen(ctx context.Context) error {
-	return computing(ctx, r, r.p.engines.loadTagger, func(t events.Tagger) error {
-		opt := events.DefaultOptions()
-		opt.Threshold, opt.Classes = *r.opt.AudioEventsThreshold, r.opt.AudioEventsClasses
-		counted := countedTagger{t, &r.result.Stats.EventFrames}
-		var err error
-		if r.heard, err = events.Detect(ctx, counted, r.pcm, opt); err == nil && r.heard == nil {
-			r.heard = []events.Event{} // heard nothing, as against did not listen
-		}
-		return err
-	})
-}
-
-// countedTagger counts the frames that a tagger yields.
-type countedTagger struct {
-	events.Tagger
-	frames *int
-}
-
-// Scores implements events.Tagger.
-func (t countedTagger) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
-	return t.Tagger.Scores(ctx, pcm, func(frame int, scores []float32) error {
-		*t.frames++
-		return yield(frame, scores)
-	})
+// keptStage is stage for work that the run's checkpoints keep.
+func keptStage[T any](ctx context.Context, r *run, s Stage, work func(context.Context) (T, error)) (T, error) {
+	return stage(ctx, r, s, checkpoint(r.checkpoints, r.p.log, s, work))
 }
 
 // unstage takes the stage's name off an error.
@@ -387,12 +246,4 @@ func unstage(err error) error {
 		return s.Err
 	}
 	return err
-}
-
-// or returns what p points to, or def when it is nil.
-func or[T any](p *T, def T) T {
-	if p == nil {
-		return def
-	}
-	return *p
 }

@@ -1,0 +1,44 @@
+package otograph
+
+import (
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/events"
+)
+
+// findings are what the stages of a run found. A nil field is a stage that did
+// not run, or failed.
+type findings struct {
+	speech        *speech
+	transcription *transcription
+	voices        *diarize.Embeddings // until they are clustered
+	voiceWindows  int                 // that the embedder was asked about
+	speakers      *diarize.Result
+	sounds        *sounds
+}
+
+// speech is where somebody speaks.
+type speech struct {
+	Spans   []audio.Span
+	Windows int `json:"-"` // that the detector was asked about; 0 from a checkpoint
+}
+
+// language is the language of a recording.
+type language struct {
+	Code        string
+	Probability float64
+}
+
+// transcription is what was said, and which tier heard it.
+type transcription struct {
+	Language   language
+	Tier       Tier
+	Transcript *asr.Transcript // never nil
+}
+
+// sounds are the sound events of a recording.
+type sounds struct {
+	Events []events.Event
+	Frames int `json:"-"` // that the tagger scored; 0 from a checkpoint
+}

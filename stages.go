@@ -1,0 +1,190 @@
+package otograph
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+)
+
+// stages do the work of a run. Each is a function of what it needs and returns
+// what it found; none keeps anything.
+type stages struct {
+	engines *engines
+	opt     EffectiveOptions
+	cores   int
+	gate    *semaphore.Weighted // one unit for each core, held while a core computes
+}
+
+// compute loads a model, waits for a core and works with the model on it.
+func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func() (E, error), work func(E) (T, error)) (T, error) {
+	var none T
+	engine, err := load()
+	if err != nil {
+		return none, err
+	}
+	if err := gate.Acquire(ctx, 1); err != nil {
+		return none, err
+	}
+	defer gate.Release(1)
+	return work(engine)
+}
+
+// detectSpeech finds where somebody speaks.
+func (s *stages) detectSpeech(ctx context.Context, pcm *audio.PCM) (*speech, error) {
+	opt := vad.DefaultOptions()
+	opt.Threshold = *s.opt.VADThreshold
+	opt.MinSpeech = time.Duration(*s.opt.VADMinSpeechMS) * time.Millisecond
+	opt.MinSilence = time.Duration(*s.opt.VADMinSilenceMS) * time.Millisecond
+	opt.SpeechPad = time.Duration(*s.opt.VADSpeechPadMS) * time.Millisecond
+	return compute(ctx, s.gate, s.engines.loadVAD, func(m vad.Model) (*speech, error) {
+		spans, err := vad.Detect(ctx, m, pcm, opt)
+		return &speech{Spans: spans, Windows: vad.Windows(pcm.Len())}, err
+	})
+}
+
+// findLanguage returns the caller's language, or asks the standard model, or, if
+// there is none, the optimized model.
+func (s *stages) findLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language, error) {
+	if s.opt.ASRLanguage != nil {
+		code, _ := spec.NormalizeLanguage(*s.opt.ASRLanguage) // validated before
+		return language{code, 1}, nil
+	}
+	load := func() (asr.LanguageDetector, error) {
+		if s.engines.available.Standard {
+			return s.engines.loadStandard()
+		}
+		return s.engines.loadOptimized("")
+	}
+	return compute(ctx, s.gate, load, func(d asr.LanguageDetector) (language, error) {
+		code, probability, err := d.DetectLanguage(ctx, pcm, speech)
+		if errors.Is(err, onnx.ErrNoLanguage) {
+			err = &OptionError{Field: "asr_language", Reason: "must be given: none of the loaded models can tell the language"}
+		}
+		return language{code, probability}, err
+	})
+}
+
+// transcribe finds what was said. The recognizer itself waits for cores.
+func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, l language, report func(done, total float64)) (*transcription, error) {
+	found := &transcription{Language: l, Tier: s.tier(l), Transcript: &asr.Transcript{Language: l.Code}}
+	if len(speech) == 0 {
+		return found, nil
+	}
+	t, err := s.engines.recogniser(found.Tier, l.Code)
+	if err != nil {
+		return nil, err
+	}
+	opt := asr.DefaultOptions()
+	opt.Language = l.Code
+	opt.BeamSize = *s.opt.ASRBeamSize
+	opt.Temperature = *s.opt.ASRTemperature
+	opt.BestOf = or(s.opt.ASRBestOf, 0)
+	opt.Hotwords = s.opt.Hotwords
+	opt.InitialPrompt = or(s.opt.InitialPrompt, "")
+	opt.NoSpeechThreshold = *s.opt.NoSpeechThreshold
+	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord
+	opt.Parallel = s.cores
+	opt.Gate = s.gate
+	opt.Progress = report
+	found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt)
+	return found, err
+}
+
+// tier returns the tier that a recording in the language gets.
+func (s *stages) tier(l language) Tier {
+	return spec.Route(l.Code, Options(s.opt), s.engines.available)
+}
+
+// exactWindows is the number of voice windows up to which all are clustered:
+// 38 minutes of speech in 18 MB. Longer recordings are clustered on a sample of
+// this size.
+const exactWindows = 3000
+
+func (s *stages) diarizeOptions(e diarize.Embedder) diarize.Options {
+	opt := diarize.DefaultOptions()
+	opt.NumSpeakers = or(s.opt.NumSpeakers, 0)
+	opt.MinSpeakers, opt.MaxSpeakers = *s.opt.MinSpeakers, *s.opt.MaxSpeakers
+	opt.MinSegment = *s.opt.DiarizeMinSegmentSec
+	opt.SingleSpeakerThreshold = *s.opt.DiarizeSingleSpeakerThreshold
+	opt.SameSpeakerCosine = e.SameSpeaker()
+	opt.ExactWindows = exactWindows
+	return opt
+}
+
+// embed computes the voices of the speech.
+func (s *stages) embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (*diarize.Embeddings, error) {
+	return compute(ctx, s.gate, s.engines.loadEmbedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
+		return diarize.Embed(ctx, e, pcm, speech, s.diarizeOptions(e))
+	})
+}
+
+// cluster finds the speakers behind the voices. What was transcribed, where it
+// is known, tells which stretches count.
+func (s *stages) cluster(ctx context.Context, voices *diarize.Embeddings, said *transcription) (*diarize.Result, error) {
+	return compute(ctx, s.gate, s.engines.loadEmbedder, func(e diarize.Embedder) (*diarize.Result, error) {
+		if said != nil {
+			voices = voices.Only(func(speech audio.Span) bool { return understood(said.Transcript.Segments, speech) })
+		}
+		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
+	})
+}
+
+// understood reports whether anything was transcribed in a stretch of speech.
+// Where nothing was, a detector took music or noise for speech: it must not
+// become a speaker.
+func understood(segments []asr.Segment, speech audio.Span) bool {
+	const least = 0.05 // seconds in common
+	start, end := speech.Seconds()
+	i := sort.Search(len(segments), func(i int) bool { return segments[i].End > start })
+	for ; i < len(segments) && segments[i].Start < end; i++ {
+		if min(end, segments[i].End)-max(start, segments[i].Start) >= min(least, end-start) {
+			return true
+		}
+	}
+	return false
+}
+
+// detectSounds finds the sound events.
+func (s *stages) detectSounds(ctx context.Context, pcm *audio.PCM) (*sounds, error) {
+	opt := events.DefaultOptions()
+	opt.Threshold, opt.Classes = *s.opt.AudioEventsThreshold, s.opt.AudioEventsClasses
+	return compute(ctx, s.gate, s.engines.loadTagger, func(t events.Tagger) (*sounds, error) {
+		var found sounds
+		var err error
+		found.Events, err = events.Detect(ctx, countedTagger{t, &found.Frames}, pcm, opt)
+		return &found, err
+	})
+}
+
+// countedTagger counts the frames that a tagger yields.
+type countedTagger struct {
+	events.Tagger
+	frames *int
+}
+
+// Scores implements events.Tagger.
+func (t countedTagger) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
+	return t.Tagger.Scores(ctx, pcm, func(frame int, scores []float32) error {
+		*t.frames++
+		return yield(frame, scores)
+	})
+}
+
+// or returns what p points to, or def when it is nil.
+func or[T any](p *T, def T) T {
+	if p == nil {
+		return def
+	}
+	return *p
+}

@@ -77,30 +77,13 @@ type engines struct {
 	optimized map[string]*engine[*onnx.Engine] // by model name
 }
 
-// source hands a model file to ONNX Runtime.
-func source(m *models.Model, f models.File) (ort.Source, error) {
-	src := ort.Source{Path: f.Path, Name: f.Name, Role: string(m.Role)}
-	if f.Data != nil {
-		data, err := f.Data()
-		if err != nil {
-			return src, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
-		}
-		src.Path, src.Data = "", data
-	}
-	return src, nil
-}
-
 func (e *engines) loadVAD() (vad.Model, error) {
 	return e.vad.get(func() (*silero.Model, error) {
 		m, err := e.set.Need(models.RoleVAD)
 		if err != nil {
 			return nil, err
 		}
-		src, err := source(m, m.Main())
-		if err != nil {
-			return nil, err
-		}
-		return silero.Open(src, silero.Options{Threads: e.cores, Logger: e.log})
+		return silero.Open(m, silero.Options{Threads: e.cores, Logger: e.log})
 	})
 }
 
@@ -110,11 +93,7 @@ func (e *engines) loadEmbedder() (diarize.Embedder, error) {
 		if err != nil {
 			return nil, err
 		}
-		src, err := source(m, m.Main())
-		if err != nil {
-			return nil, err
-		}
-		return embed.Open(src, embed.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker})
+		return embed.Open(m, embed.Options{})
 	})
 }
 
@@ -124,11 +103,7 @@ func (e *engines) loadTagger() (events.Tagger, error) {
 		if err != nil {
 			return nil, err
 		}
-		src, err := source(m, m.Main())
-		if err != nil {
-			return nil, err
-		}
-		return tag.Open(src, tag.Options{Contract: m.Contract, SampleRate: m.SampleRate})
+		return tag.Open(m, tag.Options{})
 	})
 }
 
@@ -171,7 +146,7 @@ func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
 		e.optimized[m.Name] = slot
 	}
 	e.mu.Unlock()
-	return slot.get(func() (*onnx.Engine, error) { return openCTC(m) })
+	return slot.get(func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
 }
 
 // recogniser opens the model of a tier for a language.

@@ -20,7 +20,6 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
@@ -37,14 +36,12 @@ func shared(t *testing.T) string {
 	return filepath.Join(folder, "testdata")
 }
 
-// demoSource is an embedded demonstration model.
-func demoSource(t testing.TB, role models.Role) (ort.Source, *models.Model) {
+// demoModel returns an embedded demonstration model.
+func demoModel(t testing.TB, role models.Role) *models.Model {
 	t.Helper()
 	m, err := demo.Models().Need(role)
 	require.NoError(t, err)
-	data, err := m.Main().Bytes()
-	require.NoError(t, err)
-	return ort.Source{Data: data, Name: m.Main().Name, Role: string(role)}, m
+	return m
 }
 
 // listener is a voice activity detector and an embedder.
@@ -58,12 +55,10 @@ func newListener(t testing.TB) listener {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skip(err)
 	}
-	src, _ := demoSource(t, models.RoleVAD)
-	detector, err := silero.Open(src, silero.Options{})
+	detector, err := silero.Open(demoModel(t, models.RoleVAD), silero.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
-	src, m := demoSource(t, models.RoleEmbedder)
-	voice, err := embed.Open(src, embed.Options{Contract: m.Contract, SameSpeaker: m.SameSpeaker, Threads: 2})
+	voice, err := embed.Open(demoModel(t, models.RoleEmbedder), embed.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, voice.Close()) })
 	return listener{detector, voice}

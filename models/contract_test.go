@@ -1,6 +1,6 @@
 //go:build cgo
 
-package models
+package models_test
 
 import (
 	"testing"
@@ -12,6 +12,7 @@ import (
 	"github.com/otograph/otograph/diarize/embed"
 	tagger "github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
+	. "github.com/otograph/otograph/models"
 )
 
 // The engines name their contracts themselves, as this package may not know them:
@@ -24,9 +25,9 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 		"Zipformer": onnx.ContractZipformer, "WeNet": onnx.ContractWeNet, "SenseVoice": onnx.ContractSenseVoice,
 		"Paraformer": onnx.ContractParaformer, "NeMo CTC": onnx.ContractNeMoCTC, "transducer": onnx.ContractTransducer,
 	})
-	assert.Len(t, contractsOf(RoleOptimized), 6, "a recogniser's contract that is not compared above")
+	assert.Len(t, ContractsOf(RoleOptimized), 6, "a recogniser's contract that is not compared above")
 
-	assert.ElementsMatch(t, contractsOf(RoleEmbedder), embed.Contracts())
+	assert.ElementsMatch(t, ContractsOf(RoleEmbedder), embed.Contracts())
 	assert.Equal(t, map[string]string{
 		"wespeaker": ContractWeSpeaker, "3D-Speaker": Contract3DSpeaker, "NeMo": ContractNeMoSpeaker,
 		"SpeechBrain": ContractSpeechBrain, "waveform": ContractSpeechBrainWave,
@@ -35,7 +36,7 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 		"SpeechBrain": embed.SpeechBrain, "waveform": embed.SpeechBrainWave,
 	})
 
-	assert.ElementsMatch(t, contractsOf(RoleTagger), tagger.Contracts())
+	assert.ElementsMatch(t, ContractsOf(RoleTagger), tagger.Contracts())
 	assert.Equal(t, map[string]string{
 		"PANNs": ContractPANNs, "YAMNet": ContractYAMNet, "patches": ContractYAMNetPatches,
 		"CED": ContractCED, "Zipformer": ContractZipformerTagger,
@@ -47,17 +48,17 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 
 // The engine looks again when it opens a recogniser: both have to see the same in it.
 func TestEnginesRecogniseTheSameRecognisers(t *testing.T) {
-	for name, c := range everyFamily() {
-		if c.role != RoleOptimized || c.part != PartModel && c.part != PartEncoder {
+	for name, c := range EveryFamily() {
+		if c.Role != RoleOptimized || c.Part != PartModel && c.Part != PartEncoder {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			src := ort.Source{Data: c.graph.Bytes(), Name: name}
+			src := ort.Source{Data: c.Bytes, Name: name}
 			g, err := ort.Inspect(src)
 			require.NoError(t, err)
 			contract, err := onnx.Recognise(g, src)
 			require.NoError(t, err)
-			assert.Equal(t, c.contract, contract)
+			assert.Equal(t, c.Contract, contract)
 		})
 	}
 }

@@ -58,8 +58,8 @@ type File struct {
 	Data []byte
 }
 
-// Model names the files of one recogniser.
-type Model struct {
+// parts holds the files of one recognizer.
+type parts struct {
 	// Name names the recogniser in errors.
 	Name string
 	// ONNX is the graph; of a transducer the encoder.
@@ -185,10 +185,9 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// Open recognises the model, checks its files against each other and makes its
-// sessions. Errors wrap ErrContract, ErrTokens, ErrFile, or come from the
-// runtime or the file system.
-func Open(m Model, opt Options) (*Engine, error) {
+// openParts recognises the model, checks its files against each other and makes
+// its sessions.
+func openParts(m parts, opt Options) (*Engine, error) {
 	if m.ONNX.Role == "" {
 		m.ONNX.Role = "optimized"
 	}

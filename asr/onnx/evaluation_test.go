@@ -39,7 +39,7 @@ func skipWithoutRuntime(t testing.TB, err error) {
 }
 
 // demoModel is the embedded recogniser.
-func demoModel(t testing.TB) Model {
+func demoModel(t testing.TB) parts {
 	t.Helper()
 	m, err := demo.Models().Need(models.RoleOptimized)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func demoModel(t testing.TB) Model {
 		require.NoError(t, err)
 		return File{Name: f.Name, Data: data}
 	}
-	return Model{
+	return parts{
 		Name: m.Name, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
 		Tokens: file(models.PartTokens), LM: file(models.PartLM),
 		Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds,
@@ -244,9 +244,7 @@ func TestDemoModelOnEvaluationSet(t *testing.T) {
 func openDetector(t *testing.T) *silero.Model {
 	m, err := demo.Models().Need(models.RoleVAD)
 	require.NoError(t, err)
-	data, err := m.Main().Bytes()
-	require.NoError(t, err)
-	d, err := silero.Open(ort.Source{Data: data, Name: m.Main().Name, Role: string(m.Role)}, silero.Options{})
+	d, err := silero.Open(m, silero.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	return d

@@ -13,9 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-func openMadeUp(t testing.TB, m Model) *Engine {
+func openMadeUp(t testing.TB, m parts) *Engine {
 	t.Helper()
-	e, err := Open(m, Options{})
+	e, err := openParts(m, Options{})
 	skipWithoutRuntime(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close()) })
 	return e
@@ -25,36 +25,36 @@ func tokensFile(data string) File { return File{Name: "tokens.txt", Data: []byte
 
 // toneFamilies are all families that hear tones.
 func toneFamilies() map[string]struct {
-	model    Model
+	model    parts
 	contract string
 	shift    float64
 } {
 	type family = struct {
-		model    Model
+		model    parts
 		contract string
 		shift    float64
 	}
 	config := File{Name: "config.json", Data: []byte(`{"model_type":"nemo-conformer-tdt","features_size":128,"subsampling_factor":8}`)}
 	two := []float32{0, 0, 3, 0, 0} // every step lasts two frames
 	return map[string]family{
-		"zipformer":          {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, ContractZipformer, 0.04},
-		"zipformer no meta":  {Model{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: ContractZipformer}, ContractZipformer, 0.04},
-		"wenet":              {Model{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, ContractWeNet, 0.04},
-		"sense voice k2":     {Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, ContractSenseVoice, 0.06},
-		"sense voice funasr": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
-		"sense voice sentencepiece": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"),
+		"zipformer":          {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, ContractZipformer, 0.04},
+		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: ContractZipformer}, ContractZipformer, 0.04},
+		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, ContractWeNet, 0.04},
+		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, ContractSenseVoice, 0.06},
+		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
+		"sense voice sentencepiece": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"),
 			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
-		"nano":          {Model{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, ContractSenseVoice, 0.06},
-		"nemo k2":       {Model{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.08},
-		"nemo conf":     {Model{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.04},
-		"nemo onnx-asr": {Model{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractNeMoCTC, 0.08},
-		"rnnt three files": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, ContractSenseVoice, 0.06},
+		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.08},
+		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.04},
+		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractNeMoCTC, 0.08},
+		"rnnt three files": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.08},
-		"tdt three files": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+		"tdt three files": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.16},
-		"tdt two files": {Model{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
+		"tdt two files": {parts{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
 			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.16},
-		"tdt that stays": {Model{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
+		"tdt that stays": {parts{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
 			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.08},
 	}
 }
@@ -130,7 +130,7 @@ func TestParaformer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front := newFunASR()
 			frames := front.features(pcm.Samples(0, pcm.Len())).frames
-			e := openMadeUp(t, Model{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+			e := openMadeUp(t, parts{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
 			assert.Equal(t, ContractParaformer, e.Contract())
 			hyps, _, err := e.decode(context.Background(), pcm, e.windows(pcm, speech), request{}, asr.Options{})
 			require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	g.Node("Unsqueeze", []string{fail(g, "speech"), g.Const(ints(0))}, []string{"logits"})
 	g.Node("Identity", []string{"speech_lengths"}, []string{"token_num"})
 	g.Output("logits", ox.Float32, nil, nil, 9).Output("token_num", ox.Int32, nil)
-	e := openMadeUp(t, Model{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+	e := openMadeUp(t, parts{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
 	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.NoError(t, err)
 	assert.Empty(t, tr.Segments)
@@ -180,7 +180,7 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	g.Node("Unsqueeze", []string{fail(g, "x"), g.Const(ints(0))}, []string{"log_probs"})
 	g.Node("Identity", []string{"x_lens"}, []string{"log_probs_len"})
 	g.Output("log_probs", ox.Float32, nil, nil, nil).Output("log_probs_len", ox.Int64, nil)
-	e = openMadeUp(t, Model{ONNX: source(g, "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	e = openMadeUp(t, parts{ONNX: source(g, "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	_, err = e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ort.ErrRun)
 	assert.ErrorContains(t, err, "optimized model zip.onnx")
@@ -189,7 +189,7 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 // TestWordsLastWhileSpeechGoesOn: tokens 0.9 s apart in one stretch of speech are
 // one sentence, with a silence between them they are two.
 func TestWordsLastWhileSpeechGoesOn(t *testing.T) {
-	e := openMadeUp(t, Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	e := openMadeUp(t, parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	pcm := audio.FromSamples(tones(3, [3]float64{0.5, 0.6, lowTone}, [3]float64{1.5, 1.6, lowTone}))
 	for _, c := range []struct {
 		speech []audio.Span
@@ -256,7 +256,7 @@ func TestPeakTimes(t *testing.T) {
 }
 
 func TestSenseVoiceTellsLanguageEmotionAndEvent(t *testing.T) {
-	e := openMadeUp(t, Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}})
+	e := openMadeUp(t, parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}})
 	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
 	pcm := recording()
 

@@ -25,7 +25,7 @@ type frames struct {
 // zipformerPadding is ln(1e-10): what shorter windows of a batch are filled with.
 const zipformerPadding = -23.025850929940457
 
-func openFrames(m Model, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
+func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
 	o := dsp.DefaultFbankOptions()
 	f := &frames{source: m.ONNX, probs: "log_probs", outWidth: vocab.size()}
 	subsampling, err := metaInt(g, m.ONNX, "subsampling_factor", 4, 1, 64)

@@ -73,7 +73,7 @@ func TestLanguageModelInventsNothingInSilence(t *testing.T) {
 // writes a word that is none.
 func TestLanguageModelMendsADemoClip(t *testing.T) {
 	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 14))
-	text := func(m Model) string {
+	text := func(m parts) string {
 		tr, err := openMadeUp(t, m).Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
 		require.NoError(t, err)
 		require.Len(t, tr.Segments, 1)
@@ -86,18 +86,18 @@ func TestLanguageModelMendsADemoClip(t *testing.T) {
 }
 
 func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
-	zipformer := Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), LM: lmFile("\\data\\\nngram 1=1\n\\1-grams:\nx a\n")}
-	_, err := Open(zipformer, Options{})
+	zipformer := parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), LM: lmFile("\\data\\\nngram 1=1\n\\1-grams:\nx a\n")}
+	_, err := openParts(zipformer, Options{})
 	require.ErrorIs(t, err, ErrFile)
 	require.ErrorIs(t, err, ngram.ErrFormat)
 	for _, want := range []string{"zip.onnx", "lm.arpa", "line 4", `not "x"`} {
 		assert.ErrorContains(t, err, want)
 	}
 	zipformer.LM = lmFile("")
-	_, err = Open(zipformer, Options{})
+	_, err = openParts(zipformer, Options{})
 	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not none")
-	paraformer := Model{ONNX: source(madeUpParaformer(10, true), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}, LM: lmFile(sailors)}
-	_, err = Open(paraformer, Options{})
+	paraformer := parts{ONNX: source(madeUpParaformer(10, true), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}, LM: lmFile(sailors)}
+	_, err = openParts(paraformer, Options{})
 	require.ErrorIs(t, err, ErrFile)
 	assert.ErrorContains(t, err, "lm.arpa: a language model is for recognisers with a CTC output, not for paraformer")
 }

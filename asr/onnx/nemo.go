@@ -19,7 +19,7 @@ type nemoFront struct {
 	lens        ort.Info
 }
 
-func openNeMoFront(m Model, g *ort.Graph) (nemoFront, error) {
+func openNeMoFront(m parts, g *ort.Graph) (nemoFront, error) {
 	var f nemoFront
 	c, err := parseConfig(m.Config)
 	if err != nil {
@@ -107,7 +107,7 @@ type nemoCTC struct {
 	head    head
 }
 
-func openNeMo(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
 	front, err := openNeMoFront(m, g)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ type paraformer struct {
 	batch   bool
 }
 
-func openParaformer(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
 	p := &paraformer{source: m.ONNX, front: newFunASR(), vocab: vocab, batch: true}
 	if err := g.Check(ort.Contract{
 		Inputs:  []ort.Info{{Name: "speech", Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}, {Name: "speech_lengths"}},

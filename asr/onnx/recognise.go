@@ -111,7 +111,7 @@ func parseConfig(f File) (nemoConfig, error) {
 }
 
 // open recognises a model, reads its tokens and builds its network.
-func open(m Model, opt Options) (network, string, *vocabulary, error) {
+func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	g, err := ort.Inspect(m.ONNX)
 	if err != nil {
 		return nil, "", nil, err
@@ -163,7 +163,7 @@ func open(m Model, opt Options) (network, string, *vocabulary, error) {
 
 // openLM reads the language model, for a contract whose search can use one; nil
 // without a file.
-func openLM(m Model, contract string, vocab *vocabulary) (*ngram.Scorer, error) {
+func openLM(m parts, contract string, vocab *vocabulary) (*ngram.Scorer, error) {
 	if m.LM.Name == "" {
 		return nil, nil
 	}

@@ -60,61 +60,61 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 	type ports = []ort.Info
 	zipIn, zipOut := ports{f32("x", -1, -1, 80), i64("x_lens", -1)}, ports{f32("log_probs", -1, -1, 5), i64("log_probs_len", -1)}
 	tokens := tokensFile(sampleTokens)
-	sense := func() Model {
-		return Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}
+	sense := func() parts {
+		return parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}
 	}
 	for name, c := range map[string]struct {
-		model Model
+		model parts
 		is    error
 		want  []string
 	}{
-		"not ONNX":      {Model{ONNX: ort.Source{Data: []byte("hello"), Name: "a.onnx", Role: "optimized"}, Tokens: tokens}, ort.ErrInvalid, []string{"optimized model a.onnx"}},
-		"no file":       {Model{ONNX: ort.Source{Path: "/nonexistent/a.onnx", Role: "optimized"}, Tokens: tokens}, nil, []string{"a.onnx", "no such file"}},
-		"other network": {Model{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of icefall-zipformer-ctc, wenet-ctc", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
-		"wenet stream":  {Model{ONNX: graph(ports{f32("chunk", -1, -1, 80), i64("offset"), f32("att_cache", -1)}, ports{f32("output", -1)}), Tokens: tokens}, ErrContract, []string{"WeNet's own streaming export"}},
-		"wenet ctc":     {Model{ONNX: graph(ports{f32("hidden", -1, -1, 256)}, ports{f32("probs", -1, -1, 5)}), Tokens: tokens}, ErrContract, []string{"CTC layer of WeNet"}},
-		"zip stream":    {Model{ONNX: graph(append(ports{f32("cached", -1)}, zipIn...), zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"streaming Zipformer with 3 inputs"}},
-		"icefall rnnt":  {Model{ONNX: graph(zipIn, ports{f32("encoder_out", -1), i64("encoder_out_lens", -1)}, "model_type", "zipformer2"), Tokens: tokens}, ErrContract, []string{"encoder of an icefall transducer"}},
-		"speaker":       {Model{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logits", -1), f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"NeMo speaker model"}},
-		"nemo branch":   {Model{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("nothing", -1)}, "model_type", "EncDecHybridRNNTCTCBPEModel"), Tokens: tokens}, ErrContract, []string{"output logprobs of a CTC model"}},
-		"said another":  {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: ContractNeMoCTC}, ErrContract, []string{"expected contract nemo-ctc, found icefall-zipformer-ctc"}},
-		"said nonsense": {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: "panns"}, ErrContract, []string{`contract "panns" is not of this tier`}},
-		"bands":         {Model{ONNX: graph(ports{f32("x", -1, -1, 40), i64("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x float32[?,?,80], found x float32[?,?,40]"}},
-		"length type":   {Model{ONNX: graph(ports{f32("x", -1, -1, 80), f32("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x_lens int32[?] or int64[?]"}},
-		"no output":     {Model{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5)}, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected output log_probs_len", "found none of that name"}},
-		"no tokens":     {Model{ONNX: source(madeUpZipformer(true), "zip.onnx")}, ErrTokens, []string{"zip.onnx", "empty or missing"}},
-		"fewer tokens":  {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("<blk> 0\na 1\n")}, ErrTokens, []string{"tokens.txt lists 2 tokens, so output log_probs should have 2 columns, it has 5"}},
-		"no blank":      {Model{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("a 0\nb 1\nc 2\nd 3\ne 4\n")}, ErrTokens, []string{"no blank"}},
-		"factor":        {Model{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5), i64("log_probs_lens", -1)}, "model_type", "wenet_ctc", "subsampling_factor", "four"), Tokens: tokens}, ErrContract, []string{"metadata subsampling_factor: expected a number from 1 to 64, found \"four\""}},
-		"no CMVN": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrFile,
+		"not ONNX":      {parts{ONNX: ort.Source{Data: []byte("hello"), Name: "a.onnx", Role: "optimized"}, Tokens: tokens}, ort.ErrInvalid, []string{"optimized model a.onnx"}},
+		"no file":       {parts{ONNX: ort.Source{Path: "/nonexistent/a.onnx", Role: "optimized"}, Tokens: tokens}, nil, []string{"a.onnx", "no such file"}},
+		"other network": {parts{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of icefall-zipformer-ctc, wenet-ctc", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
+		"wenet stream":  {parts{ONNX: graph(ports{f32("chunk", -1, -1, 80), i64("offset"), f32("att_cache", -1)}, ports{f32("output", -1)}), Tokens: tokens}, ErrContract, []string{"WeNet's own streaming export"}},
+		"wenet ctc":     {parts{ONNX: graph(ports{f32("hidden", -1, -1, 256)}, ports{f32("probs", -1, -1, 5)}), Tokens: tokens}, ErrContract, []string{"CTC layer of WeNet"}},
+		"zip stream":    {parts{ONNX: graph(append(ports{f32("cached", -1)}, zipIn...), zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"streaming Zipformer with 3 inputs"}},
+		"icefall rnnt":  {parts{ONNX: graph(zipIn, ports{f32("encoder_out", -1), i64("encoder_out_lens", -1)}, "model_type", "zipformer2"), Tokens: tokens}, ErrContract, []string{"encoder of an icefall transducer"}},
+		"speaker":       {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logits", -1), f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"NeMo speaker model"}},
+		"nemo branch":   {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("nothing", -1)}, "model_type", "EncDecHybridRNNTCTCBPEModel"), Tokens: tokens}, ErrContract, []string{"output logprobs of a CTC model"}},
+		"said another":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: ContractNeMoCTC}, ErrContract, []string{"expected contract nemo-ctc, found icefall-zipformer-ctc"}},
+		"said nonsense": {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: "panns"}, ErrContract, []string{`contract "panns" is not of this tier`}},
+		"bands":         {parts{ONNX: graph(ports{f32("x", -1, -1, 40), i64("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x float32[?,?,80], found x float32[?,?,40]"}},
+		"length type":   {parts{ONNX: graph(ports{f32("x", -1, -1, 80), f32("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x_lens int32[?] or int64[?]"}},
+		"no output":     {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5)}, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected output log_probs_len", "found none of that name"}},
+		"no tokens":     {parts{ONNX: source(madeUpZipformer(true), "zip.onnx")}, ErrTokens, []string{"zip.onnx", "empty or missing"}},
+		"fewer tokens":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("<blk> 0\na 1\n")}, ErrTokens, []string{"tokens.txt lists 2 tokens, so output log_probs should have 2 columns, it has 5"}},
+		"no blank":      {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("a 0\nb 1\nc 2\nd 3\ne 4\n")}, ErrTokens, []string{"no blank"}},
+		"factor":        {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5), i64("log_probs_lens", -1)}, "model_type", "wenet_ctc", "subsampling_factor", "four"), Tokens: tokens}, ErrContract, []string{"metadata subsampling_factor: expected a number from 1 to 64, found \"four\""}},
+		"no CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrFile,
 			[]string{"expected neg_mean and inv_stddev in the metadata or a file am.mvn"}},
-		"broken CMVN": {Model{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)},
+		"broken CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)},
 			CMVN: File{"am.mvn", []byte("<LearnRateCoef> 0 [ 1 2 3 ]")}}, ErrFile, []string{"am.mvn", "expected two <LearnRateCoef> lists of 560 numbers", "found 3 numbers"}},
-		"half CMVN":  {Model{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", strings.Repeat("1,", 559)+"1"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"found one of them"}},
-		"short CMVN": {Model{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", "1,2"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"metadata neg_mean: expected 560 numbers", "found 2 numbers"}},
-		"no language tags": {Model{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered([]string{
+		"half CMVN":  {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", strings.Repeat("1,", 559)+"1"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"found one of them"}},
+		"short CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", "1,2"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"metadata neg_mean: expected 560 numbers", "found 2 numbers"}},
+		"no language tags": {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered([]string{
 			"<unk>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"})}}, ErrTokens, []string{"no language tags"}},
-		"blank outside": {Model{ONNX: source(madeUpSenseVoice().Meta("blank_id", "77"), "sense.onnx"), Tokens: sense().Tokens}, ErrTokens, []string{"blank_id 77"}},
-		"language":      {func() Model { m := sense(); m.Languages = []string{"en", "pt"}; return m }(), ErrFile, []string{`language "pt"`, "zh, en, yue, ja, ko"}},
-		"no code":       {func() Model { m := sense(); m.Languages = []string{"klingon"}; return m }(), ErrFile, []string{`"klingon"`}},
-		"window":        {func() Model { m := sense(); m.WindowSeconds = 1e6; return m }(), ErrFile, []string{"window of 1e+06 s"}},
-		"gigaam":        {Model{ONNX: source(madeUpNeMo(64, 4, true).Meta("is_giga_am", "1"), "giga.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"GigaAM"}},
-		"mel bands":     {Model{ONNX: graph(ports{f32("audio_signal", -1, 40, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected 64, 80 or 128 mel bands, found 40"}},
-		"normalisation": {Model{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
-		"config":        {Model{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: File{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
-		"no decoder":    {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrFile, []string{"encoder.onnx", "decoder and joiner (or decoder_joint)"}},
-		"no joiner":     {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"decoder.onnx", "found a decoder without encoder_outputs and no joiner"}},
-		"joiner twice": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoderJoint(nil), "dj.onnx"), Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+		"blank outside": {parts{ONNX: source(madeUpSenseVoice().Meta("blank_id", "77"), "sense.onnx"), Tokens: sense().Tokens}, ErrTokens, []string{"blank_id 77"}},
+		"language":      {func() parts { m := sense(); m.Languages = []string{"en", "pt"}; return m }(), ErrFile, []string{`language "pt"`, "zh, en, yue, ja, ko"}},
+		"no code":       {func() parts { m := sense(); m.Languages = []string{"klingon"}; return m }(), ErrFile, []string{`"klingon"`}},
+		"window":        {func() parts { m := sense(); m.WindowSeconds = 1e6; return m }(), ErrFile, []string{"window of 1e+06 s"}},
+		"gigaam":        {parts{ONNX: source(madeUpNeMo(64, 4, true).Meta("is_giga_am", "1"), "giga.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"GigaAM"}},
+		"mel bands":     {parts{ONNX: graph(ports{f32("audio_signal", -1, 40, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected 64, 80 or 128 mel bands, found 40"}},
+		"normalisation": {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
+		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: File{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
+		"no decoder":    {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrFile, []string{"encoder.onnx", "decoder and joiner (or decoder_joint)"}},
+		"no joiner":     {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"decoder.onnx", "found a decoder without encoder_outputs and no joiner"}},
+		"joiner twice": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoderJoint(nil), "dj.onnx"), Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
 			ErrContract, []string{"dj.onnx", "found a decoder_joint and a joiner"}},
-		"joiner is a decoder": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Joiner: source(madeUpDecoder(), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+		"joiner is a decoder": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Joiner: source(madeUpDecoder(), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
 			ErrContract, []string{"joiner.onnx", "expected input encoder_outputs"}},
-		"decoder is a joiner": {Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+		"decoder is a joiner": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
 			ErrContract, []string{"joiner.onnx", "expected input targets"}},
-		"paraformer": {Model{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: File{"tokens.json", jsonList(paraformerTokens)}},
+		"paraformer": {parts{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: File{"tokens.json", jsonList(paraformerTokens)}},
 			ErrTokens, []string{"tokens.json lists 9 tokens, so output logits should have 9 columns, it has 7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Open(c.model, Options{})
+			e, err := openParts(c.model, Options{})
 			if err == nil {
 				_ = e.Close()
 			}
@@ -132,20 +132,20 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 // TestWidthIsCheckedWhereTheFileDoesNotStateIt: some exports leave the last
 // dimension open; the first run tells.
 func TestWidthIsCheckedWhereTheFileDoesNotStateIt(t *testing.T) {
-	e := openMadeUp(t, Model{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\na 1\nb 2\n")})
+	e := openMadeUp(t, parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\na 1\nb 2\n")})
 	_, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ErrTokens)
 	assert.ErrorContains(t, err, "optimized model wenet.onnx")
 	assert.ErrorContains(t, err, "lists 3 tokens, so output log_probs should have 3 columns, it has 5")
 
-	e = openMadeUp(t, Model{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+	e = openMadeUp(t, parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 		Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens + "z 5\n")})
 	_, err = e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ErrTokens)
 }
 
 func TestLanguagesAreChecked(t *testing.T) {
-	e := openMadeUp(t, Model{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), Languages: []string{"English", "pt-BR"}})
+	e := openMadeUp(t, parts{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), Languages: []string{"English", "pt-BR"}})
 	assert.Equal(t, []string{"en", "pt"}, e.Languages())
 	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{Language: "por"})
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestLanguagesAreChecked(t *testing.T) {
 }
 
 func TestCancellationAndClose(t *testing.T) {
-	e := openMadeUp(t, Model{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	e := openMadeUp(t, parts{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})

@@ -66,7 +66,7 @@ func (f *funASR) features(samples []float32) matrix {
 }
 
 // cmvn takes shift and scale from the metadata or from am.mvn.
-func (f *funASR) cmvn(m Model, g *ort.Graph) error {
+func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 	for key, want := range map[string]int{"lfr_window_size": lfrWindow, "lfr_window_shift": lfrShift} {
 		n, err := metaInt(g, m.ONNX, key, want, 1, 100)
 		if err != nil {
@@ -156,7 +156,7 @@ type senseVoice struct {
 	batch                                   bool
 }
 
-func openSenseVoice(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
 	s := &senseVoice{source: m.ONNX, front: newFunASR(), prompted: !nano(g), batch: true}
 	blank, err := metaInt(g, m.ONNX, "blank_id", max(vocab.blank, 0), 0, maxTokens)
 	if err != nil {
@@ -200,7 +200,7 @@ func openSenseVoice(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	return s, err
 }
 
-func (s *senseVoice) checkPrompted(m Model, g *ort.Graph, vocab *vocabulary) error {
+func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) error {
 	s.lens = aliasInput(g, "x_length", "speech_lengths", "x_lens")
 	s.language = "language"
 	s.norm = aliasInput(g, "text_norm", "textnorm")

@@ -24,7 +24,7 @@ type transducer struct {
 	joinEncoder, joinDecoder string
 }
 
-func openTransducer(m Model, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
 	front, err := openNeMoFront(m, g)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func closing(t *transducer, err error) error {
 }
 
 // checkDecoder compares the decoder's and joiner's ports with both layouts.
-func (t *transducer) checkDecoder(m Model) error {
+func (t *transducer) checkDecoder(m parts) error {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {
 		return err

@@ -173,7 +173,7 @@ func FuzzMetadata(f *testing.F) {
 			assert.ErrorIs(t, err, ErrContract)
 			assert.ErrorContains(t, err, "optimized model made-up.onnx")
 		}
-		_, err := openNeMoFront(Model{ONNX: src}, g)
+		_, err := openNeMoFront(parts{ONNX: src}, g)
 		assert.ErrorIs(t, err, ErrContract, "no such input")
 	})
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/shape"
 	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
@@ -137,9 +136,7 @@ func TestSpeechIsDetected(t *testing.T) {
 	}
 	m, ok := demo.Models().Role(models.RoleVAD)
 	require.True(t, ok)
-	data, err := m.Main().Data()
-	require.NoError(t, err)
-	model, err := silero.Open(ort.Source{Data: data, Name: m.Name, Role: "vad"}, silero.Options{})
+	model, err := silero.Open(m, silero.Options{})
 	require.NoError(t, err)
 	defer model.Close()
 	samples := shape.Speech(60, 2, 1)

@@ -102,7 +102,7 @@ func recognize(g *ort.Graph) string {
 // hint says more where a graph has the shapes of several contracts.
 func hint(g *ort.Graph) string {
 	if len(g.Inputs) == 1 && g.Inputs[0].Rank() == 3 && fits(g.Inputs[0].Shape[2], 80) {
-		return "; one input [B,T,80] without metadata may be wespeaker, 3D-Speaker or speechbrain, whose features differ: name the contract in otograph.json (or in Options.Contract)"
+		return "; one input [B,T,80] without metadata may be wespeaker, 3D-Speaker or speechbrain, whose features differ: name the contract in otograph.json (or in Model.Contract)"
 	}
 	return ""
 }

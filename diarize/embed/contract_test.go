@@ -162,7 +162,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		{"speechbrain, waveform without lengths", waveNet(false), "", SpeechBrainWave, 192, wave},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := Open(source(c.graph), Options{Contract: c.given, Threads: 2})
+			m, err := openSource(source(c.graph), config{Contract: c.given, Threads: 2})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, c.contract, m.Contract())
@@ -188,7 +188,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 
 func TestShortLongAndSilentWindows(t *testing.T) {
 	needsRuntime(t)
-	m, err := Open(source(featureNet("feats", "embs", 192)), Options{SameSpeaker: 0.45})
+	m, err := openSource(source(featureNet("feats", "embs", 192)), config{SameSpeaker: 0.45})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	assert.Equal(t, 0.45, m.SameSpeaker())
@@ -238,7 +238,7 @@ func TestFixedFrames(t *testing.T) {
 	row := g.Op("Gather", []string{"feats", g.Const(onnxgraph.Ints(nil, 199))}, onnxgraph.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, 192))}, []string{"embs"})
 	g.Output("embs", onnxgraph.Float32, "B", 192)
-	m, err := Open(source(g), Options{})
+	m, err := openSource(source(g), config{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	pcm := audio.FromSamples(sound(10 * audio.SampleRate))
@@ -287,15 +287,15 @@ func TestRefusals(t *testing.T) {
 			if c.name == "dimension not as stated" {
 				needsRuntime(t)
 			}
-			_, err := Open(source(c.graph), Options{Contract: c.given})
+			_, err := openSource(source(c.graph), config{Contract: c.given})
 			require.ErrorIs(t, err, ort.ErrContract)
 			for _, s := range c.say {
 				assert.ErrorContains(t, err, s)
 			}
 		})
 	}
-	_, err := Open(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "embedder"}, Options{})
+	_, err := openSource(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "embedder"}, config{})
 	assert.ErrorIs(t, err, ort.ErrInvalid)
-	_, err = Open(source(ambiguous), Options{SameSpeaker: math.NaN()})
+	_, err = openSource(source(ambiguous), config{SameSpeaker: math.NaN()})
 	assert.ErrorContains(t, err, "same-speaker")
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/modelfile"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 // DefaultSameSpeaker is the cosine from which two clusters' centroids are one
@@ -33,16 +35,27 @@ const (
 	longest = 15 * audio.SampleRate
 )
 
-// Options of a model.
+var (
+	// ErrContract is returned for a file that is not a speaker network of its contract.
+	ErrContract = ort.ErrContract
+	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	ErrInvalid = ort.ErrInvalid
+	// ErrClosed is returned by a Model after Close.
+	ErrClosed = ort.ErrClosed
+)
+
+// Options configures a Model.
 type Options struct {
 	// Threads is how many cores one call of Embed uses; 0 means one. The result
 	// does not depend on it.
 	Threads int
-	// Contract is one of Contracts; empty means: recognise it.
-	Contract string
-	// SameSpeaker is the cosine from which two clusters are one voice; 0 means
-	// DefaultSameSpeaker.
-	SameSpeaker float64
+}
+
+// config is Options with what the model set says about the file.
+type config struct {
+	Threads     int
+	Contract    string  // one of Contracts; "" recognizes it
+	SameSpeaker float64 // cosine; 0 is DefaultSameSpeaker
 }
 
 // Model is an open network. It is safe for concurrent use.
@@ -50,15 +63,24 @@ type Model struct {
 	session   *ort.Session
 	layout    layout
 	extractor extractor
-	opt       Options
+	opt       config
 }
 
 var _ diarize.Embedder = (*Model)(nil)
 
-// Open opens a speaker network. Errors name the file and its role, what was
-// expected and what was found; they wrap ort.ErrContract for a file that is
-// another network (or that could be several), and the other sentinels of ort.
-func Open(model ort.Source, opt Options) (*Model, error) {
+// Open opens a speaker network, as models.OpenFile, models.OpenDir and demo.Models
+// return it. Errors name the file and its role, what was expected and what was
+// found.
+func Open(model *models.Model, opt Options) (*Model, error) {
+	src, err := modelfile.Source(model, model.Main())
+	if err != nil {
+		return nil, err
+	}
+	return openSource(src, config{Threads: opt.Threads, Contract: model.Contract, SameSpeaker: model.SameSpeaker})
+}
+
+// openSource opens a network from a file or from memory.
+func openSource(model ort.Source, opt config) (*Model, error) {
 	if !known(opt.Contract) {
 		_, err := detect(nil, opt.Contract)
 		return nil, fmt.Errorf("%s: %w", model, err)

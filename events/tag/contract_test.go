@@ -131,22 +131,22 @@ func TestPANNsWindows(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		graph   *onnxgraph.Graph
-		opt     Options
+		opt     config
 		rate    int
 		window  float64
 		seconds float64
 		frames  int
 	}{
-		{"32 kHz is the rule", panns("samples"), Options{}, 32000, 2, 12.5, 12},
-		{"16 kHz by option", panns("samples"), Options{SampleRate: 16000}, 16000, 2, 12.5, 12},
-		{"16 kHz by metadata", panns("samples").Meta("sample_rate", "16000"), Options{Threads: 3}, 16000, 2, 30, 29},
-		{"three seconds fixed", panns(96000), Options{}, 32000, 3, 12.5, 11},
-		{"one second fixed", panns(16000), Options{SampleRate: 16000}, 16000, 1, 3, 3},
-		{"shorter than a window", panns("samples"), Options{}, 32000, 2, 0.4, 1},
-		{"44.1 kHz", panns("samples"), Options{SampleRate: 44100, Contract: PANNs}, 44100, 2, 5, 4},
+		{"32 kHz is the rule", panns("samples"), config{}, 32000, 2, 12.5, 12},
+		{"16 kHz by option", panns("samples"), config{SampleRate: 16000}, 16000, 2, 12.5, 12},
+		{"16 kHz by metadata", panns("samples").Meta("sample_rate", "16000"), config{Threads: 3}, 16000, 2, 30, 29},
+		{"three seconds fixed", panns(96000), config{}, 32000, 3, 12.5, 11},
+		{"one second fixed", panns(16000), config{SampleRate: 16000}, 16000, 1, 3, 3},
+		{"shorter than a window", panns("samples"), config{}, 32000, 2, 0.4, 1},
+		{"44.1 kHz", panns("samples"), config{SampleRate: 44100, Contract: PANNs}, 44100, 2, 5, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := Open(source(c.graph), c.opt)
+			m, err := openSource(source(c.graph), c.opt)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, PANNs, m.Contract())
@@ -182,7 +182,7 @@ func TestFramewise(t *testing.T) {
 	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxgraph.AttrInts("axes", 1), onnxgraph.AttrInt("keepdims", 0))
 	g.Output("clipwise_output", onnxgraph.Float32, "B", 527).Output("framewise_output", onnxgraph.Float32, "B", "F", 527)
 	for _, threads := range []int{1, 2} {
-		m, err := Open(source(g), Options{SampleRate: 16000, Threads: threads})
+		m, err := openSource(source(g), config{SampleRate: 16000, Threads: threads})
 		require.NoError(t, err)
 		for _, length := range []float64{0.5, 3, 9.5, 10, 10.5, 18, 18.5, 27.3} {
 			frames := collect(t, m, ramp(int(length*audio.SampleRate)))
@@ -221,7 +221,7 @@ func yamnetWave(batch bool) *onnxgraph.Graph {
 func TestYAMNetWaveform(t *testing.T) {
 	needsRuntime(t)
 	for _, batch := range []bool{false, true} {
-		m, err := Open(source(yamnetWave(batch)), Options{})
+		m, err := openSource(source(yamnetWave(batch)), config{})
 		require.NoError(t, err)
 		assert.Equal(t, YAMNet, m.Contract())
 		assert.Equal(t, events.Grid{Window: 0.96, Hop: 0.48}, m.Grid())
@@ -248,7 +248,7 @@ func TestYAMNetFixedLength(t *testing.T) {
 	g.Input("waveform", onnxgraph.Float32, 15600)
 	g.Node("Relu", []string{g.Op("MatMul", []string{g.Op("Slice", []string{g.Op("Unsqueeze", []string{"waveform", one(g, 0)}), one(g, 0), one(g, 2), one(g, 1)}), g.Const(spread(2, 20, 521))})}, []string{"scores"})
 	g.Output("scores", onnxgraph.Float32, 1, 521)
-	m, err := Open(source(g), Options{})
+	m, err := openSource(source(g), config{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	frames := collect(t, m, ramp(5*audio.SampleRate))
@@ -272,7 +272,7 @@ func TestYAMNetPatches(t *testing.T) {
 	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxgraph.Floats(nil, 0.05))}), g.Const(onnxgraph.Floats(nil, 0.5))})
 	g.Node("MatMul", []string{scaled, g.Const(spread(128, 0, 521))}, []string{"scores"})
 	g.Output("scores", onnxgraph.Float32, "n", 521)
-	m, err := Open(source(g), Options{Threads: 2})
+	m, err := openSource(source(g), config{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	assert.Equal(t, YAMNetPatches, m.Contract())
@@ -336,7 +336,7 @@ func TestCEDAndZipformer(t *testing.T) {
 		}},
 	} {
 		t.Run(c.contract, func(t *testing.T) {
-			m, err := Open(source(c.graph), Options{})
+			m, err := openSource(source(c.graph), config{})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, c.contract, m.Contract())
@@ -359,7 +359,7 @@ func TestLogitsGetTheSigmoid(t *testing.T) {
 		return g.Output("clipwise_output", onnxgraph.Float32, "B", 527)
 	}
 	for shift, want := range map[float32]float64{-4: 1 / (1 + math.Exp(4)), 0.5: 0.5, 3: 1 / (1 + math.Exp(-3))} {
-		m, err := Open(source(build(shift)), Options{SampleRate: 16000})
+		m, err := openSource(source(build(shift)), config{SampleRate: 16000})
 		require.NoError(t, err)
 		for _, f := range collect(t, m, make([]float32, 40000)) {
 			assert.InDelta(t, want, f[300], 1e-6, "shift %v", shift)
@@ -378,27 +378,27 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		graph *onnxgraph.Graph
-		opt   Options
+		opt   config
 		say   []string
 	}{
-		{"a voice detector", silero, Options{}, []string{"tagger model made-up.onnx", "expected a sound tagger", "input float32[?,576]"}},
-		{"50 classes", fewer, Options{}, []string{"expected a sound tagger", "probs float32[?,50]"}},
-		{"50 classes, contract given", fewer, Options{Contract: PANNs}, []string{"contract panns", "last dimension is 527"}},
-		{"patches wanted", panns("samples"), Options{Contract: YAMNetPatches}, []string{"[n,96,64]", "waveform float32"}},
-		{"CED wanted", panns("samples"), Options{Contract: CED}, []string{"[B,64,T]"}},
-		{"Zipformer wanted", panns("samples"), Options{Contract: Zipformer}, []string{"x_lens"}},
-		{"no such contract", panns("samples"), Options{Contract: "vggish"}, []string{`no tagger contract "vggish"`, YAMNet}},
-		{"a rate that YAMNet has not", yamnetWave(false), Options{SampleRate: 32000}, []string{"16000 Hz", "32000"}},
-		{"a rate that is none", panns("samples"), Options{SampleRate: 5}, []string{"sample rate between 4000 and 192000 Hz, found 5"}},
+		{"a voice detector", silero, config{}, []string{"tagger model made-up.onnx", "expected a sound tagger", "input float32[?,576]"}},
+		{"50 classes", fewer, config{}, []string{"expected a sound tagger", "probs float32[?,50]"}},
+		{"50 classes, contract given", fewer, config{Contract: PANNs}, []string{"contract panns", "last dimension is 527"}},
+		{"patches wanted", panns("samples"), config{Contract: YAMNetPatches}, []string{"[n,96,64]", "waveform float32"}},
+		{"CED wanted", panns("samples"), config{Contract: CED}, []string{"[B,64,T]"}},
+		{"Zipformer wanted", panns("samples"), config{Contract: Zipformer}, []string{"x_lens"}},
+		{"no such contract", panns("samples"), config{Contract: "vggish"}, []string{`no tagger contract "vggish"`, YAMNet}},
+		{"a rate that YAMNet has not", yamnetWave(false), config{SampleRate: 32000}, []string{"16000 Hz", "32000"}},
+		{"a rate that is none", panns("samples"), config{SampleRate: 5}, []string{"sample rate between 4000 and 192000 Hz, found 5"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Open(source(c.graph), c.opt)
+			_, err := openSource(source(c.graph), c.opt)
 			require.ErrorIs(t, err, ort.ErrContract)
 			for _, s := range c.say {
 				assert.ErrorContains(t, err, s)
 			}
 		})
 	}
-	_, err := Open(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "tagger"}, Options{})
+	_, err := openSource(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "tagger"}, config{})
 	assert.ErrorIs(t, err, ort.ErrInvalid)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
@@ -46,9 +45,7 @@ func demoTagger(t testing.TB, threads int) *tag.Model {
 	needsRuntime(t)
 	m, err := demo.Models().Need(models.RoleTagger)
 	require.NoError(t, err)
-	data, err := m.Main().Bytes()
-	require.NoError(t, err)
-	tagger, err := tag.Open(ort.Source{Data: data, Name: m.Main().Name, Role: "tagger"}, tag.Options{Contract: m.Contract, Threads: threads})
+	tagger, err := tag.Open(m, tag.Options{Threads: threads})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tagger.Close()) })
 	return tagger
@@ -219,13 +216,15 @@ func TestScoresStop(t *testing.T) {
 	assert.ErrorIs(t, err, enough)
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
-	assert.ErrorIs(t, m.Scores(t.Context(), audio.FromSamples(make([]float32, 100)), nil), ort.ErrClosed)
+	assert.ErrorIs(t, m.Scores(t.Context(), audio.FromSamples(make([]float32, 100)), nil), tag.ErrClosed)
 }
 
 // yamnet is the published network (log-mel patches).
 func yamnet(t *testing.T) *tag.Model {
 	needsRuntime(t)
-	m, err := tag.Open(ort.Source{Path: filepath.Join(shared(t), "models", "real", "yamnet.onnx"), Role: "tagger"}, tag.Options{Threads: 2})
+	file, err := models.OpenFile(models.RoleTagger, filepath.Join(shared(t), "models", "real", "yamnet.onnx"))
+	require.NoError(t, err)
+	m, err := tag.Open(file, tag.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	assert.Equal(t, tag.YAMNetPatches, m.Contract())

@@ -13,18 +13,33 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/modelfile"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
-// Options of a model.
+var (
+	// ErrContract is returned for a file that is not a tagger of its contract.
+	ErrContract = ort.ErrContract
+	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	ErrInvalid = ort.ErrInvalid
+	// ErrClosed is returned by a Model after Close.
+	ErrClosed = ort.ErrClosed
+)
+
+// Options configures a Model.
 type Options struct {
 	// Threads is how many cores one call of Scores uses; 0 means one. The result
 	// does not depend on it.
 	Threads int
-	// Contract is one of Contracts; empty means: recognise it.
-	Contract string
-	// SampleRate in Hz of a PANNs network's waveform (nothing in the graph tells
+}
+
+// config is Options with what the model set says about the file.
+type config struct {
+	Threads  int
+	Contract string // one of Contracts; "" recognizes it
+	// SampleRate in Hz of a PANNs network's waveform (nothing in the graph says
 	// it); 0 means what the file's metadata says, else 32000. The other contracts
 	// are 16000.
 	SampleRate int
@@ -44,10 +59,18 @@ var _ events.Tagger = (*Model)(nil)
 // defaultRate is PANNs' own, in Hz.
 const defaultRate = 32000
 
-// Open opens a tagger. Errors name the file and its role, what was expected and
-// what was found; they wrap ort.ErrContract for a file that is another network,
-// and the other sentinels of ort.
-func Open(model ort.Source, opt Options) (*Model, error) {
+// Open opens a tagger, as models.OpenFile, models.OpenDir and demo.Models return
+// it. Errors name the file and its role, what was expected and what was found.
+func Open(model *models.Model, opt Options) (*Model, error) {
+	src, err := modelfile.Source(model, model.Main())
+	if err != nil {
+		return nil, err
+	}
+	return openSource(src, config{Threads: opt.Threads, Contract: model.Contract, SampleRate: model.SampleRate})
+}
+
+// openSource opens a tagger from a file or from memory.
+func openSource(model ort.Source, opt config) (*Model, error) {
 	if opt.Contract != "" && !slices.Contains(Contracts(), opt.Contract) {
 		_, err := detect(&ort.Graph{}, opt.Contract)
 		return nil, fmt.Errorf("%s: %w", model, err)

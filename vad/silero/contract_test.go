@@ -199,7 +199,7 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 		"batch of 2":  {pair.model(), "fixed batch of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Open(ort.Source{Data: tt.data, Name: "odd.onnx", Role: "vad"}, Options{})
+			_, err := openSource(ort.Source{Data: tt.data, Name: "odd.onnx", Role: "vad"}, Options{})
 			if errors.Is(err, native.ErrMissing) {
 				t.Skip(err)
 			}

@@ -29,11 +29,22 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/modelfile"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
 
-// Options of a model.
+var (
+	// ErrContract is returned for a file that is not a Silero network.
+	ErrContract = ort.ErrContract
+	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	ErrInvalid = ort.ErrInvalid
+	// ErrClosed is returned by a Model after Close.
+	ErrClosed = ort.ErrClosed
+)
+
+// Options configures a Model.
 type Options struct {
 	// Threads is how many cores one call of Probabilities uses; 0 means one. The
 	// result does not depend on it.
@@ -58,9 +69,19 @@ type Model struct {
 	closing atomic.Bool
 }
 
-// Open opens a model. The error wraps ort.ErrContract where the file is something
-// else than a Silero network, and the other sentinels of package ort.
-func Open(model ort.Source, opt Options) (*Model, error) {
+// Open opens a voice activity network, as models.OpenFile, models.OpenDir and
+// demo.Models return it. The error names the file, what was expected and what was
+// found where it is not a Silero network.
+func Open(model *models.Model, opt Options) (*Model, error) {
+	src, err := modelfile.Source(model, model.Main())
+	if err != nil {
+		return nil, err
+	}
+	return openSource(src, opt)
+}
+
+// openSource opens a network from a file or from memory.
+func openSource(model ort.Source, opt Options) (*Model, error) {
 	m, err := openFile(model, opt)
 	if err == nil {
 		m.unroll(model)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, src ort.Source, opt Options) *Model {
 	t.Helper()
-	m, err := Open(src, opt)
+	m, err := openSource(src, opt)
 	if errors.Is(err, native.ErrMissing) {
 		t.Skip(err)
 	}
@@ -464,7 +464,7 @@ func TestOtherModelsAreRefused(t *testing.T) {
 	require.True(t, ok)
 	data, err := m.Main().Bytes()
 	require.NoError(t, err)
-	_, err = Open(ort.Source{Data: data, Name: "tagger.onnx", Role: "vad"}, Options{})
+	_, err = openSource(ort.Source{Data: data, Name: "tagger.onnx", Role: "vad"}, Options{})
 	if errors.Is(err, native.ErrMissing) {
 		t.Skip(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
@@ -102,9 +101,7 @@ func TestErrorRate(t *testing.T) {
 	e, b := both(t, whisper.Options{})
 	m, ok := demo.Models().Role(models.RoleVAD)
 	require.True(t, ok)
-	data, err := m.Main().Bytes()
-	require.NoError(t, err)
-	detector, err := silero.Open(ort.Source{Data: data, Name: m.Name, Role: "vad"}, silero.Options{})
+	detector, err := silero.Open(m, silero.Options{})
 	require.NoError(t, err)
 	defer detector.Close()
 

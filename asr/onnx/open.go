@@ -1,0 +1,38 @@
+package onnx
+
+import (
+	"fmt"
+
+	"github.com/otograph/otograph/internal/modelfile"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+)
+
+// Open opens a recognizer of the optimized tier with all of its files, as
+// models.OpenFile, models.OpenDir and demo.Models return it. Errors wrap
+// ErrContract, ErrTokens, ErrFile, or come from the runtime or the file system.
+func Open(m *models.Model, opt Options) (*Engine, error) {
+	p := parts{Name: m.Name, Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds}
+	graphs := map[models.Part]*ort.Source{
+		models.PartModel: &p.ONNX, models.PartEncoder: &p.ONNX,
+		models.PartDecoder: &p.Decoder, models.PartDecoderJoint: &p.Decoder, models.PartJoiner: &p.Joiner,
+	}
+	texts := map[models.Part]*File{models.PartTokens: &p.Tokens, models.PartCMVN: &p.CMVN, models.PartConfig: &p.Config, models.PartLM: &p.LM}
+	for _, f := range m.Files {
+		if target, ok := graphs[f.Part]; ok {
+			src, err := modelfile.Source(m, f)
+			if err != nil {
+				return nil, err
+			}
+			*target = src
+		}
+		if target, ok := texts[f.Part]; ok {
+			data, err := f.Bytes()
+			if err != nil {
+				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+			}
+			*target = File{Name: f.Name, Data: data}
+		}
+	}
+	return openParts(p, opt)
+}

@@ -1,0 +1,50 @@
+package models_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// What a file is, is read from the file itself.
+func ExampleRecognise() {
+	detector, _ := demo.Models().Role(models.RoleVAD)
+	data, err := detector.Main().Bytes()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "otograph-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "mystery.onnx")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := models.Recognise(name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(found.Role, found.Contract)
+	// Output: vad silero-v5
+}
+
+// A missing or mistaken file is told apart by its error.
+func ExampleOpenFile() {
+	_, err := models.OpenFile(models.RoleTagger, "none.onnx")
+	fmt.Println(errors.Is(err, models.ErrMissing))
+	_, err = models.OpenFile(models.RoleTagger, "catalog.json")
+	fmt.Println(errors.Is(err, models.ErrBroken))
+	// Output:
+	// true
+	// true
+}

@@ -1,0 +1,52 @@
+package subtitle_test
+
+import (
+	"os"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// result is what a run returns.
+var result = &spec.Result{
+	Segments: []spec.Segment{
+		{Start: 5.8, End: 7.5, Speaker: "SPEAKER_0", Text: "Good morning, how are you today?"},
+		{Start: 8.1, End: 11, Speaker: "SPEAKER_1", Text: "I am very well, thank you, and you?"},
+	},
+}
+
+func ExampleSRT() {
+	_ = subtitle.SRT(os.Stdout, subtitle.Cues(result, false), subtitle.Options{NoSpeakers: true})
+	// Output:
+	// 1
+	// 00:00:05,800 --> 00:00:07,500
+	// Good morning, how are you today?
+	//
+	// 2
+	// 00:00:08,100 --> 00:00:11,000
+	// I am very well, thank you, and you?
+}
+
+func ExampleText() {
+	_ = subtitle.Text(os.Stdout, subtitle.Cues(result, false))
+	// Output:
+	// [SPEAKER_0] Good morning, how are you today?
+	// [SPEAKER_1] I am very well, thank you, and you?
+}
+
+func ExampleMarkdown() {
+	_ = subtitle.Markdown(os.Stdout, "Call", subtitle.Cues(result, false))
+	// Output:
+	// # Call
+	//
+	// **SPEAKER\_0** (0:05) Good morning, how are you today?
+	//
+	// **SPEAKER\_1** (0:08) I am very well, thank you, and you?
+}
+
+func ExampleLabels() {
+	_ = subtitle.Labels(os.Stdout, subtitle.Cues(result, false))
+	// Output:
+	// 5.800	7.500	[SPEAKER_0] Good morning, how are you today?
+	// 8.100	11.000	[SPEAKER_1] I am very well, thank you, and you?
+}

@@ -56,6 +56,12 @@ type Options struct {
 	BusyTimeout time.Duration
 	// MaxConns bounds the readers (SQLite) or all connections (PostgreSQL); 0 means 16.
 	MaxConns int
+	// Timeout bounds every query and every transaction, the wait for a connection included; 0 means 30 s. Work that may
+	// take longer asks for it with Patient.
+	Timeout time.Duration
+	// Observe, when set, is called after every query ("read") and transaction ("write") with the time that it took and
+	// its outcome. Only trouble of the store counts as an error.
+	Observe func(op string, took time.Duration, err error)
 	// Logger receives what migrations say; nil discards it.
 	Logger *slog.Logger
 	// Wrap, when set, stands between the pools and the driver. Tests use it to make single calls fail.
@@ -68,6 +74,10 @@ type DB struct {
 	source   string // path (SQLite) or connection string
 	write    *sql.DB
 	read     *sql.DB
+	reader   *Reader
+	config   *pgx.ConnConfig // nil on SQLite
+	timeout  time.Duration
+	observe  func(op string, took time.Duration, err error)
 	logger   *slog.Logger
 	closing  sync.Once
 	closeErr error
@@ -89,16 +99,20 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	if opt.Wrap == nil {
 		opt.Wrap = func(c driver.Connector) driver.Connector { return c }
 	}
-	d := &DB{source: source, logger: opt.Logger}
+	if opt.Timeout <= 0 {
+		opt.Timeout = 30 * time.Second
+	}
+	if opt.Observe == nil {
+		opt.Observe = func(string, time.Duration, error) {}
+	}
+	d := &DB{source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe}
 	if strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://") {
 		d.dialect = Postgres
-		config, err := pgx.ParseConfig(source)
+		config, err := postgresConfig(source, opt.Timeout)
 		if err != nil {
 			return nil, fmt.Errorf("database %s: %w", Redact(source), err)
 		}
-		if config.ConnectTimeout == 0 {
-			config.ConnectTimeout = 5 * time.Second
-		}
+		d.config = config
 		pool := sql.OpenDB(opt.Wrap(stdlib.GetConnector(*config)))
 		pool.SetMaxOpenConns(opt.MaxConns)
 		pool.SetMaxIdleConns(opt.MaxConns)
@@ -119,6 +133,9 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 		d.write = open(pragmas+"&_txlock=immediate", 1)
 		d.read = open(pragmas+"&_pragma=query_only(1)", opt.MaxConns)
 	}
+	d.reader = &Reader{DB: d.read, d: d}
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	if err := d.write.PingContext(ctx); err != nil {
 		_ = d.Close()
 		return nil, fmt.Errorf("database %s: open: %w", Redact(source), d.classify(err))
@@ -160,6 +177,13 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
 
+// PostgreSQL's codes of errors that its own time limits cause.
+const (
+	codeCanceled          = "57014" // statement_timeout
+	codeLockTimeout       = "55P03"
+	codeIdleInTransaction = "25P03"
+)
+
 // Redact returns a connection string without its password, for logs and errors.
 func Redact(source string) string {
 	u, err := url.Parse(source)
@@ -193,11 +217,13 @@ func (d *DB) Close() error {
 
 // Ping checks that the store answers.
 func (d *DB) Ping(ctx context.Context) error {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	return d.classify(d.read.PingContext(ctx))
 }
 
 // Read returns the pool for queries that change nothing. On SQLite its connections refuse writes.
-func (d *DB) Read() *sql.DB { return d.read }
+func (d *DB) Read() *Reader { return d.reader }
 
 // Classify wraps an error that came from Read's pool so that errors.Is finds ErrUnavailable and ErrFull.
 func (d *DB) Classify(err error) error { return d.classify(err) }
@@ -210,7 +236,22 @@ const maxTries = 8
 // because of a deadlock or a serialization failure: fn may run more than once and must not keep what an earlier run left.
 // An error of fn rolls everything back and is returned. Errors of the store wrap ErrUnavailable or ErrFull where that is
 // the cause; after an error of the commit itself the outcome is unknown.
+//
+// The transaction has the store's time limit (Options.Timeout, or what Patient says): a statement that hangs then ends
+// with its connection, and the error wraps ErrUnavailable.
 func (d *DB) Write(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	begun := time.Now()
+	bounded, cancel := d.bound(ctx)
+	defer cancel()
+	err := d.tryWrite(bounded, fn)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil && !errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: no answer within %s: %w", ErrUnavailable, time.Since(begun).Round(time.Millisecond), err)
+	}
+	d.observe("write", time.Since(begun), d.trouble(err))
+	return err
+}
+
+func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.once(ctx, fn)
 		if err == nil {
@@ -236,7 +277,13 @@ func (d *DB) Write(ctx context.Context, fn func(tx *sql.Tx) error) error {
 }
 
 func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
-	tx, err := d.write.BeginTx(ctx, nil)
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer conn.Close()
+	defer cutAt(ctx, conn)()
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -305,7 +352,8 @@ func (d *DB) classify(err error) error {
 		switch {
 		case pg.Code == "53100":
 			return fmt.Errorf("%w: %w", ErrFull, err)
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"):
+		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"),
+			pg.Code == codeCanceled, pg.Code == codeLockTimeout, pg.Code == codeIdleInTransaction:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return err
@@ -325,7 +373,7 @@ func (d *DB) classify(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: %w", ErrFull, err)
-	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -362,6 +410,12 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	// A connection of its own: VACUUM INTO reads one snapshot and leaves the writer alone.
 	pool := sql.OpenDB(sqliteConnector{dsn: fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", (&url.URL{Path: d.source}).EscapedPath())})
 	defer pool.Close()
+	// A backup holds the token key, password hashes, and callback secrets: nobody else reads it, not even while it grows.
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup to %s: %w", path, err)
+	}
+	f.Close()
 	if _, err := pool.ExecContext(ctx, "VACUUM INTO $1", partial); err != nil {
 		_ = os.Remove(partial)
 		return fmt.Errorf("backup to %s: %w", path, d.classify(err))
@@ -382,4 +436,23 @@ func syncFile(path string) error {
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+// CheckCopy checks that a SQLite file, a backup for example, is whole, and that
+// this program knows its tables.
+func (d *DB) CheckCopy(ctx context.Context) error {
+	var verdict string
+	if err := d.Read().QueryRowContext(Patient(ctx, time.Hour), "PRAGMA integrity_check").Scan(&verdict); err != nil {
+		return d.classify(err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("the database is damaged: %.200s", verdict)
+	}
+	if err := d.CheckSchema(ctx); !errors.Is(err, ErrSchemaOld) {
+		return err
+	}
+	if version, err := d.Version(ctx); err != nil || version == 0 {
+		return errors.Join(err, errors.New("the file is not a database of the service"))
+	}
+	return nil // it will be migrated
 }

@@ -10,7 +10,7 @@ func (d *DB) Write1(ctx context.Context) (*sql.Tx, error) { return d.write.Begin
 
 // MigrateTo brings an empty store to an earlier version.
 func (d *DB) MigrateTo(ctx context.Context, version int64) error {
-	provider, err := d.migrations()
+	provider, err := d.migrations(d.write)
 	if err != nil {
 		return err
 	}

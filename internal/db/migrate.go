@@ -4,11 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
 
@@ -18,30 +23,88 @@ var migrations embed.FS
 // migrationLock is the advisory lock's key on PostgreSQL: the letters "otog".
 const migrationLock = 0x6f746f67
 
-// Migrate brings the tables up to date. It may be called by several processes at once: one works,
-// the others wait and find nothing to do.
+// Errors of a store whose tables are not those that this program works with.
+var (
+	// ErrSchemaOld says that migrations are missing.
+	ErrSchemaOld = errors.New("the database's tables are older than this program")
+	// ErrSchemaNew says that a newer program has migrated the store.
+	ErrSchemaNew = errors.New("the database's tables are newer than this program")
+)
+
+// A migration on PostgreSQL waits this long for a table that somebody reads or
+// writes, because everybody else waits behind it, and then tries again.
+const (
+	migrationLockWait = 2 * time.Second
+	migrationPause    = time.Second
+	migrationTries    = 20
+)
+
+// Migrate brings the tables up to date. It may be called by several processes at
+// the same time: one works, the others wait and find nothing to do. The error
+// wraps ErrSchemaNew if a newer program was there before, and nothing is changed
+// then.
 func (d *DB) Migrate(ctx context.Context) error {
-	unlock, err := d.lockMigrations(ctx)
+	pool, done := d.migrationPool()
+	defer done()
+	unlock, err := d.lockMigrations(ctx, pool)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", d.classify(err))
 	}
 	defer unlock()
-	provider, err := d.migrations()
+	provider, err := d.migrations(pool)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	results, err := provider.Up(ctx)
-	if err != nil {
-		return fmt.Errorf("migrate: %w", d.classify(err))
+	if err := d.checkSchema(ctx, provider); !errors.Is(err, ErrSchemaOld) {
+		return err
 	}
-	for _, r := range results {
-		d.logger.InfoContext(ctx, "database migrated", "version", r.Source.Version, "seconds", r.Duration.Seconds())
+	for try := 1; ; try++ {
+		results, err := provider.Up(ctx)
+		for _, r := range results {
+			d.logger.InfoContext(ctx, "database migrated", "version", r.Source.Version, "seconds", r.Duration.Seconds())
+		}
+		if err == nil {
+			return nil
+		}
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != codeLockTimeout || try == migrationTries || ctx.Err() != nil {
+			return fmt.Errorf("migrate: %w", d.classify(err))
+		}
+		d.logger.WarnContext(ctx, "migration waits for a table that is in use", "try", try, "of", migrationTries)
+		select {
+		case <-ctx.Done():
+		case <-time.After(migrationPause):
+		}
+	}
+}
+
+// CheckSchema returns nil if the tables are those that this program works with,
+// else an error that wraps ErrSchemaOld or ErrSchemaNew.
+func (d *DB) CheckSchema(ctx context.Context) error {
+	provider, err := d.migrations(d.write)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return d.checkSchema(ctx, provider)
+}
+
+func (d *DB) checkSchema(ctx context.Context, provider *goose.Provider) error {
+	sources := provider.ListSources()
+	known := sources[len(sources)-1].Version
+	version, err := d.Version(ctx)
+	switch {
+	case err != nil:
+		return err
+	case version < known:
+		return fmt.Errorf("%w: version %d, this program works with %d", ErrSchemaOld, version, known)
+	case version > known:
+		return fmt.Errorf("%w: version %d, this program knows up to %d; use the program that migrated it, or a newer one", ErrSchemaNew, version, known)
 	}
 	return nil
 }
 
-// migrations returns what applies the store's migrations.
-func (d *DB) migrations() (*goose.Provider, error) {
+// migrations returns what applies the store's migrations over pool.
+func (d *DB) migrations(pool *sql.DB) (*goose.Provider, error) {
 	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
 	if d.dialect == Postgres {
 		folder, dialect = "migrations/postgres", goose.DialectPostgres
@@ -50,22 +113,38 @@ func (d *DB) migrations() (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(dialect, d.write, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	return goose.NewProvider(dialect, pool, files, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}
+
+// migrationPool returns connections whose statements may take as long as they
+// need, but do not wait long for locks.
+func (d *DB) migrationPool() (pool *sql.DB, done func()) {
+	if d.dialect != Postgres {
+		return d.write, func() {}
+	}
+	config := d.config.Copy()
+	config.RuntimeParams["statement_timeout"] = "0"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(migrationLockWait.Milliseconds(), 10)
+	pool = stdlib.OpenDB(*config)
+	return pool, func() { pool.Close() }
 }
 
 // lockMigrations waits until no other process migrates this store.
-func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
+func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), err error) {
 	if d.dialect == Postgres {
-		conn, err := d.write.Conn(ctx)
+		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
-			conn.Close()
-			return nil, err
+		for _, statement := range []string{"SET lock_timeout = 0", fmt.Sprintf("SELECT pg_advisory_lock(%d)", migrationLock)} {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				conn.Close()
+				return nil, err
+			}
 		}
 		return func() {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", migrationLock))
 			conn.Close()
 		}, nil
 	}
@@ -80,10 +159,19 @@ func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Version is the number of the last migration that was applied to the store, 0 for an empty one.
+// Version returns the number of the last migration that was applied to the store,
+// 0 for an empty one.
 func (d *DB) Version(ctx context.Context) (int64, error) {
+	there := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
+	if d.dialect == Postgres {
+		there = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('goose_db_version')"
+	}
+	var tables int
+	if err := d.Read().QueryRowContext(ctx, there).Scan(&tables); err != nil || tables == 0 {
+		return 0, d.classify(err)
+	}
 	var v sql.NullInt64
-	if err := d.read.QueryRowContext(ctx, "SELECT MAX(version_id) FROM goose_db_version WHERE is_applied").Scan(&v); err != nil {
+	if err := d.Read().QueryRowContext(ctx, "SELECT MAX(version_id) FROM goose_db_version WHERE is_applied").Scan(&v); err != nil {
 		return 0, d.classify(err)
 	}
 	return v.Int64, nil

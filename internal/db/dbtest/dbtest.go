@@ -5,6 +5,8 @@ package dbtest
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/nettest"
 )
 
 // Main runs the tests of m and stops the PostgreSQL server that they started, if any. It returns m's exit code.
@@ -312,4 +315,20 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 	defer d.Close()
 	_, err = d.Read().ExecContext(ctx, statement)
 	return err
+}
+
+// Proxied returns a proxy to the server of source, a connection string of
+// PostgresSource or Server.Source, and the connection string through it.
+func Proxied(t testing.TB, source string) (*nettest.Proxy, string) {
+	t.Helper()
+	u, err := url.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	socket := filepath.Join(query.Get("host"), ".s.PGSQL.5432")
+	p := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("unix", socket) })
+	query.Del("host")
+	u.Host, u.RawQuery = p.Addr(), query.Encode()
+	return p, u.String()
 }

@@ -1,0 +1,135 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// patience is the key of a context's own time limit.
+type patience struct{}
+
+// Patient returns a context whose queries and transactions may take up to limit
+// instead of the store's usual time. On PostgreSQL a single statement stays
+// bounded by statement_timeout (a minute, or Options.Timeout if that is longer).
+func Patient(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, patience{}, limit)
+}
+
+// bound returns a context that ends after the store's time limit.
+func (d *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := d.timeout
+	if own, ok := ctx.Value(patience{}).(time.Duration); ok {
+		limit = own
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// Reader is the pool for queries that change nothing. Its context methods have
+// the store's time limit, which covers reading the rows too.
+type Reader struct {
+	*sql.DB
+	d *DB
+}
+
+// QueryContext is sql.DB's with the store's time limit. The rows must be read
+// within it.
+func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	begun := time.Now()
+	bounded, cancel := r.d.bound(ctx)
+	rows, err := r.DB.QueryContext(bounded, query, args...)
+	if err != nil {
+		cancel()
+	} else {
+		context.AfterFunc(bounded, cancel) // the rows live until then
+	}
+	r.d.observe("read", time.Since(begun), r.d.trouble(err))
+	return rows, err
+}
+
+// QueryRowContext is sql.DB's with the store's time limit.
+func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	begun := time.Now()
+	bounded, cancel := r.d.bound(ctx)
+	row := r.DB.QueryRowContext(bounded, query, args...)
+	context.AfterFunc(bounded, cancel) // the row lives until then
+	r.d.observe("read", time.Since(begun), r.d.trouble(row.Err()))
+	return row
+}
+
+// trouble returns err if the store is to blame for it, else nil.
+func (d *DB) trouble(err error) error {
+	if err = d.classify(err); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
+		return err
+	}
+	return nil
+}
+
+// cutAt breaks the connection when ctx ends before release is called. The
+// statements of a transaction run under contexts of their own, so this is what
+// ends one that waits for a server that was cut off from the network.
+func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
+	var link net.Conn
+	_ = conn.Raw(func(driverConn any) error {
+		if c, ok := driverConn.(*stdlib.Conn); ok {
+			link = c.Conn().PgConn().Conn()
+		}
+		return nil
+	})
+	if link == nil { // SQLite
+		return func() {}
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // a canceled one is the driver's and database/sql's
+			_ = link.SetDeadline(time.Unix(1, 0))
+		}
+	})
+	return func() {
+		if stop() {
+			return
+		}
+		<-over
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			_ = link.Close() // with a deadline in the past it is of no use to the next transaction
+		}
+	}
+}
+
+// Limits of PostgreSQL's own. Those of a transaction's time are the backstop for
+// clients that went away; the usual end of a slow statement is the client's.
+const (
+	minStatementTimeout = time.Minute
+	idleTransaction     = time.Minute      // a client that was stopped in a transaction must not keep its locks
+	deadPeer            = 15 * time.Second // data without acknowledgment: the other side is gone
+)
+
+// postgresConfig returns the settings of connections to source whose work is
+// bounded by timeout. What source sets itself is kept.
+func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(source)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = min(5*time.Second, timeout)
+	}
+	set := func(name string, d time.Duration) {
+		if config.RuntimeParams[name] == "" {
+			config.RuntimeParams[name] = strconv.FormatInt(d.Milliseconds(), 10)
+		}
+	}
+	set("statement_timeout", max(minStatementTimeout, timeout))
+	set("lock_timeout", timeout*3/4) // a clear error before the connection is given up
+	set("idle_in_transaction_session_timeout", max(idleTransaction, timeout))
+	set("tcp_user_timeout", deadPeer)
+	config.DialFunc = (&net.Dialer{KeepAlive: deadPeer, Control: userTimeout}).DialContext
+	return config, nil
+}

@@ -1,0 +1,59 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Identity says which database this is.
+type Identity struct {
+	ID string // a UUID, made at the first call
+	// Place is where the database lives: on PostgreSQL the cluster's system
+	// identifier and the database's number, so that a dump that was restored
+	// elsewhere has the same ID in another Place. It is empty on SQLite, and where
+	// the server does not say.
+	Place   string
+	Claimed bool // a file store belongs to it
+}
+
+// Identity returns which database this is. The tables must be there.
+func (d *DB) Identity(ctx context.Context) (Identity, error) {
+	var id Identity
+	var claimed sql.NullInt64
+	err := d.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO identity (one, id, created_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING",
+			uuid.NewString(), Micros(time.Now())); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, "SELECT id, store_claimed_at FROM identity").Scan(&id.ID, &claimed)
+	})
+	if err != nil {
+		return Identity{}, fmt.Errorf("database identity: %w", err)
+	}
+	id.Claimed = claimed.Valid
+	if d.dialect == Postgres {
+		// Some hosted servers do not let everybody ask: the ID alone must do there.
+		err := d.Read().QueryRowContext(ctx, `SELECT c.system_identifier || '/' || d.oid FROM pg_control_system() c, pg_database d
+			WHERE d.datname = current_database()`).Scan(&id.Place)
+		if err = d.trouble(err); err != nil {
+			return Identity{}, fmt.Errorf("database identity: %w", err)
+		}
+	}
+	return id, nil
+}
+
+// SetClaimed records that a file store belongs to this database.
+func (d *DB) SetClaimed(ctx context.Context) error {
+	err := d.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE identity SET store_claimed_at = COALESCE(store_claimed_at, $1)", Micros(time.Now()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("database identity: %w", err)
+	}
+	return nil
+}

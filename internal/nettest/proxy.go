@@ -1,0 +1,173 @@
+// Package nettest provides a TCP proxy with which tests partition a network: it
+// passes traffic, drops it, or cuts its connections.
+package nettest
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// mode says what a Proxy does with traffic.
+type mode int
+
+const (
+	passing mode = iota
+	dropping
+	cutting
+)
+
+// Proxy is a TCP proxy in this process. Its zero mode passes everything.
+type Proxy struct {
+	listener net.Listener
+	dial     func() (net.Conn, error)
+
+	mu      sync.Mutex
+	mode    mode
+	changed chan struct{} // closed at the next change of mode
+	conns   map[net.Conn]bool
+	refused int
+}
+
+// NewProxy starts a proxy to what dial connects to. It ends with the test.
+func NewProxy(t testing.TB, dial func() (net.Conn, error)) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: listener, dial: dial, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	go p.accept()
+	t.Cleanup(func() {
+		listener.Close()
+		p.Cut()
+	})
+	return p
+}
+
+// Addr returns the address that the proxy listens on.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Pass lets traffic through again, what was held back first.
+func (p *Proxy) Pass() { p.set(passing) }
+
+// Drop holds all traffic back: connections stay open, new ones are accepted,
+// and nobody hears anything any more, as when packets are dropped.
+func (p *Proxy) Drop() { p.set(dropping) }
+
+// Cut closes all connections, and new ones at once.
+func (p *Proxy) Cut() { p.set(cutting) }
+
+// Refused returns how many connections could not be passed on because dial
+// failed.
+func (p *Proxy) Refused() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
+func (p *Proxy) set(m mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = m
+	close(p.changed)
+	p.changed = make(chan struct{})
+	if m == cutting {
+		for c := range p.conns {
+			c.Close()
+		}
+	}
+}
+
+// pass waits while traffic is dropped and reports whether it flows.
+func (p *Proxy) pass() bool {
+	for {
+		p.mu.Lock()
+		m, changed := p.mode, p.changed
+		p.mu.Unlock()
+		if m != dropping {
+			return m == passing
+		}
+		<-changed
+	}
+}
+
+// keep enters an open connection and reports whether it may live.
+func (p *Proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == cutting {
+		c.Close()
+		return false
+	}
+	p.conns[c] = true
+	return true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	c.Close()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.serve(client)
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	if !p.keep(client) {
+		return
+	}
+	defer p.drop(client)
+	if !p.pass() {
+		return
+	}
+	server, err := p.dial()
+	if err != nil {
+		p.mu.Lock()
+		p.refused++
+		p.mu.Unlock()
+		return
+	}
+	if !p.keep(server) {
+		return
+	}
+	defer p.drop(server)
+	var both sync.WaitGroup
+	both.Go(func() { p.pump(server, client) })
+	both.Go(func() { p.pump(client, server) })
+	both.Wait()
+}
+
+// pump carries bytes one way; at their end it closes the other side's way out.
+func (p *Proxy) pump(to, from net.Conn) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !p.pass() {
+			return
+		}
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	} else {
+		to.Close()
+	}
+	_ = to.SetReadDeadline(time.Now().Add(time.Minute)) // the other way may end later, but not never
+}

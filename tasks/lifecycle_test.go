@@ -81,11 +81,10 @@ func TestKeepAudio(t *testing.T) {
 	stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
 	f.WaitFor(task.ID)
 	stop()
-	m := tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{OrphanAge: -time.Hour})
-	require.NoError(t, m.Cleanup(t.Context()))
+	f.Tidy()
 	assert.Len(t, f.Files(), 2, "audio and result")
 	clock = clock.Add(2 * time.Hour)
-	require.NoError(t, m.Cleanup(t.Context()))
+	f.Tidy()
 	assert.Len(t, f.Files(), 1)
 	f.Exact()
 }

@@ -17,7 +17,8 @@ type MaintainerConfig struct {
 	DeadAfter time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
 	Interval  time.Duration // between looks for the dead; default 2 s
 	Cleanup   time.Duration // between clean-ups; default 1 min
-	OrphanAge time.Duration // files that nothing points at go when they are this old; default 24 h
+	Collect   time.Duration // between collections of orphaned files; default 24 h
+	Settle    time.Duration // how long a process runs before it collects; default 1 h
 }
 
 // Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
@@ -30,12 +31,16 @@ type Maintainer struct {
 // choreCleanup is the chore that Maintainer.Cleanup does.
 const choreCleanup = "cleanup"
 
+// choreCollect is the chore that Service.Collect does.
+const choreCollect = "collect"
+
 // NewMaintainer returns a maintainer over a service.
 func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	setDefault(&c.DeadAfter, 30*time.Second)
 	setDefault(&c.Interval, 2*time.Second)
 	setDefault(&c.Cleanup, time.Minute)
-	setDefault(&c.OrphanAge, 24*time.Hour)
+	setDefault(&c.Collect, 24*time.Hour)
+	setDefault(&c.Settle, time.Hour)
 	return &Maintainer{service: s, config: c}
 }
 
@@ -58,6 +63,7 @@ func setDefault[T comparable](v *T, value T) {
 func (m *Maintainer) Run(ctx context.Context) error {
 	s := m.service
 	dead := s.Watch(m.config.DeadAfter, m.config.Interval)
+	begun := time.Now()
 	for {
 		if _, err := dead.Look(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "no look for dead workers", "error", err)
@@ -65,13 +71,18 @@ func (m *Maintainer) Run(ctx context.Context) error {
 		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
 		}
+		if time.Since(begun) >= m.config.Settle { // never at a start, when a mistake is fresh
+			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "orphaned files not collected", "error", err)
+			}
+		}
 		if !backoff.Sleep(ctx, m.config.Interval) {
 			return nil
 		}
 	}
 }
 
-// Cleanup removes files that are due, forgets idempotency keys and callbacks that are old, and collects orphaned files.
+// Cleanup removes files that are due, and forgets idempotency keys and callbacks that are old.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := s.sweepDoomed(ctx)
@@ -79,12 +90,16 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 		return err
 	})
-	failed = errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
-	n, err := s.blobs.Collect(ctx, m.config.OrphanAge, s.Referenced)
-	if n > 0 {
-		s.log.InfoContext(ctx, "orphaned files removed", "files", n)
+	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
+}
+
+// collect is a pass of Collect within the service's limits.
+func (m *Maintainer) collect(ctx context.Context) error {
+	found, err := m.service.Collect(ctx, CollectConfig{})
+	if err == nil {
+		m.service.log.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
 	}
-	return errors.Join(failed, err)
+	return err
 }
 
 // Referenced reports for each key whether a row points at the file.

@@ -27,6 +27,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
 )
 
@@ -40,7 +41,7 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after int) {
 	require.NoError(t, err)
 	orphans := func() (n int) {
 		for _, name := range files(t, folder) {
-			if strings.HasSuffix(name, ".attrs") {
+			if strings.HasSuffix(name, ".attrs") || name == "otograph-store.json" {
 				continue
 			}
 			n += 1 - min(1, count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", name))
@@ -48,7 +49,7 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after int) {
 		return n
 	}
 	before = orphans()
-	require.NoError(t, tasks.NewMaintainer(svc, tasks.MaintainerConfig{OrphanAge: -time.Hour}).Cleanup(t.Context()))
+	taskstest.Tidy(t, svc)
 	return before, orphans()
 }
 

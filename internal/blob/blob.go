@@ -41,15 +41,32 @@ var (
 
 // Store is an open file store. It is safe for concurrent use.
 type Store struct {
-	bucket *blob.Bucket
-	dir    string // "" for S3
-	name   string
-	fault  func(op, key string) error
+	bucket   *blob.Bucket
+	dir      string // "" for S3
+	name     string
+	endpoint string // of an S3 store, for error messages; "" is AWS's own
+	fault    func(op, key string) error
+	limits   limits
+	observe  func(op string, took time.Duration, err error)
 }
 
 // Open opens the store at source: "file:///folder" or a plain path (the folder is created), or
 // "s3://bucket?region=…&endpoint=…&use_path_style=true" with credentials from AWS's usual environment variables and files.
-func Open(ctx context.Context, source string) (*Store, error) {
+// It does not ask an S3 server anything: see Check.
+func Open(ctx context.Context, source string, options ...Option) (*Store, error) {
+	s, err := open(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	s.limits = defaultLimits
+	s.observe = func(string, time.Duration, error) {}
+	for _, set := range options {
+		set(s)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, source string) (*Store, error) {
 	if strings.HasPrefix(source, "s3://") {
 		u, err := url.Parse(source)
 		if err != nil {
@@ -62,7 +79,7 @@ func Open(ctx context.Context, source string) (*Store, error) {
 		if u.Path != "" && u.Path != "/" {
 			bucket = blob.PrefixedBucket(bucket, strings.Trim(u.Path, "/")+"/")
 		}
-		return &Store{bucket: bucket, name: "s3://" + u.Host}, nil
+		return &Store{bucket: bucket, name: "s3://" + u.Host + strings.TrimSuffix(u.Path, "/"), endpoint: u.Query().Get("endpoint")}, nil
 	}
 	if strings.Contains(source, "://") && !strings.HasPrefix(source, "file://") {
 		return nil, fmt.Errorf("file store %s: unknown scheme; want file:// or s3://", source)
@@ -133,14 +150,14 @@ type Info struct {
 // Writer takes the bytes of one new file. Exactly one of Commit and Abort ends it; Abort after Commit does nothing, so
 // that it can be deferred.
 type Writer struct {
-	store  *Store
-	key    string
-	w      *blob.Writer
-	cancel context.CancelFunc
-	sum    hash.Hash
-	size   int64
-	done   bool
-	err    error
+	store *Store
+	key   string
+	w     *blob.Writer
+	guard guard
+	sum   hash.Hash
+	size  int64
+	done  bool
+	err   error
 }
 
 // Create begins a new file under key (lower-case path of letters, digits, "-", "_", "."). Nothing is visible before Commit.
@@ -148,16 +165,27 @@ func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
 	if !validKey.MatchString(key) {
 		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
 	}
+	return s.create(ctx, key, false)
+}
+
+// create is Create; with fresh, Commit fails if there is a file under key already.
+func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, error) {
 	if err := s.ask("create", key); err != nil {
 		return nil, s.wrap("create", key, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream", DisableContentTypeDetection: true, MaxConcurrency: 2})
+	g := newGuard(ctx)
+	var w *blob.Writer
+	err := s.timed(g, "create", s.limits.answer, func() (err error) {
+		w, err = s.bucket.NewWriter(g.ctx, key, &blob.WriterOptions{
+			ContentType: "application/octet-stream", DisableContentTypeDetection: true, MaxConcurrency: 2, IfNotExist: fresh,
+		})
+		return err
+	})
 	if err != nil {
-		cancel()
+		g.cancel(nil)
 		return nil, s.wrap("create", key, err)
 	}
-	return &Writer{store: s, key: key, w: w, cancel: cancel, sum: md5.New()}, nil
+	return &Writer{store: s, key: key, w: w, guard: g, sum: md5.New()}, nil
 }
 
 // Write appends p.
@@ -169,7 +197,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.err = w.store.wrap("write", w.key, err)
 		return 0, w.err
 	}
-	n, err := w.w.Write(p)
+	var n int
+	err := w.guard.within(w.store.limits.transfer, func() (err error) {
+		n, err = w.w.Write(p)
+		return err
+	})
 	w.sum.Write(p[:n])
 	w.size += int64(n)
 	if err != nil {
@@ -194,14 +226,15 @@ func (w *Writer) Commit() (Info, error) {
 		return Info{}, w.err
 	}
 	w.done = true
-	defer w.cancel()
-	if err := w.w.Close(); err != nil {
-		return Info{}, w.store.wrap("commit", w.key, err)
-	}
-	if w.store.dir != "" {
-		if err := w.store.flush(w.key); err != nil {
-			return Info{}, w.store.wrap("commit", w.key, err)
+	defer w.guard.cancel(nil)
+	err := w.store.timed(w.guard, "commit", w.store.limits.transfer, func() error {
+		if err := w.w.Close(); err != nil || w.store.dir == "" {
+			return err
 		}
+		return w.store.flush(w.key)
+	})
+	if err != nil {
+		return Info{}, w.store.wrap("commit", w.key, err)
 	}
 	return Info{Key: w.key, Size: w.size, MD5: hex.EncodeToString(w.sum.Sum(nil))}, nil
 }
@@ -212,7 +245,7 @@ func (w *Writer) Abort() {
 		return
 	}
 	w.done = true
-	w.cancel() // tells the bucket to drop the file
+	w.guard.cancel(nil) // tells the bucket to drop the file
 	_ = w.w.Close()
 }
 
@@ -236,11 +269,43 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err := s.ask("open", key); err != nil {
 		return nil, s.wrap("open", key, err)
 	}
-	r, err := s.bucket.NewReader(ctx, key, nil)
+	g := newGuard(ctx)
+	var r *blob.Reader
+	err := s.timed(g, "open", s.limits.answer, func() (err error) {
+		r, err = s.bucket.NewReader(g.ctx, key, nil)
+		return err
+	})
 	if err != nil {
+		g.cancel(nil)
 		return nil, s.wrap("open", key, err)
 	}
-	return r, nil
+	return &reader{store: s, key: key, r: r, guard: g}, nil
+}
+
+// reader is an open file; each Read has the store's time limit.
+type reader struct {
+	store *Store
+	key   string
+	r     *blob.Reader
+	guard guard
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (n int, err error) {
+	err = r.guard.within(r.store.limits.transfer, func() (err error) {
+		n, err = r.r.Read(p)
+		return err
+	})
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.store.wrap("read", r.key, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (r *reader) Close() error {
+	r.guard.cancel(nil)
+	return r.r.Close()
 }
 
 // Local returns a path that holds the file for reading: the file itself in a folder store, else a copy in tempDir that
@@ -284,7 +349,10 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := s.ask("delete", key); err != nil {
 		return s.wrap("delete", key, err)
 	}
-	if err := s.wrap("delete", key, s.bucket.Delete(ctx, key)); err != nil && !errors.Is(err, ErrNotFound) {
+	g := newGuard(ctx)
+	defer g.cancel(nil)
+	err := s.timed(g, "delete", s.limits.answer, func() error { return s.bucket.Delete(g.ctx, key) })
+	if err := s.wrap("delete", key, err); err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	return nil
@@ -303,8 +371,14 @@ func (s *Store) List(ctx context.Context, prefix string, each func(Object) error
 	if err := s.ask("list", prefix); err != nil {
 		return s.wrap("list", prefix, err)
 	}
+	g := newGuard(ctx)
+	defer g.cancel(nil)
 	for items := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
-		item, err := items.Next(ctx)
+		var item *blob.ListObject
+		err := g.within(s.limits.answer, func() (err error) { // most of these are answered from a page that is there
+			item, err = items.Next(g.ctx)
+			return err
+		})
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -336,46 +410,4 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 		}
 	}
 	return nil
-}
-
-// Collect deletes every file older than minAge that keep does not claim, and returns how many went. Give files time
-// (hours) between their Commit and the commit of the row that points at them.
-func (s *Store) Collect(ctx context.Context, minAge time.Duration, keep func(ctx context.Context, keys []string) (kept map[string]bool, err error)) (int, error) {
-	const batch = 500
-	before := time.Now().Add(-minAge)
-	var old []string
-	deleted := 0
-	sweep := func() error {
-		if len(old) == 0 {
-			return nil
-		}
-		kept, err := keep(ctx, old)
-		if err != nil {
-			return err
-		}
-		for _, key := range old {
-			if kept[key] {
-				continue
-			}
-			if err := s.Delete(ctx, key); err != nil {
-				return err
-			}
-			deleted++
-		}
-		old = old[:0]
-		return nil
-	}
-	err := s.List(ctx, "", func(o Object) error {
-		if o.ModTime.After(before) {
-			return nil
-		}
-		if old = append(old, o.Key); len(old) == batch {
-			return sweep()
-		}
-		return nil
-	})
-	if err == nil {
-		err = sweep()
-	}
-	return deleted, err
 }

@@ -274,6 +274,23 @@ func (f *Fixture) Orphans() []string {
 	return orphans
 }
 
+// Tidy runs the clean-up, and the collection of orphaned files without its limits.
+func (f *Fixture) Tidy() {
+	f.T.Helper()
+	Tidy(f.T, f.Service)
+}
+
+// Tidy runs the clean-up of s, and the collection of orphaned files without its limits: one pass marks, the next deletes.
+func Tidy(t testing.TB, s *tasks.Service) {
+	t.Helper()
+	require.NoError(t, tasks.NewMaintainer(s, tasks.MaintainerConfig{}).Cleanup(context.Background()))
+	for range 2 {
+		time.Sleep(time.Millisecond) // two passes have two times
+		_, err := s.Collect(context.Background(), tasks.CollectConfig{MinAge: -100 * 365 * 24 * time.Hour, Marked: -time.Hour, MaxFiles: 1 << 30, MaxShare: 1})
+		require.NoError(t, err)
+	}
+}
+
 // Take claims the next task for the worker "w"; it returns nil when there is none.
 func (f *Fixture) Take() *tasks.Claim {
 	f.T.Helper()

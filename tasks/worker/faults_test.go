@@ -268,7 +268,7 @@ func TestT25NthOperation(t *testing.T) {
 				require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"), "n = %d", n)
 				require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks"), "n = %d", n)
 				f.Exact()
-				require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{OrphanAge: -100 * 365 * 24 * time.Hour}).Cleanup(t.Context()))
+				f.Tidy()
 				require.Empty(t, f.Orphans(), "n = %d", n)
 				require.Len(t, f.Files(), 1, "n = %d: the result", n)
 			})
@@ -536,7 +536,7 @@ func (h *history) settleDown() {
 		slices.Sort(ids)
 		require.Len(h.t, slices.Compact(ids), 1, "deliveries of task %d have one id", h.number[task])
 	}
-	require.NoError(h.t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{OrphanAge: -100 * 365 * 24 * time.Hour}).Cleanup(ctx))
+	f.Tidy()
 	require.Empty(h.t, f.Orphans())
 	h.say("end: %d tasks, %d done, balance %d", f.Count("SELECT COUNT(*) FROM tasks"), f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'done'"), f.Count("SELECT balance FROM accounts"))
 }

@@ -112,9 +112,8 @@ func TestT1Kill(t *testing.T) {
 		assert.Equal(t, len(ids), told)
 		assert.Equal(t, len(ids), distinct, "one callback, whatever the deliveries")
 		assert.Equal(t, len(ids), f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-		m := tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{OrphanAge: -time.Hour})
 		before := len(f.Orphans())
-		require.NoError(t, m.Cleanup(t.Context()))
+		f.Tidy()
 		assert.Empty(t, f.Orphans())
 		t.Logf("T1: seed %d: %d kills (%d workers, %d serving), %d of %d tasks done once (%d ran again), %d charges, %d callbacks in %d deliveries, %d orphaned files before the clean-up and 0 after",
 			seed, kills, workers, serves, len(ids), len(ids), again, len(ids), distinct, deliveries, before)

@@ -1,0 +1,113 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"gocloud.dev/gcerrors"
+)
+
+// probePrefix begins the keys of the files that Probe writes.
+const probePrefix = "probe/"
+
+// Check asks the store for its identity object, which need not be there: it
+// answers whether the store can be reached and read. The error is one line that
+// says what to correct.
+func (s *Store) Check(ctx context.Context) error {
+	r, err := s.Open(ctx, identityKey)
+	switch {
+	case err == nil:
+		return r.Close()
+	case errors.Is(err, ErrNotFound) && !noBucket(err):
+		return nil
+	}
+	return s.explain(err)
+}
+
+// Probe writes a small file, reads it back, and deletes it: afterwards the store
+// is known to take and give files.
+func (s *Store) Probe(ctx context.Context) error {
+	if err := s.Check(ctx); err != nil {
+		return err
+	}
+	key := probePrefix + strings.ToLower(rand.Text())
+	w, err := s.Create(ctx, key)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer w.Abort()
+	if _, err := io.WriteString(w, key); err != nil {
+		return s.explain(err)
+	}
+	if _, err := w.Commit(); err != nil {
+		return s.explain(err)
+	}
+	r, err := s.Open(ctx, key)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, int64(len(key))+1))
+	if err != nil {
+		return s.explain(err)
+	}
+	if string(text) != key {
+		return fmt.Errorf("file store %s: %w: %s was written and reads %.60q", s.name, ErrUnavailable, key, text)
+	}
+	return s.explain(s.Delete(ctx, key))
+}
+
+// apiError is what the S3 client's errors have.
+type apiError interface{ ErrorCode() string }
+
+func noBucket(err error) bool {
+	var api apiError
+	return errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket"
+}
+
+// explain turns an error of the S3 client, whose text is several nested lines
+// of operations and attempts, into one that says what is wrong and what to do.
+func (s *Store) explain(err error) error {
+	if err == nil || s.dir != "" {
+		return err
+	}
+	say := func(format string, args ...any) error {
+		return fmt.Errorf("file store %s: %w: %s", s.name, ErrUnavailable, fmt.Sprintf(format, args...))
+	}
+	at := "AWS"
+	if s.endpoint != "" {
+		at = s.endpoint
+	}
+	var api apiError
+	if errors.As(err, &api) {
+		switch code := api.ErrorCode(); code {
+		case "NoSuchBucket":
+			return say("there is no such bucket at %s: create it, or correct --blobs", at)
+		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthFailure", "InvalidToken", "ExpiredToken":
+			return say("%s refused the credentials (%s): correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", at, code)
+		case "AccessDenied", "Forbidden", "AllAccessDisabled":
+			return say("%s denied the access (%s): the credentials need to read, write, list, and delete objects of the bucket", at, code)
+		}
+	}
+	var dns *net.DNSError
+	var network *net.OpError
+	switch text := err.Error(); {
+	case strings.Contains(text, "get credentials"), strings.Contains(text, "failed to refresh cached credentials"), strings.Contains(text, "no EC2 IMDS role found"):
+		return say("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or configure AWS's shared files")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return say("%s refused the connection: is the store running, and is endpoint= right?", at)
+	case errors.As(err, &dns):
+		return say("there is no address of %s: correct endpoint= in --blobs", dns.Name)
+	case errors.As(err, &network):
+		return say("%s cannot be reached: %v", at, network.Err)
+	case errors.Is(err, ErrUnavailable) && strings.Contains(text, "no answer within"), gcerrors.Code(err) == gcerrors.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):
+		return say("%s does not answer", at)
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"gocloud.dev/gcerrors"
+)
+
+// Option configures a Store when it is opened.
+type Option func(*Store)
+
+// limits bound the time of one operation.
+type limits struct {
+	answer   time.Duration // for operations that carry no data
+	transfer time.Duration // for one Write, one Read, or a Commit
+}
+
+// An S3 client uploads parts of 5 MiB: the limit of a transfer allows 2 Mbit/s.
+var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
+
+// WithLimits sets how long the store may take to answer an operation that
+// carries no data (default 10 s) and to take or give one piece of data (default
+// 20 s). An operation that takes longer ends with ErrUnavailable. A folder's
+// system calls cannot be interrupted: there the limits have no effect.
+func WithLimits(answer, transfer time.Duration) Option {
+	return func(s *Store) { s.limits = limits{answer: answer, transfer: transfer} }
+}
+
+// WithObserver makes observe be called after every create, commit, open, and
+// delete with the time that it took and its outcome. A file that is not there
+// is not an error of the store.
+func WithObserver(observe func(op string, took time.Duration, err error)) Option {
+	return func(s *Store) { s.observe = observe }
+}
+
+// errSlow is the cause of a context that a guard ended.
+var errSlow = errors.New("no answer in time")
+
+// guard bounds the single operations of a file that is open for longer.
+type guard struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+func newGuard(ctx context.Context) guard {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return guard{ctx, cancel}
+}
+
+// within runs op and cancels the guard's context if op takes longer than limit.
+func (g guard) within(limit time.Duration, op func() error) error {
+	timer := time.AfterFunc(limit, func() { g.cancel(errSlow) })
+	err := op()
+	timer.Stop()
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(g.ctx), errSlow) {
+		return fmt.Errorf("%w: no answer within %s", ErrUnavailable, limit)
+	}
+	return err
+}
+
+// timed is within, observed.
+func (s *Store) timed(g guard, op string, limit time.Duration, work func() error) error {
+	begun := time.Now()
+	err := g.within(limit, work)
+	outcome := err
+	if errors.Is(err, context.Canceled) || gcerrors.Code(err) == gcerrors.NotFound || gcerrors.Code(err) == gcerrors.Canceled {
+		outcome = nil
+	}
+	s.observe(op, time.Since(begun), outcome)
+	return err
+}

@@ -1,0 +1,165 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// CollectConfig bounds what a collection may delete; zero values are the
+// service's rules, negative durations mean none.
+type CollectConfig struct {
+	MinAge   time.Duration // of a file that is looked at: its row may be about to be written; default 24 h
+	Marked   time.Duration // how long a file must have been marked before it is deleted; default 7 days
+	MaxFiles int           // deleted in a pass; default 1,000
+	MaxShare float64       // of all files that one pass may delete, but at least one file; default 0.01
+}
+
+// Collected is what a pass of Collect found and did.
+type Collected struct {
+	Files   int // of the service
+	Orphans int // files that nothing points at, deleted ones included
+	Marked  int // orphans found for the first time
+	Deleted int
+}
+
+// collectBatch is how many files are compared with the database at a time.
+const collectBatch = 500
+
+// Collect compares the files of the service with the database. Files that
+// nothing points at are marked; those marked by an earlier pass for long enough
+// are deleted, within the limits of c. Each deletion is logged. Only keys under
+// blob.Prefixes are ever looked at, and the store must belong to the database
+// (blob.Store.Claim).
+func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
+	setDefault(&c.MinAge, 24*time.Hour)
+	setDefault(&c.Marked, 7*24*time.Hour)
+	setDefault(&c.MaxFiles, 1000)
+	setDefault(&c.MaxShare, 0.01)
+	p := &collection{service: s, config: c, begun: s.now()}
+	for _, prefix := range blob.Prefixes {
+		err := s.blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
+		if err != nil {
+			return p.found, err
+		}
+	}
+	if err := p.compare(ctx); err != nil {
+		return p.found, err
+	}
+	if err := p.forget(ctx); err != nil {
+		return p.found, err
+	}
+	return p.found, p.delete(ctx)
+}
+
+// collection is one pass.
+type collection struct {
+	service *Service
+	config  CollectConfig
+	begun   time.Time
+	batch   []string // files that are not compared yet
+	due     []string // orphans that may be deleted
+	found   Collected
+}
+
+func (p *collection) file(ctx context.Context, o blob.Object) error {
+	p.found.Files++
+	if o.ModTime.After(p.begun.Add(-p.config.MinAge)) {
+		return nil
+	}
+	if p.batch = append(p.batch, o.Key); len(p.batch) < collectBatch {
+		return nil
+	}
+	return p.compare(ctx)
+}
+
+// compare marks those files of the batch that nothing points at, and takes the
+// mark from the others.
+func (p *collection) compare(ctx context.Context) error {
+	s := p.service
+	kept, err := s.Referenced(ctx, p.batch)
+	if err != nil {
+		return err
+	}
+	marked, due := 0, []string(nil)
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		marked, due = 0, nil
+		for _, key := range p.batch {
+			if kept[key] {
+				if _, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key); err != nil {
+					return err
+				}
+				continue
+			}
+			var since int64
+			now := db.Micros(p.begun)
+			if err := tx.QueryRowContext(ctx, `INSERT INTO orphans (key, marked_at, seen_at) VALUES ($1, $2, $2)
+				ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at RETURNING marked_at`, key, now).Scan(&since); err != nil {
+				return err
+			}
+			switch {
+			case since == now:
+				marked++
+			case !db.Time(since).After(p.begun.Add(-p.config.Marked)):
+				due = append(due, key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s.wrap("collect", err)
+	}
+	for _, key := range p.batch {
+		if !kept[key] {
+			p.found.Orphans++
+		}
+	}
+	p.found.Marked += marked
+	p.due = append(p.due, due[:min(len(due), max(0, p.config.MaxFiles-len(p.due)))]...)
+	p.batch = p.batch[:0]
+	return nil
+}
+
+// forget drops the marks of files that are gone.
+func (p *collection) forget(ctx context.Context) error {
+	return p.service.wrap("collect", p.service.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun))
+		return err
+	}))
+}
+
+// delete deletes the orphans that are due, as many as the limits allow.
+func (p *collection) delete(ctx context.Context) error {
+	s := p.service
+	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
+	if len(p.due) > limit {
+		s.log.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
+		p.due = p.due[:limit]
+	}
+	var failed error
+	for _, key := range p.due {
+		kept, err := s.Referenced(ctx, []string{key}) // a row may have come in the meantime
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		if kept[key] {
+			continue
+		}
+		if err := s.blobs.Delete(ctx, key); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		p.found.Deleted++
+		s.log.InfoContext(ctx, "orphaned file deleted", "key", key)
+		err = s.db.Write(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key)
+			return err
+		})
+		failed = errors.Join(failed, s.wrap("collect", err))
+	}
+	return failed
+}

@@ -1,0 +1,80 @@
+package tasks_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestF1Collect lets an empty database collect a store of 600 files: a pass marks, a later one deletes one in a hundred
+// after a week, and files outside of the service's prefixes are never touched.
+func TestF1Collect(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now()
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		old := clock.Add(-60 * 24 * time.Hour)
+		put := func(key string) {
+			path := filepath.Join(f.Dir, filepath.FromSlash(key))
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+			require.NoError(t, os.Chtimes(path, old, old))
+		}
+		for i := range 600 {
+			put(fmt.Sprintf("%s/%04d", []string{"audio", "results", "checkpoints"}[i%3], i))
+		}
+		for _, key := range []string{"photos/1", "otograph-store.json", "backup/audio/1"} {
+			put(key)
+		}
+		task := f.Add(nil) // one of the service's own: its audio is younger than a day
+		pass := func() tasks.Collected {
+			t.Helper()
+			found, err := f.Collect(t.Context(), tasks.CollectConfig{})
+			require.NoError(t, err)
+			return found
+		}
+		assert.Equal(t, tasks.Collected{Files: 601, Orphans: 600, Marked: 600}, pass())
+		for range 6 {
+			clock = clock.Add(24 * time.Hour)
+			assert.Zero(t, pass().Deleted)
+		}
+		clock = clock.Add(24*time.Hour + time.Minute)
+		assert.Equal(t, 6, pass().Deleted, "one in a hundred")
+		assert.Equal(t, 5, pass().Deleted)
+
+		// A file that gets a row in time stays, and so does one that is old but wanted.
+		f.Exec("UPDATE tasks SET audio_blob = 'audio/0300' WHERE id = $1", task.ID)
+		found, err := f.Collect(t.Context(), tasks.CollectConfig{MaxFiles: 10_000, MaxShare: 1})
+		require.NoError(t, err)
+		assert.Equal(t, 588, found.Deleted, "more only when it is asked for")
+		left := f.Files()
+		assert.Contains(t, left, "audio/0300")
+		for _, key := range []string{"photos/1", "otograph-store.json", "backup/audio/1"} {
+			assert.Contains(t, left, key)
+		}
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = 'audio/0300'"))
+	})
+}
+
+// TestCollectForgetsMarks: a file that went and came back begins its week anew.
+func TestCollectForgetsMarks(t *testing.T) {
+	clock := time.Now().Add(30 * 24 * time.Hour)
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+	info := f.Audio("x")
+	_, err := f.Collect(t.Context(), tasks.CollectConfig{})
+	require.NoError(t, err)
+	require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM orphans"))
+	require.NoError(t, f.Blobs().Delete(t.Context(), info.Key))
+	clock = clock.Add(24 * time.Hour)
+	_, err = f.Collect(t.Context(), tasks.CollectConfig{})
+	require.NoError(t, err)
+	assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
+}

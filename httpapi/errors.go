@@ -20,6 +20,7 @@ const (
 	CodeRateLimited         = "rate_limited"
 	CodePayloadTooLarge     = "payload_too_large"
 	CodeInternal            = "internal"
+	CodeUnavailable         = "unavailable"
 )
 
 // Error is what a client gets to see when a request fails.
@@ -84,6 +85,11 @@ func rateLimited(seconds int, message string) *Error {
 	return &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimited, Message: message, RetryAfter: seconds}
 }
 
+// retryUnavailable is the Retry-After of an answer that a store is to blame for,
+// in seconds. Stores that restart or fail over need some seconds; sooner retries
+// only add to their load.
+const retryUnavailable = 5
+
 func unavailable(cause error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: CodeInternal, Message: "the service cannot answer at the moment, try again", RetryAfter: 1, cause: cause}
+	return &Error{Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Message: "the service cannot answer at the moment, try again", RetryAfter: retryUnavailable, cause: cause}
 }

@@ -29,6 +29,8 @@ type Metrics struct {
 	rtf       *prometheus.HistogramVec
 	stages    *prometheus.HistogramVec
 	callbacks *prometheus.CounterVec
+
+	database, store *storeMetrics
 }
 
 // NewMetrics makes the metrics. stats is asked at every scrape for the state of
@@ -70,6 +72,8 @@ func NewMetrics(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	}, []string{"outcome"})
 	m.registry.MustRegister(m.requests, m.seconds, m.upload, m.waiting, m.runs, m.audio, m.work, m.rtf, m.stages, m.callbacks,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.database = newStoreMetrics(m.registry, "database", "database")
+	m.store = newStoreMetrics(m.registry, "store", "file store")
 	if stats != nil {
 		m.registry.MustRegister(&queueCollector{ask: stats})
 	}

@@ -15,8 +15,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *request) error {
 // process isn't about to stop.
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	select {
-	case <-s.draining:
-		return &Error{Status: http.StatusServiceUnavailable, Code: CodeInternal, Message: "the service is stopping", RetryAfter: 5}
+	case <-s.leaving:
+		return &Error{Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Message: "the service is stopping", RetryAfter: 5}
 	default:
 	}
 	if s.cfg.Ready != nil {

@@ -89,7 +89,9 @@ type Server struct {
 	mux           *http.ServeMux
 	log           *slog.Logger
 	classes       []byte
-	draining      chan struct{}
+	leaving       chan struct{} // closed when balancers are to send requests elsewhere
+	leave         sync.Once
+	draining      chan struct{} // closed when no request may wait any longer
 	drain         sync.Once
 }
 
@@ -123,7 +125,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s := &Server{cfg: cfg, log: cfg.Logger, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
 	probes := max(2, runtime.GOMAXPROCS(0))
 	s.probing = turns.NewGate(probes, probes-1, maxProbesWaiting) // one account leaves a place to the others
 	var err error
@@ -294,12 +296,23 @@ func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Drain makes /readyz fail, so that a balancer sends no more requests, and ends
-// the waits of POST /audio/transcriptions. Call it before http.Server.Shutdown; more
-// than once does nothing more.
+// Leave makes /readyz fail, so that balancers send their requests elsewhere, and
+// closes each connection after its answer. Requests are answered as before. More
+// than one call does nothing more.
+func (s *Server) Leave() {
+	s.leave.Do(func() { close(s.leaving) })
+}
+
+// Drain is Leave, and ends the waits of POST /audio/transcriptions. Call it
+// before http.Server.Shutdown. More than one call does nothing more.
 func (s *Server) Drain() {
+	s.Leave()
 	s.drain.Do(func() { close(s.draining) })
 }
+
+// SetTokenKey replaces the key that signs access tokens: all tokens that were
+// issued before are refused from now on.
+func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
 
 // answer wraps a handler: request id, panics, errors as JSON, one log line,
 // metrics.
@@ -310,6 +323,11 @@ func (s *Server) answer(route string, h handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", r.id)
 		rec.Header().Set("X-Content-Type-Options", "nosniff")
+		select {
+		case <-s.leaving:
+			rec.Header().Set("Connection", "close")
+		default:
+		}
 		var failure *Error
 		func() {
 			defer func() {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -23,15 +24,21 @@ const (
 
 // tokens issues and checks access tokens: JWT, HS256 and nothing else.
 type tokens struct {
-	key []byte
+	key atomic.Pointer[[]byte]
 	now func() time.Time
 }
 
 func newTokens(key []byte) (*tokens, error) {
+	t := &tokens{now: time.Now}
+	return t, t.setKey(key)
+}
+
+func (t *tokens) setKey(key []byte) error {
 	if len(key) < minTokenKey {
-		return nil, fmt.Errorf("httpapi: the token key has %d bytes, at least %d are needed", len(key), minTokenKey)
+		return fmt.Errorf("httpapi: the token key has %d bytes, at least %d are needed", len(key), minTokenKey)
 	}
-	return &tokens{key: key, now: time.Now}, nil
+	t.key.Store(&key)
+	return nil
 }
 
 // claims are what a token says.
@@ -47,7 +54,7 @@ func (t *tokens) issue(u accounts.User) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: u.AccountID, PasswordSet: u.PasswordSet.UnixMicro(), RegisteredClaims: jwt.RegisteredClaims{
 		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: u.ID, ID: uuid.NewString(),
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
-	}}).SignedString(t.key)
+	}}).SignedString(*t.key.Load())
 }
 
 var errToken = errors.New("token refused")
@@ -59,12 +66,14 @@ func (t *tokens) check(token string) (who Principal, passwordSet time.Time, err 
 		return Principal{}, time.Time{}, errToken
 	}
 	var c claims
-	_, err = jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.key, nil },
+	_, err = jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return *t.key.Load(), nil },
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
 	)
-	if err != nil || c.Subject == "" || c.Account == "" {
+	// Whoever got hold of the key must not make tokens that outlive its rotation by much.
+	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= TokenLifetime
+	if err != nil || c.Subject == "" || c.Account == "" || !short {
 		return Principal{}, time.Time{}, errors.Join(errToken, err)
 	}
 	return Principal{Account: c.Account, User: c.Subject}, time.UnixMicro(c.PasswordSet), nil

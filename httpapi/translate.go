@@ -35,9 +35,9 @@ var known = []struct {
 	{billing.ErrNoAccount, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{db.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
 	{blob.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
-	{db.ErrUnavailable, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
-	{blob.ErrUnavailable, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, CodeInternal, "the service cannot answer at the moment, try again"},
+	{db.ErrUnavailable, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
+	{blob.ErrUnavailable, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
 	{context.Canceled, statusClientGone, CodeInvalidRequest, "the client has gone away"},
 }
 
@@ -52,7 +52,7 @@ func (s *Server) translate(err error) *Error {
 		if errors.Is(err, k.err) {
 			out := &Error{Status: k.status, Code: k.code, Message: k.message, cause: err}
 			if k.status == http.StatusServiceUnavailable {
-				out.RetryAfter = 1
+				out.RetryAfter = retryUnavailable
 			}
 			return out
 		}

@@ -382,13 +382,34 @@ func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error)
 // SigningKey returns the 32 bytes that sign access tokens; the first call on a store makes them.
 func (s *Store) SigningKey(ctx context.Context) ([]byte, error) { return s.secret(ctx, "jwt") }
 
+// RotateSigningKey replaces the key that signs access tokens.
+func (s *Store) RotateSigningKey(ctx context.Context) error {
+	fresh := make([]byte, 32)
+	if _, err := rand.Read(fresh); err != nil {
+		return err
+	}
+	return s.wrap("token key", s.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value, created_at = excluded.created_at`,
+			base64.RawStdEncoding.EncodeToString(fresh), db.Micros(s.clock()))
+		return err
+	}))
+}
+
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
+	var text string
+	err := s.db.Read().QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = $1", name).Scan(&text)
+	if err == nil {
+		return base64.RawStdEncoding.DecodeString(text)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return nil, s.wrap("secret "+name, err)
+	}
 	fresh := make([]byte, 32)
 	if _, err := rand.Read(fresh); err != nil {
 		return nil, err
 	}
-	var text string
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
 			name, base64.RawStdEncoding.EncodeToString(fresh), db.Micros(s.clock())); err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/db"
 )
 
 type accountCmd struct {
@@ -352,30 +351,4 @@ func (c *userPasswdCmd) Run(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-type backupCmd struct {
-	storeFlags
-	File string `arg:"" help:"New file for the copy of the SQLite database."`
-}
-
-// Run copies the database while the service goes on. It does not migrate: a
-// backup changes nothing.
-func (c *backupCmd) Run(ctx context.Context) error {
-	dir, err := c.folder()
-	if err != nil {
-		return err
-	}
-	source := c.Database
-	if source == "" {
-		source = dir + "/otograph.db"
-		if _, err := os.Stat(source); err != nil {
-			return err
-		}
-	}
-	d, err := db.Open(ctx, source, db.Options{})
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Backup(ctx, c.File), d.Close())
 }

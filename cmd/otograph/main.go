@@ -37,7 +37,11 @@ type cli struct {
 	User     userCmd     `cmd:"" group:"Service" help:"Create users who log in."`
 	Pricing  pricingCmd  `cmd:"" group:"Service" help:"Show and set prices."`
 	Callback callbackCmd `cmd:"" group:"Service" help:"List and resend callbacks."`
+	Migrate  migrateCmd  `cmd:"" group:"Service" help:"Bring the database's tables up to date."`
+	Store    storeCmd    `cmd:"" group:"Service" help:"Show and change which database the file store belongs to."`
+	Secret   secretCmd   `cmd:"" group:"Service" help:"Rotate the key that signs access tokens."`
 	Backup   backupCmd   `cmd:"" group:"Service" help:"Copy the SQLite database while the service runs."`
+	Restore  restoreCmd  `cmd:"" group:"Service" help:"Make a data folder from a backup."`
 
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

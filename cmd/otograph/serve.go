@@ -11,13 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
@@ -30,6 +28,7 @@ import (
 type serveCmd struct {
 	storeFlags
 	modelFlags
+	startFlags
 	outboundFlags
 	inboundFlags
 	Addr        string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
@@ -43,9 +42,6 @@ type serveCmd struct {
 	Grace       time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
 	LogLevel    slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
-
-// firstBalance is what the account that a first start creates begins with.
-const firstBalance = 1000 * billing.Unit
 
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
@@ -70,11 +66,17 @@ func (c *serveCmd) Run(ctx context.Context) error {
 			log.Warn("a demo model fills in: it knows synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
 		}
 	}
-	s, err := c.storeFlags.open(ctx, log, c.KeepAudio)
+	var s *stores
+	metrics := httpapi.NewMetrics(func(ctx context.Context) (tasks.Stats, error) { return s.tasks.Stats(ctx) })
+	metrics.Build(version)
+	s, err = c.storeFlags.open(ctx, opening{
+		log: log, keepAudio: c.KeepAudio, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: metrics,
+	})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	metrics.ReadFiles(filepath.Join(s.folder, metricsFolder))
 
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
@@ -82,16 +84,18 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	}
 	defer listener.Close()
 	c.Addr = listener.Addr().String() // with the port that was given for :0
-	metrics := httpapi.NewMetrics(s.tasks.Stats)
-	metrics.ReadFiles(filepath.Join(s.folder, metricsFolder))
-	server, err := c.server(ctx, s, metrics, log)
+	key, err := s.accounts.SigningKey(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.firstStart(ctx, s); err != nil {
+	server, err := c.server(s, key, metrics, log)
+	if err != nil {
 		return err
 	}
-	return c.serve(ctx, s, listener, server, metrics, log)
+	if err := c.firstStart(ctx, s, log); err != nil {
+		return err
+	}
+	return c.serve(ctx, s, listener, server, key, metrics, log)
 }
 
 // metricsFolder is where in the data folder the workers leave their metrics for
@@ -99,11 +103,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 const metricsFolder = "metrics"
 
 // server makes what answers requests.
-func (c *serveCmd) server(ctx context.Context, s *stores, metrics *httpapi.Metrics, log *slog.Logger) (*httpapi.Server, error) {
-	key, err := s.accounts.SigningKey(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (c *serveCmd) server(s *stores, key []byte, metrics *httpapi.Metrics, log *slog.Logger) (*httpapi.Server, error) {
 	checker, err := c.client(0)
 	if err != nil {
 		return nil, err
@@ -120,16 +120,18 @@ func (c *serveCmd) server(ctx context.Context, s *stores, metrics *httpapi.Metri
 	if err != nil {
 		return nil, err
 	}
+	ready := newReadiness(map[string]func(context.Context) error{"database": s.db.Ping, "file store": s.blobs.Check})
 	return httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
-		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: s.db.Ping,
+		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
 		Metrics: metrics, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
 }
 
 // serve runs the server and what belongs to it until ctx ends, then drains.
-func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, metrics *httpapi.Metrics, log *slog.Logger) error {
+func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, key []byte, metrics *httpapi.Metrics, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
+	closing := c.leave(ctx, api)
 	listen := func(l net.Listener, h http.Handler) {
 		server := httpapi.HTTPServer(h, log)
 		g.Go(func() error {
@@ -139,8 +141,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 			return nil
 		})
 		g.Go(func() error {
-			<-ctx.Done()
-			api.Drain() // no balancer sends more, and no request waits any longer
+			<-closing
 			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
 			defer cancel()
 			if err := server.Shutdown(grace); err != nil {
@@ -170,6 +171,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 	if err != nil {
 		return err
 	}
+	g.Go(func() error { return followKey(ctx, s, api, key, log) })
 	g.Go(func() error { return ended(ctx, notifier.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{}).Run(ctx)) })
 	if c.Workers != 0 {
@@ -178,7 +180,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 			return err
 		}
 		supervisor, err := worker.NewSupervisor(s.tasks, worker.SupervisorConfig{
-			Command: command, N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
+			Command: command, Env: c.workEnvironment(), N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
 		})
 		if err != nil {
 			return err
@@ -229,8 +231,6 @@ func (c *serveCmd) workCommand() ([]string, error) {
 			command = append(command, "--"+flag+"="+value)
 		}
 	}
-	add("database", c.Database)
-	add("blobs", c.Blobs)
 	add("models", c.Models)
 	add("standard-model", c.StandardModel)
 	add("optimized-model", c.OptimizedModel)
@@ -249,6 +249,26 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	return command, nil
 }
 
+// workEnvironment is what the workers' command line must not show: connection
+// strings may hold passwords, and every user of the machine sees command lines.
+func (c *serveCmd) workEnvironment() []string {
+	return []string{"OTOGRAPH_DATABASE=" + c.Database, "OTOGRAPH_BLOBS=" + c.Blobs}
+}
+
+// leave returns what is closed when the listeners are to close: after ctx has
+// ended and balancers have had the time to notice that the server is not ready.
+func (c *serveCmd) leave(ctx context.Context, api *httpapi.Server) <-chan struct{} {
+	closing := make(chan struct{})
+	go func() {
+		defer close(closing)
+		<-ctx.Done()
+		api.Leave()
+		time.Sleep(c.DrainDelay)
+		api.Drain() // no request waits any longer
+	}()
+	return closing
+}
+
 // url is where a person reaches the API.
 func (c *serveCmd) url() string {
 	host, port, err := net.SplitHostPort(c.Addr)
@@ -256,36 +276,4 @@ func (c *serveCmd) url() string {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port) + c.BasePath
-}
-
-// firstStart gives an empty service an account and shows its key, so that a
-// person can try it at once.
-func (c *serveCmd) firstStart(ctx context.Context, s *stores) error {
-	list, err := s.accounts.List(ctx)
-	if err != nil || len(list) > 0 {
-		return err
-	}
-	a, err := s.accounts.Create(ctx, "local")
-	if err != nil {
-		return err
-	}
-	if _, err := s.billing.Recharge(ctx, a.ID, firstBalance, "first start"); err != nil {
-		return err
-	}
-	key, _, err := s.accounts.CreateKey(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	fmt.Print(strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
-
-  KEY
-
-Try it:
-
-  curl -H 'X-API-Key: KEY' URL/account
-  base64 -w0 recording.wav | sed 's/.*/{"audio_filename":"recording.wav","audio_base64":"&"}/' | curl -H 'X-API-Key: KEY' -H 'Content-Type: application/json' --data-binary @- URL/tasks
-  curl -H 'X-API-Key: KEY' URL/tasks
-
-`))
-	return nil
 }

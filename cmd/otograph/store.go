@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -23,27 +24,6 @@ type storeFlags struct {
 	Blobs    string `placeholder:"URL" env:"OTOGRAPH_BLOBS" group:"Storage" help:"file:///… or s3://bucket?…; default: a folder in the data folder."`
 }
 
-// folder is the data folder, made when it is not there.
-func (f *storeFlags) folder() (string, error) {
-	dir := f.Data
-	if dir == "" {
-		data := os.Getenv("XDG_DATA_HOME")
-		if !filepath.IsAbs(data) {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("data folder: %w; name one with --data", err)
-			}
-			data = filepath.Join(home, ".local", "share")
-		}
-		dir = filepath.Join(data, "otograph", "service")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.MkdirAll(dir, 0o700)
-}
-
 // stores are the open parts of the service's state.
 type stores struct {
 	folder   string
@@ -54,37 +34,124 @@ type stores struct {
 	tasks    *tasks.Service
 }
 
-// open opens the state and brings its tables up to date.
-func (f *storeFlags) open(ctx context.Context, log *slog.Logger, keepAudio time.Duration) (*stores, error) {
+// opening configures how the state is opened. The zero value is right for a
+// short command: the tables must be up to date, and no file is touched.
+type opening struct {
+	log       *slog.Logger
+	keepAudio time.Duration
+	migrate   bool          // bring the tables up to date
+	wait      time.Duration // for a database that is not there yet
+	timeout   time.Duration // of a query or transaction; 0 is the default of db.Options
+	files     bool          // the file store will be used: check it, and that it is this database's
+	metrics   *httpapi.Metrics
+}
+
+// open opens the state.
+func (f *storeFlags) open(ctx context.Context, o opening) (*stores, error) {
 	dir, err := f.folder()
 	if err != nil {
 		return nil, err
 	}
-	source := f.Database
-	if source == "" {
-		source = filepath.Join(dir, "otograph.db")
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
 	}
 	s := &stores{folder: dir}
-	if s.db, err = db.Open(ctx, source, db.Options{}); err != nil {
-		return nil, err
-	}
 	fail := func(err error) (*stores, error) { return nil, errors.Join(err, s.Close()) }
-	if err := s.db.Migrate(ctx); err != nil {
+	if s.db, err = f.openDatabase(ctx, dir, o); err != nil {
 		return fail(err)
 	}
-	where := f.Blobs
-	if where == "" {
-		where = filepath.Join(dir, "blobs")
+	var options []blob.Option
+	if o.metrics != nil {
+		options = append(options, blob.WithObserver(o.metrics.ObserveStore))
 	}
-	if s.blobs, err = blob.Open(ctx, where); err != nil {
+	if s.blobs, err = f.openBlobs(ctx, dir, options...); err != nil {
 		return fail(err)
 	}
-	if s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.blobs, Logger: log, KeepAudio: keepAudio}); err != nil {
+	if o.files {
+		if err := s.claimFiles(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	if s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.blobs, Logger: o.log, KeepAudio: o.keepAudio}); err != nil {
 		return fail(err)
 	}
 	s.billing = s.tasks.Billing()
 	s.accounts = accounts.New(s.db, nil)
 	return s, nil
+}
+
+// databasePause is the time between two attempts to reach the database.
+const databasePause = time.Second
+
+// openDatabase opens the database, waits for it if o says so, and sees to its
+// tables.
+func (f *storeFlags) openDatabase(ctx context.Context, dir string, o opening) (*db.DB, error) {
+	source := f.Database
+	if source == "" {
+		source = filepath.Join(dir, databaseFile)
+	}
+	options := db.Options{Logger: o.log, Timeout: o.timeout}
+	if o.metrics != nil {
+		options.Observe = o.metrics.ObserveDatabase
+	}
+	for begun := time.Now(); ; {
+		d, err := db.Open(ctx, source, options)
+		if err == nil {
+			if err = schema(ctx, d, o.migrate); err == nil {
+				return d, nil
+			}
+			err = errors.Join(err, d.Close())
+		}
+		waiting := errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrSchemaOld) && !o.migrate
+		if !waiting || f.Database == "" || time.Since(begun)+databasePause > o.wait {
+			return nil, err
+		}
+		o.log.WarnContext(ctx, "waiting for the database", "database", db.Redact(source), "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(databasePause):
+		}
+	}
+}
+
+// schema brings the tables up to date, or checks that they are.
+func schema(ctx context.Context, d *db.DB, migrate bool) error {
+	if migrate {
+		return d.Migrate(ctx)
+	}
+	err := d.CheckSchema(ctx)
+	if errors.Is(err, db.ErrSchemaOld) {
+		return fmt.Errorf("%w: run `otograph migrate`, or start `otograph serve`, first", err)
+	}
+	return err
+}
+
+// claimFiles checks that the file store works and that it belongs to the
+// database. At a first start it becomes the database's.
+func (s *stores) claimFiles(ctx context.Context) error {
+	if err := s.blobs.Probe(ctx); err != nil {
+		return err
+	}
+	id, err := s.db.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.blobs.Claim(ctx, s.identity(id), id.Claimed)
+	for _, foreign := range []error{blob.ErrForeign, blob.ErrUnclaimed, blob.ErrLost} {
+		if errors.Is(err, foreign) {
+			return fmt.Errorf("%w: correct --database or --blobs, or, if this database is to own these files from now on, run `otograph store adopt`", err)
+		}
+	}
+	if err != nil || id.Claimed {
+		return err
+	}
+	return s.db.SetClaimed(ctx)
+}
+
+// identity returns what the file store of a database says.
+func (s *stores) identity(id db.Identity) blob.Identity {
+	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
 }
 
 func (s *stores) Close() error {
@@ -98,9 +165,9 @@ func (s *stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// with opens the state for one short command.
+// with opens the state for one short command. Such a command never migrates.
 func (f *storeFlags) with(ctx context.Context, work func(*stores) error) error {
-	s, err := f.open(ctx, nil, 0)
+	s, err := f.open(ctx, opening{})
 	if err != nil {
 		return err
 	}
@@ -115,5 +182,87 @@ func (f *storeFlags) withAccount(ctx context.Context, name string, work func(*st
 			return fmt.Errorf("account %q: %w", name, err)
 		}
 		return work(s, a)
+	})
+}
+
+type migrateCmd struct {
+	storeFlags
+	Check bool `help:"Change nothing; fail unless the tables are up to date."`
+}
+
+// Run brings the tables up to date.
+func (c *migrateCmd) Run(ctx context.Context) error {
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	d, err := c.openDatabase(ctx, dir, opening{migrate: !c.Check})
+	if err != nil {
+		return err
+	}
+	version, err := d.Version(ctx)
+	if err == nil {
+		fmt.Printf("database %s: version %d\n", d.Source(), version)
+	}
+	return errors.Join(err, d.Close())
+}
+
+type storeCmd struct {
+	Show  storeShowCmd  `cmd:"" help:"Show which database the file store belongs to."`
+	Adopt storeAdoptCmd `cmd:"" help:"Make the file store belong to this database from now on."`
+}
+
+type storeShowCmd struct {
+	storeFlags
+}
+
+func (c *storeShowCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		if err := s.blobs.Check(ctx); err != nil {
+			return err
+		}
+		id, err := s.db.Identity(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := s.blobs.Identity(ctx)
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return err
+		}
+		return printJSON(map[string]any{"store": s.blobs.Name(), "belongs_to": found, "database": s.identity(id)})
+	})
+}
+
+type storeAdoptCmd struct {
+	storeFlags
+	Yes bool `help:"Adopt a store that belongs to another database, too."`
+}
+
+// Run makes the store this database's. No other server may use the store then:
+// each one's clean-up would take the other's files for its own.
+func (c *storeAdoptCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		if err := s.blobs.Check(ctx); err != nil {
+			return err
+		}
+		id, err := s.db.Identity(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := s.blobs.Identity(ctx)
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return err
+		}
+		if found.Database != "" && found.Database != id.ID && !c.Yes {
+			return &usageError{fmt.Errorf("the file store %s belongs to database %s: if no service uses that database any more, repeat this with --yes", s.blobs.Name(), found.Database)}
+		}
+		if _, err := s.blobs.Adopt(ctx, s.identity(id)); err != nil {
+			return err
+		}
+		if err := s.db.SetClaimed(ctx); err != nil {
+			return err
+		}
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%s belongs to database %s now", s.blobs.Name(), id.ID)))
+		return nil
 	})
 }

@@ -25,6 +25,7 @@ const metricsInterval = 5 * time.Second
 type workCmd struct {
 	storeFlags
 	modelFlags
+	workStartFlags
 	outboundFlags
 	Cores     int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
@@ -43,7 +44,11 @@ func (c *workCmd) Run(ctx context.Context) error {
 			log.Warn("the worker runs at the usual priority", "error", err)
 		}
 	}
-	s, err := c.storeFlags.open(ctx, log, c.KeepAudio)
+	metrics := httpapi.NewMetrics(nil)
+	metrics.Build(version)
+	s, err := c.storeFlags.open(ctx, opening{
+		log: log, keepAudio: c.KeepAudio, wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: metrics,
+	})
 	if err != nil {
 		return err
 	}
@@ -62,7 +67,6 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	metrics := httpapi.NewMetrics(nil)
 	written, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() {

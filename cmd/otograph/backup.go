@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+)
+
+type backupCmd struct {
+	storeFlags
+	Files bool   `help:"Copy the file store, too: TO is a new folder then."`
+	To    string `arg:"" name:"to" help:"New file for the copy of the SQLite database; with --files, new folder."`
+}
+
+// Run copies the database while the service goes on. It does not migrate: a
+// backup changes nothing. The files are copied before and after the database, so
+// that each one is there that the copy of the database points at and that the
+// service has not deleted in the meantime.
+func (c *backupCmd) Run(ctx context.Context) error {
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	source := c.Database
+	if source == "" {
+		source = filepath.Join(dir, databaseFile)
+		if _, err := os.Stat(source); err != nil {
+			return err
+		}
+	}
+	d, err := db.Open(ctx, source, db.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if !c.Files {
+		return d.Backup(ctx, c.To)
+	}
+	if err := os.Mkdir(c.To, 0o700); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	from, err := c.openBlobs(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := blob.Open(ctx, filepath.Join(c.To, blobsFolder))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	before, err := copyFiles(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if err := d.Backup(ctx, filepath.Join(c.To, databaseFile)); err != nil {
+		return err
+	}
+	after, err := copyFiles(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: the database and %d files\n", c.To, before+after)
+	return nil
+}
+
+// blobsFolder is the file store's folder in a data folder and in a backup.
+const blobsFolder = "blobs"
+
+// openBlobs opens the file store that the flags name.
+func (f *storeFlags) openBlobs(ctx context.Context, dir string, options ...blob.Option) (*blob.Store, error) {
+	where := f.Blobs
+	if where == "" {
+		where = filepath.Join(dir, blobsFolder)
+	}
+	return blob.Open(ctx, where, options...)
+}
+
+// copyFiles copies the service's files that are missing in to and returns how
+// many those were. A file that is deleted meanwhile is not missed.
+func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error) {
+	have := map[string]bool{}
+	for _, prefix := range blob.Prefixes {
+		err := to.List(ctx, prefix, func(o blob.Object) error {
+			have[o.Key] = true
+			return nil
+		})
+		if err != nil {
+			return copied, err
+		}
+	}
+	for _, prefix := range blob.Prefixes {
+		err := from.List(ctx, prefix, func(o blob.Object) error {
+			if have[o.Key] {
+				return nil
+			}
+			err := copyFile(ctx, from, to, o.Key)
+			if errors.Is(err, blob.ErrNotFound) {
+				return nil
+			}
+			if err == nil {
+				copied++
+			}
+			return err
+		})
+		if err != nil {
+			return copied, err
+		}
+	}
+	return copied, nil
+}
+
+func copyFile(ctx context.Context, from, to *blob.Store, key string) error {
+	r, err := from.Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := to.Create(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, r); err != nil {
+		return err
+	}
+	_, err = w.Commit()
+	return err
+}
+
+type restoreCmd struct {
+	storeFlags
+	Adopt bool   `help:"Use the file store even if another database has used it since: for a store whose database is lost."`
+	From  string `arg:"" optional:"" help:"What backup wrote: a file or, with --files, a folder. On PostgreSQL nothing: load the dump with pg_restore before."`
+}
+
+// Run makes a data folder of a backup, or completes the restoration of a
+// PostgreSQL dump: the file store becomes the restored database's again, and
+// what is missing is listed.
+func (c *restoreCmd) Run(ctx context.Context) error {
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Database != "" && c.From != "":
+		return &usageError{errors.New("restore: a PostgreSQL dump is loaded with pg_restore; then run restore with --database alone")}
+	case c.Database == "" && c.From == "":
+		return &usageError{errors.New("restore: name the backup, a file or a folder")}
+	}
+	lock, err := db.LockFolder(dir)
+	if err != nil {
+		return fmt.Errorf("%w: stop the service first", err)
+	}
+	defer lock.Close()
+	if c.From != "" {
+		if err := c.copyBackup(ctx, dir); err != nil {
+			return err
+		}
+	}
+	s, err := c.open(ctx, opening{migrate: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := c.takeFiles(ctx, s); err != nil {
+		return err
+	}
+	return s.report(ctx)
+}
+
+// copyBackup puts the backup into the data folder, which holds none yet.
+func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
+	target := filepath.Join(dir, databaseFile)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if _, err := os.Stat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("restore: there is a database already: move %s away, or name another folder with --data", target+suffix))
+		}
+	}
+	source := c.From
+	info, err := os.Stat(source)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if info.IsDir() {
+		source = filepath.Join(c.From, databaseFile)
+		if _, err := os.Stat(source); err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+		from, err := blob.Open(ctx, filepath.Join(c.From, blobsFolder))
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		to, err := c.openBlobs(ctx, dir)
+		if err != nil {
+			return err
+		}
+		defer to.Close()
+		if _, err := copyFiles(ctx, from, to); err != nil {
+			return err
+		}
+	}
+	return restoreDatabase(ctx, source, target)
+}
+
+// restoreDatabase copies the SQLite file source to target, where it appears when
+// it was found whole. The backup itself is only read.
+func restoreDatabase(ctx context.Context, source, target string) error {
+	partial := target + ".restoring"
+	in, err := os.Open(source)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer os.Remove(partial)
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	d, err := db.Open(ctx, partial, db.Options{})
+	if err != nil {
+		return fmt.Errorf("restore: %s: %w", source, err)
+	}
+	if err := errors.Join(d.CheckCopy(ctx), d.Close()); err != nil { // closing folds the write-ahead log into the file
+		return fmt.Errorf("restore: %s: %w", source, err)
+	}
+	if err := os.Rename(partial, target); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	return nil
+}
+
+// takeFiles makes the file store the restored database's.
+func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
+	if err := s.blobs.Probe(ctx); err != nil {
+		return err
+	}
+	id, err := s.db.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.blobs.Identity(ctx)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	if found.Database != "" && found.Database != id.ID && !c.Adopt {
+		return fmt.Errorf("restore: the file store %s belongs to database %s, not to the restored one (%s): correct --blobs, or repeat this with --adopt if that database is lost",
+			s.blobs.Name(), found.Database, id.ID)
+	}
+	if _, err := s.blobs.Adopt(ctx, s.identity(id)); err != nil {
+		return err
+	}
+	return s.db.SetClaimed(ctx)
+}
+
+// report prints what the restored state holds and what it lacks.
+func (s *stores) report(ctx context.Context) error {
+	there := map[string]bool{}
+	for _, prefix := range blob.Prefixes {
+		err := s.blobs.List(ctx, prefix, func(o blob.Object) error {
+			there[o.Key] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	rows, err := s.db.Read().QueryContext(ctx, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var tasks, open, silent, empty int
+	for rows.Next() {
+		var phase, audio, url, result string
+		if err := rows.Scan(&phase, &audio, &url, &result); err != nil {
+			return err
+		}
+		tasks++
+		if phase != "final" {
+			open++
+			if url == "" && !there[audio] {
+				silent++
+			}
+		}
+		if result != "" && !there[result] {
+			empty++
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	fmt.Printf("%d tasks are restored, %d of them unfinished: they run again when the service starts.\n", tasks, open)
+	if silent > 0 {
+		fmt.Printf("The audio of %d unfinished tasks is gone: they will fail, without a charge.\n", silent)
+	}
+	if empty > 0 {
+		fmt.Printf("The results of %d finished tasks are gone.\n", empty)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// databaseFile is the name of the SQLite database in the data folder.
+const databaseFile = "otograph.db"
+
+// othersBits are the permissions of everybody but the owner.
+const othersBits = 0o077
+
+// folder returns the data folder and creates it if it is missing. It holds the
+// key that signs access tokens, password hashes, and customers' audio: a folder
+// of ours that others can read is closed to them, any other one is refused.
+func (f *storeFlags) folder() (string, error) {
+	syscall.Umask(othersBits) // nor are the files readable that this process creates
+	dir := f.Data
+	if dir == "" {
+		data := os.Getenv("XDG_DATA_HOME")
+		if !filepath.IsAbs(data) {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", fmt.Errorf("data folder: %w; name one with --data", err)
+			}
+			data = filepath.Join(home, ".local", "share")
+		}
+		dir = filepath.Join(data, "otograph", "service")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, closeFolder(dir)
+}
+
+// closeFolder takes the permissions of others from the data folder dir and from
+// the database in it.
+func closeFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&othersBits != 0 {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		if !ours(entries) {
+			return fmt.Errorf("data folder %s: others can open it (mode %04o) and it holds other things: name a folder of its own with --data, or chmod 700 it",
+				dir, info.Mode().Perm())
+		}
+		if err := os.Chmod(dir, info.Mode().Perm()&^os.FileMode(othersBits)); err != nil {
+			return fmt.Errorf("data folder: others can open it: %w", err)
+		}
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		path := filepath.Join(dir, databaseFile+suffix)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&othersBits != 0 {
+			if err := os.Chmod(path, 0o600); err != nil {
+				return fmt.Errorf("database: others can read it: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// ours reports whether a folder holds nothing but what the service puts there.
+func ours(entries []os.DirEntry) bool {
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, databaseFile) && name != "otograph.lock" && name != "blobs" && name != metricsFolder && name != firstKeyFile {
+			return false
+		}
+	}
+	return true
+}

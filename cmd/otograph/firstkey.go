@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/billing"
+)
+
+// firstBalance is what the account that a first start creates begins with.
+const firstBalance = 1000 * billing.Unit
+
+// firstKeyFile is the file in the data folder that holds the first API key if
+// no terminal shows it.
+const firstKeyFile = "first-api-key"
+
+// firstStart gives an empty service an account with a key, so that a person can
+// try it at once. The key is shown on a terminal; elsewhere standard output ends
+// in a journal that others read, and the key goes into a file.
+func (c *serveCmd) firstStart(ctx context.Context, s *stores, log *slog.Logger) error {
+	list, err := s.accounts.List(ctx)
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	a, err := s.accounts.Create(ctx, "local")
+	if err != nil {
+		return err
+	}
+	if _, err := s.billing.Recharge(ctx, a.ID, firstBalance, "first start"); err != nil {
+		return err
+	}
+	key, _, err := s.accounts.CreateKey(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	if !term.IsTerminal(int(os.Stdout.Fd())) {
+		path := filepath.Join(s.folder, firstKeyFile)
+		if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+			return fmt.Errorf("first API key: %w", err)
+		}
+		log.InfoContext(ctx, "created the account local with a balance of 1000", "api_key_file", path)
+		return nil
+	}
+	fmt.Print(strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
+
+  KEY
+
+Try it:
+
+  curl -H 'X-API-Key: KEY' URL/account
+  base64 -w0 recording.wav | sed 's/.*/{"audio_filename":"recording.wav","audio_base64":"&"}/' | curl -H 'X-API-Key: KEY' -H 'Content-Type: application/json' --data-binary @- URL/tasks
+  curl -H 'X-API-Key: KEY' URL/tasks
+
+`))
+	return nil
+}

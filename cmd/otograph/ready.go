@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A balancer asks often; the database and the file store are asked less often,
+// and a hanging one does not keep the answer back.
+const (
+	readyAge   = time.Second
+	readyLimit = 2 * time.Second
+)
+
+// readiness answers whether everything that requests need works. It is safe for
+// concurrent use: callers share the answer of the last second.
+type readiness struct {
+	checks map[string]func(context.Context) error
+	turn   chan struct{} // holds one value while nobody asks
+	at     time.Time
+	err    error
+}
+
+func newReadiness(checks map[string]func(context.Context) error) *readiness {
+	r := &readiness{checks: checks, turn: make(chan struct{}, 1)}
+	r.turn <- struct{}{}
+	return r
+}
+
+// check returns nil if every check passed within readyLimit, else an error that
+// names those that did not.
+func (r *readiness) check(ctx context.Context) error {
+	select {
+	case <-r.turn:
+		defer func() { r.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !r.at.IsZero() && time.Since(r.at) < readyAge {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyLimit)
+	defer cancel()
+	type answer struct {
+		name string
+		err  error
+	}
+	answers := make(chan answer, len(r.checks))
+	open := map[string]bool{}
+	for name, ask := range r.checks {
+		open[name] = true
+		go func() { answers <- answer{name, ask(ctx)} }()
+	}
+	r.err = nil
+	for len(open) > 0 {
+		select {
+		case a := <-answers:
+			delete(open, a.name)
+			if a.err != nil {
+				r.err = errors.Join(r.err, fmt.Errorf("%s: %w", a.name, a.err))
+			}
+		case <-ctx.Done():
+			for name := range open {
+				r.err = errors.Join(r.err, fmt.Errorf("%s: no answer within %s", name, readyLimit))
+			}
+			clear(open)
+		}
+	}
+	r.at = time.Now()
+	return r.err
+}

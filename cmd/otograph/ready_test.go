@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestF4Readiness asks a database that works and a store that hangs, fails, and works again.
+func TestF4Readiness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		store := func(context.Context) error { return nil }
+		r := newReadiness(map[string]func(context.Context) error{
+			"database": func(context.Context) error { asked.Add(1); return nil },
+			"store":    func(ctx context.Context) error { return store(ctx) },
+		})
+		require.NoError(t, r.check(t.Context()))
+
+		store = func(ctx context.Context) error { time.Sleep(time.Minute); return nil } // not even the context helps
+		time.Sleep(readyAge)
+		var wait sync.WaitGroup
+		begun := time.Now()
+		for range 20 {
+			wait.Go(func() {
+				err := r.check(t.Context())
+				assert.ErrorContains(t, err, "store: no answer within 2s")
+				assert.NotContains(t, err.Error(), "database")
+			})
+		}
+		wait.Wait()
+		assert.Equal(t, readyLimit, time.Since(begun), "20 callers wait for one answer")
+		assert.EqualValues(t, 2, asked.Load())
+
+		store = func(context.Context) error { return errors.New("no such bucket") }
+		time.Sleep(readyAge)
+		assert.ErrorContains(t, r.check(t.Context()), "store: no such bucket")
+		store = func(context.Context) error { return nil }
+		time.Sleep(readyAge)
+		require.NoError(t, r.check(t.Context()))
+		time.Sleep(time.Minute) // the sleeper ends
+	})
+}

@@ -1,6 +1,6 @@
 // What the tests share: the built binary as a service, and a browser.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,17 +44,16 @@ export async function service(...flags) {
   const env = { ...process.env, XDG_DATA_HOME: path.join(data, 'home') };
   delete env.OTOGRAPH_MODELS;
   const child = spawn(binary, ['serve', '--data', data, '--addr', '127.0.0.1:0', '--grace', '2s', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let out = '', log = '';
+  let log = '';
   child.stderr.on('data', (d) => { log += d; });
   const ended = new Promise((go) => child.on('exit', go));
   await new Promise((go, fail) => {
-    child.stdout.on('data', (d) => { out += d; });
-    const look = setInterval(() => { if (/asr_\w{40}/.test(out) && /listening/.test(log)) { clearInterval(look); go(); } }, 50);
+    const look = setInterval(() => { if (/"listening"/.test(log)) { clearInterval(look); go(); } }, 50);
     child.on('exit', (code) => { clearInterval(look); fail(new Error(`serve ended with ${code}: ${log}`)); });
     setTimeout(() => { clearInterval(look); fail(new Error(`serve did not start: ${log}`)); }, patience).unref();
   });
-  const key = /asr_\w{40}/.exec(out)[0];
-  const url = new URL(/http:\/\/[\w.:[\]]+\/v1/.exec(out)[0]).origin;
+  const key = readFileSync(path.join(data, 'first-api-key'), 'utf8').trim();
+  const url = new URL(/http:\/\/[\w.:[\]]+\/v1/.exec(log)[0]).origin;
   return {
     url, key, data, log: () => log,
     /** ask gives what a GET of the API answers, asked again where that was too often. */

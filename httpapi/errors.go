@@ -28,8 +28,13 @@ type Error struct {
 	Status  int    // HTTP status
 	Code    string // one of the codes above
 	Message string // what was wrong, in words
+	// Param is the field at fault, where the client sent one; only the endpoints
+	// of OpenAI's interface show it.
+	Param string
 	// RetryAfter, in seconds, is sent as the Retry-After header when positive.
 	RetryAfter int
+	// openAICode replaces Code on the endpoints of OpenAI's interface.
+	openAICode string
 	// cause is logged, never sent.
 	cause error
 }

@@ -31,7 +31,8 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	_, _ = w.Write(body) // a client that has gone away can't be told
 }
 
-func writeError(w http.ResponseWriter, e *Error) {
+// writeError answers with an error in the specification's shape, or in OpenAI's.
+func writeError(w http.ResponseWriter, e *Error, openAI bool) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
@@ -39,6 +40,10 @@ func writeError(w http.ResponseWriter, e *Error) {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="otograph"`)
 	}
 	w.Header().Del("Cache-Control")
+	if openAI {
+		_ = writeJSON(w, e.Status, errorBody{e.openAI()})
+		return
+	}
 	_ = writeJSON(w, e.Status, struct {
 		Error string `json:"error"`
 		Code  string `json:"error_code"`

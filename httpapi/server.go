@@ -89,6 +89,7 @@ type Server struct {
 	mux           *http.ServeMux
 	log           *slog.Logger
 	classes       []byte
+	started       time.Time
 	leaving       chan struct{} // closed when balancers are to send requests elsewhere
 	leave         sync.Once
 	draining      chan struct{} // closed when no request may wait any longer
@@ -125,7 +126,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
 	probes := max(2, runtime.GOMAXPROCS(0))
 	s.probing = turns.NewGate(probes, probes-1, maxProbesWaiting) // one account leaves a place to the others
 	var err error
@@ -179,6 +180,8 @@ func (s *Server) routes() {
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.login})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
+	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
+	s.endpoint("/models/{model}", methods{"GET": s.private(s.getModel)})
 	s.route("/openapi.json", methods{"GET": s.getOpenAPI})
 	s.route("/docs", methods{"GET": s.getDocs})
 	if s.cfg.Ops {
@@ -350,7 +353,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
 				panic(http.ErrAbortHandler)
 			}
-			writeError(rec, failure)
+			writeError(rec, failure, s.openAIPath(hr.URL.Path))
 		}
 		took := time.Since(start)
 		s.metrics.request(route, hr.Method, rec.status, took)

@@ -281,5 +281,5 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 		}
 	}
 	assert.Equal(t, inDoc, inCode)
-	assert.Len(t, inDoc, 12)
+	assert.Len(t, inDoc, 14)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -41,6 +42,26 @@ func form(t testing.TB, filename string, fileFirst bool, pairs ...string) (io.Re
 	return &buf, with("Content-Type", mw.FormDataContentType())
 }
 
+// openAIFailure reads an error of OpenAI's shape.
+func openAIFailure(t testing.TB, a answer) (message, param string) {
+	t.Helper()
+	var body struct {
+		Error struct {
+			Message, Type string
+			Param, Code   *string
+		}
+	}
+	require.NoError(t, json.Unmarshal(a.body, &body), "%s", a.body)
+	require.NotEmpty(t, body.Error.Type)
+	require.NotNil(t, body.Error.Code)
+	if body.Error.Param != nil {
+		param = *body.Error.Param
+	}
+	return body.Error.Message, param
+}
+
+func firstOf(message, _ string) string { return message }
+
 // TestTranscriptions walks through what OpenAI's clients send and expect.
 func TestTranscriptions(t *testing.T) {
 	w := newWorld(t)
@@ -53,7 +74,7 @@ func TestTranscriptions(t *testing.T) {
 
 	a := post("model", "whisper-1")
 	require.Equal(t, 200, a.status, "%s", a.body)
-	assert.Equal(t, map[string]any{"text": text}, a.object(t))
+	assert.Equal(t, map[string]any{"text": text, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, a.object(t))
 	id := a.header.Get("X-Task-Id")
 	task := w.task(id)
 	assert.Equal(t, "done", task["status"])
@@ -68,7 +89,7 @@ func TestTranscriptions(t *testing.T) {
 
 	a = post("response_format", "srt")
 	assert.Contains(t, string(a.body), "1\n00:00:00,500 --> 00:00:01,750\nHello there.")
-	a = post("response_format", "vtt", "model", "x")
+	a = post("response_format", "vtt", "model", "otograph")
 	assert.True(t, strings.HasPrefix(string(a.body), "WEBVTT"))
 
 	a = post("response_format", "verbose_json")
@@ -94,11 +115,13 @@ func TestTranscriptions(t *testing.T) {
 
 	for _, bad := range [][]string{
 		{"response_format", "xml"}, {"language", "klingon"}, {"temperature", "hot"}, {"temperature", "2"}, {"timestamp_granularities[]", "word"}, {"response_format", "verbose_json", "timestamp_granularities[]", "char"},
-		{"stream", "true"}, {"prompt", strings.Repeat("x", 1001)}, {"prompt", strings.Repeat("x", 20_000)}, {"language", "a\x00"}, {"model", "a", "model", "b"}, {"temperature", "NaN"},
+		{"stream", "maybe"}, {"prompt", strings.Repeat("x", 1001)}, {"prompt", strings.Repeat("x", 20_000)}, {"language", "a\x00"}, {"model", "whisper-1", "model", "otograph"}, {"temperature", "NaN"},
 	} {
 		a := post(bad...)
 		assert.Equal(t, 400, a.status, "%q: %.200s", bad, a.body)
-		assert.Contains(t, a.object(t)["error"], bad[len(bad)-2])
+		message, param := openAIFailure(t, a)
+		assert.Contains(t, message, bad[len(bad)-2])
+		assert.Equal(t, bad[len(bad)-2], param)
 	}
 }
 
@@ -108,7 +131,7 @@ func TestTranscriptionRefusals(t *testing.T) {
 	body, header := form(t, "", true, "model", "whisper-1")
 	a := w.do("POST", "/audio/transcriptions", body, header)
 	assert.Equal(t, 400, a.status)
-	assert.Contains(t, a.object(t)["error"], "file: is required")
+	assert.Contains(t, firstOf(openAIFailure(t, a)), "file: is required")
 	for name, kind := range map[string]string{"json": "application/json", "no boundary": "multipart/form-data", "none": "x", "mixed": "multipart/mixed; boundary=x"} {
 		assert.Equal(t, 415, w.do("POST", "/audio/transcriptions", "{}", with("Content-Type", kind)).status, name)
 	}
@@ -126,11 +149,127 @@ func TestTranscriptionRefusals(t *testing.T) {
 	body, header = form(t, "broken.wav", true)
 	a = w.do("POST", "/audio/transcriptions", body, header)
 	assert.Equal(t, 422, a.status)
-	assert.Contains(t, a.object(t)["error"], "longer than 5 hours")
+	assert.Contains(t, firstOf(openAIFailure(t, a)), "longer than 5 hours")
 	_, broke := w.newAccount("broke", "0")
 	body, header = form(t, "talk.wav", true)
 	a = w.do("POST", "/audio/transcriptions", body, header, with("X-Api-Key", broke))
 	assert.Equal(t, 402, a.status)
+}
+
+// TestModels: what a client lists it can retrieve and send.
+func TestModels(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	list := w.do("GET", "/models", nil).object(t)
+	assert.Equal(t, "list", list["object"])
+	for _, m := range list["data"].([]any) {
+		id := m.(map[string]any)["id"].(string)
+		assert.Equal(t, m, w.do("GET", "/models/"+id, nil).object(t))
+		body, header := form(t, "talk.wav", true, "model", id)
+		assert.Equal(t, 200, w.do("POST", "/audio/transcriptions", body, header).status, id)
+	}
+	for model, tier := range map[string]any{"otograph-standard": false, "otograph-optimized": true, "otograph": nil} {
+		body, header := form(t, "talk.wav", true, "model", model)
+		id := w.do("POST", "/audio/transcriptions", body, header).header.Get("X-Task-Id")
+		assert.Equal(t, tier, w.task(id)["options"].(map[string]any)["optimize"], model)
+	}
+	a := w.do("GET", "/models/whisper-9", nil)
+	message, param := openAIFailure(t, a)
+	assert.Equal(t, []any{404, "model"}, []any{a.status, param})
+	assert.Contains(t, message, "otograph-standard")
+	body, header := form(t, "talk.wav", true, "model", "whisper-9")
+	assert.Equal(t, 404, w.do("POST", "/audio/transcriptions", body, header).status)
+	for _, path := range []string{"/realtime", "/audio/speech", "/audio/translations"} {
+		a := w.send("GET", "/v1"+path, nil, nil)
+		assert.Equal(t, 404, a.status, path)
+		openAIFailure(t, a)
+	}
+}
+
+func TestTranscriptionWithSpeakersAndLogprobs(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	post := func(pairs ...string) answer {
+		body, header := form(t, "talk.wav", true, pairs...)
+		return w.do("POST", "/audio/transcriptions", body, header)
+	}
+	for _, pairs := range [][]string{{"model", "gpt-4o-transcribe-diarize", "response_format", "diarized_json"}, {"response_format", "diarized_json", "chunking_strategy", "auto"}} {
+		m := post(pairs...).object(t)
+		assert.Equal(t, map[string]any{
+			"type": "transcript.text.segment", "id": "seg_0", "start": 0.5, "end": 1.75, "text": "Hello there.", "speaker": "SPEAKER_0",
+		}, m["segments"].([]any)[0])
+	}
+	m := post("include[]", "logprobs").object(t)
+	first := m["logprobs"].([]any)[0].(map[string]any)
+	assert.Equal(t, " Hello", first["token"])
+	assert.InDelta(t, math.Log(0.9), first["logprob"], 1e-9)
+	assert.Equal(t, []any{32.0, 72.0, 101.0, 108.0, 108.0, 111.0}, first["bytes"])
+
+	a := post("chunking_strategy[type]", "server_vad", "chunking_strategy[threshold]", "0.7", "chunking_strategy[silence_duration_ms]", "300", "chunking_strategy[prefix_padding_ms]", "40")
+	o := w.task(a.header.Get("X-Task-Id"))["options"].(map[string]any)
+	assert.Equal(t, []any{0.7, 300.0, 40.0}, []any{o["vad_threshold"], o["vad_min_silence_ms"], o["vad_speech_pad_ms"]})
+	a = post("chunking_strategy", `{"type": "server_vad", "threshold": 0.6}`)
+	assert.Equal(t, 0.6, w.task(a.header.Get("X-Task-Id"))["options"].(map[string]any)["vad_threshold"])
+
+	for _, bad := range []struct {
+		param string
+		form  []string
+	}{
+		{"include[]", []string{"include[]", "tokens"}}, {"include[]", []string{"include[]", "logprobs", "response_format", "text"}},
+		{"model", []string{"include[]", "logprobs", "model", "otograph-optimized"}}, {"stream", []string{"stream", "true", "response_format", "srt"}},
+		{"chunking_strategy", []string{"chunking_strategy", "fixed"}}, {"chunking_strategy", []string{"chunking_strategy", "{"}},
+		{"chunking_strategy", []string{"chunking_strategy", `{"type": "client"}`}}, {"chunking_strategy", []string{"chunking_strategy[threshold]", "loud"}},
+		{"chunking_strategy", []string{"chunking_strategy[length]", "3"}}, {"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "3"}},
+		{"known_speaker_names", []string{"known_speaker_names[]", "Ann"}},
+	} {
+		a := post(bad.form...)
+		assert.Equal(t, 400, a.status, "%q: %s", bad.form, a.body)
+		message, param := openAIFailure(t, a)
+		assert.Equal(t, bad.param, param, message)
+	}
+}
+
+// readEvents reads a stream to its end.
+func readEvents(t testing.TB, a answer) []map[string]any {
+	t.Helper()
+	require.Equal(t, "text/event-stream; charset=utf-8", a.header.Get("Content-Type"))
+	var out []map[string]any
+	for _, block := range strings.Split(strings.TrimSuffix(string(a.body), "\n\n"), "\n\n") {
+		data, ok := strings.CutPrefix(block, "data: ")
+		if !ok {
+			require.True(t, strings.HasPrefix(block, ":"), block)
+			continue
+		}
+		var m map[string]any
+		require.NoError(t, json.Unmarshal([]byte(data), &m))
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestStreamedTranscription(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	post := func(file string, pairs ...string) []map[string]any {
+		body, header := form(t, file, true, append(pairs, "stream", "true")...)
+		return readEvents(t, w.do("POST", "/audio/transcriptions", body, header))
+	}
+	const text = "Hello there. Good <b>day</b> & bye."
+	got := post("talk.wav")
+	require.Len(t, got, 3)
+	assert.Equal(t, text, got[0]["delta"].(string)+got[1]["delta"].(string), "the deltas are the text")
+	assert.Equal(t, map[string]any{"type": "transcript.text.done", "text": text, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, got[2])
+
+	got = post("talk.wav", "response_format", "diarized_json")
+	require.Len(t, got, 5)
+	assert.Equal(t, []any{"transcript.text.segment", "SPEAKER_0", got[0]["segment_id"]}, []any{got[1]["type"], got[1]["speaker"], got[1]["id"]})
+
+	got = post("talk.wav", "include[]", "logprobs")
+	assert.Len(t, got[len(got)-1]["logprobs"], 3)
+
+	got = post("broken.wav")
+	require.Len(t, got, 1)
+	assert.Contains(t, got[0]["error"].(map[string]any)["message"], "longer than 5 hours")
 }
 
 // TestDrainEndsWaits: a server that is about to stop doesn't hang on a task.
@@ -147,7 +286,7 @@ func TestDrainEndsWaits(t *testing.T) {
 	w.api.Drain()
 	a := <-got
 	assert.Equal(t, 503, a.status)
-	assert.Contains(t, a.object(t)["error"], "GET /tasks/")
+	assert.Contains(t, firstOf(openAIFailure(t, a)), "GET /tasks/")
 	assert.Equal(t, 503, w.send("GET", "/readyz", nil, nil).status)
 	assert.Equal(t, 200, w.send("GET", "/healthz", nil, nil).status)
 }

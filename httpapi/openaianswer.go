@@ -1,0 +1,214 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/zlib"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// writeTranscription answers in the format that the form asked for.
+func writeTranscription(w http.ResponseWriter, form *transcription, result spec.Result) error {
+	text := wholeText(result)
+	var buf bytes.Buffer
+	switch form.format {
+	case formatText:
+		writeBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(text+"\n"))
+	case formatSRT:
+		if err := subtitle.SRT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
+			return err
+		}
+		writeBody(w, http.StatusOK, "application/x-subrip; charset=utf-8", buf.Bytes())
+	case formatVTT:
+		if err := subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
+			return err
+		}
+		writeBody(w, http.StatusOK, "text/vtt; charset=utf-8", buf.Bytes())
+	case formatVerbose:
+		return writeJSON(w, http.StatusOK, verbose(form, result, text))
+	case formatDiarized:
+		return writeJSON(w, http.StatusOK, diarized(result, text))
+	default:
+		out := plainJSON{Text: text, Usage: used(result)}
+		if form.logprobs {
+			out.Logprobs = logprobs(result.Segments)
+		}
+		return writeJSON(w, http.StatusOK, out)
+	}
+	return nil
+}
+
+// wholeText is the transcript without times.
+func wholeText(result spec.Result) string {
+	texts := make([]string, 0, len(result.Segments))
+	for _, seg := range result.Segments {
+		texts = append(texts, strings.TrimSpace(seg.Text))
+	}
+	return joinTexts(texts)
+}
+
+// joinTexts joins sentences, with a space between them where the script uses
+// spaces.
+func joinTexts(texts []string) string {
+	var b strings.Builder
+	for _, t := range texts {
+		b.WriteString(separated(b.String(), t))
+	}
+	return b.String()
+}
+
+// separated returns next with a space before it if before needs one.
+func separated(before, next string) string {
+	if before == "" || next == "" {
+		return next
+	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(next)
+	if unspaced(last) && unspaced(first) {
+		return next
+	}
+	return " " + next
+}
+
+// unspaced reports whether a character belongs to a script that puts no spaces
+// between sentences: Chinese and Japanese with their punctuation. Korean has
+// spaces.
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
+}
+
+// usage says what was used; seconds of audio, as for OpenAI's whisper-1.
+type usage struct {
+	Type    string  `json:"type"`
+	Seconds float64 `json:"seconds"`
+}
+
+func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.AudioDuration)} }
+
+// tokenLogprob is the log probability (natural logarithm) of a token. Our tokens
+// are whole words: they are what the engine reports probabilities of.
+type tokenLogprob struct {
+	Token   string  `json:"token"`
+	Logprob float64 `json:"logprob"`
+	Bytes   []int   `json:"bytes"`
+}
+
+// leastLogprob stands for words whose probability was rounded to 0; JSON has no
+// infinity.
+const leastLogprob = -9999
+
+func logprobs(segments []spec.Segment) []tokenLogprob {
+	out := []tokenLogprob{}
+	for _, seg := range segments {
+		for _, word := range seg.Words {
+			t := tokenLogprob{Token: word.Word, Logprob: leastLogprob}
+			if word.Probability > 0 {
+				t.Logprob = math.Log(word.Probability)
+			}
+			for _, b := range []byte(word.Word) {
+				t.Bytes = append(t.Bytes, int(b))
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+type plainJSON struct {
+	Text     string         `json:"text"`
+	Logprobs []tokenLogprob `json:"logprobs,omitzero"`
+	Usage    usage          `json:"usage"`
+}
+
+type verboseSegment struct {
+	ID          int     `json:"id"`
+	Start       float64 `json:"start"`
+	End         float64 `json:"end"`
+	Text        string  `json:"text"`
+	Compression float64 `json:"compression_ratio"`
+}
+
+type verboseWord struct {
+	Word  string  `json:"word"`
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+}
+
+type verboseJSON struct {
+	Task     string           `json:"task"`
+	Language string           `json:"language"`
+	Duration float64          `json:"duration"`
+	Text     string           `json:"text"`
+	Segments []verboseSegment `json:"segments,omitzero"`
+	Words    []verboseWord    `json:"words,omitzero"`
+	Usage    usage            `json:"usage"`
+}
+
+func verbose(form *transcription, result spec.Result, text string) verboseJSON {
+	v := verboseJSON{Task: "transcribe", Language: result.Language, Duration: result.AudioDuration, Text: text, Usage: used(result)}
+	if form.segments {
+		v.Segments = []verboseSegment{}
+	}
+	if form.words {
+		v.Words = []verboseWord{}
+	}
+	for _, seg := range result.Segments {
+		if form.segments {
+			v.Segments = append(v.Segments, verboseSegment{seg.ID, seg.Start, seg.End, seg.Text, compressionRatio(seg.Text)})
+		}
+		if form.words {
+			for _, word := range seg.Words {
+				v.Words = append(v.Words, verboseWord{strings.TrimSpace(word.Word), word.Start, word.End})
+			}
+		}
+	}
+	return v
+}
+
+// compressionRatio is the text's bytes by its bytes after zlib, as Whisper
+// defines it to find loops (openai/whisper, utils.compression_ratio). Go's zlib
+// writes a few bytes more than C's, which lowers the ratio of short texts.
+func compressionRatio(text string) float64 {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = z.Write([]byte(text)) // a bytes.Buffer takes everything
+	_ = z.Close()
+	return float64(len(text)) / float64(packed.Len())
+}
+
+// diarizedSegment is a segment of diarized_json, and as an event of a stream.
+type diarizedSegment struct {
+	Type    string  `json:"type"`
+	ID      string  `json:"id"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+	Text    string  `json:"text"`
+	Speaker string  `json:"speaker"`
+}
+
+func diarizedSegmentOf(seg spec.Segment) diarizedSegment {
+	return diarizedSegment{"transcript.text.segment", fmt.Sprintf("seg_%d", seg.ID), seg.Start, seg.End, seg.Text, seg.Speaker}
+}
+
+type diarizedJSON struct {
+	Task     string            `json:"task"`
+	Duration float64           `json:"duration"`
+	Text     string            `json:"text"`
+	Segments []diarizedSegment `json:"segments"`
+	Usage    usage             `json:"usage"`
+}
+
+func diarized(result spec.Result, text string) diarizedJSON {
+	d := diarizedJSON{Task: "transcribe", Duration: result.AudioDuration, Text: text, Segments: []diarizedSegment{}, Usage: used(result)}
+	for _, seg := range result.Segments {
+		d.Segments = append(d.Segments, diarizedSegmentOf(seg))
+	}
+	return d
+}

@@ -1,0 +1,297 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Formats of the answer to POST /audio/transcriptions.
+const (
+	formatJSON    = "json"
+	formatVerbose = "verbose_json"
+	formatText    = "text"
+	formatSRT     = "srt"
+	formatVTT     = "vtt"
+	// formatDiarized has segments with their speakers.
+	formatDiarized = "diarized_json"
+)
+
+var formats = []string{formatJSON, formatVerbose, formatDiarized, formatText, formatSRT, formatVTT}
+
+const (
+	maxFormField  = 16 << 10 // bytes of a field other than the file
+	maxFormFields = 64
+)
+
+// transcription is what a client of POST /audio/transcriptions asks for.
+type transcription struct {
+	filename string
+	model    openAIModel
+	format   string
+	words    bool // word times
+	segments bool // segments in verbose_json
+	logprobs bool // the words' probabilities
+	stream   bool // as events
+	options  spec.Options
+}
+
+// readForm reads the form; file takes the audio as it comes.
+func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) error) (*transcription, error) {
+	f := &transcription{format: formatJSON}
+	seen := map[string]bool{}
+	for n := 0; ; n++ {
+		part, err := mr.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, formError(err)
+		}
+		if n >= maxFormFields {
+			return nil, invalid("the form has more than %d fields", maxFormFields)
+		}
+		// Lists come as name[] from most clients, as name from some.
+		name := strings.TrimSuffix(part.FormName(), "[]")
+		if seen[name] && !slices.Contains(listFields, name) {
+			return nil, badField(name, "is given twice")
+		}
+		seen[name] = true
+		if name == "file" {
+			if err := f.readFile(part, file); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		text, err := readField(part, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.set(name, text); err != nil {
+			return nil, err
+		}
+	}
+	if !seen["file"] {
+		return nil, badField("file", "is required")
+	}
+	return f, f.finish()
+}
+
+// listFields may be given more than once.
+var listFields = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references"}
+
+// badField is a refusal that names a field of the form, before the message and
+// as the error's param.
+func badField(name, format string, args ...any) *Error {
+	e := invalid("%s: %s", spec.Shorten(name), fmt.Sprintf(format, args...))
+	e.Param = spec.Shorten(name)
+	return e
+}
+
+func (f *transcription) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
+	if f.filename = part.FileName(); f.filename == "" {
+		return badField("file", "must be a file with a name, to determine the extension")
+	}
+	if err := checkText("file", f.filename, maxFilename); err != nil {
+		return err
+	}
+	if !utf8.ValidString(f.filename) {
+		return badField("file", "the name is not valid UTF-8")
+	}
+	return file(f.filename, formReader{part})
+}
+
+func readField(part *multipart.Part, name string) (string, error) {
+	raw, err := io.ReadAll(io.LimitReader(part, maxFormField+1))
+	text := string(raw)
+	switch {
+	case err != nil:
+		return "", formError(err)
+	case len(raw) > maxFormField:
+		return "", badField(name, "is longer than %d bytes", maxFormField)
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", badField(name, "not valid text")
+	}
+	return text, nil
+}
+
+// set takes a field. Fields that are not known are passed over, as clients send
+// what this service has no use for ("user").
+func (f *transcription) set(name, text string) (err error) {
+	switch name {
+	case "model":
+		var ok bool
+		if f.model, ok = findOpenAIModel(text); !ok && text != "" {
+			return noSuchModel(text)
+		}
+	case "response_format":
+		f.format = text
+	case "language":
+		if text != "" {
+			f.options.ASRLanguage = &text
+		}
+	case "prompt":
+		if text != "" {
+			f.options.InitialPrompt = &text
+		}
+	case "temperature":
+		t, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return badField(name, "must be a number from 0 to 1, not %q", spec.Shorten(text))
+		}
+		f.options.ASRTemperature = &t
+	case "timestamp_granularities":
+		switch text {
+		case "word":
+			f.words = true
+		case "segment":
+			f.segments = true
+		default:
+			return badField(name+"[]", "must be word or segment, not %q", spec.Shorten(text))
+		}
+	case "include":
+		if text != "logprobs" {
+			return badField(name+"[]", "must be logprobs, not %q", spec.Shorten(text))
+		}
+		f.logprobs = true
+	case "stream":
+		if f.stream, err = strconv.ParseBool(text); err != nil {
+			return badField(name, "must be true or false, not %q", spec.Shorten(text))
+		}
+	case "known_speaker_names", "known_speaker_references":
+		return badField(name, "known speakers are not supported")
+	default:
+		if rest, ok := strings.CutPrefix(name, "chunking_strategy"); ok {
+			return f.setChunking(rest, text)
+		}
+	}
+	return nil
+}
+
+// setChunking takes chunking_strategy: "auto", a JSON object, or the fields of
+// that object as fields of the form, "chunking_strategy[threshold]". They are the
+// options of the voice activity detector.
+func (f *transcription) setChunking(key, text string) error {
+	const name = "chunking_strategy"
+	if key == "" && !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if text != "auto" && text != "" {
+			return badField(name, "must be auto or an object of the type server_vad, not %q", spec.Shorten(text))
+		}
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	if key == "" {
+		if err := json.Unmarshal([]byte(text), &fields); err != nil {
+			return badField(name, "is not a JSON object: %v", err)
+		}
+	} else {
+		key = strings.TrimSuffix(strings.TrimPrefix(key, "["), "]")
+		fields[key] = json.RawMessage(text)
+		if key == "type" {
+			fields[key], _ = json.Marshal(text) // a string always is JSON
+		}
+	}
+	for key, raw := range fields {
+		var into any
+		switch key {
+		case "type":
+			if string(raw) != `"server_vad"` {
+				return badField(name, "type must be server_vad, not %s", spec.Shorten(string(raw)))
+			}
+			continue
+		case "threshold":
+			into = &f.options.VADThreshold
+		case "silence_duration_ms":
+			into = &f.options.VADMinSilenceMS
+		case "prefix_padding_ms":
+			into = &f.options.VADSpeechPadMS
+		default:
+			return badField(name, "has no field %q; there are type, threshold, silence_duration_ms and prefix_padding_ms", spec.Shorten(key))
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			return badField(name, "%s must be a number, not %s", key, spec.Shorten(string(raw)))
+		}
+	}
+	return nil
+}
+
+// finish checks the form as a whole and completes its options.
+func (f *transcription) finish() error {
+	if !slices.Contains(formats, f.format) {
+		return badField("response_format", "must be %s, not %q", strings.Join(formats, ", "), spec.Shorten(f.format))
+	}
+	if (f.words || f.segments) && f.format != formatVerbose {
+		return badField("timestamp_granularities[]", "needs response_format verbose_json")
+	}
+	if f.logprobs && f.format != formatJSON {
+		return badField("include[]", "logprobs need response_format json")
+	}
+	if f.stream && f.format != formatJSON && f.format != formatText && f.format != formatDiarized {
+		return badField("stream", "needs response_format json, text or diarized_json")
+	}
+	f.segments = f.segments || !f.words
+	diarize := f.model.diarize || f.format == formatDiarized
+	f.options.EnableDiarize, f.options.EnableAudioEvents = &diarize, &no
+	f.options.Optimize = f.model.optimize
+	level := spec.TimestampSegment
+	// Subtitles split long lines at words, and word times exist in the standard
+	// tier alone, with the words' probabilities.
+	if f.words || f.logprobs || f.format == formatSRT || f.format == formatVTT {
+		level = spec.TimestampWord
+	}
+	if f.words || f.logprobs {
+		if f.model.optimize != nil && *f.model.optimize {
+			return badField("model", "%s has no words with times and probabilities; otograph-standard has", f.model.id)
+		}
+		f.options.Optimize = &no
+	}
+	f.options.TimestampLevel = &level
+	if _, err := f.options.Effective(); err != nil {
+		return formOptionError(err)
+	}
+	return nil
+}
+
+// formOptionError names the field of the form in place of the option.
+func formOptionError(err error) *Error {
+	e := optionsError(err)
+	for option, field := range map[string]string{
+		"asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
+		"vad_threshold": "chunking_strategy.threshold", "vad_min_silence_ms": "chunking_strategy.silence_duration_ms", "vad_speech_pad_ms": "chunking_strategy.prefix_padding_ms",
+	} {
+		if message, ok := strings.CutPrefix(e.Message, "options."+option); ok {
+			e.Message, e.Param = field+message, field
+		}
+	}
+	return e
+}
+
+// formReader gives the errors of a form's part as a client may see them.
+type formReader struct{ r io.Reader }
+
+func (f formReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = formError(err)
+	}
+	return n, err
+}
+
+func formError(err error) error {
+	var e *Error
+	if errors.As(readError(err), &e) && e.Status != http.StatusBadRequest {
+		return e
+	}
+	out := invalid("the form cannot be read: it is cut off or not multipart/form-data")
+	out.cause = err
+	return out
+}

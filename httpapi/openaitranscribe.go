@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
+)
+
+// transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the
+// upload becomes an ordinary task, and the answer waits until it is done.
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return unsupportedType("multipart/form-data with a boundary")
+	}
+	body, err := s.body(w, r.Request, MaxUploadBody)
+	if err != nil {
+		return err
+	}
+	leave, err := s.admit(r, MaxUploadBody)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var audio *blob.Writer
+	defer func() {
+		if audio != nil {
+			audio.Abort()
+		}
+	}()
+	form, err := readForm(multipart.NewReader(body, params["boundary"]), func(filename string, from io.Reader) error {
+		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), filename); err != nil {
+			return err
+		}
+		n, err := copyAudio(audio, from)
+		s.metrics.upload.Add(float64(n))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// A client that goes away while its task is worked on is noticed only when
+	// nothing of its body is left.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormField)); err != nil {
+		return formError(err)
+	}
+	leave()
+	options, err := effective(form.options)
+	if err != nil {
+		return err
+	}
+	req := tasks.Request{Account: r.who.Account, Filename: form.filename, Options: options}
+	if err := s.commitAudio(r, audio, &req); err != nil {
+		var e *Error
+		if errors.As(err, &e) {
+			e.Message, e.Param = strings.Replace(e.Message, "audio_base64", "file", 1), "file"
+		}
+		return err
+	}
+	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Task-Id", t.ID)
+	if form.stream {
+		return s.streamTranscription(w, r, t.ID, form)
+	}
+	result, err := s.finished(r.Context(), r, t.ID)
+	if err != nil {
+		return err
+	}
+	return writeTranscription(w, form, result)
+}
+
+// finished waits for the end of a task and returns its result.
+func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
+	s.metrics.waiting.Inc()
+	defer s.metrics.waiting.Dec()
+	var result spec.Result
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	t, err := s.cfg.Tasks.Wait(ctx, r.who.Account, id)
+	if err != nil {
+		if r.Context().Err() == nil && ctx.Err() != nil {
+			out := unavailable(err)
+			out.Message = "the service is stopping; the task goes on: GET /tasks/" + id
+			return result, out
+		}
+		return result, err
+	}
+	if t.Status != tasks.StatusDone {
+		reason := "unknown reason"
+		if t.ErrorMessage != nil {
+			reason = *t.ErrorMessage
+		}
+		return result, &Error{Status: http.StatusUnprocessableEntity, Code: CodeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
+	}
+	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return result, err
+	}
+	defer stored.Close()
+	var buf bytes.Buffer
+	if _, err := stored.WriteTo(&buf); err != nil {
+		return result, err
+	}
+	return result, json.Unmarshal(buf.Bytes(), &result)
+}

@@ -1,0 +1,123 @@
+// The official client of OpenAI for JavaScript, unchanged, against otograph serve
+// with the embedded demo models.
+import assert from 'node:assert/strict';
+import { createReadStream, readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import OpenAI, { APIError, AuthenticationError, BadRequestError, NotFoundError, toFile } from 'openai';
+import { recording, service } from './world.mjs';
+
+let s, client;
+before(async () => {
+  s = await service();
+  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000');
+  client = new OpenAI({ apiKey: s.key, baseURL: `${s.url}/v1`, maxRetries: 0 });
+});
+after(async () => { await s?.stop(); });
+
+const file = () => createReadStream(recording);
+const ask = (params) => client.audio.transcriptions.create({ file: file(), model: 'whisper-1', ...params });
+const first = /Good morning, how are you today\?/;
+
+/** refused resolves with the error of a call that must fail. */
+async function refused(promise, kind) {
+  try {
+    await promise;
+  } catch (error) {
+    assert.ok(error instanceof kind, `${error.constructor.name}: ${error.message}`);
+    return error;
+  }
+  return assert.fail('was not refused');
+}
+
+test('models are listed and retrieved', async () => {
+  const ids = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  assert.ok(ids.includes('whisper-1') && ids.includes('otograph-standard'), ids.join());
+  assert.equal((await client.models.retrieve('otograph')).object, 'model');
+  const error = await refused(client.models.retrieve('whisper-9'), NotFoundError);
+  assert.deepEqual([error.code, error.param, error.type], ['model_not_found', 'model', 'invalid_request_error']);
+});
+
+test('every format', async () => {
+  const plain = await ask({});
+  assert.match(plain.text, first);
+  assert.deepEqual(plain.usage, { type: 'duration', seconds: 61 });
+  assert.match(await ask({ response_format: 'text' }), first);
+  assert.match(await ask({ response_format: 'srt' }), /^1\n00:00:0\d,\d{3} --> /);
+  assert.match(await ask({ response_format: 'vtt' }), /^WEBVTT\n/);
+  const verbose = await ask({ response_format: 'verbose_json' });
+  assert.equal(verbose.language, 'en');
+  assert.ok(verbose.duration > 60 && verbose.segments.length > 10 && verbose.words === undefined);
+});
+
+test('word times, alone and with segments', async () => {
+  const words = await ask({ response_format: 'verbose_json', timestamp_granularities: ['word'] });
+  assert.equal(words.segments, undefined);
+  assert.equal(words.words[0].word, 'Good');
+  assert.ok(words.words.every((w, i, all) => w.end >= w.start && (i === 0 || w.start >= all[i - 1].start)));
+  const both = await ask({ response_format: 'verbose_json', timestamp_granularities: ['word', 'segment'] });
+  assert.ok(both.words.length > 50 && both.segments.length > 10);
+});
+
+test('speakers', async () => {
+  const result = await ask({ model: 'gpt-4o-transcribe-diarize', response_format: 'diarized_json', chunking_strategy: 'auto' });
+  assert.deepEqual([...new Set(result.segments.map((x) => x.speaker))].sort(), ['SPEAKER_0', 'SPEAKER_1']);
+  assert.ok(result.segments.every((x) => x.type === 'transcript.text.segment' && x.end > x.start));
+});
+
+test('log probabilities', async () => {
+  const { logprobs, text } = await ask({ model: 'gpt-4o-transcribe', include: ['logprobs'] });
+  assert.ok(logprobs.length > 50 && logprobs.every((x) => x.logprob <= 0));
+  assert.match(text, first);
+  assert.equal(Buffer.from(logprobs[0].bytes).toString(), logprobs[0].token);
+});
+
+test('streams', async () => {
+  let text = '', done;
+  for await (const event of await ask({ model: 'gpt-4o-mini-transcribe', stream: true })) {
+    if (event.type === 'transcript.text.delta') text += event.delta;
+    if (event.type === 'transcript.text.done') done = event;
+  }
+  assert.match(text, first);
+  assert.equal(done.text, text);
+  assert.equal(done.usage.seconds, 61);
+  const speakers = new Set();
+  for await (const event of await ask({ model: 'gpt-4o-transcribe-diarize', response_format: 'diarized_json', stream: true })) {
+    if (event.type === 'transcript.text.segment') speakers.add(event.speaker);
+  }
+  assert.equal(speakers.size, 2);
+  let logprobs = 0;
+  for await (const event of await ask({ stream: true, include: ['logprobs'] })) logprobs += event.type === 'transcript.text.delta' ? event.logprobs.length : 0;
+  assert.ok(logprobs > 50);
+});
+
+test('options reach the task', async () => {
+  const { data, response } = await ask({ language: 'en', prompt: 'A talk about a budget.', temperature: 0.2, chunking_strategy: { type: 'server_vad', threshold: 0.4, silence_duration_ms: 200, prefix_padding_ms: 50 } }).withResponse();
+  assert.match(data.text, /budget/);
+  const { options } = await s.ask(`/tasks/${response.headers.get('x-task-id')}`);
+  assert.deepEqual([options.asr_language, options.asr_temperature, options.vad_threshold, options.vad_min_silence_ms, options.vad_speech_pad_ms], ['en', 0.2, 0.4, 200, 50]);
+});
+
+test('files in every way that the client takes them', async () => {
+  const bytes = readFileSync(recording);
+  for (const given of [await toFile(bytes, 'talk.flac'), new File([bytes], 'talk.flac'), await toFile(Promise.resolve(bytes), 'talk.flac')]) {
+    assert.match((await ask({ file: given })).text, first);
+  }
+});
+
+test('errors are the client’s own', async () => {
+  const field = async (params) => (await refused(ask(params), BadRequestError)).param;
+  assert.equal(await field({ response_format: 'xml' }), 'response_format');
+  assert.equal(await field({ language: 'klingon' }), 'language');
+  assert.equal(await field({ temperature: 3 }), 'temperature');
+  assert.equal(await field({ known_speaker_names: ['Ann'] }), 'known_speaker_names');
+  assert.equal((await refused(ask({ model: 'whisper-9' }), NotFoundError)).code, 'model_not_found');
+  const stranger = new OpenAI({ apiKey: `asr_${'x'.repeat(40)}`, baseURL: `${s.url}/v1`, maxRetries: 0 });
+  assert.equal((await refused(stranger.models.list(), AuthenticationError)).type, 'authentication_error');
+  const broken = await refused(ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav') }), APIError);
+  assert.equal(broken.status, 422);
+  const stream = await ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav'), stream: true });
+  await assert.rejects(async () => { for await (const event of stream) assert.ok(event.type); }, /could not be transcribed/);
+  assert.equal((await refused(client.audio.speech.create({ input: 'x', model: 'x', voice: 'x' }), NotFoundError)).type, 'invalid_request_error');
+  assert.equal((await refused(client.audio.translations.create({ file: file(), model: 'whisper-1' }), NotFoundError)).status, 404);
+});

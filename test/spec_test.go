@@ -1039,7 +1039,7 @@ var statements = []statement{
 		n := 0
 		for name, key := range map[string]string{
 			"missing": "", "revoked": revoked, "prefix alone": "asr_", "unknown": "asr_" + strings.Repeat("0", 40), "upper case": strings.ToUpper(w.key), "lower case": strings.ToLower(w.key),
-			"shorter": w.key[:43], "longer": w.key + "0", "quoted": `"` + w.key + `"`, "sql": "asr_' OR '1'='1", "a megabyte": strings.Repeat("a", 1<<20), "of the other server": w.idle.key,
+			"shorter": w.key[:43], "longer": w.key + "0", "quoted": `"` + w.key + `"`, "sql": "asr_' OR '1'='1", "long": strings.Repeat("a", 50_000), "of the other server": w.idle.key,
 		} {
 			for _, path := range []string{"/account", "/tasks"} {
 				a := w.do("GET", path, nil, "X-API-Key", key)
@@ -1050,6 +1050,8 @@ var statements = []statement{
 			}
 		}
 		assert.Len(t, texts, 1)
+		huge := w.do("GET", "/account", nil, "X-API-Key", strings.Repeat("a", 1<<20))
+		assert.Equal(t, 431, huge.status, "the header is refused before a key is looked for")
 		t.Logf("T15: %d requests with wrong keys, all 401 with one text", n)
 	}},
 	{"Every endpoint but GET /pricing needs authentication", func(t *testing.T, w *walk) {

@@ -73,5 +73,8 @@ func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) 
 	return r, err
 }
 
+// ref names the task for the queue.
+func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
+
 // current reports whether the task is still the claim's.
 func (r row) current(c *Claim) bool { return r.phase == "running" && r.attempt == c.Held.Attempt }

@@ -161,6 +161,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		return nil, false, s.wrap("create", err)
 	}
 	if !replayed {
+		s.queue.Wake(ctx)
 		for _, item := range items {
 			if item.Task != nil {
 				s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
@@ -207,14 +208,16 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, quote.Total, r.Batch); err != nil {
 		return Task{}, err
 	}
-	// run_at 0 and not now: a clock that goes back must not hide a new task.
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
 		callback_url, callback_secret, batch_mode, price_id, created_at, updated_at)
 		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
 		callback, secret, t.BatchMode, prices.ID)
-	return t, err
+	if err != nil {
+		return Task{}, err
+	}
+	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
 }
 
 // claimKey takes an idempotency key for this transaction; found says that it was used before and answer what came of it.

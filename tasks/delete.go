@@ -30,6 +30,11 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		if err := s.billing.Release(ctx, tx, id); err != nil {
 			return err
 		}
+		if r.phase == "queued" { // for its retry
+			if err := s.queue.Withdrawn(ctx, tx, r.ref()); err != nil {
+				return err
+			}
+		}
 		if err := s.outbox.Drop(ctx, tx, id); err != nil {
 			return err
 		}

@@ -221,6 +221,7 @@ func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message str
 		return s.end(ctx, tx, r, how, message)
 	})
 	if err == nil {
+		s.queue.Wake(ctx)
 		s.sweepTask(ctx, c.ID)
 	}
 	return s.wrap("release "+c.ID, err)
@@ -238,12 +239,16 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	case EndPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndHandedBack, EndInterrupted:
-		due := int64(0)
-		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // others have their chance before it tries again
-			due = db.Micros(now.Add(time.Duration(min(again, 30)) * time.Second))
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
+			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = $4, worker_id = NULL, interruptions = $2, updated_at = $3 WHERE id = $1",
-			r.ID, r.interruptions, db.Micros(now), due); err != nil {
+		var err error
+		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // others have their chance before it tries again
+			err = s.queue.Delay(ctx, tx, r.ref(), now.Add(time.Duration(min(again, 30))*time.Second))
+		} else {
+			err = s.queue.Requeue(ctx, tx, r.ref())
+		}
+		if err != nil {
 			return err
 		}
 		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
@@ -265,9 +270,10 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	}
 	delay := s.RetryDelays[r.failures-1]
 	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Random()-1)))
-	at := now.Add(delay)
-	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', status = 'failed', error_message = $2, run_at = $3, worker_id = NULL, updated_at = $4 WHERE id = $1",
-		r.ID, message, db.Micros(at), db.Micros(now)); err != nil {
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET status = 'failed', error_message = $2 WHERE id = $1", r.ID, message); err != nil {
+		return err
+	}
+	if err := s.queue.Delay(ctx, tx, r.ref(), now.Add(delay)); err != nil {
 		return err
 	}
 	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
@@ -323,8 +329,21 @@ func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Tim
 
 // Reap ends what a dead member held: its tasks as how says, its callbacks to be sent again. It returns how many there were.
 func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
-	n := 0
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	n, err := s.takeBack(ctx, id, how, message, true)
+	if err == nil && n > 0 {
+		s.log.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+	}
+	return n, s.wrap("take back work of "+id, err)
+}
+
+// HandBack gives back, uncounted, what a living member holds without knowing: a claim whose commit it did not hear of.
+func (s *Service) HandBack(ctx context.Context, id string) error {
+	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false)
+	return s.wrap("hand back work of "+id, err)
+}
+
+func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool) (n int, err error) {
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		n = 0
 		held, err := s.queue.Held(ctx, tx, id)
 		if err != nil {
@@ -348,12 +367,15 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 			return err
 		}
 		n += callbacks
+		if !leave {
+			return nil
+		}
 		return s.queue.Leave(ctx, tx, id)
 	})
 	if err == nil && n > 0 {
-		s.log.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+		s.queue.Wake(ctx)
 	}
-	return n, s.wrap("take back work of "+id, err)
+	return n, err
 }
 
 // announce writes the callback of a task that has just become final, body and all, into the same transaction.

@@ -65,8 +65,8 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 
 // countLanes fills in what waits and runs in the two lanes.
 func (s *Service) countLanes(ctx context.Context, st *Stats, now int64) error {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT lane, SUM(CASE WHEN phase = 'queued' AND run_at <= $1 THEN 1 ELSE 0 END), SUM(CASE WHEN phase = 'queued' AND run_at > $1 THEN 1 ELSE 0 END),
-		SUM(CASE WHEN phase = 'running' THEN 1 ELSE 0 END), COALESCE(MIN(CASE WHEN phase = 'queued' AND run_at <= $1 THEN queued_at END), $1)
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT lane, SUM(CASE WHEN phase = 'queued' THEN 1 ELSE 0 END), SUM(CASE WHEN phase = 'delayed' THEN 1 ELSE 0 END),
+		SUM(CASE WHEN phase = 'running' THEN 1 ELSE 0 END), COALESCE(MIN(CASE WHEN phase = 'queued' THEN queued_at END), $1)
 		FROM tasks WHERE phase <> 'final' GROUP BY lane`, now)
 	if err != nil {
 		return err

@@ -81,6 +81,8 @@ type DB struct {
 	logger   *slog.Logger
 	closing  sync.Once
 	closeErr error
+
+	listeners listeners
 }
 
 // Open opens the store at source without touching its tables (see Migrate): "postgres://…" or "postgresql://…" for
@@ -105,7 +107,8 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	if opt.Observe == nil {
 		opt.Observe = func(string, time.Duration, error) {}
 	}
-	d := &DB{source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe}
+	d := &DB{source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe,
+		listeners: listeners{subs: map[string]map[chan struct{}]bool{}, busy: map[string]bool{}, more: map[string]bool{}}}
 	if strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://") {
 		d.dialect = Postgres
 		config, err := postgresConfig(source, opt.Timeout)
@@ -312,14 +315,12 @@ func (d *DB) ForUpdate() string {
 	return ""
 }
 
-// AdvisoryLock makes tx wait for every other transaction that asked for the same key, on PostgreSQL; on SQLite the
-// write lock does that already.
-func (d *DB) AdvisoryLock(ctx context.Context, tx *sql.Tx, key int64) error {
-	if d.dialect != Postgres {
-		return nil
+// SkipLocked returns the clause that locks the rows of a SELECT on PostgreSQL and leaves out those that others have locked.
+func (d *DB) SkipLocked() string {
+	if d.dialect == Postgres {
+		return " FOR UPDATE SKIP LOCKED"
 	}
-	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", key)
-	return err
+	return ""
 }
 
 // Micros returns t as the tables hold it, microseconds since 1970.

@@ -72,7 +72,7 @@ func TestUpgradeFromFirstVersion(t *testing.T) {
 			return n
 		}
 		assert.Zero(t, count(left), "tables, types and functions of River")
-		for id, want := range map[string]string{"queued": "queued processing 0", "again": "queued processing 7", "batch": "queued processing 0", "retry": "queued failed 4000000000000000",
+		for id, want := range map[string]string{"queued": "queued processing 0", "again": "delayed processing 7", "batch": "queued processing 0", "retry": "delayed failed 4000000000000000",
 			"running": "running processing 0", "done": "final done 0"} {
 			var phase, status, run string
 			require.NoError(t, d.Read().QueryRow("SELECT phase, status, CAST(run_at AS text) FROM tasks WHERE id = $1", id).Scan(&phase, &status, &run))
@@ -80,6 +80,9 @@ func TestUpgradeFromFirstVersion(t *testing.T) {
 		}
 		assert.Equal(t, 6, count("SELECT COUNT(*) FROM tasks"))
 		assert.Equal(t, 1, count("SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'"))
+		assert.Equal(t, 1, count("SELECT waiting FROM lane_accounts WHERE lane = 'tasks' AND account_id = 'a'"))
+		assert.Equal(t, 1, count("SELECT waiting FROM lane_accounts WHERE lane = 'batch' AND account_id = 'b'"))
+		assert.Equal(t, 3, count("SELECT served + waiting FROM lane_accounts WHERE lane = 'tasks' AND account_id = 'b'"))
 		assert.Equal(t, 310, count("SELECT SUM(amount) FROM holds"))
 	}
 	t.Run("sqlite", func(t *testing.T) {

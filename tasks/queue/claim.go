@@ -18,94 +18,157 @@ type Claim struct {
 	Attempt   int64 // fencing number
 }
 
-// claimLock is the advisory lock's key under which claims of transcriptions are taken one after the other on PostgreSQL,
-// so that turns are exact: the letters "lane".
-const claimLock = 0x6c616e65
+// taken is what a claim writes into the task's row; $1 is the worker, $2 its
+// model set, $3 the time.
+const taken = `phase = 'running', status = 'processing', attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
-// accountInTurn finds, in the lane %[1]s, the account that waited longest for its turn. It goes from account to account
-// in the index and does not read the tasks in between, so that long queues cost nothing.
-const accountInTurn = `WITH RECURSIVE a (account_id) AS (
-		SELECT MIN(account_id) FROM tasks WHERE phase = 'queued' AND lane = '%[1]s'
-		UNION ALL
-		SELECT (SELECT MIN(account_id) FROM tasks WHERE phase = 'queued' AND lane = '%[1]s' AND account_id > a.account_id) FROM a WHERE a.account_id IS NOT NULL)
-	SELECT a.account_id FROM a LEFT JOIN turns u ON u.lane = '%[1]s' AND u.account_id = a.account_id
-	WHERE a.account_id IS NOT NULL AND EXISTS (SELECT 1 FROM tasks WHERE lane = '%[1]s' AND account_id = a.account_id AND %[2]s)
-	ORDER BY COALESCE(u.served, 0), a.account_id LIMIT 1`
+// claimInTurn claims on PostgreSQL, in one statement, the oldest task of the
+// account of lane %[1]s whose turn it is. It passes over accounts and tasks that
+// other transactions have locked, so that claims do not wait for one another.
+const claimInTurn = `WITH who AS (
+		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
+	pick AS (
+		SELECT t.id, t.account_id FROM tasks t JOIN who ON who.account_id = t.account_id
+		WHERE t.phase = 'queued' AND t.lane = '%[1]s' ORDER BY t.queued_at, t.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED),
+	turn AS (
+		UPDATE lane_accounts l SET served = nextval('turns'), waiting = waiting - 1 FROM pick WHERE l.lane = '%[1]s' AND l.account_id = pick.account_id)
+	UPDATE tasks SET ` + taken + ` FROM pick WHERE tasks.id = pick.id RETURNING tasks.id, tasks.account_id, tasks.lane, tasks.attempt`
 
-// Next claims for worker the task whose turn it is, and returns nil when there is none: first a batch task that has
-// waited for BatchWait; then the tasks lane; then, when nothing waits there, the batch lane. In a lane the account that
-// waited longest for its turn is next, and of its tasks the one that has waited longest. read is called in the claim's
-// transaction: what it can't read is not claimed.
+// look is what one read says about the queue before anything is claimed.
+type look struct{ draining, due, aged, tasks, batch bool }
+
+// Next claims for worker the task whose turn it is, and returns nil when there
+// is none: first a batch task that has waited for BatchWait; then the tasks
+// lane; then, when nothing waits there, the batch lane. In a lane the account
+// that waited longest for its turn is next, and of its tasks the one that has
+// waited longest. Tasks whose delay is over are queued before.
+//
+// read is called in the claim's transaction: what it can't read is not claimed.
 func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
-	now := q.now()
-	due := []any{db.Micros(now), db.Micros(now.Add(q.config.Horizon))}
-	const isDue = "phase = 'queued' AND (run_at <= $1 OR run_at > $2)"
-	var some int
-	err := q.config.DB.Read().QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE "+isDue+" LIMIT 1", due...).Scan(&some)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	seen, err := q.look(ctx, worker)
+	if err != nil || seen.draining {
 		return nil, q.wrap("claim", err)
 	}
-	var c *Claim
-	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		c = nil
-		if err := q.config.DB.AdvisoryLock(ctx, tx, claimLock); err != nil {
-			return err
+	if seen.due {
+		if _, err := q.Sweep(ctx); err != nil {
+			return nil, err
 		}
-		find := func(query string, args ...any) (found string, err error) {
-			err = tx.QueryRowContext(ctx, query, args...).Scan(&found)
+		if seen, err = q.look(ctx, worker); err != nil {
+			return nil, q.wrap("claim", err)
+		}
+	}
+	var claimed *Claim
+	try := func(claim func(tx *sql.Tx, c *Claim) error) error {
+		return q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+			claimed = nil
+			c := Claim{Worker: worker}
+			err := claim(tx, &c)
 			if errors.Is(err, sql.ErrNoRows) {
-				return "", nil
+				return nil
 			}
-			return found, err
-		}
-		id, err := find("SELECT id FROM tasks WHERE lane = 'batch' AND "+isDue+" AND queued_at <= $3 ORDER BY queued_at, id LIMIT 1"+q.config.DB.ForUpdate(),
-			append(due[:2:2], db.Micros(now.Add(-q.config.BatchWait)))...)
-		if err != nil {
-			return err
-		}
-		for _, lane := range []string{LaneTasks, LaneBatch} {
-			if id != "" {
-				break
+			if err == nil {
+				err = read(tx, &c)
 			}
-			account, err := find(fmt.Sprintf(accountInTurn, lane, isDue), due...)
 			if err != nil {
 				return err
 			}
-			if account == "" {
-				continue
-			}
-			id, err = find("SELECT id FROM tasks WHERE lane = '"+lane+"' AND account_id = $3 AND "+isDue+" ORDER BY queued_at, id LIMIT 1"+q.config.DB.ForUpdate(), append(due[:2:2], account)...)
-			if err != nil {
-				return err
-			}
-		}
-		if id == "" {
+			claimed = &c
 			return nil
+		})
+	}
+	if seen.aged {
+		err = try(func(tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })
+	}
+	for _, lane := range []struct {
+		name    string
+		waiting bool
+	}{{LaneTasks, seen.tasks}, {LaneBatch, seen.batch}} {
+		if claimed != nil || err != nil || !lane.waiting {
+			continue
 		}
-		taken := Claim{TaskID: id, Worker: worker}
-		err = tx.QueryRowContext(ctx, `UPDATE tasks SET phase = 'running', status = 'processing', attempt = attempt + 1, worker_id = $2,
-			model_set = $3, claimed_at = $4, updated_at = $4 WHERE id = $1 AND phase = 'queued' RETURNING attempt, account_id, lane`,
-			id, worker, modelSet, db.Micros(now)).Scan(&taken.Attempt, &taken.AccountID, &taken.Lane)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil // deleted or taken since
+		if q.config.DB.Dialect() == db.Postgres {
+			err = try(func(tx *sql.Tx, c *Claim) error {
+				row := tx.QueryRowContext(ctx, fmt.Sprintf(claimInTurn, lane.name), worker, modelSet, db.Micros(q.now()))
+				return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
+			})
+		}
+		if claimed == nil && err == nil { // SQLite; or all accounts are locked by others
+			err = try(func(tx *sql.Tx, c *Claim) error { return q.claimWaiting(ctx, tx, lane.name, modelSet, c) })
+		}
+	}
+	return claimed, q.wrap("claim", err)
+}
+
+// look reads what a claim can find. Each part is one probe of an index.
+func (q *Queue) look(ctx context.Context, worker string) (look, error) {
+	now := q.now()
+	var l look
+	var tasksPaused, batchPaused bool
+	err := q.config.DB.Read().QueryRowContext(ctx, `SELECT
+		EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
+		EXISTS (SELECT 1 FROM tasks WHERE phase = 'delayed' AND run_at <= $2) OR EXISTS (SELECT 1 FROM tasks WHERE phase = 'delayed' AND run_at > $3),
+		EXISTS (SELECT 1 FROM tasks WHERE phase = 'queued' AND lane = 'batch' AND queued_at <= $4),
+		EXISTS (SELECT 1 FROM lane_accounts WHERE lane = 'tasks' AND waiting > 0),
+		EXISTS (SELECT 1 FROM lane_accounts WHERE lane = 'batch' AND waiting > 0),
+		(SELECT paused FROM lanes WHERE lane = 'tasks'), (SELECT paused FROM lanes WHERE lane = 'batch')`,
+		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon)), db.Micros(now.Add(-q.config.BatchWait))).
+		Scan(&l.draining, &l.due, &l.aged, &l.tasks, &l.batch, &tasksPaused, &batchPaused)
+	l.tasks = l.tasks && !tasksPaused
+	l.batch, l.aged = l.batch && !batchPaused, l.aged && !batchPaused
+	return l, err
+}
+
+// claimAged claims the oldest batch task that has waited for BatchWait.
+func (q *Queue) claimAged(ctx context.Context, tx *sql.Tx, modelSet string, c *Claim) error {
+	now := q.now()
+	err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),
+		db.Micros(now.Add(-q.config.BatchWait))).Scan(&c.TaskID, &c.AccountID)
+	if err != nil {
+		return err
+	}
+	return q.take(ctx, tx, LaneBatch, modelSet, c)
+}
+
+// claimWaiting claims the oldest task of the account whose turn it is in lane,
+// and waits for those who hold that account.
+func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
+	for range longestSearch {
+		err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRowContext(ctx, "SELECT id FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued' ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(), lane, c.AccountID).Scan(&c.TaskID)
+		if errors.Is(err, sql.ErrNoRows) { // its tasks are being claimed or canceled: the next account, and this one when they are done
+			if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
+				return err
+			}
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO turns (lane, account_id, served) VALUES ($1, $2, (SELECT COALESCE(MAX(served), 0) + 1 FROM turns WHERE lane = $1))
-			ON CONFLICT (lane, account_id) DO UPDATE SET served = excluded.served`, taken.Lane, taken.AccountID); err != nil {
-			return err
-		}
-		if err := read(tx, &taken); err != nil {
-			return err
-		}
-		c = &taken
-		return nil
-	})
-	return c, q.wrap("claim", err)
+		return q.take(ctx, tx, lane, modelSet, c)
+	}
+	return sql.ErrNoRows
+}
+
+// longestSearch bounds how many accounts without a task that can be claimed one
+// claim passes over.
+const longestSearch = 16
+
+// take writes the claim of the task that c names.
+func (q *Queue) take(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
+	c.Lane = lane
+	err := tx.QueryRowContext(ctx, "UPDATE tasks SET "+taken+" WHERE id = $4 AND phase = 'queued' RETURNING attempt", c.Worker, modelSet, db.Micros(q.now()), c.TaskID).Scan(&c.Attempt)
+	if err != nil {
+		return err
+	}
+	turn := "(SELECT MAX(served) + 1 FROM lane_accounts WHERE lane = $1)"
+	if q.config.DB.Dialect() == db.Postgres {
+		turn = "nextval('turns')"
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE lane_accounts SET served = "+turn+", waiting = waiting - 1 WHERE lane = $1 AND account_id = $2", lane, c.AccountID)
+	return err
 }
 
 // Current reports whether the claim still holds its task.

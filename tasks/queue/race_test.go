@@ -2,7 +2,12 @@
 
 package queue_test
 
+import "github.com/otograph/otograph/internal/db"
+
 // How much the reliability tests do under the race detector, which makes the database ten times slower.
 const (
 	batchTasks = 8
 )
+
+// claimShapes are the queues of BenchmarkClaim.
+var claimShapes = []claimShape{{db.SQLite, 10, 1000, 0}, {db.Postgres, 10, 1000, 0}}

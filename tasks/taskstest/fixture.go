@@ -244,6 +244,8 @@ func (f *Fixture) Exact() {
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM holds WHERE task_id NOT IN (SELECT id FROM tasks WHERE phase <> 'final')`), "holds of unfinished tasks only")
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM tasks WHERE phase <> 'final' AND id NOT IN (SELECT task_id FROM holds)`), "unfinished tasks are held")
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM settlements s JOIN ledger l ON l.task_id = s.task_id WHERE -l.amount <> s.total - s.from_packs`), "deduction = total - packs")
+	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM lane_accounts l WHERE waiting <> (SELECT COUNT(*) FROM tasks t WHERE t.lane = l.lane AND t.account_id = l.account_id AND t.phase = 'queued')`), "waiting = queued tasks")
+	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM tasks t WHERE phase = 'queued' AND NOT EXISTS (SELECT 1 FROM lane_accounts l WHERE l.lane = t.lane AND l.account_id = t.account_id)`), "queued tasks are counted")
 	there := map[string]bool{}
 	for _, key := range f.Files() {
 		there[key] = true

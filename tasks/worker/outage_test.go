@@ -187,7 +187,7 @@ func TestT20Restart(t *testing.T) {
 			require.Equal(t, before[id], g.Row(id))
 		}
 		g.Exact()
-		g.Exec("UPDATE tasks SET run_at = 0 WHERE phase = 'queued'")
+		g.Exec("UPDATE tasks SET run_at = 0 WHERE phase = 'delayed'")
 		_, err = g.Reap(t.Context(), "w", tasks.EndInterrupted, "the power went")
 		require.NoError(t, err)
 		stop := g.Start(1, worker.Config{Engine: taskstest.Quick})

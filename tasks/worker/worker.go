@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
@@ -36,7 +37,7 @@ type Config struct {
 
 	MinBytes, MaxBytes int64         // of fetched audio; default 1 KB, 2 GB
 	MaxSeconds         float64       // of audio; default 5 hours
-	Poll               time.Duration // between looks at an empty queue; default 250 ms
+	Poll               time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat          time.Duration // default 5 s
 	Grace              time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
 	TaskTimeout        time.Duration // wall-clock limit of one attempt; default 12 hours
@@ -73,6 +74,9 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	setDefault(&c.MinBytes, 1<<10)
 	setDefault(&c.MaxBytes, 2<<30)
 	setDefault(&c.MaxSeconds, 5*3600)
+	if s.DB.Dialect() == db.Postgres {
+		setDefault(&c.Poll, 5*time.Second)
+	}
 	setDefault(&c.Poll, 250*time.Millisecond)
 	setDefault(&c.Heartbeat, 5*time.Second)
 	setDefault(&c.Grace, 25*time.Second)
@@ -91,6 +95,9 @@ func setDefault[T comparable](v *T, value T) {
 
 // ErrHung is returned when the engine did not come back: the process must end, for the engine's threads still run.
 var ErrHung = errors.New("engine does not return")
+
+// shortestIdle is the shortest time between two looks at an empty queue.
+const shortestIdle = 20 * time.Millisecond
 
 // Causes for which a run is cut short.
 var (
@@ -121,17 +128,28 @@ func (w *Worker) Run(ctx context.Context) error {
 		return nil
 	}
 	defer stop()
+	wake := s.Queue().Wakeups(ctx)
+	unheard := false // a claim may have been committed without our hearing of it
 	for ctx.Err() == nil {
-		task, err := s.Next(ctx, c.ID, c.Engine.ModelSet())
-		if err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "no task claimed", "worker", c.ID, "error", err)
+		var task *tasks.Claim
+		var err error
+		if unheard {
+			err = s.HandBack(ctx, c.ID)
 		}
-		if err != nil && task == nil {
-			backoff.Sleep(ctx, max(c.Poll, time.Second))
+		if err == nil {
+			unheard = false
+			task, err = s.Next(ctx, c.ID, c.Engine.ModelSet())
+		}
+		if err != nil {
+			unheard = true
+			if ctx.Err() == nil {
+				log.WarnContext(ctx, "no task claimed", "worker", c.ID, "error", err)
+			}
+			backoff.Sleep(ctx, time.Second)
 			continue
 		}
 		if task == nil {
-			backoff.Sleep(ctx, c.Poll)
+			w.idle(ctx, wake)
 			continue
 		}
 		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -148,6 +166,21 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// idle waits until there may be a task: a wake-up, the end of the first delay, or Poll.
+func (w *Worker) idle(ctx context.Context, wake <-chan struct{}) {
+	wait := w.config.Poll
+	if at, ok, err := w.service.Queue().NextDue(ctx); err == nil && ok {
+		wait = min(wait, max(at.Sub(w.service.Clock()), shortestIdle))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-timer.C:
+	}
 }
 
 // work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.

@@ -1,0 +1,127 @@
+package db
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// listeners are the subscribers of this process, by channel.
+type listeners struct {
+	mu   sync.Mutex
+	subs map[string]map[chan struct{}]bool
+	busy map[string]bool // channels for which a notification is on its way
+	more map[string]bool // … and was asked for again meanwhile
+}
+
+// wake tells this process's subscribers of a channel.
+func (l *listeners) wake(channel string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for sub := range l.subs[channel] {
+		select {
+		case sub <- struct{}{}:
+		default: // it has not looked since the last time
+		}
+	}
+}
+
+// Notify wakes the subscribers of a channel: those of this process and, on
+// PostgreSQL, those of every process on the database. Calls that come while a
+// notification is on its way are answered by one more. A notification is a hint
+// that may be lost; what it tells of must be in the database before.
+func (d *DB) Notify(ctx context.Context, channel string) {
+	l := &d.listeners
+	l.wake(channel)
+	if d.dialect != Postgres {
+		return
+	}
+	l.mu.Lock()
+	if l.busy[channel] {
+		l.more[channel] = true
+		l.mu.Unlock()
+		return
+	}
+	l.busy[channel] = true
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for {
+		_, err := d.write.ExecContext(ctx, "SELECT pg_notify($1, '')", channel)
+		l.mu.Lock()
+		if err != nil || !l.more[channel] {
+			delete(l.busy, channel)
+			delete(l.more, channel)
+			l.mu.Unlock()
+			return
+		}
+		delete(l.more, channel)
+		l.mu.Unlock()
+	}
+}
+
+// Subscribe returns a channel that receives after each Notify, until ctx is
+// done. Notifications that come while one is unread are one. On PostgreSQL a
+// connection of its own listens; it is opened again when it breaks, and then
+// receives once, for what may have been missed.
+func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
+	l := &d.listeners
+	sub := make(chan struct{}, 1)
+	l.mu.Lock()
+	if l.subs[channel] == nil {
+		l.subs[channel] = map[chan struct{}]bool{}
+	}
+	l.subs[channel][sub] = true
+	l.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.subs[channel], sub)
+	})
+	if d.dialect == Postgres {
+		go d.listen(ctx, channel, sub)
+	}
+	return sub
+}
+
+// listen passes the server's notifications on to sub until ctx is done.
+func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
+	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
+		err := func() error {
+			conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
+			if err != nil {
+				return err
+			}
+			defer func() {
+				last, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				defer done()
+				_ = conn.Close(last)
+			}()
+			if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+				return err
+			}
+			for {
+				pause = 100 * time.Millisecond
+				select {
+				case sub <- struct{}{}:
+				default:
+				}
+				if _, err := conn.WaitForNotification(ctx); err != nil {
+					return err
+				}
+			}
+		}()
+		if ctx.Err() != nil {
+			return
+		}
+		d.logger.WarnContext(ctx, "database does not notify; polling until it does", "channel", channel, "error", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}

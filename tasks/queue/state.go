@@ -1,0 +1,140 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// wakeChannel is notified when a task can be claimed.
+const wakeChannel = "otograph_tasks"
+
+// sweepSize bounds how many delayed tasks one transaction queues.
+const sweepSize = 256
+
+// Ref names a task and where it is queued.
+type Ref struct{ TaskID, AccountID, Lane string }
+
+// Added counts a task that was inserted in the phase "queued" in the same
+// transaction. Call Wake after the commit.
+func (q *Queue) Added(ctx context.Context, tx *sql.Tx, r Ref) error {
+	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
+}
+
+// Withdrawn counts a task that left the phase "queued" in the same transaction
+// without being claimed.
+func (q *Queue) Withdrawn(ctx context.Context, tx *sql.Tx, r Ref) error {
+	return q.count(ctx, tx, r.Lane, r.AccountID, -1)
+}
+
+// Requeue moves a running task whose row is locked back to the phase "queued".
+// Call Wake after the commit.
+func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, worker_id = NULL, updated_at = $2 WHERE id = $1", r.TaskID, db.Micros(q.now())); err != nil {
+		return err
+	}
+	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
+}
+
+// Delay moves a running task whose row is locked to the phase "delayed", until
+// at.
+func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, at time.Time) error {
+	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(at), db.Micros(q.now()))
+	return err
+}
+
+// Sweep queues the tasks whose delay is over and returns how many there were. A
+// time beyond the horizon was written by a clock that has since gone back, and
+// counts as past.
+func (q *Queue) Sweep(ctx context.Context) (int, error) {
+	swept := 0
+	for {
+		n := 0
+		err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+			now := q.now()
+			rows, err := tx.QueryContext(ctx, `UPDATE tasks SET phase = 'queued', run_at = 0 WHERE id IN (SELECT id FROM tasks
+				WHERE phase = 'delayed' AND (run_at <= $1 OR run_at > $2) ORDER BY run_at LIMIT $3`+q.config.DB.SkipLocked()+`) RETURNING lane, account_id`,
+				db.Micros(now), db.Micros(now.Add(q.config.Horizon)), sweepSize)
+			if err != nil {
+				return err
+			}
+			queued, err := db.Collect(rows, func(rows *sql.Rows, r *Ref) error { return rows.Scan(&r.Lane, &r.AccountID) })
+			if err != nil {
+				return err
+			}
+			n = len(queued)
+			counts := map[Ref]int{}
+			for _, r := range queued {
+				counts[r]++
+			}
+			return q.countAll(ctx, tx, counts)
+		})
+		if err != nil {
+			return swept, q.wrap("sweep", err)
+		}
+		if swept += n; n < sweepSize {
+			if swept > 0 {
+				q.Wake(ctx)
+			}
+			return swept, nil
+		}
+	}
+}
+
+// countAll counts for several accounts, always in the same order, so that
+// transactions that do so do not wait for one another in a circle.
+func (q *Queue) countAll(ctx context.Context, tx *sql.Tx, counts map[Ref]int) error {
+	refs := make([]Ref, 0, len(counts))
+	for r := range counts {
+		refs = append(refs, r)
+	}
+	slices.SortFunc(refs, func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.AccountID, b.AccountID))
+	})
+	for _, r := range refs {
+		if err := q.count(ctx, tx, r.Lane, r.AccountID, counts[r]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count changes the number of an account's queued tasks.
+func (q *Queue) count(ctx context.Context, tx *sql.Tx, lane, account string, change int) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ($1, $2, $3)
+		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, lane, account, change)
+	return err
+}
+
+// recount sets the number of an account's queued tasks to what there is. The
+// account's row is locked.
+func (q *Queue) recount(ctx context.Context, tx *sql.Tx, lane, account string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
+		WHERE lane = $1 AND account_id = $2`, lane, account)
+	return err
+}
+
+// Wake tells idle workers that a task can be claimed.
+func (q *Queue) Wake(ctx context.Context) { q.config.DB.Notify(ctx, wakeChannel) }
+
+// Wakeups returns a channel that receives after each Wake, until ctx is done.
+// Wake-ups can be lost: look at the queue now and then, too.
+func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
+	return q.config.DB.Subscribe(ctx, wakeChannel)
+}
+
+// NextDue returns when the first delayed task can run; ok is false when none is
+// delayed.
+func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
+	var micros int64
+	err = q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(&micros)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
+	return db.Time(micros), err == nil, q.wrap("next delayed task", err)
+}

@@ -59,7 +59,7 @@ type Options struct {
 	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Level of the times: word or segment; the optimized tier has segments only."`
 	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are
 	// understood too); nil detects the language.
-	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); null detects it."`
+	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); detected when not set."`
 	// ASRBeamSize is the beam size of the search. The native decoder keeps at
 	// most 8 beams: wider ones run with 8.
 	ASRBeamSize *int `json:"asr_beam_size" default:"5" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Beam size; higher is slower and slightly more accurate. Above 8 the decoder runs with 8."`
@@ -83,7 +83,7 @@ type Options struct {
 	// NoSpeechThreshold discards segments whose no-speech probability is above it.
 	NoSpeechThreshold *float64 `json:"no_speech_threshold" default:"0.6" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Segments with a no-speech probability above this are discarded."`
 	// NumSpeakers fixes the number of speakers; nil finds it.
-	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; null finds it."`
+	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; found when not set."`
 	// MinSpeakers bounds the number that is found from below.
 	MinSpeakers *int `json:"min_speakers" default:"1" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Minimum number of speakers when it is found."`
 	// MaxSpeakers bounds the number that is found from above.
@@ -97,7 +97,7 @@ type Options struct {
 	// AudioEventsThreshold is the confidence above which an event is reported.
 	AudioEventsThreshold *float64 `json:"audio_events_threshold" default:"0.3" min:"0" max:"1" since:"0.1" group:"Sound events" help:"Only events with a confidence above this are returned."`
 	// AudioEventsClasses are the English class names to listen for; nil is all.
-	AudioEventsClasses []string `json:"audio_events_classes" default:"null" rule:"event class" since:"0.1" group:"Sound events" help:"English class names to listen for; null is all 521."`
+	AudioEventsClasses []string `json:"audio_events_classes" default:"null" rule:"event class" since:"0.1" group:"Sound events" help:"English class names to listen for; all 521 when not set."`
 }
 
 // EffectiveOptions is an Options object with every default filled in, as a task

@@ -64,6 +64,7 @@ func main() {
 
 func run(ctx context.Context, args []string) int {
 	var c cli
+	c.Transcribe.optionFlags, c.Bench.Run.optionFlags = newOptionFlags(), newOptionFlags()
 	parser, err := kong.New(&c,
 		kong.Name("otograph"),
 		kong.Description(description),

@@ -1,67 +1,106 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
-	"github.com/otograph/otograph"
+	"github.com/alecthomas/kong"
+
+	"github.com/otograph/otograph/spec"
 )
 
-// optionFlags are the specification's options as flags, named after them.
+// optionFlags are the options of a run as flags. They are made from the table
+// of package spec by newOptionFlags, so that a new option is a flag.
 type optionFlags struct {
-	EnableASR         *bool `name:"enable-asr" group:"What to do" help:"Transcribe (default: true)."`
-	EnableDiarize     *bool `name:"enable-diarize" group:"What to do" help:"Tell speakers apart (default: true with transcription)."`
-	EnableAudioEvents *bool `name:"enable-audio-events" group:"What to do" help:"Detect sound events (default: true)."`
-
-	Optimize       string   `name:"optimize" enum:"true,false,auto" default:"auto" placeholder:"auto" group:"Transcription" help:"Tier: true = fast optimized models, false = standard (Whisper), auto = by language."`
-	TimestampLevel *string  `name:"timestamp-level" group:"Transcription" placeholder:"word" help:"word or segment."`
-	ASRLanguage    *string  `name:"asr-language" short:"l" group:"Transcription" placeholder:"CODE" help:"Language of the speech (en, zh, deu, …); detected when left out."`
-	BeamSize       *int     `name:"asr-beam-size" group:"Transcription" placeholder:"5" help:"Beam width, 1 to 20 (at most 8 are kept); 1 is fastest."`
-	Temperature    *float64 `name:"asr-temperature" group:"Transcription" placeholder:"0" help:"Decoding temperature, 0 to 1; above 0 samples."`
-	BestOf         *int     `name:"asr-best-of" group:"Transcription" placeholder:"N" help:"Sampled candidates, 1 to 20, at temperatures above 0."`
-	Hotwords       []string `name:"hotwords" group:"Transcription" placeholder:"WORD" help:"Words to prefer: names, brands."`
-	InitialPrompt  *string  `name:"initial-prompt" group:"Transcription" placeholder:"TEXT" help:"Text that steers the style."`
-	NoSpeech       *float64 `name:"no-speech-threshold" group:"Transcription" placeholder:"0.6" help:"Drop segments with a no-speech probability above this."`
-
-	VADThreshold  *float64 `name:"vad-threshold" group:"Speech detection" placeholder:"0.35" help:"Speech probability from which a window is speech."`
-	VADMinSpeech  *int     `name:"vad-min-speech-ms" group:"Speech detection" placeholder:"250" help:"Ignore shorter speech (milliseconds)."`
-	VADMinSilence *int     `name:"vad-min-silence-ms" group:"Speech detection" placeholder:"100" help:"Shorter silence does not cut (milliseconds)."`
-	VADPad        *int     `name:"vad-speech-pad-ms" group:"Speech detection" placeholder:"30" help:"Padding around speech (milliseconds)."`
-
-	NumSpeakers     *int     `name:"num-speakers" group:"Speakers" placeholder:"N" help:"Number of speakers, when it is known."`
-	MinSpeakers     *int     `name:"min-speakers" group:"Speakers" placeholder:"1" help:"Least number of speakers."`
-	MaxSpeakers     *int     `name:"max-speakers" group:"Speakers" placeholder:"10" help:"Greatest number of speakers."`
-	MinSegment      *float64 `name:"diarize-min-segment-sec" group:"Speakers" placeholder:"0.5" help:"Shortest segment that yields a voice (seconds)."`
-	SingleThreshold *float64 `name:"diarize-single-speaker-threshold" group:"Speakers" placeholder:"0.05" help:"Silhouette below which there is one speaker."`
-
-	EventsThreshold *float64 `name:"audio-events-threshold" group:"Sound events" placeholder:"0.3" help:"Least confidence of an event."`
-	EventsClasses   []string `name:"audio-events-classes" aliases:"audio-events-class" group:"Sound events" sep:"none" placeholder:"NAME" help:"Listen for this class only (repeat for more; names contain commas)."`
+	Flags kong.Plugins `embed:""`
 }
 
-// options turns the flags into the options object. Speakers are told apart by
+// flagTags are what the flags of some options have beyond the table: short
+// names, and lists whose entries may hold commas.
+var flagTags = map[string]string{
+	"asr_language":         `short:"l" placeholder:"CODE"`,
+	"initial_prompt":       `placeholder:"TEXT"`,
+	"hotwords":             `placeholder:"WORD"`,
+	"audio_events_classes": `aliases:"audio-events-class" sep:"none" placeholder:"NAME"`,
+}
+
+// auto is the value of a flag for an option of true, false or null that is null.
+const auto = "auto"
+
+// newOptionFlags returns a flag for every option but the earlier names of others.
+func newOptionFlags() optionFlags {
+	var fields []reflect.StructField
+	for _, row := range spec.Table() {
+		if !row.Legacy() {
+			fields = append(fields, flagField(row, len(fields)))
+		}
+	}
+	return optionFlags{kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+}
+
+// flagField returns the field that kong makes an option's flag of.
+func flagField(row spec.Option, n int) reflect.StructField {
+	help := row.Help
+	if row.Min != nil && row.Max != nil {
+		help += fmt.Sprintf(" From %v to %v.", *row.Min, *row.Max)
+	}
+	tag := fmt.Sprintf(`name:"%s" group:"%s" `, strings.ReplaceAll(row.Name, "_", "-"), row.Group)
+	kind := map[spec.Kind]reflect.Type{
+		spec.KindBool: reflect.TypeFor[*bool](), spec.KindInt: reflect.TypeFor[*int](), spec.KindFloat: reflect.TypeFor[*float64](),
+		spec.KindString: reflect.TypeFor[*string](), spec.KindStrings: reflect.TypeFor[[]string](),
+	}[row.Kind]
+	switch {
+	case row.Kind == spec.KindBool && row.Nullable:
+		kind = reflect.TypeFor[string]()
+		tag += fmt.Sprintf(`enum:"true,false,%s" default:"%s" placeholder:"%s" `, auto, auto, auto)
+		help = strings.ReplaceAll(help, "null", auto)
+	case row.Kind == spec.KindBool:
+		help += fmt.Sprintf(" Default: %v.", row.Default)
+	case row.Default != nil:
+		tag += fmt.Sprintf(`placeholder:"%v" `, row.Default)
+	case flagTags[row.Name] == "":
+		tag += `placeholder:"N" `
+	}
+	tag += flagTags[row.Name] + fmt.Sprintf(` help:%q`, help)
+	return reflect.StructField{Name: fmt.Sprintf("Flag%d", n), Type: kind, Tag: reflect.StructTag(tag)}
+}
+
+// options returns the options that the flags ask for. Speakers are identified by
 // default only where there is a transcription.
-func (f *optionFlags) options() (otograph.Options, error) {
-	o := otograph.Options{
-		EnableASR: f.EnableASR, EnableDiarize: f.EnableDiarize, EnableAudioEvents: f.EnableAudioEvents,
-		ASRLanguage: f.ASRLanguage, ASRBeamSize: f.BeamSize, ASRTemperature: f.Temperature, ASRBestOf: f.BestOf,
-		Hotwords: f.Hotwords, InitialPrompt: f.InitialPrompt, NoSpeechThreshold: f.NoSpeech,
-		VADThreshold: f.VADThreshold, VADMinSpeechMS: f.VADMinSpeech, VADMinSilenceMS: f.VADMinSilence, VADSpeechPadMS: f.VADPad,
-		NumSpeakers: f.NumSpeakers, MinSpeakers: f.MinSpeakers, MaxSpeakers: f.MaxSpeakers,
-		DiarizeMinSegmentSec: f.MinSegment, DiarizeSingleSpeakerThreshold: f.SingleThreshold,
-		AudioEventsThreshold: f.EventsThreshold, AudioEventsClasses: f.EventsClasses,
+func (f *optionFlags) options() (spec.Options, error) {
+	var o spec.Options
+	given := map[string]any{}
+	flags := reflect.ValueOf(f.Flags[0]).Elem()
+	n := 0
+	for _, row := range spec.Table() {
+		if row.Legacy() {
+			continue
+		}
+		value := flags.Field(n)
+		n++
+		switch {
+		case value.Kind() == reflect.String: // true, false or auto
+			if text := value.String(); text != auto {
+				given[row.Name] = text == "true"
+			}
+		case !value.IsNil():
+			given[row.Name] = value.Interface()
+		}
 	}
-	if f.TimestampLevel != nil {
-		o.TimestampLevel = new(otograph.TimestampLevel(*f.TimestampLevel))
+	data, err := json.Marshal(given)
+	if err != nil {
+		return o, &usageError{err}
 	}
-	if f.Optimize != "auto" {
-		o.Optimize = new(f.Optimize == "true")
+	if err = json.Unmarshal(data, &o); err == nil {
+		if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
+			o.EnableDiarize = new(false)
+		}
+		_, err = o.Effective()
 	}
-	if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
-		o.EnableDiarize = new(false)
-	}
-	_, err := o.Effective()
-	if bad := (*otograph.OptionError)(nil); errors.As(err, &bad) {
+	if bad := (*spec.OptionError)(nil); errors.As(err, &bad) {
 		return o, &usageError{fmt.Errorf("--%s: %s", strings.ReplaceAll(bad.Field, "_", "-"), bad.Reason)}
 	}
 	return o, err

@@ -46,8 +46,8 @@ type docsSchema struct {
 }
 
 // renderDocs makes the page from the document; base is the prefix of the paths.
-func renderDocs(source []byte, base string) (*docsPage, error) {
-	doc, err := parseOpenAPI(source)
+func renderDocs(base string) (*docsPage, error) {
+	doc, err := readContract()
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ var openapiYAML []byte
 // OpenAPI is the contract as an OpenAPI 3.1 document in JSON, in the order in
 // which it is written. base is the prefix of the paths; "" = "/v1".
 func OpenAPI(base string) ([]byte, error) {
-	doc, err := parseOpenAPI(openapiYAML)
+	doc, err := readContract()
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +28,16 @@ func OpenAPI(base string) ([]byte, error) {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
 	return buf.Bytes(), nil
+}
+
+// readContract returns the whole document: what openapi.yaml says, and the
+// options as package spec has them.
+func readContract() (*yaml.Node, error) {
+	doc, err := parseOpenAPI(openapiYAML)
+	if err != nil {
+		return nil, err
+	}
+	return doc, addOptions(doc)
 }
 
 func parseOpenAPI(source []byte) (*yaml.Node, error) {

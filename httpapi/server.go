@@ -136,7 +136,7 @@ func New(cfg Config) (*Server, error) {
 	if s.openapi, err = OpenAPI(cfg.BasePath); err != nil {
 		return nil, err
 	}
-	if s.docs, err = renderDocs(openapiYAML, cfg.BasePath); err != nil {
+	if s.docs, err = renderDocs(cfg.BasePath); err != nil {
 		return nil, err
 	}
 	if s.classes, err = classesJSON(); err != nil {

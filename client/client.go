@@ -1,0 +1,165 @@
+// Package client calls the transcription service over HTTP: it submits
+// recordings, waits for tasks, reads results, and verifies callbacks. It depends
+// on the standard library and package spec alone.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Client calls one service with one API key. Its methods may be used by any
+// number of goroutines.
+type Client struct {
+	base    string
+	key     string
+	http    *http.Client
+	retries int
+}
+
+// Option changes a Client.
+type Option func(*Client)
+
+// WithHTTP sets the client that makes the requests; the default is
+// http.DefaultClient.
+func WithHTTP(c *http.Client) Option { return func(client *Client) { client.http = c } }
+
+// WithRetries sets how often a request is made again that the service asked to
+// make later (429 rate_limited, 503); the default is 5, 0 turns it off.
+func WithRetries(n int) Option { return func(client *Client) { client.retries = n } }
+
+// New returns a client of the service at base, the address with its version
+// prefix ("https://asr.example.com/v1"), with an API key ("asr_…").
+func New(base, key string, options ...Option) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("client: base address: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("client: base address %q; expected http:// or https:// and a host", base)
+	}
+	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: http.DefaultClient, retries: 5}
+	for _, o := range options {
+		o(c)
+	}
+	return c, nil
+}
+
+// Error is an answer with a status of 400 and above.
+type Error struct {
+	Status int    // HTTP status
+	Code   string // error_code of the answer, "insufficient_balance" for instance
+	// Message is the description that the service sent.
+	Message string
+	// RetryAfter is how long the service asked to wait, 0 if it did not.
+	RetryAfter time.Duration
+}
+
+// Error returns the message with its status and code.
+func (e *Error) Error() string {
+	return fmt.Sprintf("service answered %d (%s): %s", e.Status, e.Code, e.Message)
+}
+
+// Temporary reports whether the same request may succeed later.
+func (e *Error) Temporary() bool {
+	return e.Code == "rate_limited" || e.Status == http.StatusServiceUnavailable
+}
+
+// longestPause bounds how long a retry waits, whatever the service asks for.
+const longestPause = 30 * time.Second
+
+// maxErrorBody bounds how much of a failing answer is read, in bytes.
+const maxErrorBody = 64 << 10
+
+// call makes a request with a JSON body and decodes the answer's; in and out may
+// be nil.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return fmt.Errorf("client: %w", err)
+		}
+	}
+	return c.send(ctx, method, path, nil, func() io.Reader { return bytes.NewReader(body) }, out)
+}
+
+// send makes a request; body is asked for its content again at each retry.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
+	for try := 0; ; try++ {
+		err := c.once(ctx, method, path, header, body(), out)
+		var failed *Error
+		if !errors.As(err, &failed) || !failed.Temporary() || try >= c.retries {
+			return err
+		}
+		pause := time.NewTimer(min(max(failed.RetryAfter, time.Duration(1<<try)*100*time.Millisecond), longestPause))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		}
+	}
+}
+
+func (c *Client) once(ctx context.Context, method, path string, header http.Header, body io.Reader, out any) error {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if c.key != "" {
+		req.Header.Set("X-API-Key", c.key)
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		return failure(resp)
+	}
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+	} else {
+		err = json.NewDecoder(resp.Body).Decode(out)
+	}
+	if err != nil {
+		return fmt.Errorf("client: answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// failure reads an answer with an error; one that is not the service's (a
+// proxy's page) keeps its text.
+func failure(resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	e := &Error{Status: resp.StatusCode}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	var said struct {
+		Error string `json:"error"`
+		Code  string `json:"error_code"`
+	}
+	if json.Unmarshal(text, &said) == nil && said.Error != "" {
+		e.Message, e.Code = said.Error, said.Code
+		return e
+	}
+	e.Message = strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
+	return e
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEncoderIsStandardBase64(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3, 4, 24<<10 - 1, 24 << 10, 24<<10 + 1, 100_003} {
+		raw := bytes.Repeat([]byte{1, 200, 7, 9, 255}, n/5+1)[:n]
+		for name, from := range map[string]io.Reader{"whole": bytes.NewReader(raw), "by halves": iotest.HalfReader(bytes.NewReader(raw)), "error at the end": iotest.DataErrReader(bytes.NewReader(raw))} {
+			got, err := io.ReadAll(&encoder{from: from})
+			require.NoError(t, err)
+			require.Equal(t, base64.StdEncoding.EncodeToString(raw), string(got), "%d bytes, %s", n, name)
+		}
+	}
+	broken := errors.New("broken")
+	_, err := io.ReadAll(&encoder{from: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))})
+	require.ErrorIs(t, err, broken)
+}
+
+// TestUploadIsRepeatedWhole: what the service asked to send later is sent again
+// from the beginning, under the same idempotency key.
+func TestUploadIsRepeatedWhole(t *testing.T) {
+	audio := bytes.Repeat([]byte("RIFF"), 50_000)
+	var keys []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		if len(keys) < 3 {
+			_, _ = io.CopyN(io.Discard, r.Body, 10_000)
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"error": "too many requests", "error_code": "rate_limited"}`)
+			return
+		}
+		var body struct {
+			Audio    []byte `json:"audio_base64"`
+			Filename string `json:"audio_filename"`
+		}
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&body))
+		assert.Equal(t, audio, body.Audio)
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id": "1", "status": "processing", "audio_filename": %q}`, body.Filename)
+	}))
+	defer srv.Close()
+	c, err := New(srv.URL+"/v1/", "asr_key")
+	require.NoError(t, err)
+	task, err := c.Upload(context.Background(), bytes.NewReader(audio), Submission{Filename: "a.wav"})
+	require.NoError(t, err)
+	assert.Equal(t, "a.wav", task.Filename)
+	require.Len(t, keys, 3)
+	assert.NotEmpty(t, keys[0])
+	assert.Equal(t, []string{keys[0], keys[0]}, keys[1:])
+
+	keys = nil
+	_, err = c.Upload(context.Background(), io.MultiReader(bytes.NewReader(audio)), Submission{Filename: "a.wav"})
+	var failed *Error
+	require.ErrorAs(t, err, &failed, "what cannot be read again is not sent again")
+	assert.True(t, failed.Temporary())
+	assert.Len(t, keys, 1)
+	_, err = c.Upload(context.Background(), bytes.NewReader(audio), Submission{})
+	assert.ErrorContains(t, err, "Filename")
+}
+
+func TestErrorsKeepWhatWasSent(t *testing.T) {
+	answers := map[string]func(w http.ResponseWriter){
+		"balance": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusPaymentRequired)
+			_, _ = io.WriteString(w, `{"error": "not enough", "error_code": "insufficient_balance"}`)
+		},
+		"proxy": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<h1>Bad gateway</h1>")
+		},
+		"slow down": func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"error": "slow down", "error_code": "rate_limited"}`)
+		},
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers[r.URL.Query().Get("status")](w) }))
+	defer srv.Close()
+	c, err := New(srv.URL, "asr_key", WithRetries(0), WithHTTP(srv.Client()))
+	require.NoError(t, err)
+	for name, want := range map[string]Error{
+		"balance": {402, "insufficient_balance", "not enough", 0}, "proxy": {502, "", "<h1>Bad gateway</h1>", 0}, "slow down": {429, "rate_limited", "slow down", 7 * time.Second},
+	} {
+		_, _, err := c.Tasks(context.Background(), Status(name), 0, 0)
+		var got *Error
+		require.ErrorAs(t, err, &got)
+		assert.Equal(t, want, *got)
+	}
+	for _, base := range []string{"", "asr.example.com/v1", "ftp://x", "http://", ":"} {
+		_, err := New(base, "k")
+		assert.ErrorContains(t, err, "base address", base)
+	}
+}
+
+// callback is a notification that was signed at a time, with secret.
+func callback(secret, body string, at time.Time) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))
+	stamp := fmt.Sprint(at.Unix())
+	r.Header.Set("Webhook-Id", "msg_1")
+	r.Header.Set("Webhook-Timestamp", stamp)
+	r.Header.Set("Webhook-Signature", "v1,AAAA v1,"+base64.StdEncoding.EncodeToString(sum(webhookKey(secret), "msg_1."+stamp+"."+body)))
+	r.Header.Set("X-Signature", fmt.Sprintf("sha256=%x", sum([]byte(secret), body)))
+	return r
+}
+
+func TestReadCallback(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	const body = `{"task_id":"7","status":"failed","created_at":"2026-01-02T03:04:05.000Z","finished_at":null,"error_message":"too long"}`
+	for _, secret := range []string{"a secret of ours", "whsec_" + base64.StdEncoding.EncodeToString([]byte("raw bytes"))} {
+		c, err := readCallback(callback(secret, body, now), now.Add(time.Minute), []string{"the new one", secret})
+		require.NoError(t, err)
+		assert.Equal(t, []any{"7", Failed, "too long"}, []any{c.TaskID, c.Status, *c.ErrorMessage})
+	}
+	change := func(name, value string) *http.Request {
+		r := callback("s", body, now)
+		r.Header.Set(name, value)
+		return r
+	}
+	for name, r := range map[string]*http.Request{
+		"another secret": callback("t", body, now), "replayed": callback("s", body, now.Add(-time.Hour)), "of the future": callback("s", body, now.Add(time.Hour)),
+		"another id": change("Webhook-Id", "msg_2"), "no id": change("Webhook-Id", ""), "another time": change("Webhook-Timestamp", fmt.Sprint(now.Unix()+1)), "no number": change("Webhook-Timestamp", "now"),
+		"no signature": change("Webhook-Signature", ""), "another version": change("Webhook-Signature", "v2,AAAA"), "another body signature": change("X-Signature", "sha256=00"), "no body signature": change("X-Signature", ""),
+	} {
+		_, err := readCallback(r, now, []string{"s"})
+		require.ErrorIs(t, err, ErrSignature, name)
+	}
+	_, err := readCallback(callback("s", strings.Repeat("x", maxCallback+1), now), now, []string{"s"})
+	assert.ErrorContains(t, err, "longer")
+	_, err = ReadCallback(callback("s", "no JSON", now))
+	assert.Error(t, err)
+}

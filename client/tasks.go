@@ -1,0 +1,288 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Status is the state of a task.
+type Status string
+
+// The states of a task. A failed task is tried again unless it has FinishedAt.
+const (
+	Processing Status = "processing"
+	Done       Status = "done"
+	Failed     Status = "failed"
+	Abandoned  Status = "abandoned"
+)
+
+// Task is a transcription task. The answers to creation and listing leave fields
+// out; Get returns all of them.
+type Task struct {
+	ID            string                `json:"id"`
+	Status        Status                `json:"status"`
+	Filename      string                `json:"audio_filename"`
+	SourceType    string                `json:"audio_source_type"`
+	Size          *int64                `json:"audio_size"` // bytes; nil until a URL's audio was fetched
+	MD5           *string               `json:"audio_md5"`  // 32 hexadecimal digits; nil as long as Size
+	AllowTraining bool                  `json:"allow_training"`
+	ErrorMessage  *string               `json:"error_message"`
+	Options       spec.EffectiveOptions `json:"options"`
+	CreatedAt     time.Time             `json:"created_at"`
+	UpdatedAt     time.Time             `json:"updated_at"`
+	FinishedAt    *time.Time            `json:"finished_at"` // nil until the state is final
+}
+
+// Submission is what a task is made of besides its audio.
+type Submission struct {
+	// Filename tells the format by its extension. It is required with Upload and
+	// defaults to the last segment of a URL.
+	Filename string
+	Options  spec.Options
+	// CallbackURL receives a POST when the task is final, signed with
+	// CallbackSecret unless that is empty.
+	CallbackURL, CallbackSecret string
+	// Batch queues the task behind others at a discount, for up to 24 hours.
+	Batch         bool
+	AllowTraining bool
+	// IdempotencyKey makes repeating a submission safe: within 24 hours the same
+	// key gives the first task again. "" means a new random key, so that the
+	// retries of one call never make two tasks.
+	IdempotencyKey string
+}
+
+// submission is the body of POST /tasks; audio_base64 comes last, so that it can
+// be streamed.
+type submission struct {
+	URL            string        `json:"audio_url,omitempty"`
+	Filename       string        `json:"audio_filename,omitempty"`
+	Options        *spec.Options `json:"options,omitempty"`
+	CallbackURL    string        `json:"callback_url,omitempty"`
+	CallbackSecret string        `json:"callback_secret,omitempty"`
+	Batch          bool          `json:"batch_mode,omitempty"`
+	AllowTraining  bool          `json:"allow_training,omitempty"`
+}
+
+func (s Submission) body(url string) submission {
+	return submission{url, s.Filename, &s.Options, s.CallbackURL, s.CallbackSecret, s.Batch, s.AllowTraining}
+}
+
+func (s Submission) header() http.Header {
+	key := s.IdempotencyKey
+	if key == "" {
+		key = uuid.NewString()
+	}
+	return http.Header{"Idempotency-Key": {key}}
+}
+
+// Submit creates a task for the audio at a public URL.
+func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (Task, error) {
+	var t Task
+	body, err := json.Marshal(s.body(audioURL))
+	if err != nil {
+		return t, fmt.Errorf("client: %w", err)
+	}
+	return t, c.send(ctx, http.MethodPost, "/tasks", s.header(), func() io.Reader { return bytes.NewReader(body) }, &t)
+}
+
+// Upload creates a task for a recording, which is sent as it is read: at most
+// 200 MB in Base64. A refused upload is made again only if audio is an io.Seeker.
+func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Task, error) {
+	var t Task
+	if s.Filename == "" {
+		return t, errors.New("client: Submission.Filename: an upload needs a file name with its extension")
+	}
+	head, err := json.Marshal(s.body(""))
+	if err != nil {
+		return t, fmt.Errorf("client: %w", err)
+	}
+	head = append(head[:len(head)-1], `,"audio_base64":"`...)
+	again, seekable := audio.(io.Seeker)
+	var last *upload
+	body := func() io.Reader {
+		if last != nil {
+			_ = last.Close() // the transport may be reading still
+			if _, err := again.Seek(0, io.SeekStart); err != nil {
+				return failingReader{err}
+			}
+		}
+		last = &upload{from: io.MultiReader(bytes.NewReader(head), &encoder{from: audio}, strings.NewReader(`"}`))}
+		return last
+	}
+	sender := *c
+	if !seekable {
+		sender.retries = 0
+	}
+	return t, sender.send(ctx, http.MethodPost, "/tasks", s.header(), body, &t)
+}
+
+// BatchItem is the answer to one URL of a batch: a Task, or what was wrong.
+type BatchItem struct {
+	Index    int    `json:"index"`
+	AudioURL string `json:"audio_url"`
+	Success  bool   `json:"success"`
+	Task     *Task  `json:"task"`
+	Error    string `json:"error"`
+}
+
+// SubmitBatch creates a task of the batch queue for each URL, at most 100. Items
+// succeed or fail by themselves. s.Filename is not used; filenames may be nil.
+func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
+	body, err := json.Marshal(struct {
+		submission
+		URLs      []string `json:"audio_url"`
+		Filenames []string `json:"audio_filename,omitempty"`
+		Batch     bool     `json:"batch_mode"`
+	}{s.body(""), audioURLs, filenames, true})
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	var out struct {
+		Results []BatchItem `json:"results"`
+	}
+	err = c.send(ctx, http.MethodPost, "/tasks/batch", s.header(), func() io.Reader { return bytes.NewReader(body) }, &out)
+	return out.Results, err
+}
+
+// Task returns the task with an id.
+func (c *Client) Task(ctx context.Context, id string) (Task, error) {
+	var t Task
+	return t, c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id), nil, &t)
+}
+
+// Tasks returns a page of the account's tasks, newest first, and how many there
+// are in all. page counts from 1, size is at most 100; 0 means the service's
+// default. status "" means every one.
+func (c *Client) Tasks(ctx context.Context, status Status, page, size int) (tasks []Task, total int, err error) {
+	var out struct {
+		Tasks []Task `json:"tasks"`
+		Total int    `json:"total"`
+	}
+	query := pageQuery(page, size)
+	if status != "" {
+		query.Set("status", string(status))
+	}
+	err = c.call(ctx, http.MethodGet, "/tasks?"+query.Encode(), nil, &out)
+	return out.Tasks, out.Total, err
+}
+
+func pageQuery(page, size int) url.Values {
+	query := url.Values{}
+	if page != 0 {
+		query.Set("page", strconv.Itoa(page))
+	}
+	if size != 0 {
+		query.Set("page_size", strconv.Itoa(size))
+	}
+	return query
+}
+
+// TaskError is the end of a task that has no result.
+type TaskError struct{ Task Task }
+
+// Error returns the task's state and reason.
+func (e *TaskError) Error() string {
+	reason := "unknown reason"
+	if e.Task.ErrorMessage != nil {
+		reason = *e.Task.ErrorMessage
+	}
+	return fmt.Sprintf("task %s is %s: %s", e.Task.ID, e.Task.Status, reason)
+}
+
+// The pauses between two looks at a task: short at first, since short recordings
+// are done in a second, then what the specification suggests.
+const (
+	firstPoll = 250 * time.Millisecond
+	lastPoll  = 4 * time.Second
+)
+
+// Wait returns the result of a task as soon as it is done. A task that failed for
+// good or was abandoned is a *TaskError.
+func (c *Client) Wait(ctx context.Context, id string) (*Result, error) {
+	for pause := firstPoll; ; pause = min(pause*3/2, lastPoll) {
+		t, err := c.Task(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case t.Status == Done:
+			return c.Result(ctx, id)
+		case t.FinishedAt != nil:
+			return nil, &TaskError{t}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("client: task %s is not final: %w", id, ctx.Err())
+		}
+	}
+}
+
+// Result is a task's result with its bill.
+type Result struct {
+	spec.Result
+	TaskID  string
+	Billing Billing
+}
+
+// UnmarshalJSON reads the specification's Task result.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &r.Result); err != nil {
+		return err
+	}
+	more := struct {
+		TaskID  *string  `json:"task_id"`
+		Billing *Billing `json:"billing"`
+	}{&r.TaskID, &r.Billing}
+	return json.Unmarshal(data, &more)
+}
+
+// Billing is what a task cost, in the currency of the account.
+type Billing struct {
+	Mode            string  `json:"mode"` // "standard" or "zh_lite", the optimized tier
+	BillableMinutes float64 `json:"billable_minutes"`
+	Amount          float64 `json:"amount"`
+	Balance         float64 `json:"balance"` // of the account, now
+	Detail          struct {
+		BasePricePerHour    float64  `json:"base_price_per_hour"`
+		BaseAmount          float64  `json:"base_amount"`
+		DiarizePricePerHour *float64 `json:"diarize_price_per_hour"`
+		DiarizeAmount       *float64 `json:"diarize_amount"`
+		EventsPricePerHour  *float64 `json:"events_price_per_hour"`
+		EventsAmount        *float64 `json:"events_amount"`
+		Subtotal            float64  `json:"subtotal"`
+		BatchDiscount       *float64 `json:"batch_discount"`
+		Total               float64  `json:"total"`
+	} `json:"detail"`
+}
+
+// Result returns the result of a task that is done; of another one, an *Error
+// with the status 404.
+func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
+	var r Result
+	if err := c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id)+"/result", nil, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Delete deletes a task with its audio and result. A task that is being worked on
+// is an *Error with the status 409.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, "/tasks/"+url.PathEscape(id), nil, nil)
+}

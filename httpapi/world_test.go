@@ -305,12 +305,12 @@ func checkContract(t testing.TB, req *http.Request, a answer) {
 	require.NoError(t, err)
 	route, params := findRoute(doc, req.Method, req.URL.Path)
 	if !strings.HasPrefix(req.URL.Path, "/v1/") || route == nil || a.status == http.StatusMethodNotAllowed {
-		switch m := map[string]any{}; {
+		switch {
 		case a.status < 400 || req.Method == http.MethodHead:
 		case (&Server{cfg: Config{BasePath: "/v1"}}).openAIPath(req.URL.Path):
 			openAIFailure(t, a)
 		default:
-			m = a.object(t)
+			m := a.object(t)
 			require.Len(t, m, 2, "%s", a.body)
 			require.NotEmpty(t, m["error"])
 			require.NotEmpty(t, m["error_code"])

@@ -12,34 +12,34 @@ import (
 	"github.com/otograph/otograph/diarize/embed"
 	tagger "github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
-	. "github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models"
 )
 
 // The engines name their contracts themselves, as this package may not know them:
 // only here the two lists meet. Silero's and Whisper's engines take no contract.
 func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 	assert.Equal(t, map[string]string{
-		"Zipformer": ContractZipformerCTC, "WeNet": ContractWeNetCTC, "SenseVoice": ContractSenseVoice,
-		"Paraformer": ContractParaformer, "NeMo CTC": ContractNeMoCTC, "transducer": ContractNeMoTransducer,
+		"Zipformer": models.ContractZipformerCTC, "WeNet": models.ContractWeNetCTC, "SenseVoice": models.ContractSenseVoice,
+		"Paraformer": models.ContractParaformer, "NeMo CTC": models.ContractNeMoCTC, "transducer": models.ContractNeMoTransducer,
 	}, map[string]string{
 		"Zipformer": onnx.ContractZipformer, "WeNet": onnx.ContractWeNet, "SenseVoice": onnx.ContractSenseVoice,
 		"Paraformer": onnx.ContractParaformer, "NeMo CTC": onnx.ContractNeMoCTC, "transducer": onnx.ContractTransducer,
 	})
-	assert.Len(t, ContractsOf(RoleOptimized), 6, "a recogniser's contract that is not compared above")
+	assert.Len(t, models.ContractsOf(models.RoleOptimized), 6, "a recogniser's contract that is not compared above")
 
-	assert.ElementsMatch(t, ContractsOf(RoleEmbedder), embed.Contracts())
+	assert.ElementsMatch(t, models.ContractsOf(models.RoleEmbedder), embed.Contracts())
 	assert.Equal(t, map[string]string{
-		"wespeaker": ContractWeSpeaker, "3D-Speaker": Contract3DSpeaker, "NeMo": ContractNeMoSpeaker,
-		"SpeechBrain": ContractSpeechBrain, "waveform": ContractSpeechBrainWave,
+		"wespeaker": models.ContractWeSpeaker, "3D-Speaker": models.Contract3DSpeaker, "NeMo": models.ContractNeMoSpeaker,
+		"SpeechBrain": models.ContractSpeechBrain, "waveform": models.ContractSpeechBrainWave,
 	}, map[string]string{
 		"wespeaker": embed.WeSpeaker, "3D-Speaker": embed.ThreeDSpeaker, "NeMo": embed.NeMo,
 		"SpeechBrain": embed.SpeechBrain, "waveform": embed.SpeechBrainWave,
 	})
 
-	assert.ElementsMatch(t, ContractsOf(RoleTagger), tagger.Contracts())
+	assert.ElementsMatch(t, models.ContractsOf(models.RoleTagger), tagger.Contracts())
 	assert.Equal(t, map[string]string{
-		"PANNs": ContractPANNs, "YAMNet": ContractYAMNet, "patches": ContractYAMNetPatches,
-		"CED": ContractCED, "Zipformer": ContractZipformerTagger,
+		"PANNs": models.ContractPANNs, "YAMNet": models.ContractYAMNet, "patches": models.ContractYAMNetPatches,
+		"CED": models.ContractCED, "Zipformer": models.ContractZipformerTagger,
 	}, map[string]string{
 		"PANNs": tagger.PANNs, "YAMNet": tagger.YAMNet, "patches": tagger.YAMNetPatches,
 		"CED": tagger.CED, "Zipformer": tagger.Zipformer,
@@ -48,8 +48,8 @@ func TestEnginesKnowTheContractsByTheSameNames(t *testing.T) {
 
 // The engine looks again when it opens a recogniser: both have to see the same in it.
 func TestEnginesRecogniseTheSameRecognisers(t *testing.T) {
-	for name, c := range EveryFamily() {
-		if c.Role != RoleOptimized || c.Part != PartModel && c.Part != PartEncoder {
+	for name, c := range models.EveryFamily() {
+		if c.Role != models.RoleOptimized || c.Part != models.PartModel && c.Part != models.PartEncoder {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -61,10 +61,11 @@ func TestF3DroppedPackets(t *testing.T) {
 	partition("a transaction", func() error { return d.Write(t.Context(), insert("never")) })
 	partition("a list", func() error {
 		rows, err := d.Read().QueryContext(t.Context(), "SELECT id FROM accounts")
-		if err == nil {
-			rows.Close()
+		if err != nil {
+			return d.Classify(err)
 		}
-		return d.Classify(err)
+		defer rows.Close()
+		return d.Classify(rows.Err())
 	})
 	partition("a ping", func() error { return d.Ping(t.Context()) })
 	partition("opening it", func() error {

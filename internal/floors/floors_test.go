@@ -38,8 +38,6 @@ func nameOf(path string) string {
 	return strings.TrimPrefix(path, module+"/")
 }
 
-func (p pkg) ours() bool { return p.Module != nil && p.Module.Path == module }
-
 // list returns the packages that go list finds, with cgo on.
 func list(t *testing.T, args ...string) []pkg {
 	t.Helper()
@@ -149,7 +147,7 @@ func readFloors(t *testing.T) map[string]int {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/architecture.md")
 	require.NoError(t, err)
-	row := regexp.MustCompile("(?m)^\\| ([0-9]) \\| (.+?) \\| .+ \\|$")
+	row := regexp.MustCompile(`(?m)^\| ([0-9]) \| (.+?) \| .+ \|$`)
 	name := regexp.MustCompile("`([^`]+)`")
 	floors := map[string]int{}
 	for _, line := range row.FindAllStringSubmatch(string(doc), -1) {

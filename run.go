@@ -23,6 +23,12 @@ func OnProgress(f func(Progress)) RunOption {
 	return func(r *run) { r.progress.report = f }
 }
 
+// OnWaveform receives the recording's waveform when it is decoded, before the other
+// stages: audio.PeaksPerSecond bytes a second, see audio.PCM.Peaks.
+func OnWaveform(f func(peaks []byte)) RunOption {
+	return func(r *run) { r.waveform = f }
+}
+
 // WithCheckpoints takes finished stages from c and saves them there. Trouble
 // with the checkpoints does not fail the run; it is logged.
 func WithCheckpoints(c Checkpoints) RunOption {
@@ -65,7 +71,8 @@ type run struct {
 	stages
 	p           *Pipeline
 	progress    progress
-	checkpoints Checkpoints // nil: none
+	checkpoints Checkpoints  // nil: none
+	waveform    func([]byte) // nil: nobody asks
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
@@ -83,6 +90,9 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	}
 	defer pcm.Close()
 	r.progress.duration(pcm.Duration())
+	if r.waveform != nil {
+		r.waveform(pcm.Peaks())
+	}
 	found, errs := r.find(ctx, pcm)
 	res := assemble(pcm, *r.opt.TimestampLevel == TimestampWord, found, maps.Clone(r.progress.seconds))
 	if len(errs) == 1 {

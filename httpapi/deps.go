@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -21,6 +22,7 @@ type Tasks interface {
 	Get(ctx context.Context, account, id string) (tasks.Task, error)
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
 	Result(ctx context.Context, account, id string) (*tasks.Result, error)
+	Waveform(ctx context.Context, account, id string) (io.ReadCloser, error)
 	Delete(ctx context.Context, account, id string) error
 	Wait(ctx context.Context, account, id string) (tasks.Task, error)
 }

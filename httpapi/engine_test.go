@@ -103,7 +103,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		return tasks.Outcome{}, err
 	}
 	r := spec.Result{Ran: spec.Capabilities{ASR: *o.EnableASR, Diarize: *o.EnableDiarize, AudioEvents: *o.EnableAudioEvents}}
-	out := tasks.Outcome{Seconds: 61.5}
+	out := tasks.Outcome{Seconds: 61.5, Waveform: []byte{0, 128, 255}}
 	if *o.EnableASR {
 		lite := o.Optimize != nil && *o.Optimize
 		out.Tier = spec.TierStandard

@@ -174,6 +174,7 @@ func (s *Server) routes() {
 	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
 	s.endpoint("/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
 	s.endpoint("/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
+	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.private(s.getWaveform)})
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})

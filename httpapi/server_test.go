@@ -281,5 +281,5 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 		}
 	}
 	assert.Equal(t, inDoc, inCode)
-	assert.Len(t, inDoc, 14)
+	assert.Len(t, inDoc, 15)
 }

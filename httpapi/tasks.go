@@ -435,6 +435,27 @@ func (s *Server) getResult(w http.ResponseWriter, r *request) error {
 	return err
 }
 
+// getWaveform is GET /tasks/:id/waveform, which the specification does not have.
+func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	waveform, err := s.cfg.Tasks.Waveform(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer waveform.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	_, err = io.Copy(w, waveform)
+	return err
+}
+
 // deleteTask is DELETE /tasks/:id.
 func (s *Server) deleteTask(w http.ResponseWriter, r *request) error {
 	id, err := r.task()

@@ -38,7 +38,7 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		if err := s.outbox.Drop(ctx, tx, id); err != nil {
 			return err
 		}
-		for _, key := range []string{r.audio, r.result, CheckpointPrefix(id)} {
+		for _, key := range []string{r.audio, r.result, waveformKey(r.result), CheckpointPrefix(id)} {
 			if key == "" {
 				continue
 			}

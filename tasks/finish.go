@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -27,6 +28,9 @@ type Outcome struct {
 	Tier spec.Tier
 	// Seconds is the decoded duration.
 	Seconds float64
+	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
+	// where they are not known.
+	Waveform []byte
 }
 
 // Fetched records the audio that a worker has brought in.
@@ -134,7 +138,34 @@ func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("results/%s-%d.json.zst", c.ID, c.Held.Attempt)
+	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
+	if err := s.store(ctx, key, data); err != nil {
+		return err
+	}
+	if len(o.Waveform) > 0 {
+		if err := s.store(ctx, waveformKey(key), o.Waveform); err != nil {
+			return err
+		}
+	}
+	return s.settle(ctx, c, o, key)
+}
+
+// A result and its waveform are two files beside each other.
+const (
+	resultSuffix   = ".json.zst"
+	waveformSuffix = ".peaks"
+)
+
+// waveformKey returns where the waveform of a result is; "" without a result.
+func waveformKey(result string) string {
+	if result == "" {
+		return ""
+	}
+	return strings.TrimSuffix(result, resultSuffix) + waveformSuffix
+}
+
+// store writes a file whole or not at all.
+func (s *Service) store(ctx context.Context, key string, data []byte) error {
 	w, err := s.blobs.Create(ctx, key)
 	if err != nil {
 		return err
@@ -143,10 +174,8 @@ func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	if _, err := w.Write(data); err != nil {
 		return err
 	}
-	if _, err := w.Commit(); err != nil {
-		return err
-	}
-	return s.settle(ctx, c, o, key)
+	_, err = w.Commit()
+	return err
 }
 
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {

@@ -102,6 +102,14 @@ func (m *Maintainer) collect(ctx context.Context) error {
 	return err
 }
 
+// resultOf returns the result that a file belongs to: itself, or that of a waveform.
+func resultOf(key string) string {
+	if name, ok := strings.CutSuffix(key, waveformSuffix); ok {
+		return name + resultSuffix
+	}
+	return key
+}
+
 // Referenced reports for each key whether a row points at the file.
 func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
 	kept := map[string]bool{}
@@ -112,7 +120,7 @@ func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]boo
 		case parts[0] == "checkpoints" && len(parts) > 1:
 			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase <> 'final'", []any{parts[1]}
 		case parts[0] == "results" && len(parts) == 2 && len(parts[1]) > 36: // begins with the task's id
-			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], key}
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], resultOf(key)}
 		}
 		var n int
 		if err := s.db.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {

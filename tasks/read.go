@@ -172,6 +172,24 @@ func (s *Service) Result(ctx context.Context, account, id string) (*Result, erro
 	return &Result{Task: t, Bill: bill, file: file, body: body}, nil
 }
 
+// Waveform opens the waveform of a done task: audio.PeaksPerSecond bytes a second,
+// 255 being the loudest of all. Close it. Errors wrap ErrNotFound (also for a task
+// whose worker left none), ErrForbidden or ErrNotDone.
+func (s *Service) Waveform(ctx context.Context, account, id string) (io.ReadCloser, error) {
+	t, key, err := s.get(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.Status != StatusDone {
+		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
+	}
+	file, err := s.blobs.Open(ctx, waveformKey(key))
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%w: no waveform of %s", ErrNotFound, id)
+	}
+	return file, s.wrap("waveform", err)
+}
+
 // WriteTo writes the specification's Task result as JSON, streaming. It can be called once.
 func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	bill, err := json.Marshal(r.Bill)

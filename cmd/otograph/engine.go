@@ -32,8 +32,10 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
 	}
+	var waveform []byte
 	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt,
-		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints))
+		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
+		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }))
 	if err != nil {
 		// The customer knows the recording by the name it came with.
 		if audio.Permanent(err) || errors.Is(err, otograph.ErrOptions) {
@@ -45,7 +47,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	return tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration}, nil
+	return tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}, nil
 }
 
 // ModelSet implements worker.Engine.

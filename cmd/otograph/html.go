@@ -35,51 +35,22 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	return nil
 }
 
-// writeHTML writes the view of one result as a page of its own. The recording is
-// decoded once more for the waveform and the audio; standard input can't be.
-func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result) error {
-	view := web.View{Name: name, Result: res}
-	if file != "-" {
+// writeHTML writes the view of one result as a page of its own. To embed the
+// audio, the recording is decoded once more; standard input can't be.
+func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
+	view := web.View{Name: name, Result: res, Peaks: waveform}
+	if c.EmbedAudio {
 		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
 		if err != nil {
 			return fmt.Errorf("%s: decoding it again for the page: %w", name, err)
 		}
 		defer pcm.Close()
-		view.Peaks = peaks(pcm)
-		if c.EmbedAudio {
-			if view.Audio, err = encodeOpus(ctx, pcm); err != nil {
-				return fmt.Errorf("%s: embedding the audio: %w", name, err)
-			}
-			view.AudioType = "audio/ogg"
+		if view.Audio, err = encodeOpus(ctx, pcm); err != nil {
+			return fmt.Errorf("%s: embedding the audio: %w", name, err)
 		}
+		view.AudioType = "audio/ogg"
 	}
 	return web.WriteView(w, view)
-}
-
-// The waveform of a page has peaksPerSecond, or of a long recording mostPeaks in all.
-const (
-	peaksPerSecond = 50
-	mostPeaks      = 360_000
-)
-
-// peaks gives the waveform of a recording: the loudest sample of each of equal
-// stretches, 255 being the loudest of all.
-func peaks(pcm *audio.PCM) []byte {
-	n := min(mostPeaks, max(1, int(pcm.Duration()*peaksPerSecond)))
-	loudest, each := float32(0), make([]float32, n)
-	for i := range each {
-		for _, s := range pcm.Samples(i*pcm.Len()/n, (i+1)*pcm.Len()/n) {
-			each[i] = max(each[i], s, -s)
-		}
-		loudest = max(loudest, each[i])
-	}
-	out := make([]byte, n)
-	if loudest > 0 {
-		for i, p := range each {
-			out[i] = byte(math.Round(float64(p / loudest * 255)))
-		}
-	}
-	return out
 }
 
 // encodeOpus gives a recording as mono Opus in Ogg. The encoder gets the decoded

@@ -59,37 +59,20 @@ func TestEncodeOpus(t *testing.T) {
 	assert.InDelta(t, pcm.Duration(), got.Duration(), 0.02)
 }
 
-func TestPeaks(t *testing.T) {
-	samples := make([]float32, 10*audio.SampleRate)
-	for i := range samples[:audio.SampleRate] { // a second of a negative half, then silence
-		samples[i] = -0.5
-	}
-	samples[5*audio.SampleRate+3] = 0.25
-	got := peaks(audio.FromSamples(samples))
-	require.Len(t, got, 10*peaksPerSecond)
-	want := make([]byte, len(got))
-	for i := range peaksPerSecond {
-		want[i] = 255
-	}
-	want[5*peaksPerSecond] = 128
-	assert.Equal(t, want, got)
-	assert.Equal(t, make([]byte, 50), peaks(audio.FromSamples(make([]float32, audio.SampleRate))), "silence")
-	assert.Equal(t, []byte{255}, peaks(audio.FromSamples([]float32{1})), "a recording shorter than a stretch")
-}
-
-// Every page has its waveform, that of standard input has the band of the speech.
+// A page has the waveform that the run found; the audio is decoded once more.
 func TestWriteHTML(t *testing.T) {
 	if !web.Built() {
 		t.Skip("the page is not built: make build where npm is installed")
 	}
 	var page bytes.Buffer
 	c := &transcribeCmd{Format: "html"}
-	require.NoError(t, c.writeHTML(t.Context(), &page, "../../testdata/conversation.flac", "conversation.flac", &otograph.Result{}))
-	assert.Contains(t, page.String(), `"peaks":"`)
+	require.NoError(t, c.writeHTML(t.Context(), &page, "-", "standard input", &otograph.Result{}, []byte{0, 255}))
+	assert.Contains(t, page.String(), `"peaks":"AP8="`)
 	page.Reset()
-	require.NoError(t, c.writeHTML(t.Context(), &page, "-", "standard input", &otograph.Result{}))
+	require.NoError(t, c.writeHTML(t.Context(), &page, "none.wav", "none.wav", &otograph.Result{}, nil))
 	assert.NotContains(t, page.String(), `"peaks":"`)
-	assert.ErrorContains(t, c.writeHTML(t.Context(), &page, "html.go", "html.go", &otograph.Result{}), "html.go: decoding it again")
+	c.EmbedAudio = true
+	assert.ErrorContains(t, c.writeHTML(t.Context(), &page, "html.go", "html.go", &otograph.Result{}, nil), "html.go: decoding it again")
 }
 
 func TestCheckHTML(t *testing.T) {

@@ -128,7 +128,12 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	}
 	b := newBar(os.Stderr, name, c.Quiet)
 	start := time.Now()
-	res, err := p.Run(ctx, src, opt, otograph.OnProgress(b.update))
+	var waveform []byte
+	runOptions := []otograph.RunOption{otograph.OnProgress(b.update)}
+	if c.Format == "html" {
+		runOptions = append(runOptions, otograph.OnWaveform(func(peaks []byte) { waveform = peaks }))
+	}
+	res, err := p.Run(ctx, src, opt, runOptions...)
 	took := time.Since(start)
 	b.clear()
 	if err != nil && (res == nil || ctx.Err() != nil) {
@@ -137,7 +142,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && res.Ran == (otograph.Capabilities{}) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if werr := c.write(ctx, file, name, many, res); werr != nil {
+	if werr := c.write(ctx, file, name, many, res, waveform); werr != nil {
 		return werr
 	}
 	if !c.Quiet && c.Format == "text" {
@@ -150,11 +155,11 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 }
 
 // write renders the result and puts it where -o says, whole or not at all.
-func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result) error {
+func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
 	colour := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	if err := c.render(ctx, &buf, file, name, res, colour); err != nil {
+	if err := c.render(ctx, &buf, file, name, res, waveform, colour); err != nil {
 		return err
 	}
 	if path == "" {
@@ -170,7 +175,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 	})
 }
 
-func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, colour bool) error {
+func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, colour bool) error {
 	switch c.Format {
 	case "json":
 		enc := json.NewEncoder(w)
@@ -180,7 +185,7 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 	case "text":
 		return writeText(w, res, textStyle{words: c.Words, colour: colour})
 	case "html":
-		return c.writeHTML(ctx, w, file, name, res)
+		return c.writeHTML(ctx, w, file, name, res, waveform)
 	default:
 		return writeSubtitle(w, c.Format, name, res)
 	}

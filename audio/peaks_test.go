@@ -1,0 +1,32 @@
+package audio
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestPeaks: a byte for each fiftieth of a second, negative samples count, the last
+// part of a second has a peak of its own.
+func TestPeaks(t *testing.T) {
+	samples := make([]float32, 3*320+1)
+	samples[5], samples[320], samples[639], samples[960] = 0.25, -0.5, 0.1, 0.125
+	assert.Equal(t, []byte{128, 255, 0, 64}, FromSamples(samples).Peaks())
+	assert.Equal(t, []byte{0}, FromSamples(make([]float32, 1)).Peaks(), "silence")
+	assert.Empty(t, FromSamples(nil).Peaks())
+	assert.Len(t, FromSamples(make([]float32, 10*SampleRate)).Peaks(), 10*PeaksPerSecond)
+
+	long := make([]float32, 10*SampleRate)
+	for i := range long[:SampleRate] { // a second of a negative half, then silence
+		long[i] = -0.5
+	}
+	long[5*SampleRate+3] = 0.25
+	want := make([]byte, 10*PeaksPerSecond)
+	for i := range PeaksPerSecond {
+		want[i] = 255
+	}
+	want[5*PeaksPerSecond] = 128
+	assert.Equal(t, want, FromSamples(long).Peaks())
+	assert.Equal(t, make([]byte, 50), FromSamples(make([]float32, SampleRate)).Peaks(), "silence")
+	assert.Equal(t, []byte{255}, FromSamples([]float32{1}).Peaks(), "a recording shorter than a stretch")
+}

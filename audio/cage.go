@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/otograph/otograph/internal/cage"
 )
 
 // limits bound one child.
@@ -33,113 +36,133 @@ type caged struct {
 
 var (
 	errWallClock = errors.New("the wall clock ran out")
-	errCage      = errors.New("cage")
+	errCage      = cage.ErrSetup
 )
 
-// run starts the child and feeds its standard output to out and the lines of its standard error to line, both until they end.
-// It returns when the child is gone, whatever happened. The error is the child's own exit, the cause of ctx when that is done, or out's.
-func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) error) (err error) {
+// child is a started decoder.
+type child struct {
+	process *cage.Process
+	state   cage.State
+	exited  chan error
+}
+
+// run starts the child, feeds its standard output to out and the lines of its
+// standard error to line, both until they end. When run returns, the child and
+// whatever it started are gone. The error is the child's own exit, the cause of
+// ctx when that is done, or out's.
+func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) error) (state cage.State, err error) {
 	if c.wall >= 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, c.wall, errWallClock)
 		defer stop()
 	}
+	if err := context.Cause(ctx); err != nil {
+		return state, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-
-	null, err := os.Open(os.DevNull) // opened here: the caged thread may not
-	if err != nil {
-		return err
-	}
-	defer null.Close()
 	outR, outW, err := os.Pipe()
 	if err != nil {
-		return err
+		return state, err
 	}
 	defer outR.Close()
 	widenPipe(outR)
 	errR, errW, err := os.Pipe()
 	if err != nil {
 		outW.Close()
-		return err
+		return state, err
 	}
 	defer errR.Close()
-
-	started, exited := make(chan error, 1), make(chan error, 1)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		onCagedThread(func() {
-			_, err := cageThread(c.bin, c.input, c.landlock)
-			if err != nil {
-				started <- errors.Join(errCage, err)
-				return
-			}
-			cmd := exec.CommandContext(ctx, c.bin, c.args...)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = null, outW, errW
-			cmd.Env = childEnvironment()
-			cmd.SysProcAttr = childAttributes()
-			cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
-			if c.input != nil {
-				cmd.ExtraFiles = []*os.File{c.input}
-			}
-			if err := cmd.Start(); err != nil {
-				started <- err
-				return
-			}
-			if err := limitProcess(cmd.Process.Pid, c.limits); err != nil {
-				_ = killGroup(cmd.Process.Pid)
-				started <- errors.Join(err, cmd.Wait())
-				return
-			}
-			started <- nil
-			exited <- cmd.Wait()
-		})
-	})
-	err = <-started
+	ch, err := c.start(outW, errW)
 	outW.Close()
 	errW.Close()
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return err
+		return state, err
 	}
-	wg.Go(func() {
-		lines := bufio.NewReaderSize(errR, 4096)
-		for {
-			text, err := lines.ReadSlice('\n')
-			if len(text) > 0 {
-				line(string(text))
-			}
-			if err != nil && !errors.Is(err, bufio.ErrBufferFull) { // overlong lines come in pieces
-				return
-			}
-		}
+	// At the clock the whole group ends and the pipes are closed, whoever else
+	// may hold their other ends.
+	stopped := context.AfterFunc(ctx, func() {
+		killGroup(ch.process.Process.Pid)
+		_ = outR.SetReadDeadline(time.Now())
+		_ = errR.SetReadDeadline(time.Now())
 	})
+	defer stopped()
+	var wg sync.WaitGroup
+	wg.Go(func() { readLines(errR, line) })
 	outErr := out(outR)
 	if outErr != nil {
 		cancel(outErr)
 	}
 	_, _ = io.Copy(io.Discard, outR) // a child that was stopped has nothing more to say; one that ended well neither
-	err = <-exited
+	err = <-ch.exited
 	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil {
-		return cause
+		return ch.state, cause
 	}
-	return err
+	return ch.state, err
+}
+
+// start starts the child on a thread that waits for it: the child dies with
+// this thread, that is with this process.
+func (c caged) start(stdout, stderr *os.File) (*child, error) {
+	p, err := cage.Command(cage.Spec{
+		Bin: c.bin, Args: c.args, Env: childEnvironment(), Input: c.input, Libraries: filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
+		Memory: c.memory, CPU: c.cpu, Landlock: c.landlock, Script: isScript(c.bin),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Stdout, p.Stderr = stdout, stderr
+	ch := &child{process: p, exited: make(chan error, 1)}
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var err error
+		ch.state, err = p.Start()
+		started <- err
+		if err == nil {
+			// What the child started goes with it, before its number can be given to another.
+			if awaitExit(p.Process.Pid) {
+				killGroup(p.Process.Pid)
+			}
+			ch.exited <- p.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return ch, nil
+}
+
+// readLines hands over lines; overlong ones come in pieces.
+func readLines(r io.Reader, line func(string)) {
+	lines := bufio.NewReaderSize(r, 4096)
+	for {
+		text, err := lines.ReadSlice('\n')
+		if len(text) > 0 {
+			line(string(text))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// isScript reports whether a program is run by an interpreter.
+func isScript(bin string) bool {
+	f, err := os.Open(bin)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var mark [2]byte
+	_, err = io.ReadFull(f, mark[:])
+	return err == nil && string(mark[:]) == "#!"
 }
 
 // killGroup ends the child and whatever it may have started.
-func killGroup(pid int) error {
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
-		if err == syscall.ESRCH {
-			return os.ErrProcessDone
-		}
-		return err
-	}
-	return nil
-}
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // childEnvironment hands over nothing but where the libraries are.
 func childEnvironment() []string {

@@ -23,6 +23,11 @@ import (
 // inCage runs a shell command where ffmpeg would run.
 func inCage(t *testing.T, input *os.File, script string, l limits) (out string, err error) {
 	t.Helper()
+	return inCageWith(t, input, script, l, true)
+}
+
+func inCageWith(t *testing.T, input *os.File, script string, l limits, landlock bool) (out string, err error) {
+	t.Helper()
 	bash, lookErr := exec.LookPath("bash")
 	if lookErr != nil {
 		t.Skip(lookErr)
@@ -32,7 +37,7 @@ func inCage(t *testing.T, input *os.File, script string, l limits) (out string, 
 	if l.memory == 0 {
 		l = limits{wall: time.Minute, memory: childMemory, cpu: 10}
 	}
-	err = caged{bin: bash, args: []string{"-c", script}, input: input, limits: l, landlock: true}.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
+	_, err = caged{bin: bash, args: []string{"-c", script}, input: input, limits: l, landlock: landlock}.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
 		b, err := io.ReadAll(r)
 		out = string(b)
 		return err
@@ -72,7 +77,7 @@ func TestCage(t *testing.T) {
 		"the network":        `exec 4<>/dev/tcp/` + strings.Replace(listener.Addr().String(), ":", "/", 1),
 		"datagrams":          `exec 4<>/dev/udp/127.0.0.1/9`,
 		"a signal":           `kill -0 ` + fmt.Sprint(os.Getpid()),
-		"another program":    `/usr/bin/env`,
+		"another program":    `shopt -s execfail; exec /usr/bin/env`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := inCage(t, f, `if `+script+`; then echo done; else echo refused; fi`, limits{})
@@ -82,17 +87,14 @@ func TestCage(t *testing.T) {
 	}
 	t.Run("root's powers", func(t *testing.T) {
 		var bounding string
-		onCagedThread(func() { // ask the kernel about such a thread itself: the child cannot read /proc
-			_, err := cageThread("/bin/sh", nil, false)
-			require.NoError(t, err)
-			b, err := os.ReadFile("/proc/thread-self/status")
-			require.NoError(t, err)
-			for _, l := range strings.Split(string(b), "\n") {
-				if strings.HasPrefix(l, "CapBnd:") || strings.HasPrefix(l, "NoNewPrivs:") || strings.HasPrefix(l, "Seccomp:") {
-					bounding += strings.Join(strings.Fields(l), " ") + "\n"
-				}
+		// Without Landlock the child can read what the kernel says about it.
+		out, err := inCageWith(t, nil, `while read -r name value; do echo "$name $value"; done < /proc/self/status`, limits{}, false)
+		require.NoError(t, err)
+		for _, l := range strings.Split(out, "\n") {
+			if strings.HasPrefix(l, "CapBnd:") || strings.HasPrefix(l, "NoNewPrivs:") || strings.HasPrefix(l, "Seccomp:") {
+				bounding += l + "\n"
 			}
-		})
+		}
 		want := "CapBnd: 0000000000000004\n" // CAP_DAC_READ_SEARCH
 		if os.Geteuid() == 0 {
 			assert.Contains(t, bounding, want)
@@ -101,7 +103,7 @@ func TestCage(t *testing.T) {
 		assert.Contains(t, bounding, "Seccomp: 2\n")
 	})
 	t.Run("memory", func(t *testing.T) {
-		out, err := inCage(t, nil, `x=$(printf '%*s' 200000000 y); echo grown`, limits{wall: time.Minute, memory: 100 << 20, cpu: 20})
+		out, err := inCage(t, nil, `printf -v x '%*s' 200000000 y; echo grown`, limits{wall: time.Minute, memory: 100 << 20, cpu: 20})
 		assert.Error(t, err)
 		assert.NotContains(t, out, "grown")
 	})
@@ -110,6 +112,11 @@ func TestCage(t *testing.T) {
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit)
 		assert.Contains(t, exit.Error(), "CPU time limit")
+	})
+	t.Run("a process", func(t *testing.T) {
+		out, err := inCage(t, nil, `/usr/bin/env; (echo forked)`, limits{})
+		assert.Error(t, err)
+		assert.NotContains(t, out, "forked")
 	})
 	t.Run("wall clock", func(t *testing.T) {
 		_, err := inCage(t, nil, `while :; do :; done`, limits{wall: 200 * time.Millisecond, memory: childMemory, cpu: 60})

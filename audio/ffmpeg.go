@@ -205,7 +205,7 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 		case landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
 			// A build that lives where the cage does not look, or a wrapper script? Asked without the recording:
 			// no recording may talk us into opening the cage by the way its decoder ends.
-			if _, works := ffmpegVersion(ctx, bin, true); works == nil {
+			if _, _, works := ffmpegVersion(ctx, bin, true); works == nil {
 				return rep, h, err
 			}
 			landlock = false
@@ -266,7 +266,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		}
 	}
 	var h *wavHeader
-	err = caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
+	_, err = caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/cage"
 )
 
 // SandboxState says what holds the ffmpeg child on this machine. Always in force: explicit demuxer, lists of allowed demuxers, protocols and
@@ -18,10 +19,11 @@ type SandboxState struct {
 	Works   bool   // it could be started in the cage
 
 	Landlock            int  // version of the kernel's Landlock interface that is used; 0: none, the child can read what its user can
-	Seccomp             bool // system calls for network, other processes and file attributes are refused
+	Seccomp             bool // system calls beyond those of a decoder are refused: no network, no processes, no writing
 	NoNewPrivileges     bool // set-user-id programs give nothing
 	CapabilitiesDropped bool // root's powers are taken away (true as well when there are none)
 	Limits              bool // address space, processor time, file size, descriptors, core files
+	Namespaces          bool // no network devices and no System V objects but its own
 
 	Problems []string // what is missing and what to do about it
 }
@@ -35,7 +37,7 @@ func (s SandboxState) Strength() string {
 	for _, p := range []struct {
 		on   bool
 		name string
-	}{{s.Seccomp, "seccomp"}, {s.NoNewPrivileges, "no new privileges"}, {s.CapabilitiesDropped, "no capabilities"}, {s.Limits, "resource limits"}} {
+	}{{s.Seccomp, "seccomp"}, {s.NoNewPrivileges, "no new privileges"}, {s.CapabilitiesDropped, "no capabilities"}, {s.Limits, "resource limits"}, {s.Namespaces, "namespaces"}} {
 		if p.on {
 			parts = append(parts, p.name)
 		}
@@ -54,22 +56,18 @@ func Sandbox() SandboxState { return sandbox(Options{}) }
 func sandbox(o Options) SandboxState {
 	bin, missing := findFFmpeg(o)
 	var s SandboxState
-	var caging error
-	onCagedThread(func() { s, caging = cageThread(bin, nil, true) })
-	if caging != nil {
-		s.Problems = append(s.Problems, "the cage cannot be built: "+caging.Error())
-	}
 	if missing != nil {
 		s.Problems = append(s.Problems, missing.Error())
 		return s
 	}
 	s.FFmpeg = bin
 	for _, landlock := range []bool{true, false} {
-		version, err := ffmpegVersion(context.Background(), bin, landlock)
+		version, state, err := ffmpegVersion(context.Background(), bin, landlock)
 		if err == nil {
-			s.Works, s.Version, s.Limits = true, version, runtime.GOOS == "linux"
+			s.Works, s.Version = true, version
+			s.Landlock, s.Seccomp, s.NoNewPrivileges = state.Landlock, state.Seccomp && !isScript(bin), state.NoNewPrivileges
+			s.CapabilitiesDropped, s.Limits, s.Namespaces = state.CapabilitiesDropped, state.Limits, state.Namespaces
 			if !landlock {
-				s.Landlock = 0
 				s.Problems = append(s.Problems, bin+" cannot run under Landlock (a wrapper script, or libraries in an unusual place): name the program itself")
 			}
 			break
@@ -88,8 +86,8 @@ func sandbox(o Options) SandboxState {
 }
 
 // ffmpegVersion starts ffmpeg in the cage, with or without Landlock, and reads its version.
-func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, err error) {
-	err = caged{
+func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
+	state, err = caged{
 		bin: bin, args: []string{"-version"}, landlock: landlock,
 		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: 20},
 	}.run(ctx, func(string) {}, func(out io.Reader) error {
@@ -102,5 +100,5 @@ func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version stri
 	if err == nil && version == "" {
 		err = fmt.Errorf("%s -version names no ffmpeg", bin)
 	}
-	return version, err
+	return version, state, err
 }

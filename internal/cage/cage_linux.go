@@ -1,0 +1,104 @@
+package cage
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is what the launcher is told, as its only argument.
+type order struct {
+	Spec      Spec
+	Signature string // see isOrder
+}
+
+const signature = "otograph cage 1"
+
+// Command prepares a caged run.
+func Command(s Spec) (*Process, error) {
+	given := order{Spec: s, Signature: signature}
+	given.Spec.Input = nil
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	statusR, statusW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{status: statusR, closes: []*os.File{statusW}}
+	self := "/proc/self/exe"
+	if _, err := os.Stat(self); err != nil {
+		if self, err = os.Executable(); err != nil {
+			statusR.Close()
+			statusW.Close()
+			return nil, err
+		}
+	}
+	p.Cmd = &exec.Cmd{Path: self, Args: []string{launcherName, string(text)}, Env: s.Env}
+	input := s.Input
+	if input == nil {
+		input = statusW // descriptor 3 has to be something; the launcher closes it
+	}
+	p.ExtraFiles = []*os.File{input, statusW}
+	// A group of its own, which dies with the thread that started it.
+	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces()}
+	return p, nil
+}
+
+// noNamespaces is set once the kernel or the machine's policy refused them.
+var noNamespaces atomic.Bool
+
+// namespaces returns the flags of the namespaces that a program gets. Others
+// than root need a user namespace for the rest; no user is mapped into it, so
+// the program has no powers there either.
+func namespaces() uintptr {
+	if noNamespaces.Load() {
+		return 0
+	}
+	flags := uintptr(unix.CLONE_NEWNET | unix.CLONE_NEWIPC)
+	if os.Geteuid() != 0 {
+		flags |= unix.CLONE_NEWUSER
+	}
+	return flags
+}
+
+// Start starts the program and returns what holds it, once it runs. The error
+// matches ErrSetup if the cage could not be built; then nothing ran. The calling
+// thread must live as long as the program: see runtime.LockOSThread.
+func (p *Process) Start() (State, error) {
+	defer p.status.Close()
+	err := p.Cmd.Start()
+	if err != nil && p.SysProcAttr.Cloneflags != 0 {
+		noNamespaces.Store(true)
+		again := &exec.Cmd{Path: p.Path, Args: p.Args, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, ExtraFiles: p.ExtraFiles}
+		again.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		p.Cmd = again
+		err = p.Cmd.Start()
+	}
+	p.started()
+	if err != nil {
+		return State{}, errors.Join(ErrSetup, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(p.status, 1<<16))
+	var s State
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		_ = unix.Kill(-p.Process.Pid, unix.SIGKILL)
+		_ = p.Wait()
+		said := string(text)
+		said = strings.TrimSpace(said[strings.LastIndexByte(said, '}')+1:]) // what follows the report, if there is one
+		if said == "" {
+			said = "the launcher died"
+		}
+		return State{}, setupError(said)
+	}
+	s.Namespaces = p.SysProcAttr.Cloneflags != 0
+	return s, nil
+}

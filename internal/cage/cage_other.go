@@ -1,0 +1,24 @@
+//go:build unix && !linux
+
+package cage
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// Command returns the program without a cage: elsewhere than on Linux it is held
+// by its arguments and by whoever waits for it.
+func Command(s Spec) (*Process, error) {
+	cmd := exec.Command(s.Bin, s.Args...)
+	cmd.Env = s.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if s.Input != nil {
+		cmd.ExtraFiles = []*os.File{s.Input}
+	}
+	return &Process{Cmd: cmd}, nil
+}
+
+// Start starts the program.
+func (p *Process) Start() (State, error) { return State{}, p.Cmd.Start() }

@@ -1,0 +1,178 @@
+package cage
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// statusFD is where the launcher reports: its State, or why there is no cage.
+const statusFD = 4
+
+func init() {
+	if len(os.Args) != 2 || os.Args[0] != launcherName {
+		return
+	}
+	var o order
+	if json.Unmarshal([]byte(os.Args[1]), &o) != nil || o.Signature != signature {
+		return
+	}
+	err := launch(o.Spec)
+	_, _ = unix.Write(statusFD, []byte(err.Error()))
+	os.Exit(125)
+}
+
+// launch turns this process into the caged program. It returns only when that
+// fails.
+func launch(s Spec) error {
+	// What is put on a thread holds for the program that this thread becomes.
+	runtime.LockOSThread()
+	debug.SetGCPercent(-1)
+	unix.CloseOnExec(statusFD)
+	var in, status unix.Stat_t
+	if unix.Fstat(3, &in) == nil && unix.Fstat(statusFD, &status) == nil && in.Dev == status.Dev && in.Ino == status.Ino {
+		unix.CloseOnExec(3) // there is no input, the status pipe fills its place
+	}
+	argv, envp, err := vectors(s)
+	if err != nil {
+		return err
+	}
+	var state State
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	state.NoNewPrivileges = true
+	state.CapabilitiesDropped = dropCapabilities()
+	if err := limit(s); err != nil {
+		return err
+	}
+	state.Limits = true
+	if s.Landlock {
+		if state.Landlock, err = restrictFiles(s); err != nil {
+			return err
+		}
+	}
+	filter := program(s.Script)
+	state.Seccomp = filter != nil
+	report, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	return become(argv, envp, filter, s.Memory, report)
+}
+
+// limit bounds the process. The address space comes last: see become.
+func limit(s Spec) error {
+	for _, r := range []struct {
+		which     int
+		soft, max uint64
+	}{
+		{unix.RLIMIT_CPU, s.CPU, s.CPU + 5}, // the soft limit tells SIGXCPU apart from other kills
+		{unix.RLIMIT_FSIZE, 0, 0},
+		{unix.RLIMIT_CORE, 0, 0},
+		{unix.RLIMIT_NOFILE, 64, 64},
+		{unix.RLIMIT_MSGQUEUE, 0, 0},
+		{unix.RLIMIT_MEMLOCK, 0, 0},
+	} {
+		if err := unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.soft, Max: r.max}); err != nil {
+			return fmt.Errorf("limit the decoder: %w", err)
+		}
+	}
+	if ownUserNamespace() {
+		// Counted by user and user namespace: in one of its own, the program's
+		// threads alone. Elsewhere all processes of the user would count.
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
+			return fmt.Errorf("limit the decoder's threads: %w", err)
+		}
+	}
+	return nil
+}
+
+// ownUserNamespace reports whether no user is mapped here, as in the namespace
+// that Command asks for.
+func ownUserNamespace() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.TrimSpace(string(text)) == ""
+}
+
+// vectors prepares the arguments of execve: after the filter is on, nothing may
+// be allocated.
+func vectors(s Spec) (argv, envp []*byte, err error) {
+	for _, arg := range append([]string{s.Bin}, s.Args...) {
+		b, err := unix.BytePtrFromString(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		argv = append(argv, b)
+	}
+	for _, e := range s.Env {
+		b, err := unix.BytePtrFromString(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		envp = append(envp, b)
+	}
+	return append(argv, nil), append(envp, nil), nil
+}
+
+// become limits the address space, which the Go runtime may exceed already, puts
+// the filter on and executes the program, with nothing in between.
+func become(argv, envp []*byte, filter []unix.SockFilter, memory uint64, report []byte) error {
+	rlimit := unix.Rlimit{Cur: memory, Max: memory}
+	var prog unix.SockFprog
+	if len(filter) > 0 {
+		prog = unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	}
+	if _, err := unix.Write(statusFD, report); err != nil {
+		return err
+	}
+	if memory > 0 {
+		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_AS, uintptr(unsafe.Pointer(&rlimit)), 0, 0, 0); errno != 0 {
+			return fmt.Errorf(" limit the decoder's memory: %w", errno)
+		}
+	}
+	if len(filter) > 0 {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+			return fmt.Errorf(" seccomp: %w", errno)
+		}
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(argv[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envp[0])))
+	runtime.KeepAlive(filter)
+	return fmt.Errorf(" execute: %w", errno)
+}
+
+// dropCapabilities keeps the program from getting root's powers. Only the right
+// to read files of others stays, because root may have been asked to read one.
+// Without root there is nothing to drop.
+func dropCapabilities() bool {
+	if unix.Geteuid() != 0 {
+		return true
+	}
+	for c := uintptr(0); c <= 63; c++ {
+		if c == unix.CAP_DAC_READ_SEARCH {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
+			break // beyond the last one
+		} else if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// libraryFolders are where a program's libraries may lie.
+func libraryFolders(s Spec) []string {
+	dirs := []string{"/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store"}
+	if dir := filepath.Join(filepath.Dir(filepath.Dir(s.Bin)), "lib"); len(dir) > len("/lib") {
+		dirs = append(dirs, dir)
+	}
+	return append(dirs, s.Libraries...)
+}

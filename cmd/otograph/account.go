@@ -133,7 +133,12 @@ func (c *accountCreditCmd) Run(ctx context.Context) error {
 	})
 }
 
-type accountRefundCmd accountCreditCmd
+type accountRefundCmd struct {
+	storeFlags
+	Name   string `arg:"" help:"Name or id."`
+	Amount string `arg:"" help:"Amount in the currency unit, with at most 4 decimals."`
+	Note   string `default:"refund" help:"Description in the ledger."`
+}
 
 func (c *accountRefundCmd) Run(ctx context.Context) error {
 	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
@@ -141,7 +146,7 @@ func (c *accountRefundCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return &usageError{err}
 		}
-		t, err := s.billing.Refund(ctx, a.ID, amount, strings.Replace(c.Note, "credit", "refund", 1))
+		t, err := s.billing.Refund(ctx, a.ID, amount, c.Note)
 		if err != nil {
 			return err
 		}

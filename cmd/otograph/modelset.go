@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"reflect"
+	"regexp"
+	"strings"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
@@ -19,6 +22,26 @@ type modelFlags struct {
 	TaggerModel    string `placeholder:"FILE" group:"Models" help:"Sound event tagger (ONNX)."`
 	RequireReal    bool   `group:"Models" help:"Fail rather than fall back to a demo model."`
 }
+
+// args returns the flags as a command line for another process. It goes over
+// all fields, so that a new flag reaches the workers.
+func (f *modelFlags) args() []string {
+	var args []string
+	v := reflect.ValueOf(*f)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			continue
+		}
+		name := v.Type().Field(i).Tag.Get("name")
+		if name == "" { // as kong names it
+			name = strings.ToLower(wordBorder.ReplaceAllString(v.Type().Field(i).Name, "$1-$2"))
+		}
+		args = append(args, fmt.Sprintf("--%s=%v", name, v.Field(i)))
+	}
+	return args
+}
+
+var wordBorder = regexp.MustCompile("([a-z])([A-Z])")
 
 // open puts the set together: named files, then the folder, then the demo models.
 func (f *modelFlags) open() (*models.Set, error) {

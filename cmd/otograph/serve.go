@@ -231,15 +231,7 @@ func (c *serveCmd) workCommand() ([]string, error) {
 			command = append(command, "--"+flag+"="+value)
 		}
 	}
-	add("models", c.Models)
-	add("standard-model", c.StandardModel)
-	add("optimized-model", c.OptimizedModel)
-	add("vad-model", c.VADModel)
-	add("embedder-model", c.EmbedderModel)
-	add("tagger-model", c.TaggerModel)
-	if c.RequireReal {
-		command = append(command, "--require-real")
-	}
+	command = append(command, c.modelFlags.args()...)
 	for _, a := range c.AllowOutbound {
 		add("allow-outbound", a)
 	}

@@ -1,8 +1,9 @@
 // Package vad finds the stretches of a recording in which somebody speaks.
 //
 // A [Model] gives the probability of speech for every 32 ms; [Segments] makes
-// segments of them by the rules that the Silero project publishes. The package
-// itself knows no network: vad/silero is one.
+// segments of them by the rules that the Silero project publishes, exactly as its
+// code does, and [Detect] refines their borders. The package itself knows no
+// network: vad/silero is one.
 package vad
 
 import (
@@ -22,7 +23,9 @@ type Model interface {
 }
 
 // Detect returns the segments of speech in a recording, in order, in samples at
-// 16 kHz. No speech is no error.
+// 16 kHz. They are those of [Segments] with borders refined from the 32 ms grid to
+// about 10 ms, by the level of the sound and the interpolated probability. No speech
+// is no error.
 func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -34,7 +37,7 @@ func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segmen
 	if want := Windows(pcm.Len()); len(probs) != want {
 		return nil, fmt.Errorf("voice activity: expected %d probabilities for %d samples, the model gave %d", want, pcm.Len(), len(probs))
 	}
-	return Segments(probs, pcm.Len(), opt), nil
+	return padded(refine(stretches(probs, pcm.Len(), opt), probs, pcm, opt), pcm.Len(), toSamples(opt.SpeechPad)), nil
 }
 
 // Windows is how many windows cover that many samples.

@@ -29,14 +29,18 @@ const silenceAtMax = 98 * time.Millisecond
 // the spot. Segments not longer than MinSpeech are dropped, except those that were cut.
 // Last comes the padding.
 func Segments(probs []float32, samples int, opt Options) []Segment {
+	return padded(stretches(probs, samples, opt), samples, toSamples(opt.SpeechPad))
+}
+
+// stretches returns the segments before the padding.
+func stretches(probs []float32, samples int, opt Options) []Segment {
 	minPause := opt.MinSilenceAtMax
 	if minPause == 0 {
 		minPause = silenceAtMax
 	}
-	pad := toSamples(opt.SpeechPad)
 	longest := math.Inf(1)
 	if opt.MaxSpeech > 0 {
-		longest = toSamples(opt.MaxSpeech) - Window - 2*pad
+		longest = toSamples(opt.MaxSpeech) - Window - 2*toSamples(opt.SpeechPad)
 	}
 	c := cutter{
 		samples: samples, minSpeech: toSamples(opt.MinSpeech), minSilence: toSamples(opt.MinSilence),
@@ -46,7 +50,7 @@ func Segments(probs []float32, samples int, opt Options) []Segment {
 		c.window(i*Window, float64(p))
 	}
 	c.finish()
-	return padded(c.out, samples, pad)
+	return c.out
 }
 
 func toSamples(d time.Duration) float64 { return d.Seconds() * audio.SampleRate }

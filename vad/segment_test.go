@@ -181,7 +181,8 @@ func TestDetect(t *testing.T) {
 	m := fixedModel(probsOf("....ssssssssss......"))
 	got, err := Detect(context.Background(), m, pcm, DefaultOptions())
 	require.NoError(t, err)
-	assert.Equal(t, []Segment{{Start: 4*Window - 480, End: 14*Window + 480}}, got)
+	assert.Equal(t, []Segment{{Start: 4*Window - 480, End: 14*Window + 480}}, Segments(m, pcm.Len(), DefaultOptions()), "the grid's borders")
+	assert.Equal(t, []Segment{{Start: 4*Window - 331 - 480, End: 14*Window - 90 + 480}}, got, "refined by the probabilities alone: there is no sound")
 
 	_, err = Detect(context.Background(), m[:19], pcm, DefaultOptions())
 	assert.ErrorContains(t, err, "expected 20 probabilities for 10233 samples, the model gave 19")

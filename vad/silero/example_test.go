@@ -38,10 +38,10 @@ func Example() {
 		fmt.Printf("%.1f s to %.1f s\n", start, end)
 	}
 	// Output:
-	// 0.0 s to 2.4 s
+	// 0.0 s to 2.1 s
 	// 3.3 s to 4.9 s
-	// 5.4 s to 8.0 s
-	// 8.2 s to 10.6 s
+	// 5.4 s to 7.6 s
+	// 8.2 s to 10.2 s
 }
 
 // A published network from a file.

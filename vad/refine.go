@@ -1,0 +1,155 @@
+package vad
+
+import (
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Where the level of sound at a border is measured: frames of 5 ms every 2.5 ms.
+const (
+	frameHop = audio.SampleRate / 400
+	frameLen = 2 * frameHop
+)
+
+// How far a border may move, in samples, and what the level there must be.
+const (
+	// Networks notice the end of speech up to half a second late, its beginning up
+	// to 130 ms; neither more than a window early.
+	endReach, startReach = 16 * Window, 4 * Window
+	// reference is how much of the pause beside a border shows the background's
+	// level, leastReference the least that does.
+	reference, leastReference = audio.SampleRate * 3 / 10, audio.SampleRate / 25
+	// loudReach is how much of the segment beside a border shows the speech's level.
+	loudReach = audio.SampleRate / 2
+	// dropout is the longest gap inside a sound at the beginning of speech.
+	dropout = audio.SampleRate / 25
+	// margin is how far above the background a frame must be to belong to the
+	// speech, leastContrast how far the speech must be for that to be trusted, in dB.
+	margin, leastContrast = 8.0, 12.0
+	// dynamicRange is how far below its loudest frame speech is still speech, in dB.
+	dynamicRange = 38.0
+)
+
+// refine moves the borders of segments from the grid of Window to where the sound
+// begins and ends, to about 10 ms: to the last frame above the level of the pause
+// beside it. Where speech hardly stands out from the pause, the border moves to where
+// the interpolated probability crosses the threshold. Segments do not become shorter
+// than MinSpeech by it, nor pauses shorter than MinSilence.
+// docs/performance.md#borders has what this gains.
+func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
+	out := make([]Segment, len(list))
+	least, silence := int(toSamples(opt.MinSpeech))+1, int(toSamples(opt.MinSilence))
+	for i, s := range list {
+		before, after := 0, pcm.Len()
+		if i > 0 {
+			before = list[i-1].End
+		}
+		if i+1 < len(list) {
+			after = list[i+1].Start
+		}
+		r := &out[i]
+		r.Start, r.End = refinedStart(s, before, probs, pcm, opt.Threshold), refinedEnd(s, after, probs, pcm, opt.exit())
+		if i > 0 {
+			pause := min(silence, s.Start-before)
+			r.Start = max(r.Start, min(s.Start, out[i-1].End+pause))
+			out[i-1].End = min(out[i-1].End, r.Start-pause)
+		}
+		r.End = max(r.End, min(s.End, r.Start+least))
+	}
+	return out
+}
+
+// refinedStart returns where the speech of a segment begins; before is where the
+// segment before it ends.
+func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, threshold float64) int {
+	if s.Start <= 0 || s.Start == before {
+		return s.Start // the recording's beginning, or a cut in speech
+	}
+	from := max(before, s.Start-startReach)
+	speech := levels(pcm, s.Start, min(s.End, s.Start+loudReach))
+	floor, ok := audible(speech, levels(pcm, max(before, from-reference), from))
+	if !ok {
+		return crossing(probs, s.Start, threshold)
+	}
+	near := levels(pcm, from, min(s.End, s.Start+Window+frameLen))
+	at := min((s.Start-from)/frameHop, len(near)-1)
+	for at < len(near) && near[at] < floor {
+		at++
+	}
+	if at >= len(near) {
+		return crossing(probs, s.Start, threshold)
+	}
+	for i := at; i >= 0 && (at-i)*frameHop <= dropout; i-- {
+		if near[i] >= floor {
+			at = i
+		}
+	}
+	return from + at*frameHop + frameHop/2
+}
+
+// refinedEnd returns where the speech of a segment ends; after is where the segment
+// after it begins.
+func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold float64) int {
+	if s.End >= pcm.Len() || s.End == after {
+		return s.End
+	}
+	to := min(after, s.End+Window)
+	speech := levels(pcm, max(s.Start, s.End-endReach-loudReach), s.End)
+	floor, ok := audible(speech, levels(pcm, to, min(after, to+reference)))
+	if !ok {
+		return crossing(probs, s.End, threshold)
+	}
+	from := max(s.Start, s.End-endReach)
+	near := levels(pcm, from, to)
+	for i := len(near) - 1; i >= 0; i-- {
+		if near[i] >= floor {
+			return min(from+i*frameHop+frameLen-frameHop/2, to)
+		}
+	}
+	return crossing(probs, s.End, threshold)
+}
+
+// audible returns the level from which a frame is part of the speech, in dB; ok is
+// false where the pause is too short or too loud to tell.
+func audible(speech, pause []float64) (floor float64, ok bool) {
+	if len(speech) == 0 || len(pause)*frameHop < leastReference {
+		return 0, false
+	}
+	slices.Sort(pause)
+	background, loud := pause[len(pause)*9/10], slices.Max(speech)
+	return max(background+margin, loud-dynamicRange), loud-background >= leastContrast
+}
+
+// levels returns the level of each whole frame between two samples, in dB.
+func levels(pcm *audio.PCM, from, to int) []float64 {
+	if to-from < frameLen {
+		return nil
+	}
+	x := pcm.Samples(from, to)
+	out := make([]float64, 0, len(x)/frameHop)
+	for ; len(x) >= frameLen; x = x[frameHop:] {
+		var energy float64
+		for _, v := range x[:frameLen] {
+			energy += float64(v) * float64(v)
+		}
+		out = append(out, 10*math.Log10(energy/frameLen+1e-12))
+	}
+	return out
+}
+
+// crossing returns where the probability passes the threshold, interpolated between
+// the windows on either side of a border. It takes a window's value for its end less
+// one window: networks are late, and this is nearer to the truth than their middles.
+func crossing(probs []float32, border int, threshold float64) int {
+	i := border / Window
+	if i <= 0 || i >= len(probs) {
+		return border
+	}
+	a, b := float64(probs[i-1]), float64(probs[i])
+	if (a-threshold)*(b-threshold) >= 0 {
+		return border
+	}
+	return border + int(math.Round(((threshold-a)/(b-a)-1)*Window))
+}

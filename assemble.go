@@ -10,8 +10,8 @@ import (
 )
 
 // assemble makes the Result of what the stages found, rounded as the
-// specification promises. words asks for the words of segments.
-func assemble(pcm *audio.PCM, words bool, f findings, stageSeconds map[Stage]float64) *Result {
+// specification promises.
+func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Result {
 	info := pcm.Info()
 	res := &Result{AudioDuration: centi(pcm.Duration()), AudioMD5: info.MD5}
 	res.Stats = Stats{NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.voiceWindows}
@@ -25,7 +25,7 @@ func assemble(pcm *audio.PCM, words bool, f findings, stageSeconds map[Stage]flo
 		res.Language = f.transcription.Language.Code
 		res.LanguageProbability = round4(f.transcription.Language.Probability)
 		res.VADSegments = intervals(f.speech.Spans)
-		res.Segments = segments(f.transcription.Transcript.Segments, f.speakers, words && res.Tier == TierStandard)
+		res.Segments = segments(f.transcription.Transcript.Segments, f.speakers)
 	}
 	if f.speakers != nil {
 		res.Ran.Diarize = true
@@ -44,7 +44,7 @@ func assemble(pcm *audio.PCM, words bool, f findings, stageSeconds map[Stage]flo
 }
 
 // segments returns the sentences with their speakers, where these are known.
-func segments(said []asr.Segment, speakers *diarize.Result, words bool) []Segment {
+func segments(said []asr.Segment, speakers *diarize.Result) []Segment {
 	var spoken []spokenSegment
 	if speakers != nil {
 		spoken = assignSpeakers(said, speakers.Turns)
@@ -59,7 +59,7 @@ func segments(said []asr.Segment, speakers *diarize.Result, words bool) []Segmen
 		if speakers != nil {
 			out[i].Speaker = spec.SpeakerName(s.speaker)
 		}
-		if !words {
+		if s.Words == nil {
 			continue
 		}
 		out[i].Words = make([]Word, len(s.Words))

@@ -47,6 +47,8 @@ type Pipeline struct {
 	audio   audio.Options
 	log     *slog.Logger
 
+	optimizedWords bool // in the segments of the optimized tier
+
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
 
@@ -77,6 +79,11 @@ func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = lo
 // WithAudio sets the limits and paths of the decoder; the default is the
 // specification's limits: 1 KB to 2 GB, at most 5 hours.
 func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o } }
+
+// WithOptimizedWords puts the words with their times and probabilities into the
+// segments of the optimized tier, too, when a run asks for words. Without it
+// that tier has segments only, as the service's specification says.
+func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
 
 // Open makes a pipeline of a set of models. Models are loaded when a run first
 // needs them; Load does it ahead of time.

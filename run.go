@@ -54,7 +54,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	defer cancel(nil)
 	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
 
-	r := &run{p: p, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate}}
+	r := &run{p: p, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}}
 	for _, o := range runOptions {
 		o(r)
 	}
@@ -94,7 +94,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		r.waveform(pcm.Peaks())
 	}
 	found, errs := r.find(ctx, pcm)
-	res := assemble(pcm, *r.opt.TimestampLevel == TimestampWord, found, maps.Clone(r.progress.seconds))
+	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
 	if len(errs) == 1 {
 		return res, errs[0]
 	}

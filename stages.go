@@ -3,6 +3,7 @@ package otograph
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sort"
 	"time"
 
@@ -24,6 +25,9 @@ type stages struct {
 	opt     EffectiveOptions
 	cores   int
 	gate    *semaphore.Weighted // one unit for each core, held while a core computes
+	log     *slog.Logger
+
+	optimizedWords bool // in the segments of the optimized tier
 }
 
 // compute loads a model, waits for a core and works with the model on it.
@@ -93,11 +97,16 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	opt.Hotwords = s.opt.Hotwords
 	opt.InitialPrompt = or(s.opt.InitialPrompt, "")
 	opt.NoSpeechThreshold = *s.opt.NoSpeechThreshold
-	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord
+	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord && (found.Tier == TierStandard || s.optimizedWords)
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report
-	found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt)
+	if found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt); err != nil {
+		return nil, err
+	}
+	if opt.WordTimestamps && found.Tier == TierStandard {
+		err = s.alignWords(ctx, pcm, speech, found.Transcript)
+	}
 	return found, err
 }
 

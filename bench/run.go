@@ -167,7 +167,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	}
 	debug.FreeOSMemory() // what the system before has left is not this one's
 	step(Item{}, "load", 0)
-	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithAudio(c.Audio))
+	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(true), otograph.WithAudio(c.Audio))
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -4,8 +4,8 @@
 //
 // A model is recognised by its metadata or by its inputs and outputs; whatever
 // does not fit a known contract is refused with an error that names the file,
-// its role, what was expected and what was found. Words are never part of a
-// result of this tier.
+// its role, what was expected and what was found. Families with a CTC output or
+// a transducer give words, when these are asked for.
 package onnx
 
 import (
@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
@@ -141,6 +142,8 @@ type hypothesis struct {
 	// steps counts evaluations of a decoder network.
 	steps int
 	tags  *promptTags
+	// rows are the log posteriors, when the request asks for them.
+	rows *align.Rows
 }
 
 // request is what a transcription asks of a network.
@@ -148,6 +151,7 @@ type request struct {
 	language string // "" leaves it to the model
 	boost    *booster
 	lm       *ngram.Scorer
+	keep     bool // the log posteriors
 }
 
 // network is one family: features in, tokens out. It is safe for concurrent use.
@@ -160,6 +164,8 @@ type network interface {
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
 	// languages lists what the family itself knows; nil for no opinion.
 	languages() []string
+	// ctc is the CTC output layer; nil for a family that has none.
+	ctc() *head
 	close() error
 }
 
@@ -250,7 +256,8 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// Transcribe decodes the speech of a recording. Segments carry no words. An
+// Transcribe decodes the speech of a recording. Segments carry words if
+// opt.WordTimestamps asks for them and the family knows their times. An
 // empty opt.Language leaves the language to the model where it can tell, and to
 // the only one it knows otherwise. Hotwords make CTC families search with a
 // prefix beam; transducers and Paraformer ignore them.
@@ -295,7 +302,7 @@ func (e *Engine) TranscribeTagged(ctx context.Context, pcm *audio.PCM, speech []
 			t.Language = e.known[0]
 		}
 	}
-	t.Segments = e.segments(windows, hyps, speech)
+	t.Segments = e.segments(pcm, windows, hyps, speech, opt.WordTimestamps)
 	return t, tags, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -79,6 +80,7 @@ func (f *frames) features(samples []float32) matrix {
 
 func (f *frames) batchable() bool     { return f.batch }
 func (f *frames) languages() []string { return nil }
+func (f *frames) ctc() *head          { return &f.head }
 func (f *frames) close() error        { return f.session.Close() }
 
 func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
@@ -108,7 +110,12 @@ func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Ten
 		own := int(min(max(lens[i], int64(skip)), int64(rows)))
 		own = max(own-skip, 0)
 		first := (i*rows + min(skip, rows)) * columns
-		hyps[i].emissions = h.decode(data[first:first+own*columns], own, columns, req.boost, req.lm)
+		window := data[first : first+own*columns]
+		norms := h.norms(window, own, columns)
+		hyps[i].emissions = h.search(window, norms, columns, req.boost, req.lm)
+		if req.keep {
+			hyps[i].rows = align.NewRows(window, norms, columns, h.blank, h.shift)
+		}
 	}
 	return hyps, nil
 }

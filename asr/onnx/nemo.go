@@ -129,6 +129,7 @@ func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (networ
 
 func (n *nemoCTC) batchable() bool     { return false }
 func (n *nemoCTC) languages() []string { return nil }
+func (n *nemoCTC) ctc() *head          { return &n.head }
 func (n *nemoCTC) close() error        { return n.session.Close() }
 
 func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {

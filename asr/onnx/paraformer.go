@@ -63,6 +63,7 @@ func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 func (p *paraformer) features(samples []float32) matrix { return p.front.features(samples) }
 func (p *paraformer) batchable() bool                   { return p.batch }
 func (p *paraformer) languages() []string               { return nil }
+func (p *paraformer) ctc() *head                        { return nil }
 func (p *paraformer) close() error                      { return p.session.Close() }
 
 func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
@@ -18,10 +19,12 @@ const snap = 0.5
 type written struct {
 	token asr.Token
 	end   float64
+	fresh bool // whether it is the first of its window
 }
 
-// segments turns the windows' tokens into sentences with times of the file.
-func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audio.Span) []asr.Segment {
+// segments turns the windows' tokens into sentences with times of the file, and
+// with their words if these are asked for and the family knows their times.
+func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesis, speech []audio.Span, withWords bool) []asr.Segment {
 	var stream []written
 	for i, h := range hyps {
 		w := windows[i]
@@ -31,9 +34,10 @@ func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audi
 			if first && e.vocab.spaced && !strings.HasPrefix(text, " ") {
 				text = " " + text
 			}
+			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), Time: w.Time(m.start)}, end: w.Time(m.end), fresh: first}
 			first = false
-			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), Time: w.Time(m.start)}, end: w.Time(m.end)}
 			if h.unbounded {
+				withWords = false
 				t.token.Time, t.end = w.Time(0), w.Time(float64(w.Len())/audio.SampleRate)
 			}
 			stream = append(stream, t)
@@ -45,13 +49,53 @@ func (e *Engine) segments(windows []asr.Window, hyps []hypothesis, speech []audi
 	}
 	words := asr.Words(tokens)
 	endTimes(words, stream)
+	var spoken []align.Spoken
+	if h := e.net.ctc(); h != nil && withWords {
+		spoken = spokenWords(words, stream, h.shift)
+		align.Refine(pcm, spoken, speech)
+	}
 	snapToSpeech(words, speech)
 	asr.Settle(words, speech)
-	segments := asr.Sentences(words, false)
+	segments := asr.Sentences(words, withWords)
+	if spoken != nil {
+		align.Place(segments, spoken, speech)
+	}
 	for i := range segments {
-		segments[i].Text = e.vocab.dress(closeUp(segments[i].Text))
+		s := &segments[i]
+		s.Text = e.vocab.dress(closeUp(s.Text))
+		dressWords(s)
 	}
 	return segments
+}
+
+// spokenWords returns the words with the rows in which their tokens fire. Words'
+// Start is that of their first token, End that of their last.
+func spokenWords(words []asr.Piece, stream []written, shift float64) []align.Spoken {
+	spoken := make([]align.Spoken, len(words))
+	at := 0
+	for i, w := range words {
+		fresh := i == 0 || w.Start-words[i-1].End > freshPause
+		for ; at < len(stream) && stream[at].token.Time <= w.Start; at++ {
+			fresh = fresh || stream[at].fresh && stream[at].token.Time == w.Start
+		}
+		spoken[i] = align.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
+	}
+	return spoken
+}
+
+// freshPause is the time (seconds) without a token after which a word is fresh to
+// align.Refine.
+const freshPause = 0.5
+
+// dressWords gives the words of a segment the letters of its text.
+func dressWords(s *asr.Segment) {
+	pieces := asr.Words([]asr.Token{{Text: s.Text}})
+	if len(pieces) != len(s.Words) {
+		return
+	}
+	for i, p := range pieces {
+		s.Words[i].Text = strings.TrimSpace(p.Text)
+	}
 }
 
 // endTimes gives each word the end of the last token with a letter or digit that

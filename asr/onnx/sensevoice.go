@@ -258,6 +258,7 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 
 func (s *senseVoice) features(samples []float32) matrix { return s.front.features(samples) }
 func (s *senseVoice) batchable() bool                   { return s.batch }
+func (s *senseVoice) ctc() *head                        { return &s.head }
 func (s *senseVoice) close() error                      { return s.session.Close() }
 
 func (s *senseVoice) languages() []string {

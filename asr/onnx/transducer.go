@@ -151,6 +151,8 @@ func checkTargets(g *ort.Graph, source ort.Source, name string, rank int) (ort.I
 func (t *transducer) batchable() bool     { return false }
 func (t *transducer) languages() []string { return nil }
 
+func (t *transducer) ctc() *head { return nil }
+
 func (t *transducer) close() error {
 	var first error
 	for _, s := range []*ort.Session{t.encoder, t.decoder, t.joiner} {

@@ -75,9 +75,9 @@ func (g *grammar) expand(s string, r *rand.Rand) string {
 	return s
 }
 
-// heldOut draws a sentence that training leaves out (texts.py, heldout): one in
-// 20 by its hash, of at least three words.
-func (g *grammar) heldOut(r *rand.Rand) string {
+// sentence draws a sentence of more than a few words: one that training leaves
+// out (texts.py, heldout: one in 20 by its hash), or one of the others.
+func (g *grammar) sentence(r *rand.Rand, training bool) string {
 	for {
 		frame := g.frames[r.IntN(len(g.frames))]
 		if !strings.Contains(frame, "{") {
@@ -86,7 +86,7 @@ func (g *grammar) heldOut(r *rand.Rand) string {
 		text := g.expand(frame, r)
 		sum := md5.Sum([]byte(text))
 		n, _ := strconv.ParseUint(hex.EncodeToString(sum[:4]), 16, 32) // four bytes are eight digits
-		if n%20 == 0 && len(text) > 15 {
+		if (n%20 == 0) != training && len(text) > 15 {
 			return text
 		}
 	}

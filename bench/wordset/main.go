@@ -47,6 +47,13 @@ var voices = map[string][]voice{
 // variants are espeak-ng's voice variants kept out of training.
 var variants = []string{"f4", "m6", "Andrea", "pedro", "Michael", "marcelo", "m8"}
 
+// trainingVariants are variants that the demonstration models were trained on.
+var trainingVariants = []string{
+	"f1", "f2", "f3", "f5", "m1", "m2", "m3", "m4", "m5", "m7", "Alex", "Alicia", "Annie", "Diogo", "Gene", "Hugo", "Lee", "Mario",
+	"Reed", "Storm", "adam", "anika", "belinda", "benjamin", "caleb", "david", "ed", "klatt", "klatt2", "linda", "max", "paul", "quincy",
+	"rob", "steph", "travis", "victor", "zac",
+}
+
 type voice struct {
 	engine, name string
 	variants     bool
@@ -74,17 +81,18 @@ func main() {
 	out := flag.String("o", "", "folder to write")
 	count := flag.Int("n", 30, "recordings")
 	sentences := flag.Int("sentences", 5, "sentences in each")
+	training := flag.Bool("train", false, "voices and sentences to learn from instead of those held out")
 	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
 	flag.Parse()
 	if *out == "" {
 		log.Fatal("wordset: -o is missing")
 	}
-	if err := run(*seed, *out, *texts, *count, *sentences); err != nil {
+	if err := run(*seed, *out, *texts, *count, *sentences, *training); err != nil {
 		log.Fatal("wordset: ", err)
 	}
 }
 
-func run(seed uint64, out, texts string, count, sentences int) error {
+func run(seed uint64, out, texts string, count, sentences int, training bool) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
@@ -114,7 +122,7 @@ func run(seed uint64, out, texts string, count, sentences int) error {
 	order := []string{"en", "es", "fr", "en", "pt", "de", "en", "zh"}
 	for i := range count {
 		language := order[i%len(order)]
-		l, x, err := record(s, r, grammars[language], language, sentences)
+		l, x, err := record(s, r, grammars[language], language, sentences, training)
 		if err != nil {
 			return err
 		}
@@ -133,16 +141,24 @@ func run(seed uint64, out, texts string, count, sentences int) error {
 }
 
 // record speaks sentences with pauses between them.
-func record(s *speakers, r *rand.Rand, g *grammar, language string, sentences int) (line, []float32, error) {
+func record(s *speakers, r *rand.Rand, g *grammar, language string, sentences int, training bool) (line, []float32, error) {
 	v := voices[language][r.IntN(len(voices[language]))]
-	if v.variants {
-		v.name += "+" + variants[r.IntN(len(variants))]
-	}
 	how := manner{rate: 140 + r.IntN(40), pitch: 35 + r.IntN(30), stretch: 0.9 + 0.2*r.Float64()}
+	pool := variants
+	if training {
+		pool = trainingVariants
+		how = manner{rate: 120 + r.IntN(90), pitch: 20 + r.IntN(60), stretch: 0.8 + 0.4*r.Float64()}
+		if v.engine != "espeak" {
+			v = voice{"flite", "slt", false}
+		}
+	}
+	if v.variants {
+		v.name += "+" + pool[r.IntN(len(pool))]
+	}
 	l := line{Language: language, Voice: v.engine + ":" + v.name}
 	x := make([]float32, rate*4/10)
 	for range sentences {
-		text := g.heldOut(r)
+		text := g.sentence(r, training)
 		y, words, err := s.say(v, how, text)
 		if err != nil {
 			return l, nil, fmt.Errorf("%s: %q: %w", l.Voice, text, err)

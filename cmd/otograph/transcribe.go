@@ -22,7 +22,7 @@ type transcribeCmd struct {
 	Files  []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
 	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to see and hear the result)."`
 	Output string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
-	Words  bool     `help:"Show the time and probability of every word in the text format."`
+	Words  bool     `help:"Give every word its time and probability, in the optimized tier too; the text format shows them."`
 	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
 
@@ -48,7 +48,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithAudio(audio.Options{FollowLinks: true}))
+	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}

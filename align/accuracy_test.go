@@ -1,0 +1,137 @@
+package align_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+// listener is a recognizer with the voice activity detector in front of it.
+type listener struct {
+	vad   *silero.Model
+	model *onnx.Engine
+}
+
+func openDemo(t testing.TB) listener {
+	t.Helper()
+	set := demo.Models()
+	v, ok := set.Role(models.RoleVAD)
+	require.True(t, ok)
+	m, ok := set.Role(models.RoleOptimized)
+	require.True(t, ok)
+	detector, err := silero.Open(v, silero.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
+	model, err := onnx.Open(m, onnx.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, model.Close()) })
+	return listener{detector, model}
+}
+
+// open decodes a recording and finds the speech in it.
+func (l listener) open(t testing.TB, path string) (*audio.PCM, []audio.Span) {
+	t.Helper()
+	pcm, err := audio.Open(context.Background(), audio.File(path), audio.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pcm.Close()) })
+	speech, err := vad.Detect(context.Background(), l.vad, pcm, vad.DefaultOptions())
+	require.NoError(t, err)
+	return pcm, speech
+}
+
+func timed(words []align.Word) (out []bench.TimedText) {
+	for _, w := range words {
+		if !w.Missing {
+			out = append(out, bench.TimedText{Start: w.Start, End: w.End, Text: w.Text})
+		}
+	}
+	return out
+}
+
+// TestWordTimesOfExactRecordings aligns recordings whose synthesizers report the
+// times of their words (bench/wordset). OTOGRAPH_WORD_SET names another set.
+func TestWordTimesOfExactRecordings(t *testing.T) {
+	manifest := filepath.Join("testdata", "manifest.jsonl")
+	if other := os.Getenv("OTOGRAPH_WORD_SET"); other != "" {
+		manifest = other
+	}
+	items, err := bench.Load(manifest)
+	require.NoError(t, err)
+	l := openDemo(t)
+	var sum bench.TimeErrors
+	for _, item := range items {
+		pcm, speech := l.open(t, item.Path)
+		a, err := align.Text(context.Background(), l.model, pcm, speech, *item.Text, align.Options{Language: item.Language})
+		require.NoError(t, err)
+		errors, ok := bench.ScoreWordTimes(item.Language, item.Words, timed(a.Words))
+		require.True(t, ok)
+		sum.Add(errors)
+		assert.Greater(t, a.Score, 0.8, item.Name)
+		for i := 1; i < len(a.Words); i++ {
+			assert.LessOrEqual(t, a.Words[i-1].End, a.Words[i].Start+1e-9, "%s, %d", item.Name, i)
+		}
+	}
+	t.Logf("%d words, starts %.1f ms off on the mean, %.1f %% within 50 ms, %.1f %% within 100 ms; %.1f %% matched",
+		len(sum.Starts), 1000*sum.MeanStart(), 100*sum.Within(0.05), 100*sum.Within(0.1), 100*sum.Matched())
+	assert.LessOrEqual(t, sum.MeanStart(), 0.035)
+	assert.GreaterOrEqual(t, sum.Within(0.05), 0.85)
+	assert.GreaterOrEqual(t, sum.Matched(), 0.97)
+}
+
+// TestOtherTexts aligns texts that are not what was said, or not all of it.
+func TestOtherTexts(t *testing.T) {
+	items, err := bench.Load(filepath.Join("testdata", "manifest.jsonl"))
+	require.NoError(t, err)
+	l := openDemo(t)
+	item := items[0]
+	pcm, speech := l.open(t, item.Path)
+	lay := func(text string) *align.Alignment {
+		a, err := align.Text(context.Background(), l.model, pcm, speech, text, align.Options{Language: item.Language})
+		require.NoError(t, err)
+		return a
+	}
+	words := strings.Fields(*item.Text)
+	right := lay(*item.Text)
+	require.Len(t, right.Words, len(words))
+
+	digits := slices.Clone(words)
+	for i := 2; i < len(digits); i += 5 {
+		digits[i] = "1984"
+	}
+	var sum bench.TimeErrors
+	errors, _ := bench.ScoreWordTimes(item.Language, item.Words, timed(lay(strings.Join(digits, " ")).Words))
+	sum.Add(errors)
+	assert.LessOrEqual(t, sum.MeanStart(), 0.045, "words beside numbers")
+
+	wrong := lay("Fish cannot wear purple umbrellas because hedgehogs juggle quietly under Budapest bridges")
+	assert.Less(t, wrong.Score, 0.3, "another text")
+
+	more := lay(strings.Join(words[:3], " ") + " umbrella hedgehog " + strings.Join(words[3:], " "))
+	assert.True(t, more.Words[3].Missing)
+	assert.True(t, more.Words[4].Missing)
+	assert.InDelta(t, right.Words[5].Start, more.Words[7].Start, 0.03)
+
+	less := lay(strings.Join(words[:len(words)-3], " "))
+	require.NotEmpty(t, less.Extra, "the last words are in no text")
+	assert.Greater(t, less.Extra[len(less.Extra)-1].End, right.Words[len(words)-3].Start)
+	assert.Less(t, less.Score, right.Score)
+
+	nothing := lay("")
+	assert.Empty(t, nothing.Words)
+	assert.Zero(t, nothing.Score)
+}

@@ -1,0 +1,120 @@
+// Package align finds out when each word of a known text is spoken. It takes the
+// log posteriors of a CTC model and looks for the most likely way to write the
+// text with the model's tokens (Viterbi over a lattice of tokens with optional
+// blanks).
+//
+// Words that the model's tokens cannot spell (numbers, signs, other scripts)
+// stand for any speech; words that are not in the sound are left out, and sound
+// that is in no word is reported. Hours are aligned in parts: what the model
+// itself recognizes is compared with the text, and where both agree they are
+// anchored to each other.
+//
+// The package needs no model and no native library; asr/onnx provides one.
+package align
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// Model is a recognizer with a CTC output. asr/onnx.Engine is one.
+type Model interface {
+	// Vocabulary returns what the model's tokens write.
+	Vocabulary() (*Vocabulary, error)
+	// Listen runs the model over the speech of a recording and returns what it
+	// heard in each window, in order of time.
+	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Heard, error)
+}
+
+// Heard is what a model heard in one window.
+type Heard struct {
+	Window asr.Window
+	Rows   *Rows
+	// Words are those that the model recognized, in order.
+	Words []HeardWord
+}
+
+// HeardWord is a recognized word and the row of its first token.
+type HeardWord struct {
+	Text string
+	Row  int
+}
+
+// Options configures an alignment.
+type Options struct {
+	// Language is the text's language, "" for one that the model knows itself.
+	Language string
+	// Parallel is how many windows and sections are worked on at once; 0 is 1.
+	// The result does not depend on it.
+	Parallel int
+	// Gate, if not nil, shares a number of cores with others.
+	Gate asr.Gate
+	// Progress, if not nil, is called with the seconds of speech heard so far
+	// and in all.
+	Progress func(done, total float64)
+}
+
+// Word is a word of the text with its place in the sound.
+type Word struct {
+	// Text is the word as written, with its punctuation.
+	Text string
+	// Start and End are seconds from the beginning of the file. A word that is
+	// Missing has the place where it would be: both are the end of the word
+	// before.
+	Start, End float64
+	// Probability is the geometric mean of the model's posteriors of the word's
+	// tokens, 0 to 1; 0 for words that are Missing and for those that the
+	// tokens cannot spell.
+	Probability float64
+	// Missing reports that the word was not found in the sound.
+	Missing bool
+	// Wild reports that the word is not spelled by the model's tokens: it has
+	// the place of some speech between its neighbors.
+	Wild bool
+}
+
+// Extra is speech that is not in the text.
+type Extra struct {
+	// Start and End are seconds from the beginning of the file.
+	Start, End float64
+	// Text is what the model recognized there.
+	Text string
+}
+
+// Alignment is a text laid onto a recording.
+type Alignment struct {
+	// Words are all words of the text, in order.
+	Words []Word
+	// Extra is speech that belongs to no word, in order of time.
+	Extra []Extra
+	// Score is how well text and sound agree, 0 to 1: the sum of the
+	// probabilities of all words that could be spelled over the number of those
+	// words and of the words recognized outside of the text. The right text has
+	// a Score near the model's accuracy, another text has one near 0.
+	Score float64
+}
+
+// Text lays a text onto the speech of a recording (samples at 16 kHz, in order,
+// not overlapping).
+func Text(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, text string, opt Options) (*Alignment, error) {
+	return Words(ctx, m, pcm, speech, split(text), opt)
+}
+
+// Words is Text for a text that is divided into words already.
+func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
+	vocab, err := m.Vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	heard, err := m.Listen(ctx, pcm, speech, asr.Options{Language: opt.Language, Parallel: opt.Parallel, Gate: opt.Gate, Progress: opt.Progress})
+	if err != nil {
+		return nil, err
+	}
+	t := newTrack(heard, prepare(texts, vocab), vocab)
+	if err := t.lay(ctx, opt); err != nil {
+		return nil, err
+	}
+	return t.alignment(pcm, speech), ctx.Err()
+}

@@ -1,0 +1,159 @@
+package align
+
+import "slices"
+
+// pair says that a word of the text is a word that was recognized.
+type pair struct{ text, heard int }
+
+const (
+	// maxTable bounds the cells of a comparison of words.
+	maxTable = 1 << 20
+	// stride and reach are how many recognized words are compared with how many
+	// words of the text at a time where a stretch is too long for one table.
+	stride, reach = 400, 1600
+	// anchorLength is how many words in a row must be the same for a text to be
+	// anchored between two of them.
+	anchorLength = 3
+)
+
+// match pairs the words of a text with those that were recognized, in order.
+// Runs of words that occur once on both sides are matched first, wherever they
+// stand; what lies between is compared word by word.
+func match(text, heard []string) []pair {
+	var pairs []pair
+	var begin pair
+	for _, p := range append(unique(text, heard), pair{len(text), len(heard)}) {
+		pairs = between(pairs, text, heard, begin, p)
+		if p.text < len(text) {
+			pairs = append(pairs, p)
+		}
+		begin = pair{p.text + 1, p.heard + 1}
+	}
+	return pairs
+}
+
+// unique returns the middle words of runs of three that occur once on both
+// sides, as many of them as stand in the same order (the longest increasing
+// subsequence; the anchors of a patience diff).
+func unique(text, heard []string) []pair {
+	type run [anchorLength]string
+	places := func(list []string) map[run]int {
+		out := map[run]int{}
+		for i := 0; i+anchorLength <= len(list); i++ {
+			r := run(list[i : i+anchorLength])
+			if _, twice := out[r]; twice {
+				out[r] = -1
+				continue
+			}
+			out[r] = i
+		}
+		return out
+	}
+	inHeard := places(heard)
+	var common []pair
+	for r, i := range places(text) {
+		if j, ok := inHeard[r]; ok && i >= 0 && j >= 0 {
+			common = append(common, pair{i + 1, j + 1})
+		}
+	}
+	slices.SortFunc(common, func(a, b pair) int { return a.text - b.text })
+	return increasing(common)
+}
+
+// increasing returns the longest part of pairs, which are in order of text, that
+// is in order of heard, too.
+func increasing(pairs []pair) []pair {
+	var tails []int // index of the pair that ends the best sequence of each length
+	before := make([]int, len(pairs))
+	for i, p := range pairs {
+		k, _ := slices.BinarySearchFunc(tails, p.heard, func(t, heard int) int { return pairs[t].heard - heard })
+		before[i] = -1
+		if k > 0 {
+			before[i] = tails[k-1]
+		}
+		if k == len(tails) {
+			tails = append(tails, i)
+		} else {
+			tails[k] = i
+		}
+	}
+	if len(tails) == 0 {
+		return nil
+	}
+	out := make([]pair, len(tails))
+	for i, k := tails[len(tails)-1], len(tails)-1; k >= 0; i, k = before[i], k-1 {
+		out[k] = pairs[i]
+	}
+	return out
+}
+
+// between compares the words from begin to end, not included, and appends the
+// pairs that it finds. A stretch too long for one table is compared in parts.
+func between(pairs []pair, text, heard []string, begin, end pair) []pair {
+	for begin.text < end.text && begin.heard < end.heard {
+		to := end
+		whole := (end.text-begin.text)*(end.heard-begin.heard) <= maxTable
+		if !whole {
+			to = pair{min(begin.text+reach, end.text), min(begin.heard+stride, end.heard)}
+		}
+		found := common(text[begin.text:to.text], heard[begin.heard:to.heard])
+		if whole {
+			for _, p := range found {
+				pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
+			}
+			return pairs
+		}
+		// The last quarter may have been torn from its place: it is compared again.
+		kept := found
+		for len(kept) > 0 && kept[len(kept)-1].heard >= stride*3/4 {
+			kept = kept[:len(kept)-1]
+		}
+		next := pair{begin.text, to.heard} // nothing of it is in the text
+		for _, p := range kept {
+			pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
+			next = pair{begin.text + p.text + 1, begin.heard + p.heard + 1}
+		}
+		if len(kept) < stride/10 { // chance, rather than the same text
+			pairs = pairs[:len(pairs)-len(kept)]
+			next = pair{begin.text, to.heard}
+		}
+		begin = next
+	}
+	return pairs
+}
+
+// common returns a longest common subsequence of two lists in which same words
+// in a row count more than the same number of single ones.
+func common(a, b []string) []pair {
+	const step = 1 << 8 // a word counts a step, one more in a run a little on top
+	width := len(b) + 1
+	score := make([]int32, (len(a)+1)*width)
+	run := make([]uint8, (len(a)+1)*width)
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			at := i*width + j
+			best, length := max(score[at+1], score[at+width]), uint8(0)
+			if a[i] == b[j] && a[i] != "" {
+				n := run[at+width+1]
+				if s := score[at+width+1] + step + int32(min(n, 8))*16; s >= best {
+					best, length = s, min(n+1, 255)
+				}
+			}
+			score[at], run[at] = best, length
+		}
+	}
+	var out []pair
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		at := i*width + j
+		switch {
+		case run[at] > 0:
+			out = append(out, pair{i, j})
+			i, j = i+1, j+1
+		case score[at+width] >= score[at+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return out
+}

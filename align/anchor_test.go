@@ -1,0 +1,71 @@
+package align
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+func TestMatch(t *testing.T) {
+	assert.Equal(t, []pair{{0, 0}, {1, 1}, {3, 2}}, match(strings.Fields("a b c d"), strings.Fields("a b d e")))
+	assert.Empty(t, match(nil, []string{"a"}))
+	assert.Empty(t, match([]string{"", ""}, []string{"", ""}), "words without letters match nothing")
+}
+
+// Hours of a repeated text have no run of words that occurs once.
+func TestMatchRepeatedText(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var text, heard []string
+	for i := range 6000 {
+		text = append(text, fmt.Sprint("w", i%100))
+		if r.IntN(20) > 0 {
+			heard = append(heard, text[i])
+		}
+	}
+	assert.Greater(t, len(match(text, heard)), len(heard)*95/100)
+}
+
+func TestMatchIsInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 40)
+		text, heard := words.Draw(t, "text"), words.Draw(t, "heard")
+		last := pair{-1, -1}
+		for _, p := range match(text, heard) {
+			if text[p.text] != heard[p.heard] || p.text <= last.text || p.heard <= last.heard {
+				t.Fatalf("%v after %v", p, last)
+			}
+			last = p
+		}
+	})
+}
+
+func TestSectionsCoverEverything(t *testing.T) {
+	var words []word
+	var spots []spot
+	var pairs []pair
+	for i := range 900 {
+		words = append(words, word{letters: []rune("word")})
+		spots = append(spots, spot{10 * i})
+		if i%50 != 7 {
+			pairs = append(pairs, pair{i, i})
+		}
+	}
+	parts := sections(words, spots, pairs, 9000)
+	assert.Greater(t, len(parts), 10)
+	at := section{}
+	for _, p := range parts {
+		assert.Equal(t, at.words[1], p.words[0])
+		assert.Equal(t, at.frames[1], p.frames[0])
+		assert.LessOrEqual(t, p.frames[1]-p.frames[0], 1000)
+		at = p
+	}
+	assert.Equal(t, 900, at.words[1])
+	assert.Equal(t, 9000, at.frames[1])
+	for _, p := range bounded(section{[2]int{0, 900}, [2]int{0, 9000}}, words) {
+		assert.LessOrEqual(t, (p.frames[1]-p.frames[0])*(p.words[1]-p.words[0])*4*cellsPerLetter, maxCells)
+	}
+}

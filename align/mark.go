@@ -1,0 +1,96 @@
+package align
+
+import "math"
+
+// mark is where the frames of a section have a word.
+type mark struct {
+	// first is the frame in which the word's first token begins, last the last
+	// frame of its last token; -1 for a word that is not in the sound.
+	first, last int
+	// share is how far into its first token the word begins, 0 to 1: more than 0
+	// where one token writes several words (scripts without spaces).
+	share float64
+	// logProb is the mean over the word's tokens of their highest log
+	// posterior; 0 for a wild word.
+	logProb float64
+	wild    bool // spoken otherwise than the tokens spell it
+	tokens  int
+}
+
+func (m mark) found() bool { return m.first >= 0 }
+
+// stray is a stretch of frames that belong to no word.
+type stray struct {
+	first, last int
+	before      int // the word that it lies before
+}
+
+// marks reads a path: where each word lies, and the sound that is in none.
+func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mark, strays []stray) {
+	marks = make([]mark, len(words))
+	for i := range marks {
+		marks[i].first, marks[i].last = -1, -1
+	}
+	wordAt := make([]int, l.nodes) // the word of the letter behind each node
+	for i := range words {
+		for n := l.begins[i]; n < l.begins[i+1]; n++ {
+			wordAt[n] = i
+		}
+	}
+	wordAt[l.nodes-1] = len(words)
+	for t := 0; t < len(path); {
+		s := path[t]
+		end, top := t+1, math.Inf(-1)
+		st := l.states[s]
+		for end < len(path) && path[end] == s {
+			end++
+		}
+		switch st.kind {
+		case stateToken:
+			for k := t; k < end; k++ {
+				top = max(top, frames[k].rows.logProb(frames[k].at, st.id))
+			}
+			for n := st.from; n < st.to; n++ {
+				m := &marks[wordAt[n]]
+				if m.first < 0 {
+					m.first = t
+					m.share = float64(n-st.from) / float64(st.to-st.from)
+				}
+				if n+1 == st.to || wordAt[n+1] != wordAt[n] {
+					m.last = end - 1
+					m.logProb += top
+					m.tokens++
+				}
+			}
+		case stateWild:
+			m := &marks[wordAt[st.from]]
+			if m.first < 0 {
+				m.first = t
+			}
+			m.last, m.wild = end-1, true
+		case stateStray:
+			if k := len(strays) - 1; k >= 0 && strays[k].before == wordAt[st.from] {
+				strays[k].last = end - 1
+			} else {
+				strays = append(strays, stray{t, end - 1, wordAt[st.from]})
+			}
+		}
+		t = end
+	}
+	for i := range marks {
+		if m := &marks[i]; m.tokens > 0 {
+			m.logProb /= float64(m.tokens)
+		}
+	}
+	return marks, strays
+}
+
+// logProb returns the log posterior of a token in a row.
+func (r *Rows) logProb(t, id int) float64 {
+	for i := r.from[t]; i < r.from[t+1]; i++ {
+		if int(r.ids[i]) == id {
+			return float64(r.logs[i])
+		}
+	}
+	return Floor
+}

@@ -1,0 +1,73 @@
+package align
+
+import (
+	"math"
+	"slices"
+)
+
+// Rows are the log posteriors of a CTC model over one window: for each row of
+// its output the likely tokens only, so that hours fit into memory. The blank
+// is always there; whatever is left out counts as Floor.
+type Rows struct {
+	// Shift is how long one row lasts, in seconds.
+	Shift float64
+
+	from   []int32 // where each row begins in ids and logs, and the end
+	ids    []uint32
+	logs   []float32
+	blanks []float32
+}
+
+// Floor is the log posterior of tokens that are left out of Rows, and keptTokens
+// how many of a row are kept at most. With the demonstration model a row keeps
+// three on the mean.
+const (
+	Floor      = -11.5 // ln 1e-5
+	keptTokens = 32
+)
+
+// NewRows keeps the likely tokens of a window: scores has v numbers a row
+// (row-major), norms what is to be subtracted from each row to make log
+// posteriors of it.
+func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Rows {
+	r := &Rows{Shift: shift, from: make([]int32, 1, len(norms)+1), blanks: make([]float32, len(norms))}
+	var order []int
+	for t, norm := range norms {
+		row := scores[t*v : (t+1)*v]
+		r.blanks[t] = float32(min(float64(row[blank])-norm, 0))
+		order = order[:0]
+		least := float32(norm + Floor)
+		for id, s := range row {
+			if s > least && id != blank {
+				order = append(order, id)
+			}
+		}
+		if len(order) > keptTokens {
+			slices.SortStableFunc(order, func(a, b int) int {
+				switch {
+				case row[a] > row[b]:
+					return -1
+				case row[a] < row[b]:
+					return 1
+				}
+				return 0
+			})
+			order = order[:keptTokens]
+		}
+		for _, id := range order {
+			r.ids = append(r.ids, uint32(id))
+			r.logs = append(r.logs, float32(min(float64(row[id])-norm, 0)))
+		}
+		r.from = append(r.from, int32(len(r.ids)))
+	}
+	r.ids, r.logs = slices.Clip(r.ids), slices.Clip(r.logs)
+	return r
+}
+
+// Len returns the number of rows.
+func (r *Rows) Len() int { return len(r.blanks) }
+
+// spoken is the log probability that a row is no blank.
+func (r *Rows) spoken(t int) float64 {
+	return max(math.Log1p(-math.Exp(min(float64(r.blanks[t]), -1e-5))), Floor)
+}

@@ -1,0 +1,75 @@
+package align
+
+// section is a stretch of the recording with the words that belong to it: from
+// one anchor to the next.
+type section struct {
+	words  [2]int // of the text, from and to
+	frames [2]int // of all frames, from and to
+}
+
+const (
+	// sectionFrames is how many frames a section gets at least where anchors
+	// allow it.
+	sectionFrames = 400
+	// maxCells bounds the cells of a lattice over a section (a byte each, and
+	// its nodes eight).
+	maxCells = 12 << 20
+	// cellsPerLetter is about how many states of the lattice a letter makes.
+	cellsPerLetter = 14
+)
+
+// spot is where a recognized word begins among all frames.
+type spot struct{ frame int }
+
+// sections cuts the recording between words that are anchored: those in runs of
+// anchorLength words or more that are the same in text and sound.
+func sections(words []word, heard []spot, pairs []pair, frames int) []section {
+	var out []section
+	begin := section{}
+	add := func(toWord, toFrame int) {
+		s := section{[2]int{begin.words[1], toWord}, [2]int{begin.frames[1], toFrame}}
+		out = append(out, s)
+		begin = s
+	}
+	run := 0
+	for i := 1; i < len(pairs); i++ {
+		p, q := pairs[i-1], pairs[i]
+		if q.text != p.text+1 || q.heard != p.heard+1 {
+			run = 0
+			continue
+		}
+		run++
+		first := heard[q.heard].frame
+		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
+			continue
+		}
+		// The run goes on behind the cut, or it would hang on its last word.
+		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard].frame+1 {
+			add(q.text, first)
+			run = 0
+		}
+	}
+	add(len(words), frames)
+	return out
+}
+
+// bounded splits a section whose lattice would be too large: nothing in it could
+// be anchored. Its words are shared out by letters.
+func bounded(s section, words []word) []section {
+	letters := 0
+	for _, w := range words[s.words[0]:s.words[1]] {
+		letters += max(len(w.letters), 1)
+	}
+	frames := s.frames[1] - s.frames[0]
+	if frames*letters*cellsPerLetter <= maxCells || frames < 2 || s.words[1]-s.words[0] < 2 {
+		return []section{s}
+	}
+	half, at := 0, s.words[0]
+	for half < letters/2 && at < s.words[1]-1 {
+		half += max(len(words[at].letters), 1)
+		at++
+	}
+	middle := (s.frames[0] + s.frames[1]) / 2
+	return append(bounded(section{[2]int{s.words[0], at}, [2]int{s.frames[0], middle}}, words),
+		bounded(section{[2]int{at, s.words[1]}, [2]int{middle, s.frames[1]}}, words)...)
+}

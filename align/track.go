@@ -1,0 +1,216 @@
+package align
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// track is a recording on its way into an Alignment: the rows of all windows one
+// after the other.
+type track struct {
+	vocab  *Vocabulary
+	words  []word
+	heard  []Heard
+	frames []frame
+	window []int32 // of each frame
+	marks  []mark  // of each word, in frames of the track
+	strays []stray
+}
+
+func newTrack(heard []Heard, words []word, vocab *Vocabulary) *track {
+	t := &track{vocab: vocab, words: words, heard: heard, marks: make([]mark, len(words))}
+	for i, h := range heard {
+		for at := range h.Rows.Len() {
+			t.frames = append(t.frames, frame{h.Rows, at})
+			t.window = append(t.window, int32(i))
+		}
+	}
+	return t
+}
+
+// time returns when a frame is heard, at its middle, in seconds of the file.
+func (t *track) time(f int) float64 {
+	return t.heard[t.window[f]].Window.Time((float64(t.frames[f].at) + 0.5) * t.frames[f].rows.Shift)
+}
+
+// lay finds the frames of all words, section by section.
+func (t *track) lay(ctx context.Context, opt Options) error {
+	var keys []string
+	var spots []spot
+	first := 0
+	for _, h := range t.heard {
+		for _, w := range h.Words {
+			keys = append(keys, keyOf(w.Text))
+			spots = append(spots, spot{first + min(w.Row, max(h.Rows.Len()-1, 0))})
+		}
+		first += h.Rows.Len()
+	}
+	texts := make([]string, len(t.words))
+	for i, w := range t.words {
+		texts[i] = w.key
+	}
+	var parts []section
+	for _, s := range sections(t.words, spots, match(texts, keys), len(t.frames)) {
+		parts = append(parts, bounded(s, t.words)...)
+	}
+	strays := make([][]stray, len(parts))
+	var next atomic.Int64
+	var crew sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range min(max(opt.Parallel, 1), len(parts)) {
+		crew.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
+				leave, err := asr.Options{Gate: opt.Gate}.Pass(ctx)
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
+					failed.Store(&err)
+					return
+				}
+				strays[i] = t.section(parts[i])
+				leave()
+			}
+		})
+	}
+	crew.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	for _, s := range strays {
+		t.strays = append(t.strays, s...)
+	}
+	return nil
+}
+
+// section finds the frames of the words of one section.
+func (t *track) section(s section) []stray {
+	words, frames := t.words[s.words[0]:s.words[1]], t.frames[s.frames[0]:s.frames[1]]
+	for i := range words {
+		t.marks[s.words[0]+i] = mark{first: -1, last: -1}
+	}
+	l := newLattice(words, t.vocab)
+	path, ok := l.path(frames)
+	if !ok {
+		return nil
+	}
+	marks, strays := l.marks(words, path, frames)
+	for i, m := range marks {
+		if m.found() {
+			m.first, m.last = m.first+s.frames[0], m.last+s.frames[0]
+		}
+		t.marks[s.words[0]+i] = m
+	}
+	for i := range strays {
+		strays[i].first, strays[i].last = strays[i].first+s.frames[0], strays[i].last+s.frames[0]
+		strays[i].before += s.words[0]
+	}
+	return strays
+}
+
+// leastProbability is the probability of a word below which it counts as
+// missing: the sound speaks against it.
+const leastProbability = 0.02
+
+// alignment gives the words their times.
+func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
+	a := &Alignment{Words: make([]Word, len(t.words))}
+	spoken, index, spelled, sum := t.spoken(a)
+	Refine(pcm, spoken, speech)
+	for k, s := range spoken {
+		a.Words[index[k]].Start, a.Words[index[k]].End = s.Start, s.End
+	}
+	var before float64
+	for i := range a.Words {
+		if w := &a.Words[i]; w.Missing {
+			w.Start, w.End = before, before
+		}
+		before = a.Words[i].End
+	}
+	if heard := t.extra(a); spelled+heard > 0 {
+		a.Score = sum / float64(spelled+heard)
+	}
+	return a
+}
+
+// spoken fills in what is known of the words, their times aside, and returns
+// those that are in the sound, with their indices; and how many could be
+// spelled, with the sum of their probabilities.
+func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int, sum float64) {
+	for i, w := range t.words {
+		m := t.marks[i]
+		out := Word{Text: w.text, Wild: m.wild, Missing: !m.found()}
+		if m.tokens > 0 {
+			out.Probability = math.Exp(m.logProb)
+			out.Missing = out.Probability < leastProbability
+		}
+		if w.letters != nil && !m.wild {
+			spelled++
+			sum += out.Probability
+		}
+		if !out.Missing {
+			from, to := t.time(m.first), t.time(m.last)
+			spoken = append(spoken, Spoken{
+				Text: w.text, First: from + m.share*(to-from), Last: to,
+				Fresh: m.share == 0 && (m.first == 0 || t.window[m.first-1] != t.window[m.first] || t.quiet(m.first)),
+			})
+			index = append(index, i)
+		}
+		a.Words[i] = out
+	}
+	return spoken, index, spelled, sum
+}
+
+// quiet reports whether no token was heard in the half second before a frame.
+func (t *track) quiet(f int) bool {
+	row := t.frames[f]
+	for k := 1; float64(k)*row.rows.Shift < pause && row.at-k >= 0; k++ {
+		if row.rows.blanks[row.at-k] < -0.7 {
+			return false
+		}
+	}
+	return true
+}
+
+// extra adds the speech that belongs to no word, and returns how many words were
+// recognized in it.
+func (t *track) extra(a *Alignment) (count int) {
+	type recognized struct {
+		text  string
+		frame int
+	}
+	var all []recognized
+	first := 0
+	for _, h := range t.heard {
+		for _, w := range h.Words {
+			all = append(all, recognized{strings.TrimSpace(w.Text), first + w.Row})
+		}
+		first += h.Rows.Len()
+	}
+	k := 0
+	for _, s := range t.strays {
+		e := Extra{Start: t.time(s.first), End: t.time(s.last)}
+		for k < len(all) && all[k].frame < s.first {
+			k++
+		}
+		var texts []string
+		for ; k < len(all) && all[k].frame <= s.last; k++ {
+			texts = append(texts, all[k].text)
+		}
+		if len(texts) == 0 {
+			continue // a stumble inside of a word
+		}
+		count += len(texts)
+		e.Text = strings.Join(texts, " ")
+		half := t.frames[s.first].rows.Shift / 2
+		e.Start, e.End = e.Start-half, e.End+half
+		a.Extra = append(a.Extra, e)
+	}
+	return count
+}

@@ -1,0 +1,120 @@
+package align
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// farOff is how far (seconds) a word may be moved: the recognizer whose words
+// they are heard them about where it says.
+const farOff = 2.0
+
+// Transcript gives the words of a transcript the times at which another model
+// hears them. A word that it does not find keeps its place between its
+// neighbors. Segments begin and end with their words.
+func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
+	var words []*asr.Word
+	var texts []string
+	for i := range t.Segments {
+		for k := range t.Segments[i].Words {
+			words = append(words, &t.Segments[i].Words[k])
+			texts = append(texts, t.Segments[i].Words[k].Text)
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	opt.Language = t.Language
+	a, err := Words(ctx, m, pcm, speech, texts, opt)
+	if err != nil {
+		return err
+	}
+	move(words, a.Words)
+	settle(words, speech)
+	for i := range t.Segments {
+		if s := &t.Segments[i]; len(s.Words) > 0 {
+			s.Start, s.End = s.Words[0].Start, s.Words[len(s.Words)-1].End
+		}
+	}
+	return nil
+}
+
+// move gives words their places. Where words were not found, those around them
+// leave the places that they have to them.
+func move(words []*asr.Word, found []Word) {
+	taken := func(i int) bool {
+		off := found[i].Start - words[i].Start
+		return !found[i].Missing && !found[i].Wild && -farOff < off && off < farOff
+	}
+	for i, w := range words {
+		if taken(i) {
+			w.Start, w.End = found[i].Start, found[i].End
+		}
+	}
+	for i := 0; i < len(words); i++ { // words that were not found fit in between
+		if taken(i) {
+			continue
+		}
+		from, to := 0.0, words[len(words)-1].End
+		if i > 0 {
+			from = words[i-1].End
+		}
+		j := i
+		for j < len(words) && !taken(j) {
+			j++
+		}
+		if j < len(words) {
+			to = words[j].Start
+		}
+		fit(words[i:j], from, max(to, from))
+		i = j - 1
+	}
+}
+
+// settle keeps words in order and inside of speech.
+func settle(words []*asr.Word, speech []audio.Span) {
+	pieces := make([]asr.Piece, len(words))
+	for i, w := range words {
+		pieces[i] = asr.Piece{Start: w.Start, End: w.End}
+	}
+	asr.Settle(pieces, speech)
+	for i, w := range words {
+		w.Start, w.End = pieces[i].Start, pieces[i].End
+	}
+}
+
+// Place gives the words of segments the times that Refine found for them; there
+// are as many on both sides. The segments keep theirs.
+func Place(segments []asr.Segment, spoken []Spoken, speech []audio.Span) {
+	var words []*asr.Word
+	for i := range segments {
+		for k := range segments[i].Words {
+			w := &segments[i].Words[k]
+			w.Start, w.End = spoken[len(words)].Start, spoken[len(words)].End
+			words = append(words, w)
+		}
+	}
+	settle(words, speech)
+}
+
+// fit keeps words inside of a stretch: those that lie in it stay, and if any
+// does not they share it as they shared their own.
+func fit(words []*asr.Word, from, to float64) {
+	first, last := words[0].Start, words[len(words)-1].End
+	if first >= from && last <= to {
+		return
+	}
+	low, high := max(first, from), min(last, to)
+	if high-low < 0.05*float64(len(words)) { // hardly anything in common
+		low, high = from, to
+	}
+	scale := 0.0
+	if last > first {
+		scale = (high - low) / (last - first)
+	}
+	for _, w := range words {
+		w.Start, w.End = low+(w.Start-first)*scale, low+(w.End-first)*scale
+	}
+}

@@ -1,0 +1,66 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+// ErrNoRows is returned by Listen for a model without a CTC output.
+var ErrNoRows = errors.New("the model has no CTC output to align with")
+
+// Vocabulary returns what the model's tokens write; an error that wraps
+// ErrNoRows for a model without a CTC output.
+func (e *Engine) Vocabulary() (*align.Vocabulary, error) {
+	h := e.net.ctc()
+	if h == nil {
+		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
+	}
+	texts := make([]string, len(e.vocab.text))
+	for id, b := range e.vocab.text {
+		texts[id] = string(b)
+	}
+	return align.NewVocabulary(texts, h.blank), nil
+}
+
+// Listen decodes as Transcribe does and returns, window by window, the model's
+// log posteriors and the words that it heard. It implements align.Model.
+func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]align.Heard, error) {
+	h := e.net.ctc()
+	if h == nil {
+		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
+	}
+	language, err := e.language(opt.Language)
+	if err != nil {
+		return nil, err
+	}
+	windows := e.windows(pcm, speech)
+	req := request{language: language, boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords), keep: true}
+	hyps, _, err := e.decode(ctx, pcm, windows, req, opt)
+	if err != nil {
+		return nil, err
+	}
+	heard := make([]align.Heard, len(windows))
+	for i, hyp := range hyps {
+		heard[i] = align.Heard{Window: windows[i], Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift)}
+	}
+	return heard, nil
+}
+
+// heardWords joins a window's emissions to words with their rows.
+func (e *Engine) heardWords(emissions []emission, shift float64) []align.HeardWord {
+	tokens := make([]asr.Token, 0, len(emissions))
+	for _, m := range e.vocab.write(emissions) {
+		tokens = append(tokens, asr.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
+	}
+	var out []align.HeardWord
+	for _, w := range asr.Words(tokens) {
+		out = append(out, align.HeardWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
+	}
+	return out
+}

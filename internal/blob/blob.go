@@ -134,6 +134,8 @@ func classify(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrFull, err)
+	case noBucket(err): // no file of it is known to be gone
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case gcerrors.Code(err) == gcerrors.NotFound, errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}

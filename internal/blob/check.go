@@ -24,7 +24,7 @@ func (s *Store) Check(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return r.Close()
-	case errors.Is(err, ErrNotFound) && !noBucket(err):
+	case errors.Is(err, ErrNotFound):
 		return nil
 	}
 	return s.explain(err)

@@ -266,6 +266,9 @@ type shown struct{ error }
 
 func (e shown) Unwrap() error { return e.error }
 
+// errAudioGone ends a task whose upload was deleted before it ran, as can be after a restoration from a backup.
+var errAudioGone = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+
 // enginePanic is a panic in the engine's Go code.
 type enginePanic struct{ value any }
 
@@ -287,6 +290,12 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 			return err
 		}
 		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	}
+	if errors.Is(err, blob.ErrNotFound) {
+		// A store that is not mounted or was emptied has lost its identity, too: only one that has it says that a file is gone.
+		if _, lost := s.Blobs().Identity(ctx); lost == nil {
+			return tasks.Permanent(shown{errAudioGone}) // no attempt brings it back
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("audio: %w", err)

@@ -1,0 +1,47 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/tasks/worker"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestF11AudioGone: a task whose audio is not in the store any more fails at the first attempt, without a charge; a store
+// that has lost its identity too proves nothing, and the task is tried again.
+func TestF11AudioGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		emptyAudio := f.Audio("x")
+		empty := f.Add(func(r *tasks.Request) { r.Audio = emptyAudio })
+		require.NoError(t, f.Blobs().Delete(t.Context(), emptyAudio.Key))
+		stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
+		require.Eventually(t, func() bool {
+			return f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND attempt > 0 AND phase <> 'running'", empty.ID) == 1
+		}, 20*time.Second, 20*time.Millisecond)
+		stop()
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase <> 'final'"), "it is tried again")
+
+		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "this"})
+		require.NoError(t, err)
+		goneAudio := f.Audio("x")
+		gone := f.Add(func(r *tasks.Request) { r.Audio = goneAudio })
+		require.NoError(t, f.Blobs().Delete(t.Context(), goneAudio.Key))
+		stop = f.Start(1, worker.Config{Engine: taskstest.Quick})
+		task := f.WaitFor(gone.ID)
+		stop()
+		assert.Equal(t, tasks.StatusFailed, task.Status)
+		require.NotNil(t, task.ErrorMessage)
+		assert.Contains(t, *task.ErrorMessage, "audio gone")
+		assert.Equal(t, 1, f.Count("SELECT attempt FROM tasks WHERE id = $1", gone.ID))
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM holds WHERE task_id = $1", gone.ID))
+	})
+}

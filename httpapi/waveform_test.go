@@ -13,7 +13,7 @@ func TestWaveform(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	a := s.do("GET", "/tasks/"+s.asr+"/waveform", nil)
 	require.Equal(t, 200, a.status, "%s", a.body)
-	assert.Equal(t, []byte{0, 128, 255}, []byte(a.body))
+	assert.Equal(t, []byte{0, 128, 255}, a.body)
 	assert.Equal(t, "application/octet-stream", a.header.Get("Content-Type"))
 
 	_, stranger := s.newAccount("someone else", "1")

@@ -31,6 +31,7 @@ type serveCmd struct {
 	startFlags
 	outboundFlags
 	inboundFlags
+	cageFlags
 	Addr        string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
 	OpsAddr     string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
 	BasePath    string        `default:"/v1" help:"Prefix of the API's paths."`
@@ -46,6 +47,9 @@ type serveCmd struct {
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	limitMemory(log)
+	if err := c.check(log); err != nil {
+		return err
+	}
 	dir, err := c.folder()
 	if err != nil {
 		return err
@@ -234,6 +238,9 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	command = append(command, c.modelFlags.args()...)
 	for _, a := range c.AllowOutbound {
 		add("allow-outbound", a)
+	}
+	if c.RequireCage {
+		command = append(command, "--require-cage")
 	}
 	for _, d := range c.DenyOutbound {
 		add("deny-outbound", d)

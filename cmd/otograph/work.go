@@ -27,6 +27,7 @@ type workCmd struct {
 	modelFlags
 	workStartFlags
 	outboundFlags
+	cageFlags
 	Cores     int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
 	Grace     time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
@@ -39,6 +40,9 @@ func (c *workCmd) Run(ctx context.Context) error {
 	ctx, stop := worker.Supervised(ctx)
 	defer stop()
 	log := newLog(c.LogLevel)
+	if err := c.check(log); err != nil {
+		return err
+	}
 	if c.Nice > 0 {
 		if err := lowerPriority(min(c.Nice, 19)); err != nil {
 			log.Warn("the worker runs at the usual priority", "error", err)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// cageFlags say how well the decoder has to be held.
+type cageFlags struct {
+	RequireCage bool `help:"Refuse to start unless the decoder's cage is whole: Landlock, seccomp and limits."`
+}
+
+// check builds the cage once, says what is in force, and closes this process's
+// memory to programs of the same user.
+func (f *cageFlags) check(log *slog.Logger) error {
+	if err := notDumpable(); err != nil {
+		log.Warn("this process's memory is open to programs of the same user", "error", err)
+	}
+	return f.judge(audio.Sandbox(), log)
+}
+
+// judge fails, or warns, when something is missing.
+func (f *cageFlags) judge(s audio.SandboxState, log *slog.Logger) error {
+	whole := s.Landlock > 0 && s.Seccomp && s.NoNewPrivileges && s.CapabilitiesDropped && s.Limits
+	switch {
+	case s.Works && whole:
+		log.Info("the decoder's cage is whole", "in_force", s.Strength())
+	case f.RequireCage:
+		return errors.New("--require-cage: the decoder's cage is not whole: " + fmt.Sprintf("%s; %s", s.Strength(), strings.Join(s.Problems, "; ")))
+	default:
+		log.Warn("the decoder's cage is not whole", "in_force", s.Strength(), "problems", s.Problems)
+	}
+	return nil
+}

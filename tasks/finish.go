@@ -238,6 +238,7 @@ const (
 	EndCrash                     // counts as an attempt and as a crash of native code
 	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
 	EndHandedBack                // the worker drains: handed back for free
+	EndTrouble                   // trouble of ours (store, disk, memory, database): delayed for free, as often as it takes
 )
 
 // Release ends a claim without a result. A claim that is no longer current is left alone: queue.ErrSuperseded.
@@ -267,6 +268,10 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	switch how {
 	case EndPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message)
+	case EndTrouble:
+		pause := troublePause(r.attempt - r.failures)
+		s.log.WarnContext(ctx, "task delayed for trouble of ours", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
 			return err
@@ -307,6 +312,11 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	}
 	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
 	return nil
+}
+
+// troublePause returns how long a task waits after its n-th uncounted attempt: 1 s, doubled up to 60 s.
+func troublePause(n int64) time.Duration {
+	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
 
 // finalize moves a task whose row is locked to a final state: hold, callback and audio go with it.

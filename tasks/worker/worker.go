@@ -47,8 +47,9 @@ type Config struct {
 
 // Worker runs tasks, one at a time.
 type Worker struct {
-	service *tasks.Service
-	config  Config
+	service  *tasks.Service
+	config   Config
+	troubled bool // the last attempt ended in trouble of ours
 }
 
 // Names of the environment by which a supervisor tells a worker who it is.
@@ -131,6 +132,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	wake := s.Queue().Wakeups(ctx)
 	unheard := false // a claim may have been committed without our hearing of it
 	for ctx.Err() == nil {
+		if w.troubled && !w.recover(ctx) {
+			return nil
+		}
 		var task *tasks.Claim
 		var err error
 		if unheard {
@@ -239,6 +243,9 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		how, message = tasks.EndHandedBack, errDraining.Error()
 	case errors.Is(cause, errTimeout):
 		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+	case ours(err):
+		how = tasks.EndTrouble
+		w.troubled = true
 	case tasks.IsPermanent(err):
 		how = tasks.EndPermanent
 	case errors.As(err, new(enginePanic)):

@@ -23,7 +23,7 @@ build: setup web ## build bin/otograph
 
 demo: setup ## transcribe the bundled recording: who spoke, what was said, what else was heard
 	@$(COMPILE)
-	@$(BIN) transcribe testdata/conversation.flac
+	@$(BIN) transcribe --demo testdata/conversation.flac
 
 # Property tests draw from a fixed seed here, so that the result does not depend
 # on luck; test-long and test-seeds draw from fresh ones.

@@ -86,7 +86,7 @@ func (c *modelsListCmd) Run() error {
 type modelsPullCmd struct {
 	folderFlag
 	Name   []string `arg:"" help:"Models or profiles, as models list names them."`
-	Mirror string   `placeholder:"URL" help:"Fetch from MIRROR/HOST/PATH in place of the publishers' hosts."`
+	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Fetch from MIRROR/HOST/PATH in place of the publishers' hosts."`
 	Quiet  bool     `short:"q" help:"No progress bar."`
 }
 

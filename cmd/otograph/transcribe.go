@@ -26,6 +26,8 @@ type transcribeCmd struct {
 	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
 
+	Demo bool `help:"Use the demo models where there are no others, without offering published ones."`
+
 	EmbedAudio bool `help:"With --format html: put the recording into the page, as Opus."`
 
 	modelFlags
@@ -47,6 +49,17 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	set, err := c.open()
 	if err != nil {
 		return err
+	}
+	if c.wantsOffer(set) {
+		pulled, err := c.offer(ctx, os.Stdin, os.Stderr)
+		if err != nil {
+			return err
+		}
+		if pulled {
+			if set, err = c.open(); err != nil {
+				return err
+			}
+		}
 	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {

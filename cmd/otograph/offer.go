@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/models"
+)
+
+// offeredProfile is what a first transcription on a terminal offers to download.
+const offeredProfile = "balanced"
+
+// declined is the file of the model folder that remembers a "no", so that the
+// offer is made once.
+const declined = ".offer-declined"
+
+// mirrorVariable names a mirror in place of the publishers' hosts.
+const mirrorVariable = "OTOGRAPH_MIRROR"
+
+// wantsOffer reports whether to offer published models: a person sits at the
+// terminal, only demo models are there, and the offer was not declined before.
+func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
+	if c.Quiet || c.Demo || slices.Contains(c.Files, "-") || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return false
+	}
+	for _, role := range models.Roles() {
+		if m, ok := set.Role(role); ok && !m.Demo {
+			return false
+		}
+	}
+	store, err := (folderFlag{c.Models}).store()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(store.Dir, declined))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// offer asks whether to download published models, and does it. It reports
+// whether there are models now that were not there before. What was interrupted
+// goes on where it stopped when the offer is accepted again.
+func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) (bool, error) {
+	store, err := (folderFlag{c.Models}).store()
+	if err != nil {
+		return false, err
+	}
+	store.Mirror = os.Getenv(mirrorVariable)
+	text, err := describeProfile(store, offeredProfile)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(out, "These are demo models for synthetic voices; real recordings give mostly wrong words.\n%sGet them now? [Y/n] ", text)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && line == "" {
+		fmt.Fprintln(out)
+		return false, nil // the end of the input is no answer
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "", "y", "yes":
+	default:
+		fmt.Fprintf(out, "Later: otograph models pull %s\n", offeredProfile)
+		return false, rememberDeclined(store.Dir)
+	}
+	done := showTransfer(store, false)
+	stored, err := store.Pull(ctx, offeredProfile)
+	done()
+	if err != nil {
+		return false, fmt.Errorf("%w (run the command again to go on, or with --demo to use the demo models)", err)
+	}
+	fmt.Fprintf(out, "%s in %s\n", plural(len(stored), "model"), store.Dir)
+	return true, nil
+}
+
+func rememberDeclined(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, declined), nil, 0o666)
+}
+
+// describeProfile lists the models of a profile with size, license and host.
+func describeProfile(store *models.Store, profile string) (string, error) {
+	lines, err := store.List()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	var total int64
+	hosts := map[string]bool{}
+	for _, l := range lines {
+		if !slices.Contains(l.Profiles, profile) || l.Catalog == nil {
+			continue
+		}
+		total += l.Size
+		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, l.Name, size(l.Size), l.Licence)
+		for _, address := range downloads(l.Catalog) {
+			if u, err := url.Parse(address); err == nil && u.Host != "" {
+				hosts[u.Host] = true
+			}
+		}
+	}
+	from := make([]string, 0, len(hosts))
+	for h := range hosts {
+		from = append(from, h)
+	}
+	slices.Sort(from)
+	return fmt.Sprintf("The profile %s, %s in all, from %s:\n%s", profile, size(total), strings.Join(from, ", "), b.String()), nil
+}
+
+// downloads are the addresses that a catalog entry is fetched from.
+func downloads(e *models.Entry) []string {
+	var out []string
+	if e.Archive != nil {
+		out = append(out, e.Archive.URL)
+	}
+	for _, f := range e.Files {
+		out = append(out, f.URL)
+	}
+	return out
+}

@@ -13,7 +13,7 @@ import (
 // specification promises.
 func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Result {
 	info := pcm.Info()
-	res := &Result{AudioDuration: centi(pcm.Duration()), AudioMD5: info.MD5}
+	res := &Result{AudioDuration: math.Round(pcm.Duration()*1e4) / 1e4, AudioMD5: info.MD5}
 	res.Stats = Stats{NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.voiceWindows}
 	if f.speech != nil {
 		res.Stats.VADWindows = f.speech.Windows

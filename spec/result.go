@@ -9,7 +9,7 @@ import (
 // without task_id and billing: the keys of a capability are present exactly
 // when that capability ran (see Ran), and are never null.
 type Result struct {
-	// AudioDuration is the decoded length in seconds, to 10 ms.
+	// AudioDuration is the decoded length in seconds, to 0.1 ms: no sample is lost.
 	AudioDuration float64
 	// AudioMD5 is the MD5 of the original bytes, 32 hexadecimal digits.
 	AudioMD5 string

@@ -184,11 +184,11 @@ func (net *borderNet) lettersOf(before, word string, sum []float32) {
 		}
 	}
 	last, first := solids(before), solids(word)
-	switch n := len(last); {
-	case n == 0:
+	switch n := len(last); n {
+	case 0:
 		add(0, letterKinds-2)
 		add(1, letterKinds-1)
-	case n == 1:
+	case 1:
 		add(0, letterKinds-2)
 		add(1, kindOf(last[0]))
 	default:

@@ -186,6 +186,7 @@ func (l *lattice) path(frames []frame) (states []int32, ok bool) {
 					best, way = last[s+1], backWild
 				}
 				best += spoken - wildCost
+			case stateRest: // decided above
 			}
 			now[s], back[t*n+s] = best, way
 		}

@@ -74,6 +74,7 @@ func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mar
 			} else {
 				strays = append(strays, stray{t, end - 1, wordAt[st.from]})
 			}
+		case stateBlank, stateMark, stateRest: // between the letters of words
 		}
 		t = end
 	}

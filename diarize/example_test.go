@@ -55,9 +55,9 @@ func Example() {
 	}
 	// Output:
 	// 2 speakers
-	// 5.8 s to 7.5 s: speaker 0
-	// 8.1 s to 9.4 s: speaker 1
-	// 9.5 s to 10.3 s: speaker 1
+	// 5.7 s to 7.4 s: speaker 0
+	// 8.1 s to 9.3 s: speaker 1
+	// 9.5 s to 10.2 s: speaker 1
 }
 
 // pitch is an embedder of one's own: two numbers that say whether the sound is

@@ -17,14 +17,17 @@ import (
 func TestF4Readiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		store := func(context.Context) error { return nil }
+		// A store that hangs is asked while the next one takes its place.
+		var current atomic.Pointer[func(context.Context) error]
+		put := func(store func(context.Context) error) { current.Store(&store) }
+		put(func(context.Context) error { return nil })
 		r := newReadiness(map[string]func(context.Context) error{
 			"database": func(context.Context) error { asked.Add(1); return nil },
-			"store":    func(ctx context.Context) error { return store(ctx) },
+			"store":    func(ctx context.Context) error { return (*current.Load())(ctx) },
 		})
 		require.NoError(t, r.check(t.Context()))
 
-		store = func(ctx context.Context) error { time.Sleep(time.Minute); return nil } // not even the context helps
+		put(func(ctx context.Context) error { time.Sleep(time.Minute); return nil }) // not even the context helps
 		time.Sleep(readyAge)
 		var wait sync.WaitGroup
 		begun := time.Now()
@@ -39,10 +42,10 @@ func TestF4Readiness(t *testing.T) {
 		assert.Equal(t, readyLimit, time.Since(begun), "20 callers wait for one answer")
 		assert.EqualValues(t, 2, asked.Load())
 
-		store = func(context.Context) error { return errors.New("no such bucket") }
+		put(func(context.Context) error { return errors.New("no such bucket") })
 		time.Sleep(readyAge)
 		assert.ErrorContains(t, r.check(t.Context()), "store: no such bucket")
-		store = func(context.Context) error { return nil }
+		put(func(context.Context) error { return nil })
 		time.Sleep(readyAge)
 		require.NoError(t, r.check(t.Context()))
 		time.Sleep(time.Minute) // the sleeper ends

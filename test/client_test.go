@@ -210,8 +210,8 @@ func exact(t testing.TB, d *db.DB) {
 func park(t testing.TB, d *db.DB, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		change(t, d, "UPDATE tasks SET run_at = run_at + 3600000000 WHERE id = $1 AND phase = 'queued' AND failures > 0 AND run_at - updated_at < 1800000000", id)
-		return count(t, d, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND failures > 0 AND run_at - updated_at > 1800000000", id) == 1
+		change(t, d, "UPDATE tasks SET run_at = run_at + 3600000000 WHERE id = $1 AND phase IN ('queued', 'delayed') AND failures > 0 AND run_at - updated_at < 1800000000", id)
+		return count(t, d, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase IN ('queued', 'delayed') AND failures > 0 AND run_at - updated_at > 1800000000", id) == 1
 	}, patience, 50*time.Millisecond)
 }
 

@@ -264,7 +264,7 @@ func TestT5Poison(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return count(t, d, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'running'", poison) == 0
 			}, patience, 10*time.Millisecond)
-			change(t, d, "UPDATE tasks SET run_at = 0 WHERE id = $1 AND phase = 'queued'", poison)
+			change(t, d, "UPDATE tasks SET run_at = 0 WHERE id = $1 AND phase IN ('queued', 'delayed')", poison)
 		}
 	}
 	final := s.task(poison)

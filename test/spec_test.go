@@ -126,7 +126,7 @@ func newWalk(t *testing.T, database func() []string) *walk {
 			park(t, w.db, w.waiting) // before it has failed for good, too
 		}
 		require.Eventually(t, func() bool {
-			return count(t, w.db, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND failures = $2", w.abandoned, i+1) == 1
+			return count(t, w.db, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase IN ('queued', 'delayed') AND failures = $2", w.abandoned, i+1) == 1
 		}, patience, 20*time.Millisecond, "attempt %d", i+1)
 		delay := float64(count(t, w.db, "SELECT run_at - updated_at FROM tasks WHERE id = $1", w.abandoned)) / 1e6
 		assert.InDelta(t, planned, delay, planned*0.2+0.001, "the pause before attempt %d", i+2)

@@ -44,7 +44,11 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after int) {
 			if strings.HasSuffix(name, ".attrs") || name == "otograph-store.json" {
 				continue
 			}
-			n += 1 - min(1, count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", name))
+			owner := name
+			if result, ok := strings.CutSuffix(name, ".peaks"); ok { // a waveform belongs to its result
+				owner = result + ".json.zst"
+			}
+			n += 1 - min(1, count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", owner))
 		}
 		return n
 	}

@@ -249,12 +249,8 @@ func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 	if err := s.blobs.Probe(ctx); err != nil {
 		return err
 	}
-	id, err := s.db.Identity(ctx)
+	id, found, err := s.identities(ctx)
 	if err != nil {
-		return err
-	}
-	found, err := s.blobs.Identity(ctx)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
 	if found.Database != "" && found.Database != id.ID && !c.Adopt {

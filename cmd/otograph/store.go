@@ -154,6 +154,20 @@ func (s *stores) identity(id db.Identity) blob.Identity {
 	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
 }
 
+// identities returns the database's identity and the one that the file store
+// belongs to, empty if it belongs to none yet.
+func (s *stores) identities(ctx context.Context) (db.Identity, blob.Identity, error) {
+	id, err := s.db.Identity(ctx)
+	if err != nil {
+		return id, blob.Identity{}, err
+	}
+	found, err := s.blobs.Identity(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		return id, blob.Identity{}, nil
+	}
+	return id, found, err
+}
+
 func (s *stores) Close() error {
 	var errs []error
 	if s.blobs != nil {
@@ -221,12 +235,8 @@ func (c *storeShowCmd) Run(ctx context.Context) error {
 		if err := s.blobs.Check(ctx); err != nil {
 			return err
 		}
-		id, err := s.db.Identity(ctx)
+		id, found, err := s.identities(ctx)
 		if err != nil {
-			return err
-		}
-		found, err := s.blobs.Identity(ctx)
-		if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			return err
 		}
 		return printJSON(map[string]any{"store": s.blobs.Name(), "belongs_to": found, "database": s.identity(id)})
@@ -245,12 +255,8 @@ func (c *storeAdoptCmd) Run(ctx context.Context) error {
 		if err := s.blobs.Check(ctx); err != nil {
 			return err
 		}
-		id, err := s.db.Identity(ctx)
+		id, found, err := s.identities(ctx)
 		if err != nil {
-			return err
-		}
-		found, err := s.blobs.Identity(ctx)
-		if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			return err
 		}
 		if found.Database != "" && found.Database != id.ID && !c.Yes {

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds test-web lint bench fmt release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web lint cross bench fmt release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -25,13 +25,20 @@ demo: setup ## transcribe the bundled recording: who spoke, what was said, what 
 	@$(COMPILE)
 	@$(BIN) transcribe --demo testdata/conversation.flac
 
-# Property tests draw from a fixed seed here, so that the result does not depend
-# on luck; test-long and test-seeds draw from fresh ones.
+# Property tests and simulations draw from a fixed seed here, so that the result
+# does not depend on luck; the other targets draw from fresh ones. Simulations run
+# one step at a time, where the race detector finds nothing and costs a lot.
 test: setup ## run the tests with the race detector
-	@RAPID_SEED=1 $(GO) test -race -timeout 14m ./...
+	@RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -timeout 14m ./...
+	@OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 10m ./tasks/simulation
 
-test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill
+test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test -race -tags long -timeout 180m ./...
+	@$(GO) test -count 1 -tags long -timeout 180m ./tasks/simulation
+
+N ?= 200
+simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./tasks/simulation | grep -v '^ *---\|^===' ; exit $${PIPESTATUS[0]}
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')
@@ -39,20 +46,38 @@ PROPERTIES = $$(awk '/^func Test/ {split($$2, n, "("); t = n[1]} /rapid\.(Check|
 test-seeds: setup ## run the property tests with fresh seeds
 	@$(GO) test -count 1 -timeout 10m -run "^($(PROPERTIES))$$" $$(for f in $(PROPERTY_FILES); do echo ./$${f%/*}; done | sort -u)
 
+# A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else gofakes3.
+TOWN = $(GO) test -count 1 -tags town -timeout 12h -v ./test -run
+chaos: setup ## kill servers, workers, PostgreSQL and S3 at random (OTOGRAPH_CHAOS=3m)
+	@$(TOWN) '^TestChaos$$'
+
+outages: setup ## S3 away for 30 minutes, PostgreSQL for 10 (OTOGRAPH_S3_AWAY, OTOGRAPH_DATABASE_AWAY)
+	@$(TOWN) '^TestOutages$$'
+
+soak: setup ## an hour with a fault every 20 s, memory flat (OTOGRAPH_CHAOS=1h)
+	@OTOGRAPH_CHAOS=$${OTOGRAPH_CHAOS:-1h} OTOGRAPH_CHAOS_GAP=20s $(TOWN) '^TestChaos$$'
+
 test-web: build ## run the tests of the page in a headless Chromium
 	@bash test/web/run.sh
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt is needed on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@$(GO) vet ./...
 	@$(GO) run $(GOLANGCI) run ./...
+	@$(MAKE) --no-print-directory cross
 	@bash test/lint/run.sh
+
+# The packages that have nothing to do with the database, whose driver takes minutes to compile for another system.
+LIGHT = $$($(GO) list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v modernc.org/sqlite | cut -d' ' -f1 | grep -vE '/(test|tasks|deploy|web)(/|$$)')
+cross: ## check that everything builds without cgo, and vet the library for macOS, Windows and 64-bit Arm
+	@CGO_ENABLED=0 $(GO) build ./...
+	@for s in darwin/arm64 windows/amd64 linux/arm64; do \
+	  CGO_ENABLED=0 GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(LIGHT) || { echo "cross: $$s fails"; exit 1; }; done
 
 bench: setup ## run the micro benchmarks of every stage
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
-fmt: ## format the source
-	@gofmt -w $$(git ls-files '*.go')
+fmt: ## format the source as lint wants it (gofumpt, gci)
+	@$(GO) run $(GOLANGCI) fmt ./...
 
 release: web ## build dist/: an archive for this platform, its SBOM and checksums
 	@VERSION='$(VERSION)' GO='$(GO)' bash deploy/release/release.sh

@@ -13,6 +13,7 @@ import (
 // specification promises.
 func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Result {
 	info := pcm.Info()
+	at := clock(pcm.Duration())
 	res := &Result{AudioDuration: math.Round(pcm.Duration()*1e4) / 1e4, AudioMD5: info.MD5}
 	res.Stats = Stats{NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.voiceWindows}
 	if f.speech != nil {
@@ -24,30 +25,34 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 		res.Stats.ASR = f.transcription.Transcript.Stats
 		res.Language = f.transcription.Language.Code
 		res.LanguageProbability = round4(f.transcription.Language.Probability)
-		res.VADSegments = intervals(f.speech.Spans)
-		res.Segments = segments(f.transcription.Transcript.Segments, f.speakers)
+		res.VADSegments = intervals(f.speech.Spans, at)
+		res.Segments = segments(f.transcription.Transcript.Segments, f.speakers, at)
 	}
 	if f.speakers != nil {
 		res.Ran.Diarize = true
 		res.NumSpeakers = len(f.speakers.Speakers)
-		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f.speakers.Speakers), turns(f.speakers.Turns)
+		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f.speakers.Speakers), turns(f.speakers.Turns, at)
 	}
 	if f.sounds != nil {
 		res.Ran.AudioEvents = true
 		res.Stats.EventFrames = f.sounds.Frames
 		res.AudioEvents = make([]AudioEvent, len(f.sounds.Events))
 		for i, e := range f.sounds.Events {
-			res.AudioEvents[i] = AudioEvent{Start: centi(e.Start), End: centi(e.End), Class: e.Class.DisplayName, Confidence: round4(e.Confidence)}
+			res.AudioEvents[i] = AudioEvent{Start: at.centi(e.Start), End: at.centi(e.End), Class: e.Class.DisplayName, Confidence: round4(e.Confidence)}
 		}
 	}
 	return res
 }
 
 // segments returns the sentences with their speakers, where these are known.
-func segments(said []asr.Segment, speakers *diarize.Result) []Segment {
+func segments(said []asr.Segment, speakers *diarize.Result, at clock) []Segment {
 	var spoken []spokenSegment
 	if speakers != nil {
-		spoken = assignSpeakers(said, speakers.Turns)
+		floor := speakers.Exclusive
+		if floor == nil { // from a checkpoint of a version that knew no overlaps
+			floor = speakers.Turns
+		}
+		spoken = assignSpeakers(said, floor)
 	} else {
 		for _, s := range said {
 			spoken = append(spoken, spokenSegment{Segment: s})
@@ -55,7 +60,7 @@ func segments(said []asr.Segment, speakers *diarize.Result) []Segment {
 	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = Segment{ID: i, Start: centi(s.Start), End: centi(s.End), Text: s.Text}
+		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text}
 		if speakers != nil {
 			out[i].Speaker = spec.SpeakerName(s.speaker)
 		}
@@ -64,17 +69,17 @@ func segments(said []asr.Segment, speakers *diarize.Result) []Segment {
 		}
 		out[i].Words = make([]Word, len(s.Words))
 		for j, w := range s.Words {
-			out[i].Words[j] = Word{Word: w.Text, Start: centi(w.Start), End: centi(w.End), Probability: round4(w.Probability)}
+			out[i].Words[j] = Word{Word: w.Text, Start: at.centi(w.Start), End: at.centi(w.End), Probability: round4(w.Probability), Doubtful: w.Doubtful}
 		}
 	}
 	return out
 }
 
-func intervals(spans []audio.Span) []Interval {
+func intervals(spans []audio.Span, at clock) []Interval {
 	out := make([]Interval, len(spans))
 	for i, s := range spans {
 		start, end := s.Seconds()
-		out[i] = Interval{Start: centi(start), End: centi(end)}
+		out[i] = Interval{Start: at.centi(start), End: at.centi(end)}
 	}
 	return out
 }
@@ -87,16 +92,23 @@ func embeddings(speakers []diarize.Speaker) []SpeakerEmbedding {
 	return out
 }
 
-func turns(found []diarize.Turn) []Turn {
+func turns(found []diarize.Turn, at clock) []Turn {
 	out := make([]Turn, len(found))
 	for i, t := range found {
-		out[i] = Turn{Start: centi(t.Start), End: centi(t.End), Speaker: spec.SpeakerName(t.Speaker)}
+		out[i] = Turn{Start: at.centi(t.Start), End: at.centi(t.End), Speaker: spec.SpeakerName(t.Speaker)}
 	}
 	return out
 }
 
-// centi rounds seconds to the 10 ms that the specification promises.
-func centi(seconds float64) float64 { return math.Round(seconds*100) / 100 }
+// clock is the length of a recording in seconds.
+type clock float64
+
+// centi rounds a time in the recording to the 10 ms that the specification
+// promises, inside the recording.
+func (c clock) centi(seconds float64) float64 {
+	end := math.Floor(float64(c)*100+1e-6) / 100
+	return max(0, min(math.Round(seconds*100)/100, end))
+}
 
 // round4 rounds a probability to four digits, inside 0 to 1.
 func round4(p float64) float64 { return min(1, max(0, math.Round(p*1e4)/1e4)) }

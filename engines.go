@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/ort"
@@ -72,6 +73,7 @@ type engines struct {
 	standard  engine[*whisper.Engine]
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
+	segmenter engine[*segment.Model]
 	tagger    engine[*tag.Model]
 	mu        sync.Mutex
 	optimized map[string]*engine[*onnx.Engine] // by model name
@@ -97,6 +99,16 @@ func (e *engines) loadEmbedder() (diarize.Embedder, error) {
 	})
 }
 
+// loadSegmenter opens the speaker segmentation network, nil where there is none. A
+// demonstration is not used with the voices of a real embedder.
+func (e *engines) loadSegmenter() (diarize.Segmenter, error) {
+	m, ok := e.set.Role(models.RoleSegmenter)
+	if voices, has := e.set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
+		return nil, nil
+	}
+	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
+}
+
 func (e *engines) loadTagger() (events.Tagger, error) {
 	return e.tagger.get(func() (*tag.Model, error) {
 		m, err := e.set.Need(models.RoleTagger)
@@ -114,7 +126,7 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 			return nil, err
 		}
 		f := m.Main()
-		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}
+		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts}
 		if f.Data != nil {
 			if wm.Data, err = f.Data(); err != nil {
 				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
@@ -171,6 +183,8 @@ func (e *engines) load(ctx context.Context, roles []models.Role) error {
 			_, err = e.loadVAD()
 		case models.RoleEmbedder:
 			_, err = e.loadEmbedder()
+		case models.RoleSegmenter:
+			_, err = e.loadSegmenter()
 		case models.RoleTagger:
 			_, err = e.loadTagger()
 		case models.RoleOptimized:
@@ -195,7 +209,7 @@ func (e *engines) load(ctx context.Context, roles []models.Role) error {
 func (e *engines) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.tagger.Close()}
+	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close()}
 	for _, o := range e.optimized {
 		errs = append(errs, o.Close())
 	}

@@ -20,8 +20,9 @@ type findings struct {
 
 // speech is where somebody speaks.
 type speech struct {
-	Spans   []audio.Span
-	Windows int `json:"-"` // that the detector was asked about; 0 from a checkpoint
+	Spans         []audio.Span
+	Probabilities []byte `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
+	Windows       int    `json:"-"`          // that the detector was asked about; 0 from a checkpoint
 }
 
 // language is the language of a recording.
@@ -35,6 +36,8 @@ type transcription struct {
 	Language   language
 	Tier       Tier
 	Transcript *asr.Transcript // never nil
+	// Abilities are those of the recognizer; nil where nobody spoke and none ran.
+	Abilities *asr.Abilities `json:",omitempty"`
 }
 
 // sounds are the sound events of a recording.

@@ -33,8 +33,10 @@ func writeTiled(t *testing.T, path string, seconds int) {
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
 	n := seconds * audio.SampleRate
-	header := []any{[]byte("RIFF"), uint32(36 + 2*n), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
-		uint32(audio.SampleRate), uint32(2 * audio.SampleRate), uint16(2), uint16(16), []byte("data"), uint32(2 * n)}
+	header := []any{
+		[]byte("RIFF"), uint32(36 + 2*n), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
+		uint32(audio.SampleRate), uint32(2 * audio.SampleRate), uint16(2), uint16(16), []byte("data"), uint32(2 * n),
+	}
 	for _, v := range header {
 		require.NoError(t, binary.Write(w, binary.LittleEndian, v))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -116,6 +117,59 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// noisy is the recording beneath white noise that is louder than the voices.
+func noisy(t testing.TB) []float32 {
+	t.Helper()
+	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	samples := slices.Clone(pcm.Samples(0, pcm.Len()))
+	noise := rand.New(rand.NewPCG(3, 3))
+	for i := range samples {
+		samples[i] = 0.4*samples[i] + float32(0.09*noise.NormFloat64())
+	}
+	return samples
+}
+
+// The beam size reaches the search of the optimized tier: where the sound leaves
+// doubt, a narrow one finds another text.
+func TestBeamSizeOptimized(t *testing.T) {
+	p := open(t, demo.Models())
+	samples := noisy(t)
+	texts := map[string]bool{}
+	for _, size := range []int{1, 5} {
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 1), otograph.Options{
+			EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en"), VADThreshold: new(0.05), ASRBeamSize: new(size),
+		})
+		require.NoError(t, err)
+		assert.Empty(t, res.Warnings)
+		texts[text(res)] = true
+	}
+	assert.Len(t, texts, 2)
+}
+
+// The no-speech threshold removes what is hardly speech in the optimized tier: at
+// 0 everything, at 1 nothing, by default some of what is written beneath loud noise.
+func TestNoSpeechThresholdOptimized(t *testing.T) {
+	p := open(t, demo.Models())
+	samples := noisy(t)
+	segments := map[float64]int{}
+	for _, threshold := range []float64{0, 0.6, 1} {
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 1), otograph.Options{
+			EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en"), VADThreshold: new(0.05), NoSpeechThreshold: new(threshold),
+		})
+		require.NoError(t, err)
+		segments[threshold] = len(res.Segments)
+		if threshold < 1 {
+			assert.Positive(t, res.Stats.ASR.Discarded)
+		}
+	}
+	t.Logf("segments by threshold: %v", segments)
+	assert.Zero(t, segments[0])
+	assert.Less(t, segments[0.6], segments[1])
+	assert.Positive(t, segments[0.6])
+}
+
 // The standard tier has the conversation right to the word, too (one sentence of it is
 // heard only in the speech that the text passed over), with times that rise and lie
 // inside speech.
@@ -124,6 +178,8 @@ func TestStandardTierWords(t *testing.T) {
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableAudioEvents: new(false)})
 	require.NoError(t, err)
 	assert.Equal(t, otograph.TierStandard, res.Tier)
+	assert.Positive(t, res.Stats.ASR.AlignmentPasses, "the words are timed by the CTC model")
+	assert.Empty(t, res.Warnings)
 	errs := bench.CompareWords(bench.Units("en", spoken), bench.Units("en", text(res)))
 	t.Logf("word error rate %.1f %%", errs.Rate()*100)
 	assert.Zero(t, errs.Errors(), "%+v: %s", errs, text(res))
@@ -379,4 +435,25 @@ func Example() {
 	// Output:
 	// 6 s SPEAKER_0: Good morning, how are you today?
 	// 8 s SPEAKER_1: I am very well, thank you, and you?
+}
+
+// TestDecodingStops checks that a run decodes no more than it may, and goes on only when its caller agrees to the length.
+func TestDecodingStops(t *testing.T) {
+	p := open(t, demo.Models())
+	src := excerpt(t)
+	var seconds []float64
+	length := func(s float64) error { seconds = append(seconds, s); return nil }
+	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxDuration(10*time.Second), otograph.OnDecoded(length))
+	require.ErrorIs(t, err, audio.ErrTooLong)
+	assert.Empty(t, seconds, "it was not decoded whole")
+	refused := errors.New("nobody pays for that")
+	var stages []otograph.Stage
+	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxDuration(11*time.Second),
+		otograph.OnDecoded(func(s float64) error { _ = length(s); return refused }),
+		otograph.OnProgress(func(p otograph.Progress) { stages = append(stages, p.Stage) }))
+	require.Equal(t, refused, err)
+	assert.Equal(t, []float64{11}, seconds)
+	for _, stage := range stages {
+		assert.Equal(t, otograph.StageDecode, stage, "nothing else is done")
+	}
 }

@@ -29,6 +29,19 @@ func OnWaveform(f func(peaks []byte)) RunOption {
 	return func(r *run) { r.waveform = f }
 }
 
+// OnDecoded receives the recording's exact length in seconds when it is decoded,
+// before anything else is done with it. An error of f ends the run as it is.
+func OnDecoded(f func(seconds float64) error) RunOption {
+	return func(r *run) { r.decoded = f }
+}
+
+// WithMaxDuration refuses recordings longer than d (audio.ErrTooLong), where the
+// pipeline's own limit is not shorter. Decoding stops there, whatever the
+// container says. Zero and negative values are ignored.
+func WithMaxDuration(d time.Duration) RunOption {
+	return func(r *run) { r.longest = d }
+}
+
 // WithCheckpoints takes finished stages from c and saves them there. Trouble
 // with the checkpoints does not fail the run; it is logged.
 func WithCheckpoints(c Checkpoints) RunOption {
@@ -54,7 +67,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	defer cancel(nil)
 	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
 
-	r := &run{p: p, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}}
+	r := &run{p: p, given: options, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}}
 	for _, o := range runOptions {
 		o(r)
 	}
@@ -70,9 +83,12 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 type run struct {
 	stages
 	p           *Pipeline
+	given       Options // as the caller set them
 	progress    progress
-	checkpoints Checkpoints  // nil: none
-	waveform    func([]byte) // nil: nobody asks
+	checkpoints Checkpoints                 // nil: none
+	waveform    func([]byte)                // nil: nobody asks
+	decoded     func(seconds float64) error // nil: nobody asks
+	longest     time.Duration               // of the recording; 0: the pipeline's limit
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
@@ -83,22 +99,41 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	r.progress.plan(r.opt)
 	r.preload()
 	pcm, err := stage(ctx, r, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
-		return audio.Open(ctx, src, r.p.audio)
+		return audio.Open(ctx, src, r.audio())
 	})
 	if err != nil {
 		return nil, unstage(err) // nothing to keep: the plain error of package audio says it best
 	}
 	defer pcm.Close()
+	if r.decoded != nil {
+		if err := r.decoded(pcm.Duration()); err != nil {
+			return nil, err
+		}
+	}
 	r.progress.duration(pcm.Duration())
 	if r.waveform != nil {
 		r.waveform(pcm.Peaks())
 	}
 	found, errs := r.find(ctx, pcm)
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
+	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	if len(errs) == 1 {
 		return res, errs[0]
 	}
 	return res, errors.Join(errs...)
+}
+
+// audio returns the pipeline's limits, with the run's own length if it is shorter.
+func (r *run) audio() audio.Options {
+	o := r.p.audio
+	limit := o.MaxDuration
+	if limit == 0 {
+		limit = audio.DefaultMaxDuration
+	}
+	if r.longest > 0 && (limit < 0 || r.longest < limit) {
+		o.MaxDuration = r.longest
+	}
+	return o
 }
 
 // find runs the stages after decoding. A failure of one does not end those that
@@ -141,7 +176,7 @@ func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings)
 	heard := f.speech
 	if heard != nil {
 		g.Go(func() error {
-			f.transcription, asrErr = r.languageAndText(ctx, pcm, heard.Spans)
+			f.transcription, asrErr = r.languageAndText(ctx, pcm, heard)
 			return nil
 		})
 	}
@@ -163,16 +198,16 @@ func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings)
 }
 
 // languageAndText finds the language, then what was said in it.
-func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (*transcription, error) {
+func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech) (*transcription, error) {
 	l, err := keptStage(ctx, r, StageLanguage, func(ctx context.Context) (language, error) {
-		return r.findLanguage(ctx, pcm, speech)
+		return r.findLanguage(ctx, pcm, heard.Spans)
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.progress.tier(r.tier(l))
 	return keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
-		return r.transcribe(ctx, pcm, speech, l, func(done, total float64) { r.progress.part(StageTranscribe, done, total) })
+		return r.transcribe(ctx, pcm, heard, l, func(done, total float64) { r.progress.part(StageTranscribe, done, total) })
 	})
 }
 

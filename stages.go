@@ -3,6 +3,7 @@ package otograph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sort"
 	"time"
@@ -54,8 +55,12 @@ func (s *stages) detectSpeech(ctx context.Context, pcm *audio.PCM) (*speech, err
 	opt.MinSilence = time.Duration(*s.opt.VADMinSilenceMS) * time.Millisecond
 	opt.SpeechPad = time.Duration(*s.opt.VADSpeechPadMS) * time.Millisecond
 	return compute(ctx, s.gate, s.engines.loadVAD, func(m vad.Model) (*speech, error) {
-		spans, err := vad.Detect(ctx, m, pcm, opt)
-		return &speech{Spans: spans, Windows: vad.Windows(pcm.Len())}, err
+		probs, err := m.Probabilities(ctx, pcm)
+		if err != nil {
+			return nil, fmt.Errorf("voice activity: %w", err)
+		}
+		spans, err := vad.Refined(probs, pcm, opt)
+		return &speech{Spans: spans, Probabilities: coarse(probs), Windows: len(probs)}, err
 	})
 }
 
@@ -82,7 +87,8 @@ func (s *stages) findLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 }
 
 // transcribe finds what was said. The recognizer itself waits for cores.
-func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, l language, report func(done, total float64)) (*transcription, error) {
+func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, l language, report func(done, total float64)) (*transcription, error) {
+	speech := heard.Spans
 	found := &transcription{Language: l, Tier: s.tier(l), Transcript: &asr.Transcript{Language: l.Code}}
 	if len(speech) == 0 {
 		return found, nil
@@ -91,6 +97,8 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
+	abilities := t.Abilities()
+	found.Abilities = &abilities
 	opt := asr.DefaultOptions()
 	opt.Language = l.Code
 	opt.BeamSize = *s.opt.ASRBeamSize
@@ -105,6 +113,9 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	opt.Progress = report
 	if found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt); err != nil {
 		return nil, err
+	}
+	if found.Tier == TierOptimized {
+		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
 	}
 	if opt.WordTimestamps && found.Tier == TierStandard {
 		err = s.alignWords(ctx, pcm, speech, found.Transcript)
@@ -136,7 +147,13 @@ func (s *stages) diarizeOptions(e diarize.Embedder) diarize.Options {
 // embed computes the voices of the speech.
 func (s *stages) embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (*diarize.Embeddings, error) {
 	return compute(ctx, s.gate, s.engines.loadEmbedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
-		return diarize.Embed(ctx, e, pcm, speech, s.diarizeOptions(e))
+		opt := s.diarizeOptions(e)
+		segmenter, err := s.engines.loadSegmenter()
+		if err != nil {
+			return nil, err
+		}
+		opt.Segmenter = segmenter
+		return diarize.Embed(ctx, e, pcm, speech, opt)
 	})
 }
 

@@ -37,6 +37,8 @@ type (
 	Turn = spec.Turn
 	// AudioEvent is a sound that was heard.
 	AudioEvent = spec.AudioEvent
+	// Warning reports an option that a run could not honor.
+	Warning = spec.Warning
 	// Stats counts the work of a run.
 	Stats = spec.Stats
 )

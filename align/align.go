@@ -89,6 +89,8 @@ type Alignment struct {
 	Words []Word
 	// Extra is speech that belongs to no word, in order of time.
 	Extra []Extra
+	// Passes is how many windows the model ran over.
+	Passes int
 	// Score is how well text and sound agree, 0 to 1: the sum of the
 	// probabilities of all words that could be spelled over the number of those
 	// words and of the words recognized outside of the text. The right text has
@@ -99,7 +101,7 @@ type Alignment struct {
 // Text lays a text onto the speech of a recording (samples at 16 kHz, in order,
 // not overlapping).
 func Text(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, text string, opt Options) (*Alignment, error) {
-	return Words(ctx, m, pcm, speech, split(text), opt)
+	return Words(ctx, m, pcm, speech, Split(text), opt)
 }
 
 // Words is Text for a text that is divided into words already.
@@ -116,5 +118,7 @@ func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, te
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err
 	}
-	return t.alignment(pcm, speech), ctx.Err()
+	a := t.alignment(pcm, speech)
+	a.Passes = len(heard)
+	return a, ctx.Err()
 }

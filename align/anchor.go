@@ -1,6 +1,9 @@
 package align
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // pair says that a word of the text is a word that was recognized.
 type pair struct{ text, heard int }
@@ -36,24 +39,24 @@ func match(text, heard []string) []pair {
 // sides, as many of them as stand in the same order (the longest increasing
 // subsequence; the anchors of a patience diff).
 func unique(text, heard []string) []pair {
-	type run [anchorLength]string
-	places := func(list []string) map[run]int {
-		out := map[run]int{}
+	seed := maphash.MakeSeed() // hours have too many runs to keep their words
+	places := func(list []string) map[uint64]int32 {
+		out := map[uint64]int32{}
 		for i := 0; i+anchorLength <= len(list); i++ {
-			r := run(list[i : i+anchorLength])
+			r := maphash.Comparable(seed, [anchorLength]string(list[i:i+anchorLength]))
 			if _, twice := out[r]; twice {
 				out[r] = -1
 				continue
 			}
-			out[r] = i
+			out[r] = int32(i)
 		}
 		return out
 	}
 	inHeard := places(heard)
 	var common []pair
 	for r, i := range places(text) {
-		if j, ok := inHeard[r]; ok && i >= 0 && j >= 0 {
-			common = append(common, pair{i + 1, j + 1})
+		if j, ok := inHeard[r]; ok && i >= 0 && j >= 0 && slices.Equal(text[i:i+anchorLength], heard[j:j+anchorLength]) {
+			common = append(common, pair{int(i) + 1, int(j) + 1})
 		}
 	}
 	slices.SortFunc(common, func(a, b pair) int { return a.text - b.text })

@@ -12,9 +12,13 @@ const (
 	// model holds for impossible a word is left out when that is cheaper.
 	skipCost  = 7.0
 	strayCost = 3.0
+	// outsideCost takes its place before the first and behind the last word, so that
+	// the words of a text that ends early stay together.
+	outsideCost = 2.7
 	// wildCost is the price of each row that speaks in a word that the tokens
-	// cannot spell.
-	wildCost = 0.1
+	// cannot spell: dearer than speech outside of the text, or such a word would
+	// take all of it, and cheaper than speech between words.
+	wildCost = 2.8
 )
 
 // state is one state of the lattice: a token on the way from one node to
@@ -128,17 +132,26 @@ const (
 	backWild         // of stateRest and stateWild: from the other of the two
 )
 
+// tables are the memory of path, which is used again for the next section.
+type tables struct {
+	back []uint8
+	from []int32
+}
+
+// sized returns a slice of a length, in the memory of another if that is enough.
+func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
 // path finds the most likely way through the lattice (Viterbi): the state of
 // each frame and its log probability. ok is false without any way, which
 // happens only without frames.
-func (l *lattice) path(frames []frame) (states []int32, ok bool) {
+func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	n, none := len(l.states), math.Inf(-1)
 	if len(frames) == 0 {
 		return nil, false
 	}
 	now, last := make([]float64, n), slices.Repeat([]float64{none}, n)
-	back := make([]uint8, len(frames)*n)
-	from := make([]int32, 2*len(frames)*l.nodes)
+	mem.back, mem.from = sized(mem.back, len(frames)*n), sized(mem.from, 2*len(frames)*l.nodes)
+	back, from := mem.back, mem.from // every cell is written before it is read
 	entries := make([]entry, l.nodes)
 	token := slices.Repeat([]float64{Floor}, l.vocab.tokens)
 	for t, f := range frames {
@@ -180,7 +193,11 @@ func (l *lattice) path(frames []frame) (states []int32, ok bool) {
 			case stateMark:
 				best += mark
 			case stateStray:
-				best += spoken - strayCost
+				if st.from == 0 || st.from == l.nodes-1 {
+					best += spoken - outsideCost
+				} else {
+					best += spoken - strayCost
+				}
 			case stateWild:
 				if last[s+1] > best {
 					best, way = last[s+1], backWild

@@ -119,8 +119,12 @@ func setEnds(words []Spoken, speech []audio.Span) {
 		}
 		end, longest := math.Inf(1), lastHold
 		if len(speech) > 0 {
-			if a, b := speech[k].Seconds(); a <= w.Last {
-				end = b
+			a, b := speech[k].Seconds()
+			end = b
+			if k > 0 && a > w.Last { // in a pause: tokens may fire a little behind the speech
+				if _, before := speech[k-1].Seconds(); w.Last-before < a-w.Last {
+					end = w.Last
+				}
 			}
 		}
 		if i+1 < len(words) {

@@ -19,10 +19,10 @@ type word struct {
 	wild bool
 }
 
-// split divides a text into words, as a transcript divides its own: at spaces,
+// Split divides a text into words, as a transcript divides its own: at spaces,
 // and at every character of scripts without spaces. Punctuation stays with the
 // word before it.
-func split(text string) []string {
+func Split(text string) []string {
 	var out []string
 	for _, p := range asr.Words([]asr.Token{{Text: text}}) {
 		out = append(out, strings.TrimSpace(p.Text))

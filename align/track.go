@@ -3,6 +3,7 @@ package align
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,46 +18,56 @@ type track struct {
 	vocab  *Vocabulary
 	words  []word
 	heard  []Heard
-	frames []frame
-	window []int32 // of each frame
-	marks  []mark  // of each word, in frames of the track
+	first  []int  // frame of each window, and the number of all
+	marks  []mark // of each word, in frames of the track
 	strays []stray
 }
 
 func newTrack(heard []Heard, words []word, vocab *Vocabulary) *track {
-	t := &track{vocab: vocab, words: words, heard: heard, marks: make([]mark, len(words))}
+	t := &track{vocab: vocab, words: words, heard: heard, first: make([]int, len(heard)+1), marks: make([]mark, len(words))}
 	for i, h := range heard {
-		for at := range h.Rows.Len() {
-			t.frames = append(t.frames, frame{h.Rows, at})
-			t.window = append(t.window, int32(i))
-		}
+		t.first[i+1] = t.first[i] + h.Rows.Len()
 	}
 	return t
 }
 
+// all returns the number of frames.
+func (t *track) all() int { return t.first[len(t.heard)] }
+
+// window returns the window that a frame belongs to.
+func (t *track) window(f int) int {
+	i, _ := slices.BinarySearch(t.first, f+1)
+	return i - 1
+}
+
+// frame returns a frame's row.
+func (t *track) frame(f int) frame {
+	w := t.window(f)
+	return frame{t.heard[w].Rows, f - t.first[w]}
+}
+
 // time returns when a frame is heard, at its middle, in seconds of the file.
 func (t *track) time(f int) float64 {
-	return t.heard[t.window[f]].Window.Time((float64(t.frames[f].at) + 0.5) * t.frames[f].rows.Shift)
+	w := t.window(f)
+	return t.heard[w].Window.Time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
 }
 
 // lay finds the frames of all words, section by section.
 func (t *track) lay(ctx context.Context, opt Options) error {
 	var keys []string
 	var spots []spot
-	first := 0
-	for _, h := range t.heard {
+	for i, h := range t.heard {
 		for _, w := range h.Words {
 			keys = append(keys, keyOf(w.Text))
-			spots = append(spots, spot{first + min(w.Row, max(h.Rows.Len()-1, 0))})
+			spots = append(spots, spot{t.first[i] + min(w.Row, max(h.Rows.Len()-1, 0))})
 		}
-		first += h.Rows.Len()
 	}
 	texts := make([]string, len(t.words))
 	for i, w := range t.words {
 		texts[i] = w.key
 	}
 	var parts []section
-	for _, s := range sections(t.words, spots, match(texts, keys), len(t.frames)) {
+	for _, s := range sections(t.words, spots, match(texts, keys), t.all()) {
 		parts = append(parts, bounded(s, t.words)...)
 	}
 	strays := make([][]stray, len(parts))
@@ -65,6 +76,7 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 	var failed atomic.Pointer[error]
 	for range min(max(opt.Parallel, 1), len(parts)) {
 		crew.Go(func() {
+			var mem tables
 			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
 				leave, err := asr.Options{Gate: opt.Gate}.Pass(ctx)
 				if err == nil {
@@ -74,7 +86,7 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 					failed.Store(&err)
 					return
 				}
-				strays[i] = t.section(parts[i])
+				strays[i] = t.section(parts[i], &mem)
 				leave()
 			}
 		})
@@ -90,13 +102,16 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 }
 
 // section finds the frames of the words of one section.
-func (t *track) section(s section) []stray {
-	words, frames := t.words[s.words[0]:s.words[1]], t.frames[s.frames[0]:s.frames[1]]
+func (t *track) section(s section, mem *tables) []stray {
+	words, frames := t.words[s.words[0]:s.words[1]], make([]frame, s.frames[1]-s.frames[0])
+	for i := range frames {
+		frames[i] = t.frame(s.frames[0] + i)
+	}
 	for i := range words {
 		t.marks[s.words[0]+i] = mark{first: -1, last: -1}
 	}
 	l := newLattice(words, t.vocab)
-	path, ok := l.path(frames)
+	path, ok := l.path(frames, mem)
 	if !ok {
 		return nil
 	}
@@ -158,7 +173,7 @@ func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int,
 			from, to := t.time(m.first), t.time(m.last)
 			spoken = append(spoken, Spoken{
 				Text: w.text, First: from + m.share*(to-from), Last: to,
-				Fresh: m.share == 0 && (m.first == 0 || t.window[m.first-1] != t.window[m.first] || t.quiet(m.first)),
+				Fresh: m.share == 0 && (m.first == 0 || t.window(m.first-1) != t.window(m.first) || t.quiet(m.first)),
 			})
 			index = append(index, i)
 		}
@@ -169,7 +184,7 @@ func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int,
 
 // quiet reports whether no token was heard in the half second before a frame.
 func (t *track) quiet(f int) bool {
-	row := t.frames[f]
+	row := t.frame(f)
 	for k := 1; float64(k)*row.rows.Shift < pause && row.at-k >= 0; k++ {
 		if row.rows.blanks[row.at-k] < -0.7 {
 			return false
@@ -186,12 +201,10 @@ func (t *track) extra(a *Alignment) (count int) {
 		frame int
 	}
 	var all []recognized
-	first := 0
-	for _, h := range t.heard {
+	for i, h := range t.heard {
 		for _, w := range h.Words {
-			all = append(all, recognized{strings.TrimSpace(w.Text), first + w.Row})
+			all = append(all, recognized{strings.TrimSpace(w.Text), t.first[i] + w.Row})
 		}
-		first += h.Rows.Len()
 	}
 	k := 0
 	for _, s := range t.strays {
@@ -208,7 +221,7 @@ func (t *track) extra(a *Alignment) (count int) {
 		}
 		count += len(texts)
 		e.Text = strings.Join(texts, " ")
-		half := t.frames[s.first].rows.Shift / 2
+		half := t.frame(s.first).rows.Shift / 2
 		e.Start, e.End = e.Start-half, e.End+half
 		a.Extra = append(a.Extra, e)
 	}

@@ -13,7 +13,8 @@ const farOff = 2.0
 
 // Transcript gives the words of a transcript the times at which another model
 // hears them. A word that it does not find keeps its place between its
-// neighbors. Segments begin and end with their words.
+// neighbors. Segments begin and end with their words; the model's passes are
+// counted in the transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	var words []*asr.Word
 	var texts []string
@@ -31,7 +32,8 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	if err != nil {
 		return err
 	}
-	move(words, a.Words)
+	t.Stats.AlignmentPasses += a.Passes
+	move(words, a.Words, speech)
 	settle(words, speech)
 	for i := range t.Segments {
 		if s := &t.Segments[i]; len(s.Words) > 0 {
@@ -42,15 +44,15 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 }
 
 // move gives words their places. Where words were not found, those around them
-// leave the places that they have to them.
-func move(words []*asr.Word, found []Word) {
+// leave the places that they have to them; they stay doubtful.
+func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
 		return !found[i].Missing && !found[i].Wild && -farOff < off && off < farOff
 	}
 	for i, w := range words {
 		if taken(i) {
-			w.Start, w.End = found[i].Start, found[i].End
+			w.Start, w.End, w.Doubtful = found[i].Start, found[i].End, false
 		}
 	}
 	for i := 0; i < len(words); i++ { // words that were not found fit in between
@@ -68,8 +70,37 @@ func move(words []*asr.Word, found []Word) {
 		if j < len(words) {
 			to = words[j].Start
 		}
-		fit(words[i:j], from, max(to, from))
+		if i > 0 && spokenSeconds(speech, from, to) < leastWord*float64(j-i) {
+			share(words[i-1:j], speech) // the word before was given their sound
+		} else {
+			fit(words[i:j], from, max(to, from))
+		}
 		i = j - 1
+	}
+}
+
+// leastWord is the least speech, in seconds, that a word needs.
+const leastWord = 0.05
+
+// spokenSeconds returns how much speech lies between two times.
+func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
+	for _, s := range speech {
+		a, b := s.Seconds()
+		sum += max(min(b, to)-max(a, from), 0)
+	}
+	return sum
+}
+
+// share divides the sound of the first word among all of them, in proportion to
+// their letters.
+func share(words []*asr.Word, speech []audio.Span) {
+	pieces := make([]asr.Piece, len(words))
+	for i, w := range words {
+		pieces[i].Text = w.Text
+	}
+	asr.Align(pieces, words[0].Start, words[0].End, speech)
+	for i, w := range words {
+		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}
 }
 
@@ -107,7 +138,7 @@ func fit(words []*asr.Word, from, to float64) {
 		return
 	}
 	low, high := max(first, from), min(last, to)
-	if high-low < 0.05*float64(len(words)) { // hardly anything in common
+	if high-low < leastWord*float64(len(words)) { // hardly anything in common
 		low, high = from, to
 	}
 	scale := 0.0

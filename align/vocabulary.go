@@ -1,6 +1,7 @@
 package align
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,7 +43,9 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 		}
 		if !solid {
 			v.marks = append(v.marks, id)
-			continue
+			if string(letters) != "'" { // it stands inside of words, too: o'clock
+				continue
+			}
 		}
 		at := 0
 		for _, r := range letters {
@@ -82,7 +85,7 @@ func isSolid(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 // without a token loses its accents. ok is false where a letter is left that
 // none writes.
 func (v *Vocabulary) spell(word string) (letters []rune, ok bool) {
-	for _, r := range word {
+	for _, r := range strings.Trim(word, "'") { // there they are quotation marks
 		switch {
 		case v.letters[r]:
 			letters = append(letters, r)
@@ -99,10 +102,11 @@ func (v *Vocabulary) spell(word string) (letters []rune, ok bool) {
 			}
 		}
 	}
-	if !v.reaches(letters) {
-		return nil, false
+	if v.reaches(letters) {
+		return letters, true
 	}
-	return letters, true
+	letters = slices.DeleteFunc(letters, func(r rune) bool { return !isSolid(r) }) // no token writes it there
+	return letters, v.reaches(letters)
 }
 
 // reaches reports whether tokens can write the letters one after the other.

@@ -45,14 +45,14 @@ func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment
 		}
 		return appendSegments(appendSegments(segments, words[:at], withWords), words[at:], withWords)
 	}
-	s := Segment{Start: words[0].Start, End: words[n-1].End, NoSpeechProb: words[0].NoSpeechProb}
+	s := Segment{Start: words[0].Start, End: words[n-1].End}
 	var text strings.Builder
 	tokens := 0
 	for _, w := range words {
 		text.WriteString(w.Text)
 		s.AvgLogProb += w.LogProb
 		tokens += w.Tokens
-		s.NoSpeechProb = max(s.NoSpeechProb, w.NoSpeechProb)
+		s.NoSpeechProb += w.NoSpeechProb / float64(n)
 		if withWords {
 			s.Words = append(s.Words, Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1)})
 		}

@@ -79,6 +79,12 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	return skips
 }
 
+// Brisk reports whether words said in so many seconds of speech have the pace of
+// people who speak without a pause, so that none can be missing.
+func Brisk(words []Piece, seconds float64) bool {
+	return seconds <= slowPace*weights(words)[len(words)]
+}
+
 // Fills tells whether words may be all that is said in so many seconds of speech.
 func Fills(words []Piece, seconds float64) bool {
 	return seconds <= sparsePace*weights(words)[len(words)]

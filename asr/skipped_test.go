@@ -14,14 +14,26 @@ func TestSkipped(t *testing.T) {
 		speech   []float64
 		want     []Skip
 	}{
-		"jumped over in the middle": {"I am sorry, I think the contract is good.", 41.5, 47.5,
-			[]float64{41.5, 42.5, 42.66, 45.0, 45.7, 47.5}, []Skip{{3, 42.66, 45.0}}},
-		"the last": {"I am sorry,", 41.5, 44.8,
-			[]float64{41.5, 42.5, 42.66, 44.8}, []Skip{{3, 42.66, 44.8}}},
-		"the first": {"I think the contract is good.", 41.5, 47.5,
-			[]float64{41.5, 43.9, 45.7, 47.5}, []Skip{{0, 41.5, 43.9}}},
-		"two": {"Good morning, see you on Monday.", 0, 12,
-			[]float64{0, 0.8, 1.2, 3.4, 4, 6.5, 7, 8.4}, []Skip{{2, 1.2, 3.4}, {2, 4, 6.5}}},
+		"jumped over in the middle": {
+			"I am sorry, I think the contract is good.", 41.5, 47.5,
+			[]float64{41.5, 42.5, 42.66, 45.0, 45.7, 47.5},
+			[]Skip{{3, 42.66, 45.0}},
+		},
+		"the last": {
+			"I am sorry,", 41.5, 44.8,
+			[]float64{41.5, 42.5, 42.66, 44.8},
+			[]Skip{{3, 42.66, 44.8}},
+		},
+		"the first": {
+			"I think the contract is good.", 41.5, 47.5,
+			[]float64{41.5, 43.9, 45.7, 47.5},
+			[]Skip{{0, 41.5, 43.9}},
+		},
+		"two": {
+			"Good morning, see you on Monday.", 0, 12,
+			[]float64{0, 0.8, 1.2, 3.4, 4, 6.5, 7, 8.4},
+			[]Skip{{2, 1.2, 3.4}, {2, 4, 6.5}},
+		},
 		"all said":                    {"I am sorry, what do you think? I agree.", 0, 4, []float64{0, 0.9, 1.1, 2.3, 2.6, 3.2}, nil},
 		"all said slowly":             {"Four. Seven. Nine. Two. Eight.", 0, 6, []float64{0, 0.7, 1.2, 2, 2.4, 3.1, 3.6, 4.2, 4.6, 5.3}, nil},
 		"a single stretch":            {"Yes.", 0, 5, []float64{0, 5}, nil},

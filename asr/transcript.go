@@ -23,6 +23,9 @@ type Word struct {
 	Start, End float64
 	// Probability is the mean probability of the word's tokens, 0 to 1.
 	Probability float64
+	// Doubtful reports that Start and End were not measured: they are interpolated
+	// by letters between times that were.
+	Doubtful bool
 }
 
 // Segment is a sentence or a part of one between two pauses.
@@ -36,8 +39,9 @@ type Segment struct {
 	Words []Word
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64
-	// NoSpeechProb is the probability that the window the segment came from
-	// holds no speech, 0 to 1; 0 when the recogniser does not tell.
+	// NoSpeechProb is the probability that nobody speaks where the words are, 0
+	// to 1, as a mean over them: of the words' windows in asr/whisper, of the blank
+	// where the tokens fire in asr/onnx; 0 when the recognizer does not tell.
 	NoSpeechProb float64
 }
 
@@ -57,13 +61,14 @@ type Transcript struct {
 }
 
 // Options are the wishes for one transcription. DefaultOptions gives the
-// published defaults; a recogniser ignores what it has no notion of.
+// published defaults; Abilities tells what a recognizer ignores.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
 	// it; asr/onnx takes "" for a model that tells the language itself.
 	Language string
 	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
-	// greedy.
+	// greedy. Models with a CTC output keep twice as many prefixes, at any
+	// temperature, and take 0 for the default of 5.
 	BeamSize int
 	// Temperature is where decoding starts: 0 searches, above 0 samples.
 	Temperature float64
@@ -77,8 +82,8 @@ type Options struct {
 	// ConditionOnPrevious also gives each window the text of the one before.
 	// Windows are then decoded one after the other, and an error may travel.
 	ConditionOnPrevious bool
-	// NoSpeechThreshold discards a window whose no-speech probability exceeds
-	// it while its average log probability is low.
+	// NoSpeechThreshold discards what was written where the no-speech probability
+	// exceeds it. asr/onnx only reports the probability, in Segment.NoSpeechProb.
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
@@ -91,6 +96,20 @@ type Options struct {
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in all, never from two goroutines at once.
 	Progress func(done, total float64)
+}
+
+// Abilities tells which Options a recognizer honors; the others have no effect on
+// it. Language, Parallel, Gate and Progress always count.
+type Abilities struct {
+	// Beam is the widest beam that BeamSize can ask for; 0 for a recognizer that
+	// does not search with a beam.
+	Beam int
+	// Temperature reports whether Temperature and BestOf make it sample.
+	Temperature bool
+	// Hotwords and InitialPrompt report whether it takes any.
+	Hotwords, InitialPrompt bool
+	// NoSpeech reports whether it knows Segment.NoSpeechProb.
+	NoSpeech bool
 }
 
 // Gate lets a bounded number of workers compute at once. golang.org/x/sync's
@@ -128,6 +147,8 @@ type Transcriber interface {
 	Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
 	// Languages lists the codes that Options.Language may have.
 	Languages() []string
+	// Abilities tells which options it honors.
+	Abilities() Abilities
 	// Close frees the model; it waits for decodes in flight and may be called
 	// more than once.
 	Close() error

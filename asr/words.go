@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // Token is a piece of text as a recogniser gives it. Its bytes need not be whole
@@ -14,6 +15,8 @@ type Token struct {
 	Text        string
 	Probability float64
 	LogProb     float64
+	// NoSpeech is the probability that nothing is said where the token is.
+	NoSpeech float64
 	// Time is where in the file (seconds) the token is spoken; NaN when unknown.
 	Time float64
 }
@@ -29,14 +32,9 @@ type Piece struct {
 	// that it shares with the word before, and the punctuation around it.
 	LogProb float64
 	Tokens  int
-	// NoSpeechProb is that of the window.
+	// NoSpeechProb is the mean over the tokens that the word is made of, or that of
+	// the window.
 	NoSpeechProb float64
-}
-
-// unspaced are the scripts written without spaces between words; their text is
-// timed by the character.
-var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character of a
@@ -72,6 +70,7 @@ func Words(tokens []Token) []Piece {
 		n := 0
 		for i := owner[from]; i <= owner[until-1]; i++ {
 			w.Probability += tokens[i].Probability
+			w.NoSpeechProb += tokens[i].NoSpeech
 			n++
 		}
 		for ; counted < owner[at-1]; counted++ { // those of spaces and punctuation too
@@ -79,6 +78,7 @@ func Words(tokens []Token) []Piece {
 			w.Tokens++
 		}
 		w.Probability /= float64(n)
+		w.NoSpeechProb /= float64(n)
 		words = append(words, w)
 		text, solid, open = text[:0], false, false
 	}
@@ -95,15 +95,15 @@ func Words(tokens []Token) []Piece {
 			}
 			r = ' '
 		case unicode.Is(unicode.M, r):
-		case unicode.In(r, unspaced...):
+		case spec.Unspaced(r):
 			if solid && !open {
 				flush()
 			}
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			if solid && !open && unicode.In(text[len(text)-1], unspaced...) {
+			if solid && !open && spec.Unspaced(text[len(text)-1]) {
 				flush()
 			}
-		case unicode.In(r, unicode.Ps, unicode.Pi) && solid && unicode.In(lastSolid(text), unspaced...):
+		case unicode.In(r, unicode.Ps, unicode.Pi) && solid && spec.Unspaced(lastSolid(text)):
 			flush()
 		}
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || (!unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' ') {
@@ -137,7 +137,7 @@ func weight(text string) float64 {
 		switch {
 		case unicode.IsDigit(r):
 			w += 3 // "7" is a whole word
-		case unicode.In(r, unspaced...):
+		case spec.Unspaced(r):
 			w += 3
 		case unicode.IsLetter(r):
 			w++

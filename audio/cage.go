@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/otograph/otograph/internal/cage"
@@ -160,9 +159,6 @@ func isScript(bin string) bool {
 	_, err = io.ReadFull(f, mark[:])
 	return err == nil && string(mark[:]) == "#!"
 }
-
-// killGroup ends the child and whatever it may have started.
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // childEnvironment hands over nothing but where the libraries are.
 func childEnvironment() []string {

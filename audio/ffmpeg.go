@@ -221,9 +221,11 @@ var errUnusable = errors.New("the decoder could not be started")
 func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Options, bin string, rec *recorder, stop float64, track int, landlock bool) (*report, *wavHeader, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	args := []string{"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
+	args := []string{
+		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
 		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
-		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1"}
+		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1",
+	}
 	if c.name == "flac" { // its frames carry checksums; a wrong one marks the recording as damaged
 		args = append([]string{"-err_detect", "crccheck"}, args...)
 	}

@@ -2,7 +2,6 @@ package audio
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -130,9 +129,9 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 				return in, err
 			}
 		}
-		c, err := sniff(bytes.NewReader(head))
-		if c.name == "" && err == nil && id3Size(head) == 0 {
-			return in, unrecognised(in.name, head)
+		c, err := sniffHead(in.name, head)
+		if err != nil {
+			return in, err
 		}
 		if spool || c != wavContainer {
 			if err := in.spool(peeked, nil, o); err != nil {

@@ -104,6 +104,24 @@ func sniff(r io.ReaderAt) (container, error) {
 	return container{}, nil
 }
 
+// CheckHead judges a file called name by its first 64 KiB, or by all of a smaller
+// one. The error, which Permanent reports, says that it is no recording in a
+// container that is accepted; nil says that it may be one.
+func CheckHead(name string, head []byte) error {
+	_, err := sniffHead(name, head)
+	return err
+}
+
+// sniffHead is sniff for the first sniffWindow bytes. The container has no name
+// when an ID3 tag hides it.
+func sniffHead(name string, head []byte) (container, error) {
+	c, err := sniff(bytes.NewReader(head))
+	if c.name == "" && err == nil && id3Size(head) == 0 {
+		return c, unrecognised(name, head)
+	}
+	return c, nil
+}
+
 func readAt(r io.ReaderAt, b []byte, at int64) (int, error) {
 	n, err := r.ReadAt(b, at)
 	if err == io.EOF {

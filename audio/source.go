@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // Source is where a recording comes from: File, Reader or Raw.
@@ -47,23 +45,18 @@ func (fileSource) source()   {}
 func (readerSource) source() {}
 func (rawSource) source()    {}
 
-// open opens a regular file. O_NONBLOCK keeps a named pipe from blocking for ever before it is recognised as one.
+// errLink says that a file is a symbolic link, which is not to be followed.
+var errLink = errors.New("symbolic link")
+
+// open opens a regular file.
 func (s fileSource) open(o Options) (*os.File, int64, error) {
-	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
-	if !o.FollowLinks {
-		flags |= unix.O_NOFOLLOW
-	}
-	fd, err := unix.Open(s.path, flags, 0)
-	for errors.Is(err, unix.EINTR) {
-		fd, err = unix.Open(s.path, flags, 0)
+	f, err := openAny(s.path, o.FollowLinks)
+	if errors.Is(err, errLink) {
+		return nil, 0, fault(ErrUnsupported, s.path, "it is a symbolic link, expected a regular file")
 	}
 	if err != nil {
-		if errors.Is(err, unix.ELOOP) && !o.FollowLinks {
-			return nil, 0, fault(ErrUnsupported, s.path, "it is a symbolic link, expected a regular file")
-		}
 		return nil, 0, trouble(s.path, "open", err)
 	}
-	f := os.NewFile(uintptr(fd), s.path)
 	st, err := f.Stat()
 	if err != nil {
 		f.Close()

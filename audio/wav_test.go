@@ -95,8 +95,10 @@ func TestWAVForms(t *testing.T) {
 						t.Fatalf("sample %d: expected %v, got %v", i, samples[i], x)
 					}
 				}
-				assert.Equal(t, Info{Duration: 0.1, Container: map[bool]string{true: "rifx", false: "wav"}[c.file.id == "RIFX"], Codec: c.codec,
-					SampleRate: SampleRate, Channels: 1, Size: int64(len(content)), MD5: md5Hex(content)}, pcm.Info())
+				assert.Equal(t, Info{
+					Duration: 0.1, Container: map[bool]string{true: "rifx", false: "wav"}[c.file.id == "RIFX"], Codec: c.codec,
+					SampleRate: SampleRate, Channels: 1, Size: int64(len(content)), MD5: md5Hex(content),
+				}, pcm.Info())
 				require.NoError(t, pcm.Close())
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Estimate is a figure with its confidence interval.
@@ -55,17 +57,18 @@ func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estima
 }
 
 // Percentile is the p-th percentile (0 to 100) of sorted values, between
-// neighbours in proportion; NaN of none.
+// neighbors in proportion: definition 7 of Hyndman and Fan (1996), which R and
+// NumPy use. It is NaN of none.
 func Percentile(sorted []float64, p float64) float64 {
-	if len(sorted) == 0 {
+	switch n := len(sorted); n {
+	case 0:
 		return math.NaN()
+	case 1:
+		return sorted[0]
+	default:
+		// gonum interpolates between k/n for the k-th value: definition 4.
+		return stat.Quantile((p/100*float64(n-1)+1)/float64(n), stat.LinInterp, sorted, nil)
 	}
-	at := p / 100 * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 // Median is the 50th percentile of values in any order.

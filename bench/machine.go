@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -73,20 +72,6 @@ func fields(path string, f func(key, value string)) {
 func kilobytes(value string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
 	return n
-}
-
-// CPUSeconds is the processor time of the process so far, native threads and
-// children that have ended (the decoder of compressed formats) included. On a busy
-// machine it tells more than the clock.
-func CPUSeconds() float64 {
-	var sum int64
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
-		var u syscall.Rusage
-		if syscall.Getrusage(who, &u) == nil {
-			sum += u.Utime.Nano() + u.Stime.Nano()
-		}
-	}
-	return float64(sum) / 1e9
 }
 
 // resetPeak starts the measurement of the greatest resident memory anew, where

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/spec"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // Units splits a text into what it is scored by: words, or characters for

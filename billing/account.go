@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 )
 
@@ -50,37 +52,15 @@ func (s *Store) wrap(what string, err error) error {
 	return fmt.Errorf("billing: %s: %w", what, s.db.Classify(err))
 }
 
-// Limits are an account's rates and caps.
-type Limits struct {
-	Tier        int
-	Concurrency int     // non-batch tasks at once, with the packs' bonus
-	TPS         float64 // requests per second
-	Burst       int     // requests at once
-}
-
-// tierLimits are the defaults of the tiers 1 to 5; the burst is twice the rate.
-var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
-
-// Overrides replace an account's limits; nil keeps the tier's.
-type Overrides struct {
-	Concurrency *int     // ≥ 0
-	TPS         *float64 // > 0, kept to a thousandth
-	Burst       *int     // ≥ 1
-}
-
-// Account is the specification's Account record, computed at the time of asking.
+// Account is an account's money and what it is bound by, at the time of asking.
 type Account struct {
-	Balance                Money   `json:"balance"`
-	HeldAmount             Money   `json:"held_amount"`
-	ResourcePackEquivalent Money   `json:"resource_pack_equivalent"`
-	AvailableBalance       Money   `json:"available_balance"`
-	Tier                   int     `json:"tier"`
-	ConcurrencyLimit       int     `json:"concurrency_limit"`
-	ActiveTasks            int     `json:"active_tasks"`
-	AvailableConcurrency   int     `json:"available_concurrency"`
-	WaitingBatchTasks      int     `json:"waiting_batch_tasks"`
-	TPSLimit               float64 `json:"tps_limit"`
-	TPSBurst               int     `json:"tps_burst"`
+	Balance           Money
+	Held              Money // for tasks that are not charged yet
+	Packs             Money // what is left of the resource packs
+	Available         Money // Balance + Packs - Held
+	Limits            accounts.Limits
+	ActiveTasks       int // non-batch tasks that are not finished
+	WaitingBatchTasks int
 }
 
 // state is an account as the gates see it.
@@ -94,7 +74,8 @@ type state struct {
 	packConcurrency         int
 }
 
-type querier interface {
+// Querier is a database or a transaction.
+type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -109,16 +90,13 @@ func (s *Store) lock(ctx context.Context, tx *sql.Tx, account string) (balance M
 }
 
 // read is one statement, so that a reader sees one moment.
-func (s *Store) read(ctx context.Context, q querier, account string) (state, error) {
+func (s *Store) read(ctx context.Context, q Querier, account string) (state, error) {
 	var st state
 	err := q.QueryRowContext(ctx, `SELECT a.balance, a.tier, a.concurrency, a.tps_thousandths, a.burst,
-		COALESCE((SELECT CAST(SUM(amount) AS bigint) FROM holds WHERE account_id = a.id AND NOT batch), 0),
-		COALESCE((SELECT CAST(SUM(amount) AS bigint) FROM holds WHERE account_id = a.id AND batch), 0),
-		(SELECT COUNT(*) FROM holds WHERE account_id = a.id AND NOT batch),
-		(SELECT COUNT(*) FROM holds WHERE account_id = a.id AND batch),
+		s.held_tasks, s.held_batch, s.active_tasks, s.waiting_batch,
 		COALESCE((SELECT CAST(SUM(remaining) AS bigint) FROM packs WHERE account_id = a.id AND expires_at > $2), 0),
 		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
-		FROM accounts a WHERE a.id = $1`, account, db.Micros(s.now())).
+		FROM accounts a JOIN account_sums s ON s.account_id = a.id WHERE a.id = $1`, account, db.Micros(s.now())).
 		Scan(&st.balance, &st.tier, &st.concurrency, &st.tps, &st.burst, &st.heldTasks, &st.heldBatch, &st.active, &st.waitingBatch, &st.packs, &st.packConcurrency)
 	if errors.Is(err, sql.ErrNoRows) {
 		return st, fmt.Errorf("%w: %s", ErrNoAccount, account)
@@ -126,21 +104,8 @@ func (s *Store) read(ctx context.Context, q querier, account string) (state, err
 	return st, err
 }
 
-func (st state) limits() Limits {
-	base := tierLimits[st.tier]
-	l := Limits{Tier: st.tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
-	if st.concurrency.Valid {
-		l.Concurrency = int(st.concurrency.Int64)
-	}
-	l.Concurrency = max(l.Concurrency, st.packConcurrency)
-	if st.tps.Valid {
-		l.TPS = float64(st.tps.Int64) / 1000
-		l.Burst = max(1, int(2*l.TPS))
-	}
-	if st.burst.Valid {
-		l.Burst = int(st.burst.Int64)
-	}
-	return l
+func (st state) limits() accounts.Limits {
+	return accounts.LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
 }
 
 // View returns the account's record. Errors wrap ErrNoAccount.
@@ -149,12 +114,10 @@ func (s *Store) View(ctx context.Context, account string) (Account, error) {
 	if err != nil {
 		return Account{}, s.wrap("account", err)
 	}
-	l := st.limits()
 	held := st.heldTasks + st.heldBatch
 	return Account{
-		Balance: st.balance, HeldAmount: held, ResourcePackEquivalent: st.packs, AvailableBalance: st.balance + st.packs - held,
-		Tier: st.tier, ConcurrencyLimit: l.Concurrency, ActiveTasks: st.active, AvailableConcurrency: max(0, l.Concurrency-st.active),
-		WaitingBatchTasks: st.waitingBatch, TPSLimit: l.TPS, TPSBurst: l.Burst,
+		Balance: st.balance, Held: held, Packs: st.packs, Available: st.balance + st.packs - held,
+		Limits: st.limits(), ActiveTasks: st.active, WaitingBatchTasks: st.waitingBatch,
 	}, nil
 }
 
@@ -166,60 +129,6 @@ func (s *Store) Balance(ctx context.Context, account string) (Money, error) {
 		err = fmt.Errorf("%w: %s", ErrNoAccount, account)
 	}
 	return m, s.wrap("balance", err)
-}
-
-// Limits returns the account's effective limits.
-func (s *Store) Limits(ctx context.Context, account string) (Limits, error) {
-	st, err := s.read(ctx, s.db.Read(), account)
-	if err != nil {
-		return Limits{}, s.wrap("limits", err)
-	}
-	return st.limits(), nil
-}
-
-// SetTier moves the account to a tier from 1 to 5.
-func (s *Store) SetTier(ctx context.Context, account string, tier int) error {
-	if tier < 1 || tier > 5 {
-		return fmt.Errorf("billing: tier %d; want 1 to 5", tier)
-	}
-	return s.update(ctx, "set tier", account, "UPDATE accounts SET tier = $2 WHERE id = $1", tier)
-}
-
-// SetLimits replaces the account's overrides as a whole.
-func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) error {
-	var concurrency, tps, burst any
-	if o.Concurrency != nil {
-		if *o.Concurrency < 0 || *o.Concurrency > 1_000_000 {
-			return fmt.Errorf("billing: concurrency %d; want 0 to 1,000,000", *o.Concurrency)
-		}
-		concurrency = *o.Concurrency
-	}
-	if o.TPS != nil {
-		if !(*o.TPS >= 0.001 && *o.TPS <= 1_000_000) {
-			return fmt.Errorf("billing: tps %v; want 0.001 to 1,000,000", *o.TPS)
-		}
-		tps = int64(*o.TPS*1000 + 0.5)
-	}
-	if o.Burst != nil {
-		if *o.Burst < 1 || *o.Burst > 1_000_000 {
-			return fmt.Errorf("billing: burst %d; want 1 to 1,000,000", *o.Burst)
-		}
-		burst = *o.Burst
-	}
-	return s.update(ctx, "set limits", account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", concurrency, tps, burst)
-}
-
-func (s *Store) update(ctx context.Context, what, account, statement string, args ...any) error {
-	return s.wrap(what, s.db.Write(ctx, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, statement, append([]any{account}, args...)...)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: %s", ErrNoAccount, account))
-		}
-		return nil
-	}))
 }
 
 // Pack is a resource pack: value that non-batch tasks draw on before the balance, until it expires.
@@ -265,7 +174,7 @@ func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
 	return packs, s.wrap("packs", err)
 }
 
-func readPacks(ctx context.Context, q querier, account string, after int64) ([]Pack, error) {
+func readPacks(ctx context.Context, q Querier, account string, after int64) ([]Pack, error) {
 	rows, err := q.QueryContext(ctx, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
 	if err != nil {
 		return nil, err

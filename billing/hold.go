@@ -9,10 +9,42 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
+// Shortage is the error of a hold or charge that an account cannot pay. It wraps
+// ErrInsufficientBalance, for a batch task ErrBatchBalance.
+type Shortage struct {
+	Required  Money
+	Available Money // for this task, what is held for it already included
+	Batch     bool
+}
+
+// Error implements error.
+func (e *Shortage) Error() string {
+	return fmt.Sprintf("%v: the task requires %s, %s available", e.Unwrap(), e.Required.Number(), e.Available.Number())
+}
+
+// Unwrap returns ErrInsufficientBalance or ErrBatchBalance.
+func (e *Shortage) Unwrap() error {
+	if e.Batch {
+		return ErrBatchBalance
+	}
+	return ErrInsufficientBalance
+}
+
+// available returns what a further hold may take, which can be negative. A task
+// that is not a batch task may take everything that is not held, packs included.
+// Packs do not pay for batch tasks: those may take what the other holds leave of
+// the balance.
+func (st state) available(batch bool) Money {
+	if batch {
+		return st.balance - st.heldBatch - max(0, st.heldTasks-st.packs)
+	}
+	return st.balance + st.packs - st.heldTasks - st.heldBatch
+}
+
 // Hold reserves amount of the account's money for a new task, in the transaction that creates it. A non-batch task needs
 // a free place (else ErrConcurrencyLimit) and an available balance, packs included, of at least amount. A batch task needs
 // no place but amount from the balance alone, beside what the other holds need of it: packs do not pay for batch tasks.
-// Too little money is ErrInsufficientBalance, for a batch task ErrBatchBalance. A task has one hold: a second one is an error.
+// Too little money is a *Shortage. A task has one hold: a second one is an error.
 func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amount Money, batch bool) error {
 	if amount < 0 {
 		return fmt.Errorf("billing: hold of %s", amount)
@@ -24,12 +56,8 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	if err != nil {
 		return s.wrap("hold", err)
 	}
-	available, refusal := st.balance+st.packs-st.heldTasks-st.heldBatch, ErrInsufficientBalance
-	if batch {
-		available, refusal = st.balance-st.heldBatch-max(0, st.heldTasks-st.packs), ErrBatchBalance
-	}
-	if available < amount {
-		return fmt.Errorf("billing: %w: the task requires %s, %s available", refusal, amount.Number(), available.Number())
+	if available := st.available(batch); available < amount {
+		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: available, Batch: batch})
 	}
 	if limit := st.limits().Concurrency; !batch && st.active >= limit {
 		return fmt.Errorf("billing: %w: %d of %d tasks are being processed", ErrConcurrencyLimit, st.active, limit)
@@ -46,14 +74,67 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	return s.wrap("hold", err)
 }
 
-// Raise lifts a task's open hold to amount; a higher hold stays. The available balance may fall below zero by it. A task
-// without an open hold is left alone.
+// Raise lifts a task's open hold to amount; a higher hold stays. What it is raised by must be available as for a new
+// hold, else the error is a *Shortage and the hold stays as it is. A task without an open hold is left alone.
 func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money) error {
 	if err := s.lockOf(ctx, tx, task); err != nil {
 		return s.wrap("raise hold", err)
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE holds SET amount = $2 WHERE task_id = $1 AND amount < $2", task, amount)
+	held, st, err := s.heldBy(ctx, tx, task)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return s.wrap("raise hold", err)
+	case held.amount >= amount:
+		return nil
+	}
+	if most := held.amount + st.available(held.batch); most < amount {
+		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: most, Batch: held.batch})
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE holds SET amount = $2 WHERE task_id = $1", task, amount)
 	return s.wrap("raise hold", err)
+}
+
+// openHold is a row of holds.
+type openHold struct {
+	account string
+	amount  Money
+	batch   bool
+}
+
+// heldBy returns a task's open hold, else sql.ErrNoRows, and the state of its account.
+func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold, st state, err error) {
+	err = q.QueryRowContext(ctx, "SELECT account_id, amount, batch FROM holds WHERE task_id = $1", task).Scan(&h.account, &h.amount, &h.batch)
+	if err == nil {
+		st, err = s.read(ctx, q, h.account)
+	}
+	return h, st, err
+}
+
+// Means returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
+// for a task without an open hold.
+func (s *Store) Means(ctx context.Context, task string) (held, most Money, err error) {
+	h, st, err := s.heldBy(ctx, s.db.Read(), task)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("means", err)
+}
+
+// Overdrawn reports whether the account's money no longer covers what is held for tasks of the kind: a refund or a pack
+// that expired can bring that about.
+func (s *Store) Overdrawn(ctx context.Context, tx *sql.Tx, account string, batch bool) (bool, error) {
+	st, err := s.read(ctx, tx, account)
+	return err == nil && st.available(batch) < 0, s.wrap("overdrawn", err)
+}
+
+// LockOverdrawn is Overdrawn under the account's lock: no money moves before the transaction ends.
+func (s *Store) LockOverdrawn(ctx context.Context, tx *sql.Tx, account string, batch bool) (bool, error) {
+	if _, err := s.lock(ctx, tx, account); err != nil {
+		return false, s.wrap("overdrawn", err)
+	}
+	return s.Overdrawn(ctx, tx, account, batch)
 }
 
 // Release ends a task's hold without a charge. A task without an open hold is left alone.

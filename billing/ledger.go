@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
 )
@@ -37,26 +38,6 @@ type Transaction struct {
 	BalanceAfter  Money
 	Description   string
 	CreatedAt     time.Time
-}
-
-// MarshalJSON writes the specification's record: amounts as strings with four digits, user_id the account.
-func (t Transaction) MarshalJSON() ([]byte, error) {
-	var task *string
-	if t.TaskID != "" {
-		task = &t.TaskID
-	}
-	return json.Marshal(struct {
-		ID            string          `json:"id"`
-		UserID        string          `json:"user_id"`
-		TaskID        *string         `json:"task_id"`
-		Type          TransactionType `json:"type"`
-		Amount        string          `json:"amount"`
-		BalanceBefore string          `json:"balance_before"`
-		BalanceAfter  string          `json:"balance_after"`
-		Description   string          `json:"description"`
-		CreatedAt     string          `json:"created_at"`
-	}{t.ID, t.AccountID, task, t.Type, t.Amount.String(), t.BalanceBefore.String(), t.BalanceAfter.String(), t.Description,
-		t.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
 }
 
 // Recharge adds amount (> 0) to the balance.
@@ -98,8 +79,10 @@ func (s *Store) post(ctx context.Context, tx *sql.Tx, account, task string, kind
 	if err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{ID: id.String(), AccountID: account, TaskID: task, Type: kind, Amount: amount, BalanceBefore: before, BalanceAfter: after,
-		Description: description, CreatedAt: db.Time(db.Micros(s.now()))}
+	t := Transaction{
+		ID: id.String(), AccountID: account, TaskID: task, Type: kind, Amount: amount, BalanceBefore: before, BalanceAfter: after,
+		Description: description, CreatedAt: db.Time(db.Micros(s.now())),
+	}
 	var taskID any
 	if task != "" {
 		taskID = task
@@ -119,14 +102,24 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
 	}
 	var total int
-	if err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM ledger WHERE account_id = $1", account).Scan(&total); err != nil {
-		return nil, 0, s.wrap("transactions", err)
+	err := s.db.Read().QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
+	if errors.Is(err, sql.ErrNoRows) { // no such account
+		return nil, 0, nil
 	}
-	if page-1 > total/size {
+	if err != nil || page-1 > total/size {
+		return nil, total, s.wrap("transactions", err)
+	}
+	// An index alone says where the page begins; only the page's own rows are read.
+	var first int64
+	err = s.db.Read().QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil, total, nil
 	}
+	if err != nil {
+		return nil, 0, s.wrap("transactions", err)
+	}
 	rows, err := s.db.Read().QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
-		FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT $2 OFFSET $3`, account, size, (page-1)*size)
+		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
 	if err != nil {
 		return nil, 0, s.wrap("transactions", err)
 	}
@@ -142,7 +135,7 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		t.Type, t.CreatedAt = TransactionType(kind), db.Time(created)
 		list = append(list, t)
 	}
-	return list, total, s.wrap("transactions", rows.Err())
+	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", rows.Err()) // an entry may have come since the sums were read
 }
 
 // Receipt says how a task was charged.
@@ -156,7 +149,8 @@ type Receipt struct {
 
 // Settle charges a finished task once, in the transaction that finishes it: its hold ends, a non-batch task draws on the
 // account's active packs (those that expire first first), the rest leaves the balance as one deduction in the ledger,
-// which may be 0.0000. Settling a task again changes nothing and returns the first receipt.
+// which may be 0.0000. Settling a task again changes nothing and returns the first receipt. A charge above the hold must be
+// available as for a new hold, else the error is a *Shortage.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, account, task string, q Quote, batch bool) (Receipt, error) {
 	r, err := s.settle(ctx, tx, account, task, q, batch)
 	return r, s.wrap("settle "+task, err)
@@ -172,7 +166,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	if q.Total < 0 || q.Total != q.Detail.Total {
 		return Receipt{}, fmt.Errorf("%w: total %s, detail %s", ErrUsage, q.Total, q.Detail.Total)
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1", task); err != nil {
+	if err := s.cover(ctx, tx, account, task, q.Total, batch); err != nil {
 		return Receipt{}, err
 	}
 	now := db.Micros(s.now())
@@ -221,7 +215,28 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	return r, err
 }
 
-func receipt(ctx context.Context, q querier, task string) (Receipt, error) {
+// cover ends a task's hold and checks that its charge can be paid: from what was held or, if it is more, from what is
+// available.
+func (s *Store) cover(ctx context.Context, tx *sql.Tx, account, task string, charge Money, batch bool) error {
+	var held Money
+	err := tx.QueryRowContext(ctx, "DELETE FROM holds WHERE task_id = $1 RETURNING amount", task).Scan(&held)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if charge <= held {
+		return nil
+	}
+	st, err := s.read(ctx, tx, account)
+	if err != nil {
+		return err
+	}
+	if available := st.available(batch); available < charge {
+		return &Shortage{Required: charge, Available: available, Batch: batch}
+	}
+	return nil
+}
+
+func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 	r := Receipt{TaskID: task}
 	var mode, detail string
 	var at int64

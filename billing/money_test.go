@@ -6,10 +6,11 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/otograph/otograph/spec"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/spec"
 )
 
 func TestMoneyText(t *testing.T) {
@@ -96,8 +97,19 @@ func TestBillableMinutes(t *testing.T) {
 		seconds float64
 		minutes int64
 	}{
-		{0, 1}, {0.004, 1}, {59.99, 1}, {59.9999375, 1}, {60, 1}, {60.0000625, 2}, {60.004, 2}, {60.01, 2}, {61.5, 2},
-		{120, 2}, {120.0049, 3}, {18000, 300}, {18000.0000625, 301},
+		{0, 1},
+		{0.004, 1},
+		{59.99, 1},
+		{59.9999375, 1},
+		{60, 1},
+		{60.0000625, 2},
+		{60.004, 2},
+		{60.01, 2},
+		{61.5, 2},
+		{120, 2},
+		{120.0049, 3},
+		{18000, 300},
+		{18000.0000625, 301},
 	} {
 		got, err := BillableMinutes(c.seconds)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ type Prices struct {
 	AudioEvents   Money     `json:"audio_events_price_per_hour"`
 	BatchDiscount Factor    `json:"batch_discount"`
 	ValidFrom     time.Time `json:"-"`
-	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered; the beginning of 1970 for the prices a store starts with
+	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered, or installed with the store
 }
 
 // ErrPrices says that a price table can't be accepted.
@@ -54,8 +54,8 @@ func (s *Store) PricesTx(ctx context.Context, tx *sql.Tx) (Prices, error) {
 }
 
 // PricesByID returns one state of the table, such as the one a task was created under.
-func (s *Store) PricesByID(ctx context.Context, tx *sql.Tx, id int64) (Prices, error) {
-	p, err := scanPrices(tx.QueryRowContext(ctx, priceColumns+"WHERE id = $1", id))
+func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices, error) {
+	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+"WHERE id = $1", id))
 	return p, s.wrap(fmt.Sprintf("prices %d", id), err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/otograph/otograph/spec"
 )
@@ -145,4 +146,16 @@ func (p Prices) Dearest(u Usage, tiers ...spec.Tier) (Quote, error) {
 		}
 	}
 	return dearest, nil
+}
+
+// LongestPaid returns how many minutes, at most limit, of a usage whose tier is
+// not known yet amount pays for at the dearest of tiers. u.Seconds is not read.
+func (p Prices) LongestPaid(amount Money, limit int64, u Usage, tiers ...spec.Tier) (minutes int64, err error) {
+	tooLong := sort.Search(int(max(0, limit)), func(i int) bool {
+		u.Seconds = 60 * float64(i+1)
+		q, failed := p.Dearest(u, tiers...)
+		err = errors.Join(err, failed)
+		return q.Total > amount
+	})
+	return int64(tooLong), err
 }

@@ -18,7 +18,12 @@ type Speaker struct {
 
 // Result says who speaks when.
 type Result struct {
-	Turns []Turn // in order of time, without overlaps; together they are exactly the speech segments
+	// Turns in order of time; together they are exactly the speech segments. With a
+	// segmenter they overlap where voices do.
+	Turns []Turn
+	// Exclusive are the turns without overlaps: where voices overlap, the one that
+	// began first keeps the floor. They say whose a word is.
+	Exclusive []Turn
 	// Speakers by number; empty without speech. Speech that is digital silence to
 	// the embedder belongs to one speaker with a zero embedding.
 	Speakers []Speaker
@@ -58,12 +63,20 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.scene != nil {
+		parts, err = overlapping(ctx, e, parts, centre)
+	} else {
+		parts = nearest(e.Speech, parts)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return result(e, labels, max(k, min(len(parts), 1)), centre, parts), nil
 }
 
 // label gives each window its cluster 0 … k−1.
 func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
-	labels, k, err = partition(ctx, e.vectors, e.Windows, opt)
+	labels, k, err = partition(ctx, e.vectors, e.Windows, e.neighbours(), opt)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -77,15 +90,27 @@ func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *R
 		number[i] = -1
 	}
 	next := 0
-	r := &Result{Turns: make([]Turn, 0, len(parts))}
 	for _, p := range parts {
 		if number[p.speaker] < 0 {
 			number[p.speaker] = next
 			next++
 		}
-		start, end := p.Seconds()
-		r.Turns = append(r.Turns, Turn{Start: start, End: end, Speaker: number[p.speaker]})
 	}
+	for i := range number { // a voice whose every turn is somebody else's, too, has none
+		if number[i] < 0 {
+			number[i] = next
+			next++
+		}
+	}
+	turns := func(parts []piece) []Turn {
+		out := make([]Turn, len(parts))
+		for i, p := range parts {
+			start, end := p.Seconds()
+			out[i] = Turn{Start: start, End: end, Speaker: number[p.speaker]}
+		}
+		return out
+	}
+	r := &Result{Turns: turns(parts), Exclusive: turns(exclusive(parts))}
 	r.Speakers = make([]Speaker, k)
 	for l, s := range number {
 		r.Speakers[s].Embedding = make([]float32, e.vectors.dim)
@@ -95,8 +120,12 @@ func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *R
 	}
 	seen := make([]int, k) // per label: last segment counted, plus one
 	for i, l := range labels {
-		if seen[l] != e.Segment[i]+1 {
-			seen[l] = e.Segment[i] + 1
+		segment := e.Segment[i]
+		if e.scene != nil {
+			segment = e.within[segment]
+		}
+		if seen[l] != segment+1 {
+			seen[l] = segment + 1
 			r.Speakers[number[l]].Segments++
 		}
 	}

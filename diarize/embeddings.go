@@ -27,9 +27,15 @@ type Embedder interface {
 // Cluster. It keeps the embedder and the recording, which must stay open until
 // Cluster has returned, because change points are refined with further windows.
 type Embeddings struct {
-	Speech  []audio.Span // the speech segments, in order of time
+	// Speech are the speech segments in order of time; with a segmenter, the
+	// stretches of them in which at most one voice speaks.
+	Speech  []audio.Span
 	Windows []audio.Span // the embedded windows, in order of time
 	Segment []int        // per window: index in Speech of the segment it lies in
+
+	scene    *scene       // what the segmenter heard; nil without
+	original []audio.Span // with a scene: the speech segments
+	within   []int        // with a scene: per stretch of Speech its index in original
 
 	vectors  matrix // unit length, one row per window
 	embedder Embedder
@@ -63,6 +69,16 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		end = s.End
 	}
 	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
+	if f := opt.filled(); opt.Segmenter != nil && len(speech) > 0 && max(f.NumSpeakers, f.MaxSpeakers) <= maxSpeakers {
+		heard, err := listen(ctx, opt.Segmenter, pcm, speech)
+		if err != nil {
+			return nil, err
+		}
+		if solo, within := heard.solo(speech); len(solo) > 0 {
+			out.scene, out.original, out.Speech, out.within = heard, out.Speech, solo, within
+			speech = solo
+		}
+	}
 	spans, segment := windows(speech, opt.MinSegment)
 	if len(spans) == 0 && len(speech) > 0 {
 		longest := 0

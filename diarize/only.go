@@ -7,14 +7,23 @@ import "github.com/otograph/otograph/audio"
 func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
 	index := make([]int, len(e.Speech)) // per segment: its place in out, −1 when left out
 	kept := 0
+	original := make([]int, len(e.original)) // the same for the segments behind the stretches
+	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene}
+	for i, s := range e.original {
+		original[i] = -1
+		if keep(s) {
+			original[i] = len(out.original)
+			out.original = append(out.original, s)
+		}
+	}
 	for i, s := range e.Speech {
 		index[i] = -1
-		if keep(s) {
+		if e.scene == nil && keep(s) || e.scene != nil && original[e.within[i]] >= 0 {
 			index[i] = kept
 			kept++
 		}
 	}
-	if kept == len(e.Speech) {
+	if kept == len(e.Speech) && len(out.original) == len(e.original) {
 		return e // nothing to copy: the vectors of hours take tens of megabytes
 	}
 	windows := 0
@@ -23,11 +32,13 @@ func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
 			windows++
 		}
 	}
-	out := &Embeddings{embedder: e.embedder, pcm: e.pcm}
 	out.vectors = matrix{data: make([]float32, 0, windows*e.vectors.dim), n: windows, dim: e.vectors.dim}
 	for i, s := range e.Speech {
 		if index[i] >= 0 {
 			out.Speech = append(out.Speech, s)
+			if e.scene != nil {
+				out.within = append(out.within, original[e.within[i]])
+			}
 		}
 	}
 	for i, w := range e.Windows {

@@ -43,6 +43,9 @@ type Options struct {
 	// DefaultExactWindows. Above it, evenly spaced windows (4000 at most) are
 	// clustered and the others join the nearest cluster.
 	ExactWindows int
+	// Segmenter hears where voices overlap and where they change; nil means that
+	// one voice speaks at a time. The embedder then hears what one voice says alone.
+	Segmenter Segmenter
 	// Threads is how many goroutines clustering may use; 0 means 1. The result
 	// does not depend on it.
 	Threads int

@@ -24,22 +24,27 @@ const sampleWindows = 4000
 
 // partition finds who the vectors belong to: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
-func partition(ctx context.Context, x matrix, windows []audio.Span, opt Options) (labels []int, k int, err error) {
+func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbour, opt Options) (labels []int, k int, err error) {
 	if x.n == 0 {
 		return nil, 0, nil
 	}
 	if x.n <= opt.ExactWindows {
-		return partitionExactly(ctx, x, windows, opt)
+		return partitionExactly(ctx, x, windows, near, opt)
 	}
 	// Cluster an evenly spaced sample; let the rest join.
 	m := max(min(opt.ExactWindows, sampleWindows), 2)
 	sample, spans := newMatrix(m, x.dim), make([]audio.Span, m)
+	number := make([]int, x.n)
+	for i := range number {
+		number[i] = -1
+	}
 	for i := range m {
 		from := i * x.n / m
+		number[from] = i
 		copy(sample.row(i), x.row(from))
 		spans[i] = windows[from]
 	}
-	picked, k, err := partitionExactly(ctx, sample, spans, opt)
+	picked, k, err := partitionExactly(ctx, sample, spans, selected(near, number), opt)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -57,7 +62,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, opt Options)
 	return labels, k, nil
 }
 
-func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt Options) (labels []int, k int, err error) {
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbour, opt Options) (labels []int, k int, err error) {
 	most := opt.MaxSpeakers
 	least := opt.MinSpeakers
 	if opt.NumSpeakers > 0 {
@@ -74,6 +79,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, opt O
 	finest := min(most+spareClusters, x.n)
 	base, _ := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
+	s.rivals = s.rivalry(near)
 	group, k := s.choose(merges, windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {

@@ -63,14 +63,18 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 				}
 			}
 		} else {
+			rivals, sizes := s.groupRivalry(tidied, n), s.sizes(tidied, n)
 			for a := range n {
 				for b := a + 1; b < n; b++ {
+					if rivals != nil && rivals[a*n+b] >= rivalShare*min(sizes[a], sizes[b]) {
+						continue
+					}
 					if cos[a*n+b] > best {
 						from, to, best = b, a, cos[a*n+b]
 					}
 				}
 			}
-			if best < same {
+			if best < same { // also when all that are left are rivals
 				break
 			}
 		}

@@ -20,9 +20,9 @@ type piece struct {
 	speaker int
 }
 
-// pieces turns window labels into turns that cover every speech segment exactly
-// once: whole segments, cut where the label changes between two windows of one
-// segment; segments without windows get the speaker of the nearest piece.
+// pieces turns window labels into turns that cover every speech segment with
+// windows exactly once: whole segments, cut where the label changes between two
+// windows of one segment.
 func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]piece, error) {
 	var changes []change
 	for i := 1; i < len(labels); i++ {
@@ -61,14 +61,20 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 		}
 		out = append(out, piece{audio.Span{Start: from, End: span.End}, who})
 	}
+	return out, nil
+}
+
+// nearest gives the segments that no known piece touches the speaker of the nearest
+// one, so that the pieces cover every segment.
+func nearest(speech []audio.Span, out []piece) []piece {
 	known := len(out)
 	at := 0 // the first known piece that ends after the segment begins
-	for s, span := range e.Speech {
-		if speaker[s] >= 0 || span.Len() == 0 {
-			continue
-		}
+	for _, span := range speech {
 		for at < known && out[at].End <= span.Start {
 			at++
+		}
+		if span.Len() == 0 || at < known && out[at].Start < span.End {
+			continue
 		}
 		who := 0
 		switch {
@@ -81,7 +87,7 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 		out = append(out, piece{span, who})
 	}
 	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.Start, b.Start) })
-	return joinTouching(out), nil
+	return joinTouching(out)
 }
 
 // joinTouching makes one piece of neighbours of one speaker without a gap.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"github.com/otograph/otograph/spec"
 )
@@ -44,7 +43,7 @@ func (o Options) wanted() ([]int, error) {
 	for _, name := range o.Classes {
 		c, ok := spec.LookupEventClass(name)
 		if !ok {
-			return nil, fmt.Errorf("%w: audio_events_classes: there is no class %q; the nearest is %q", ErrOptions, shorten(name), spec.NearestEventClass(name))
+			return nil, fmt.Errorf("%w: audio_events_classes: there is no class %q; the nearest is %q", ErrOptions, spec.Shorten(name), spec.NearestEventClass(name))
 		}
 		in[c.Index] = true
 	}
@@ -55,12 +54,4 @@ func (o Options) wanted() ([]int, error) {
 		}
 	}
 	return wanted, nil
-}
-
-// shorten keeps a name in an error readable.
-func shorten(s string) string {
-	if utf8.RuneCountInString(s) <= 60 {
-		return s
-	}
-	return string([]rune(s)[:60]) + "…"
 }

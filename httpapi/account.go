@@ -17,7 +17,57 @@ func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, a)
+	return writeJSON(w, http.StatusOK, AccountRecordOf(a))
+}
+
+// AccountRecord is the specification's Account record.
+type AccountRecord struct {
+	Balance                billing.Money `json:"balance"`
+	HeldAmount             billing.Money `json:"held_amount"`
+	ResourcePackEquivalent billing.Money `json:"resource_pack_equivalent"`
+	AvailableBalance       billing.Money `json:"available_balance"`
+	Tier                   int           `json:"tier"`
+	ConcurrencyLimit       int           `json:"concurrency_limit"`
+	ActiveTasks            int           `json:"active_tasks"`
+	AvailableConcurrency   int           `json:"available_concurrency"`
+	WaitingBatchTasks      int           `json:"waiting_batch_tasks"`
+	TPSLimit               float64       `json:"tps_limit"`
+	TPSBurst               int           `json:"tps_burst"`
+}
+
+// AccountRecordOf returns the record of an account.
+func AccountRecordOf(a billing.Account) AccountRecord {
+	return AccountRecord{
+		Balance: a.Balance, HeldAmount: a.Held, ResourcePackEquivalent: a.Packs, AvailableBalance: a.Available,
+		Tier: a.Limits.Tier, ConcurrencyLimit: a.Limits.Concurrency, ActiveTasks: a.ActiveTasks,
+		AvailableConcurrency: max(0, a.Limits.Concurrency-a.ActiveTasks), WaitingBatchTasks: a.WaitingBatchTasks,
+		TPSLimit: a.Limits.TPS, TPSBurst: a.Limits.Burst,
+	}
+}
+
+// transaction is the specification's Transaction record: amounts as strings
+// with four digits, user_id the account.
+type transaction struct {
+	ID            string                  `json:"id"`
+	UserID        string                  `json:"user_id"`
+	TaskID        *string                 `json:"task_id"`
+	Type          billing.TransactionType `json:"type"`
+	Amount        string                  `json:"amount"`
+	BalanceBefore string                  `json:"balance_before"`
+	BalanceAfter  string                  `json:"balance_after"`
+	Description   string                  `json:"description"`
+	CreatedAt     string                  `json:"created_at"`
+}
+
+func transactionOf(t billing.Transaction) transaction {
+	out := transaction{
+		ID: t.ID, UserID: t.AccountID, Type: t.Type, Amount: t.Amount.String(), BalanceBefore: t.BalanceBefore.String(),
+		BalanceAfter: t.BalanceAfter.String(), Description: t.Description, CreatedAt: stamp(t.CreatedAt),
+	}
+	if t.TaskID != "" {
+		out.TaskID = &t.TaskID
+	}
+	return out
 }
 
 // listTransactions is GET /billing/transactions.
@@ -30,15 +80,16 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if list == nil {
-		list = []billing.Transaction{}
+	records := make([]transaction, len(list))
+	for i, t := range list {
+		records[i] = transactionOf(t)
 	}
 	return writeJSON(w, http.StatusOK, struct {
-		Transactions []billing.Transaction `json:"transactions"`
-		Total        int                   `json:"total"`
-		Page         int                   `json:"page"`
-		PageSize     int                   `json:"page_size"`
-	}{list, total, page, size})
+		Transactions []transaction `json:"transactions"`
+		Total        int           `json:"total"`
+		Page         int           `json:"page"`
+		PageSize     int           `json:"page_size"`
+	}{records, total, page, size})
 }
 
 // PricesAge is how long the answer of GET /pricing is kept, here and by caches

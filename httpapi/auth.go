@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 )
 
@@ -16,6 +15,8 @@ import (
 type Principal struct {
 	Account string // id of the account
 	User    string // id of the user, when the request carries an access token
+	// ReadOnly is set for an API key that may look but change nothing.
+	ReadOnly bool
 }
 
 // private makes a handler one that needs credentials and a token of the
@@ -29,6 +30,9 @@ func (s *Server) private(h handler) handler {
 		r.who = who
 		if err := s.takeToken(r.Context(), who.Account); err != nil {
 			return err
+		}
+		if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return forbidden("this API key can read only")
 		}
 		return h(w, r)
 	}
@@ -82,6 +86,9 @@ func (s *Server) byToken(ctx context.Context, token string) (Principal, error) {
 		return Principal{}, unauthorized()
 	}
 	set, err := s.cfg.Accounts.PasswordSet(ctx, who.User)
+	if errors.Is(err, accounts.ErrSuspended) {
+		return Principal{}, forbidden("the account is suspended")
+	}
 	if errors.Is(err, accounts.ErrUnauthorized) || (err == nil && !set.Equal(issuedFor)) {
 		return Principal{}, unauthorized()
 	}
@@ -89,16 +96,19 @@ func (s *Server) byToken(ctx context.Context, token string) (Principal, error) {
 }
 
 func (s *Server) byKey(ctx context.Context, key string) (Principal, error) {
-	account, err := s.cfg.Accounts.Authenticate(ctx, key)
-	if errors.Is(err, accounts.ErrUnauthorized) {
+	k, err := s.cfg.Accounts.Authenticate(ctx, key)
+	switch {
+	case errors.Is(err, accounts.ErrUnauthorized):
 		return Principal{}, unauthorized()
+	case errors.Is(err, accounts.ErrSuspended):
+		return Principal{}, forbidden("the account is suspended")
 	}
-	return Principal{Account: account}, err
+	return Principal{Account: k.AccountID, ReadOnly: k.ReadOnly}, err
 }
 
 func (s *Server) takeToken(ctx context.Context, account string) error {
 	limits, err := s.limits.get(ctx, account)
-	if errors.Is(err, billing.ErrNoAccount) {
+	if errors.Is(err, accounts.ErrNotFound) {
 		return unauthorized()
 	}
 	if err != nil {
@@ -118,36 +128,39 @@ func (s *Server) takeToken(ctx context.Context, account string) error {
 // notices, long enough that a thousand requests a second ask a few times.
 const limitsAge = 200 * time.Millisecond
 
+// maxKnownLimits bounds the accounts whose limits are kept.
+const maxKnownLimits = 100_000
+
 // limitsCache keeps accounts' limits for a moment.
 type limitsCache struct {
-	money Money
-	mu    sync.Mutex
-	known map[string]knownLimits
+	accounts Accounts
+	mu       sync.Mutex
+	known    map[string]knownLimits
 }
 
 type knownLimits struct {
-	limits billing.Limits
+	limits accounts.Limits
 	at     time.Time
 }
 
-func newLimitsCache(m Money) *limitsCache {
-	return &limitsCache{money: m, known: map[string]knownLimits{}}
+func newLimitsCache(a Accounts) *limitsCache {
+	return &limitsCache{accounts: a, known: map[string]knownLimits{}}
 }
 
-func (c *limitsCache) get(ctx context.Context, account string) (billing.Limits, error) {
+func (c *limitsCache) get(ctx context.Context, account string) (accounts.Limits, error) {
 	c.mu.Lock()
 	k, ok := c.known[account]
 	c.mu.Unlock()
 	if ok && time.Since(k.at) < limitsAge {
 		return k.limits, nil
 	}
-	l, err := c.money.Limits(ctx, account)
+	l, err := c.accounts.Limits(ctx, account)
 	if err != nil {
 		return l, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.known) >= maxBuckets {
+	if len(c.known) >= maxKnownLimits {
 		clear(c.known)
 	}
 	c.known[account] = knownLimits{l, time.Now()}

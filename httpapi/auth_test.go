@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/clientaddr"
 )
 
 // TestT15Keys: every key that isn't the right one gives the same 401.
@@ -140,6 +141,8 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 		"another key":       sign(jwt.SigningMethodHS256, []byte(strings.Repeat("k", 32)), nil),
 		"expired":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Second).Unix() }),
 		"endless":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "exp") }),
+		"too long a life":   sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(TokenLifetime + time.Minute).Unix() }),
+		"life before birth": sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "iat") }),
 		"not yet valid":     sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
 		"other issuer":      sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["iss"] = "someone" }),
 		"other audience":    sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["aud"] = "someone" }),

@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
-	"golang.org/x/sync/errgroup"
 )
 
 // batchItem is one entry of results in the answer to POST /tasks/batch.

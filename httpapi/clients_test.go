@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/accounts"
 )
 
 // The clients below send a file as a body and print "STATUS BODY".
@@ -147,7 +148,7 @@ func TestRefusalsReachUploadingClients(t *testing.T) {
 	_, broke := w.newAccount("broke", "0")
 	hasty, limited := w.newAccount("hasty", "10")
 	one, slow := 1, 0.001
-	require.NoError(t, w.money.SetLimits(context.Background(), hasty.ID, billing.Overrides{TPS: &slow, Burst: &one}))
+	require.NoError(t, w.accounts.SetLimits(context.Background(), hasty.ID, accounts.Overrides{TPS: &slow, Burst: &one}))
 	require.Equal(t, 200, w.do("GET", "/account", nil, with("X-Api-Key", limited)).status, "the only token is taken")
 	for name, send := range realClients(t) {
 		for _, tt := range []struct {

@@ -19,26 +19,34 @@ type Tasks interface {
 	Blobs() *blob.Store
 	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)
 	CreateBatch(ctx context.Context, rs []tasks.Request, i tasks.Idempotency) (items []tasks.Item, replayed bool, err error)
+	KeyUsed(ctx context.Context, account, key string) (bool, error)
 	Get(ctx context.Context, account, id string) (tasks.Task, error)
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
 	Result(ctx context.Context, account, id string) (*tasks.Result, error)
 	Waveform(ctx context.Context, account, id string) (io.ReadCloser, error)
+	Audio(ctx context.Context, account, id string) (*tasks.Audio, error)
+	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
+	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
 	Delete(ctx context.Context, account, id string) error
 	Wait(ctx context.Context, account, id string) (tasks.Task, error)
+	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
 }
 
-// Accounts says who a request comes from; *accounts.Store satisfies it.
+// Accounts says who a request comes from, and what they may do; *accounts.Store satisfies it.
 type Accounts interface {
-	Authenticate(ctx context.Context, key string) (account string, err error)
+	Authenticate(ctx context.Context, key string) (accounts.Key, error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
+	Limits(ctx context.Context, account string) (accounts.Limits, error)
+	Keys(ctx context.Context, account string) ([]accounts.Key, error)
+	CreateKey(ctx context.Context, account string) (key string, k accounts.Key, err error)
+	RevokeKeyOf(ctx context.Context, account, id string) error
 }
 
 // Money is what the endpoints show of accounts and prices; *billing.Store
 // satisfies it.
 type Money interface {
 	View(ctx context.Context, account string) (billing.Account, error)
-	Limits(ctx context.Context, account string) (billing.Limits, error)
 	Prices(ctx context.Context) (billing.Prices, error)
 	Transactions(ctx context.Context, account string, page, size int) ([]billing.Transaction, int, error)
 }
@@ -46,7 +54,7 @@ type Money interface {
 // Limiter takes one token from an account's bucket, which holds l.Burst tokens
 // and is refilled with l.TPS tokens per second. It returns 0 when the request
 // may pass, otherwise how long until it might; no token is taken then.
-// *Buckets satisfies it in memory, *billing.Store in the database.
+// *accounts.Buckets satisfies it in memory, *accounts.Store in the database.
 type Limiter interface {
-	TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error)
+	TakeToken(ctx context.Context, account string, l accounts.Limits) (wait time.Duration, err error)
 }

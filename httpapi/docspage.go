@@ -94,7 +94,7 @@ func renderDocs(base string) (*docsPage, error) {
 	sum := sha256.Sum256([]byte(docsCSS))
 	return &docsPage{
 		html: buf.Bytes(),
-		csp:  "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		csp:  "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}, nil
 }
 

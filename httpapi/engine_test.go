@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/require"
 )
 
 // mediaServer is a stranger's server: it offers audio and receives callbacks.
@@ -140,7 +141,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	return out, err
 }
 
-// work starts two workers and a notifier, as `serve` would, until the test ends.
+// work starts two workers, a fetcher and a notifier, as `serve` would, until the test ends.
 func (w *world) work() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -151,16 +152,19 @@ func (w *world) work() {
 	var workers []*worker.Worker
 	for _, id := range []string{"worker-1", "worker-2"} { // a slow task keeps one of them
 		one, err := worker.New(w.tasks, worker.Config{
-			Engine: MeasureEngine(fakeEngine{}, w.api.metrics), HTTP: audio, ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+			Engine: w.api.metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 		})
 		require.NoError(w.t, err)
 		workers = append(workers, one)
 	}
 	notifier, err := webhook.NewNotifier(w.tasks.Outbox(), w.tasks.Queue(), webhook.NotifierConfig{
-		HTTP: MeasureCallbacks(callbacks, w.api.metrics), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		HTTP: w.api.metrics.MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
+	fetcher, err := worker.NewFetcher(w.tasks, worker.FetcherConfig{HTTP: audio, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
+	require.NoError(w.t, err)
 	var wg sync.WaitGroup
+	wg.Go(func() { _ = fetcher.Run(ctx) })
 	for _, one := range workers {
 		wg.Go(func() { _ = one.Run(ctx) })
 	}

@@ -62,8 +62,19 @@ func invalid(format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: message}
 }
 
+// invalidBecause is invalid with the error that caused it, for the log.
+func invalidBecause(cause error, format string, args ...any) *Error {
+	e := invalid(format, args...)
+	e.cause = cause
+	return e
+}
+
 func unauthorized() *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
+}
+
+func forbidden(why string) *Error {
+	return &Error{Status: http.StatusForbidden, Code: CodeForbidden, Message: why}
 }
 
 func notFound(what string) *Error {

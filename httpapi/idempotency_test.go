@@ -1,15 +1,18 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
 )
 
 // TestT12DoubleSubmit: 50 parallel identical requests with one key make one
@@ -85,6 +88,32 @@ func TestARefusalIsNotRemembered(t *testing.T) {
 	_, err := w.money.Recharge(context.Background(), a.ID, billing.Unit, "")
 	require.NoError(t, err)
 	assert.Equal(t, 201, ask().status)
+}
+
+// TestAKeyDoesNotOpenTheDoor: an account without money is refused before its
+// upload is read, also with an idempotency key, unless the key has been used.
+func TestAKeyDoesNotOpenTheDoor(t *testing.T) {
+	w := newWorld(t)
+	a, key := w.newAccount("poor", "0.0133")
+	body, err := json.Marshal(upload(nil))
+	require.NoError(t, err)
+	body = append(body, bytes.Repeat([]byte(" "), maxSmallBody)...) // large enough to be asked about
+	ask := func(idempotent string, body io.Reader) answer {
+		return w.do("POST", "/tasks", body, with("Idempotency-Key", idempotent), with("X-Api-Key", key))
+	}
+	first := ask("used", bytes.NewReader(body))
+	require.Equal(t, 201, first.status, "%s", first.body)
+	_, err = w.money.Refund(context.Background(), a.ID, 133, "")
+	require.NoError(t, err)
+	again := ask("used", bytes.NewReader(body))
+	assert.Equal(t, 201, again.status, "%s", again.body)
+	assert.Equal(t, first.body, again.body)
+
+	never, end := io.Pipe()
+	defer end.Close()
+	refused := ask("new", io.MultiReader(bytes.NewReader(body[:100]), never))
+	assert.Equal(t, 402, refused.status, "while the rest of the body has not come")
+	assert.Equal(t, CodeInsufficientBalance, refused.code(t))
 }
 
 // TestT13LastCoin: of 100 parallel submissions exactly those pass that the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/internal/turns"
 	"github.com/otograph/otograph/spec"
 )
@@ -27,9 +28,9 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var username, password string
-	err = readObject(body, maxSmallBody, map[string]func(*value) error{
-		"username": func(v *value) error { return v.text(&username, maxUsername) },
-		"password": func(v *value) error { return v.text(&password, maxPassword) },
+	err = readJSON(body, maxSmallBody, jsonstream.Fields{
+		"username": func(v *jsonstream.Value) error { return v.Text(&username, maxUsername) },
+		"password": func(v *jsonstream.Value) error { return v.Text(&password, maxPassword) },
 	})
 	switch {
 	case err != nil:
@@ -94,6 +95,10 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 		out := unauthorized()
 		out.Message = "username or password is wrong"
 		return accounts.User{}, out
+	}
+	if errors.Is(err, accounts.ErrSuspended) {
+		s.log.Warn("login refused", "request", r.id, "user", spec.Shorten(username), "from", r.from, "reason", "the account is suspended")
+		return accounts.User{}, forbidden("the account is suspended")
 	}
 	if err != nil {
 		return accounts.User{}, err

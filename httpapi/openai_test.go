@@ -114,8 +114,18 @@ func TestTranscriptions(t *testing.T) {
 	assert.Equal(t, []any{"de", "Otograph", 0.2}, []any{o["asr_language"], o["initial_prompt"], o["asr_temperature"]})
 
 	for _, bad := range [][]string{
-		{"response_format", "xml"}, {"language", "klingon"}, {"temperature", "hot"}, {"temperature", "2"}, {"timestamp_granularities[]", "word"}, {"response_format", "verbose_json", "timestamp_granularities[]", "char"},
-		{"stream", "maybe"}, {"prompt", strings.Repeat("x", 1001)}, {"prompt", strings.Repeat("x", 20_000)}, {"language", "a\x00"}, {"model", "whisper-1", "model", "otograph"}, {"temperature", "NaN"},
+		{"response_format", "xml"},
+		{"language", "klingon"},
+		{"temperature", "hot"},
+		{"temperature", "2"},
+		{"timestamp_granularities[]", "word"},
+		{"response_format", "verbose_json", "timestamp_granularities[]", "char"},
+		{"stream", "maybe"},
+		{"prompt", strings.Repeat("x", 1001)},
+		{"prompt", strings.Repeat("x", 20_000)},
+		{"language", "a\x00"},
+		{"model", "whisper-1", "model", "otograph"},
+		{"temperature", "NaN"},
 	} {
 		a := post(bad...)
 		assert.Equal(t, 400, a.status, "%q: %.200s", bad, a.body)
@@ -215,11 +225,16 @@ func TestTranscriptionWithSpeakersAndLogprobs(t *testing.T) {
 		param string
 		form  []string
 	}{
-		{"include[]", []string{"include[]", "tokens"}}, {"include[]", []string{"include[]", "logprobs", "response_format", "text"}},
-		{"model", []string{"include[]", "logprobs", "model", "otograph-optimized"}}, {"stream", []string{"stream", "true", "response_format", "srt"}},
-		{"chunking_strategy", []string{"chunking_strategy", "fixed"}}, {"chunking_strategy", []string{"chunking_strategy", "{"}},
-		{"chunking_strategy", []string{"chunking_strategy", `{"type": "client"}`}}, {"chunking_strategy", []string{"chunking_strategy[threshold]", "loud"}},
-		{"chunking_strategy", []string{"chunking_strategy[length]", "3"}}, {"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "3"}},
+		{"include[]", []string{"include[]", "tokens"}},
+		{"include[]", []string{"include[]", "logprobs", "response_format", "text"}},
+		{"model", []string{"include[]", "logprobs", "model", "otograph-optimized"}},
+		{"stream", []string{"stream", "true", "response_format", "srt"}},
+		{"chunking_strategy", []string{"chunking_strategy", "fixed"}},
+		{"chunking_strategy", []string{"chunking_strategy", "{"}},
+		{"chunking_strategy", []string{"chunking_strategy", `{"type": "client"}`}},
+		{"chunking_strategy", []string{"chunking_strategy[threshold]", "loud"}},
+		{"chunking_strategy", []string{"chunking_strategy[length]", "3"}},
+		{"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "3"}},
 		{"known_speaker_names", []string{"known_speaker_names[]", "Ann"}},
 	} {
 		a := post(bad.form...)

@@ -7,8 +7,6 @@ import (
 	"math"
 	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -59,29 +57,9 @@ func wholeText(result spec.Result) string {
 func joinTexts(texts []string) string {
 	var b strings.Builder
 	for _, t := range texts {
-		b.WriteString(separated(b.String(), t))
+		b.WriteString(spec.Separated(b.String(), t))
 	}
 	return b.String()
-}
-
-// separated returns next with a space before it if before needs one.
-func separated(before, next string) string {
-	if before == "" || next == "" {
-		return next
-	}
-	last, _ := utf8.DecodeLastRuneInString(before)
-	first, _ := utf8.DecodeRuneInString(next)
-	if unspaced(last) && unspaced(first) {
-		return next
-	}
-	return " " + next
-}
-
-// unspaced reports whether a character belongs to a script that puts no spaces
-// between sentences: Chinese and Japanese with their punctuation. Korean has
-// spaces.
-func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }
 
 // usage says what was used; seconds of audio, as for OpenAI's whisper-1.

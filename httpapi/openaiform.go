@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -101,8 +101,8 @@ func (f *transcription) readFile(part *multipart.Part, file func(filename string
 	if f.filename = part.FileName(); f.filename == "" {
 		return badField("file", "must be a file with a name, to determine the extension")
 	}
-	if err := checkText("file", f.filename, maxFilename); err != nil {
-		return err
+	if err := jsonstream.CheckText("file", f.filename, maxFilename); err != nil {
+		return invalidBecause(err, "%s", err)
 	}
 	if !utf8.ValidString(f.filename) {
 		return badField("file", "the name is not valid UTF-8")
@@ -287,11 +287,5 @@ func (f formReader) Read(p []byte) (int, error) {
 }
 
 func formError(err error) error {
-	var e *Error
-	if errors.As(readError(err), &e) && e.Status != http.StatusBadRequest {
-		return e
-	}
-	out := invalid("the form cannot be read: it is cut off or not multipart/form-data")
-	out.cause = err
-	return out
+	return readError(err, "the form cannot be read: it is cut off or not multipart/form-data")
 }

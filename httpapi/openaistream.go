@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,40 +9,6 @@ import (
 
 	"github.com/otograph/otograph/spec"
 )
-
-// streamBeat is the pause between two comments of a stream that has nothing to
-// say: proxies close connections that are silent for a minute.
-const streamBeat = 15 * time.Second
-
-// eventStream writes server-sent events (WHATWG HTML, section 9.2).
-type eventStream struct{ w http.ResponseWriter }
-
-func newEventStream(w http.ResponseWriter) eventStream {
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx passes events on one by one
-	w.WriteHeader(http.StatusOK)
-	return eventStream{w}
-}
-
-// send writes one event without a name, with v as its data.
-func (e eventStream) send(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return e.write("data: " + string(data) + "\n\n")
-}
-
-// beat writes a comment, which clients pass over.
-func (e eventStream) beat() error { return e.write(": still working\n\n") }
-
-func (e eventStream) write(text string) error {
-	if _, err := e.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return http.NewResponseController(e.w).Flush()
-}
 
 // The events of a streamed transcription.
 type (
@@ -107,7 +72,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 func sendTranscription(stream eventStream, form *transcription, result spec.Result) error {
 	text := ""
 	for _, seg := range result.Segments {
-		delta := textDelta{Type: "transcript.text.delta", Delta: separated(text, strings.TrimSpace(seg.Text))}
+		delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(text, strings.TrimSpace(seg.Text))}
 		if delta.Delta == "" {
 			continue
 		}

@@ -43,7 +43,7 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		n, err := copyAudio(audio, from)
-		s.metrics.upload.Add(float64(n))
+		s.metrics.Upload(n)
 		return err
 	})
 	if err != nil {
@@ -84,8 +84,7 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 
 // finished waits for the end of a task and returns its result.
 func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
-	s.metrics.waiting.Inc()
-	defer s.metrics.waiting.Dec()
+	defer s.metrics.Waiting()()
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -30,7 +30,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, r *request) error {
-	s.metrics.handler.ServeHTTP(w, r.Request)
+	s.metrics.Handler().ServeHTTP(w, r.Request)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func (f fakeProber) Probe(_ context.Context, path, filename string) (float64, er
 }
 
 // TestHoldFollowsTheProbedLength: an upload's hold is the quote for its length;
-// one that can't be probed is held for as a minute.
+// one that can't be probed is held for as tasks.Config.UnknownLength.
 func TestHoldFollowsTheProbedLength(t *testing.T) {
 	var seconds float64
 	var fail error

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -52,6 +53,11 @@ func writeError(w http.ResponseWriter, e *Error, openAI bool) {
 
 // stamp is a time as the interface writes it: RFC 3339, UTC, milliseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// retrySeconds is a wait as Retry-After has it: whole seconds, rounded up.
+func retrySeconds(wait time.Duration) int {
+	return max(1, int(math.Ceil(wait.Seconds())))
+}
 
 // stampOrNull is a time that may be missing.
 func stampOrNull(t *time.Time) *string {

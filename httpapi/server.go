@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/clientaddr"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/turns"
 	"github.com/otograph/otograph/tasks/worker"
 )
@@ -43,14 +45,14 @@ type Config struct {
 	// TrustedProxies are believed when they say in X-Forwarded-For whom they
 	// forward for; nil believes nobody.
 	TrustedProxies clientaddr.Proxies
-	// Rate holds the token buckets; nil keeps them in this process (NewBuckets(1)).
+	// Rate holds the token buckets; nil keeps them in this process (accounts.NewBuckets(1)).
 	Rate Limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
 	// Ready says whether requests can be answered, for /readyz; nil = always.
 	Ready func(context.Context) error
-	// Metrics counts requests and is what /metrics shows; nil = NewMetrics(nil).
-	Metrics *Metrics
+	// Metrics counts requests and is what /metrics shows; nil = metrics.New(nil).
+	Metrics *metrics.Metrics
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil answers 404.
 	Web http.Handler
@@ -83,7 +85,7 @@ type Server struct {
 	uploads       *uploads
 	limits        *limitsCache
 	prices        *pricesCache
-	metrics       *Metrics
+	metrics       *metrics.Metrics
 	openapi       []byte
 	docs          *docsPage
 	mux           *http.ServeMux
@@ -109,7 +111,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("httpapi: base path %q; expected one like /v1", cfg.BasePath)
 	}
 	if cfg.Rate == nil {
-		cfg.Rate = NewBuckets(1)
+		cfg.Rate = accounts.NewBuckets(1)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -142,10 +144,10 @@ func New(cfg Config) (*Server, error) {
 	if s.classes, err = classesJSON(); err != nil {
 		return nil, err
 	}
-	s.limits = newLimitsCache(cfg.Money)
+	s.limits = newLimitsCache(cfg.Accounts)
 	s.prices = newPricesCache(cfg.Money)
 	if s.metrics = cfg.Metrics; s.metrics == nil {
-		s.metrics = NewMetrics(nil)
+		s.metrics = metrics.New(nil)
 	}
 	s.routes()
 	return s, nil
@@ -174,8 +176,14 @@ func (s *Server) routes() {
 	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
 	s.endpoint("/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
 	s.endpoint("/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
+	s.endpoint("/tasks/{id}/events", methods{"GET": s.private(s.getEvents)})
+	s.endpoint("/tasks/{id}/audio", methods{"GET": s.private(s.getAudio)})
+	s.endpoint("/tasks/{id}/annotations", methods{"GET": s.private(s.getAnnotations), "PATCH": s.private(s.patchAnnotations)})
+	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.private(s.getTranscript)})
 	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.private(s.getWaveform)})
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
+	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
+	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
@@ -357,7 +365,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 			writeError(rec, failure, s.openAIPath(hr.URL.Path))
 		}
 		took := time.Since(start)
-		s.metrics.request(route, hr.Method, rec.status, took)
+		s.metrics.Request(route, hr.Method, rec.status, took)
 		s.logRequest(r, rec, failure, took)
 	})
 }

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/safehttp"
 )
 
 // verify is a receiver's check in Go: HMAC-SHA256 over the raw body, compared

@@ -16,9 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/accounts"
 )
 
 // statement is one thing that the interface specification (or, marked with ≡,
@@ -566,7 +568,7 @@ var statements = []statement{
 	{"POST /tasks: 429 concurrency_limit_exceeded beyond concurrency_limit; batch tasks are exempt", func(t *testing.T, s *specWorld) {
 		a, k := s.idle.newAccount("two at once", "10")
 		two, tps := 2, 1000.0
-		require.NoError(t, s.idle.money.SetLimits(context.Background(), a.ID, billing.Overrides{Concurrency: &two, TPS: &tps}))
+		require.NoError(t, s.idle.accounts.SetLimits(context.Background(), a.ID, accounts.Overrides{Concurrency: &two, TPS: &tps}))
 		slow := map[string]any{"audio_url": "https://a.example.com/slow.wav"}
 		for range 2 {
 			require.Equal(t, 201, s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)).status)
@@ -607,8 +609,10 @@ var statements = []statement{
 		assert.Equal(t, "y.wav", m["results"].([]any)[1].(map[string]any)["task"].(map[string]any)["audio_filename"])
 	}},
 	{"POST /tasks/batch: items succeed or fail independently; results, created_count, failed_count", func(t *testing.T, s *specWorld) {
-		m := s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "options": map[string]any{"enable_diarize": false},
-			"audio_url": []string{"https://a.example.com/1.wav", "http://10.0.0.1/2.wav", "", "https://a.example.com/4.wav"}}).object(t)
+		m := s.idle.do("POST", "/tasks/batch", map[string]any{
+			"batch_mode": true, "options": map[string]any{"enable_diarize": false},
+			"audio_url": []string{"https://a.example.com/1.wav", "http://10.0.0.1/2.wav", "", "https://a.example.com/4.wav"},
+		}).object(t)
 		assert.Equal(t, sorted("results", "created_count", "failed_count"), keys(m))
 		assert.EqualValues(t, 2, m["created_count"])
 		assert.EqualValues(t, 2, m["failed_count"])
@@ -754,12 +758,12 @@ var statements = []statement{
 	}},
 	{"GET /account: tiers 1 to 5 have their documented limits ≡", func(t *testing.T, s *specWorld) {
 		a, k := s.idle.newAccount("tiers", "1")
-		require.NoError(t, s.idle.money.SetLimits(context.Background(), a.ID, billing.Overrides{}))
+		require.NoError(t, s.idle.accounts.SetLimits(context.Background(), a.ID, accounts.Overrides{}))
 		for tier, n := range map[int]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50} {
-			require.NoError(t, s.idle.money.SetTier(context.Background(), a.ID, tier))
-			l, err := s.idle.money.Limits(context.Background(), a.ID)
+			require.NoError(t, s.idle.accounts.SetTier(context.Background(), a.ID, tier))
+			l, err := s.idle.accounts.Limits(context.Background(), a.ID)
 			require.NoError(t, err)
-			assert.Equal(t, billing.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, l)
+			assert.Equal(t, accounts.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, l)
 		}
 		m := s.idle.do("GET", "/account", nil, with("X-Api-Key", k)).object(t)
 		assert.GreaterOrEqual(t, m["tps_burst"], m["tps_limit"])
@@ -851,8 +855,18 @@ var statements = []statement{
 
 	// Authentication and errors
 	{"All endpoints but GET /pricing and the login need authentication: 401", func(t *testing.T, s *specWorld) {
-		for _, q := range [][2]string{{"GET", "/tasks"}, {"POST", "/tasks"}, {"POST", "/tasks/batch"}, {"GET", "/tasks/" + s.all}, {"GET", "/tasks/" + s.all + "/result"}, {"DELETE", "/tasks/" + s.all},
-			{"GET", "/account"}, {"GET", "/audio-event-classes"}, {"GET", "/billing/transactions"}, {"POST", "/audio/transcriptions"}} {
+		for _, q := range [][2]string{
+			{"GET", "/tasks"},
+			{"POST", "/tasks"},
+			{"POST", "/tasks/batch"},
+			{"GET", "/tasks/" + s.all},
+			{"GET", "/tasks/" + s.all + "/result"},
+			{"DELETE", "/tasks/" + s.all},
+			{"GET", "/account"},
+			{"GET", "/audio-event-classes"},
+			{"GET", "/billing/transactions"},
+			{"POST", "/audio/transcriptions"},
+		} {
 			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, CodeUnauthorized)
 		}
 	}},

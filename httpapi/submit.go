@@ -3,6 +3,7 @@ package httpapi
 import (
 	"io"
 
+	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -33,25 +34,25 @@ type submission struct {
 // have been called: what it stored has to be thrown away.
 func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
 	s := &submission{given: map[string]bool{}}
-	mark := func(name string, read func(*value) error) func(*value) error {
-		return func(v *value) error {
+	mark := func(name string, read func(*jsonstream.Value) error) func(*jsonstream.Value) error {
+		return func(v *jsonstream.Value) error {
 			s.given[name] = true
 			return read(v)
 		}
 	}
-	fields := map[string]func(*value) error{
-		"audio_url":       func(v *value) error { return v.text(&s.audioURL, maxURL) },
-		"audio_filename":  func(v *value) error { return v.text(&s.filename, maxFilename) },
-		"options":         func(v *value) error { return v.options(&s.options) },
-		"callback_url":    func(v *value) error { return v.text(&s.callbackURL, maxURL) },
-		"callback_secret": func(v *value) error { return v.text(&s.callbackSecret, maxCallbackSecret) },
-		"batch_mode":      func(v *value) error { return v.boolean(&s.batch) },
-		"allow_training":  func(v *value) error { return v.boolean(&s.allowTraining) },
-		"audio_base64": func(v *value) error {
+	fields := jsonstream.Fields{
+		"audio_url":       func(v *jsonstream.Value) error { return v.Text(&s.audioURL, maxURL) },
+		"audio_filename":  func(v *jsonstream.Value) error { return v.Text(&s.filename, maxFilename) },
+		"options":         func(v *jsonstream.Value) error { return readOptions(v, &s.options) },
+		"callback_url":    func(v *jsonstream.Value) error { return v.Text(&s.callbackURL, maxURL) },
+		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&s.callbackSecret, maxCallbackSecret) },
+		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&s.batch) },
+		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&s.allowTraining) },
+		"audio_base64": func(v *jsonstream.Value) error {
 			if s.given["audio_url"] {
 				return bothSources()
 			}
-			r, err := v.base64()
+			r, err := v.Base64()
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, e
 	for name, read := range fields {
 		fields[name] = mark(name, read)
 	}
-	if err := readObject(body, maxCaptured, fields); err != nil {
+	if err := readJSON(body, maxCaptured, fields); err != nil {
 		return nil, err
 	}
 	return s, s.check()
@@ -107,17 +108,17 @@ type batchSubmission struct {
 func readBatch(body io.Reader) (*batchSubmission, error) {
 	var b batchSubmission
 	var batch, callback, urls bool
-	err := readObject(body, maxBatchBody, map[string]func(*value) error{
-		"audio_url":      func(v *value) error { urls = true; return v.texts(&b.urls, maxBatchItems, maxURL) },
-		"audio_filename": func(v *value) error { return v.texts(&b.filenames, maxBatchItems, maxFilename) },
-		"options":        func(v *value) error { return v.options(&b.options) },
-		"callback_url": func(v *value) error {
+	err := readJSON(body, maxBatchBody, jsonstream.Fields{
+		"audio_url":      func(v *jsonstream.Value) error { urls = true; return v.Texts(&b.urls, maxBatchItems, maxURL) },
+		"audio_filename": func(v *jsonstream.Value) error { return v.Texts(&b.filenames, maxBatchItems, maxFilename) },
+		"options":        func(v *jsonstream.Value) error { return readOptions(v, &b.options) },
+		"callback_url": func(v *jsonstream.Value) error {
 			callback = true
-			return v.text(&b.callbackURL, maxURL)
+			return v.Text(&b.callbackURL, maxURL)
 		},
-		"callback_secret": func(v *value) error { return v.text(&b.callbackSecret, maxCallbackSecret) },
-		"batch_mode":      func(v *value) error { return v.boolean(&batch) },
-		"allow_training":  func(v *value) error { return v.boolean(&b.allowTraining) },
+		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&b.callbackSecret, maxCallbackSecret) },
+		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&batch) },
+		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&b.allowTraining) },
 	})
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/spec"
@@ -151,7 +152,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 				return err
 			}
 			n, err := copyAudio(audio, from)
-			s.metrics.upload.Add(float64(n))
+			s.metrics.Upload(n)
 			return err
 		})
 		return err
@@ -223,8 +224,8 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return gone
 	}
-	// What can't be probed is held for as a minute; the worker says what is
-	// wrong with it.
+	// What can't be probed is held for as a task of unknown length; the worker
+	// says what is wrong with it.
 	s.log.Debug("upload not probed", "request", r.id, "error", err)
 	return nil
 }
@@ -235,7 +236,7 @@ const (
 	minAudioBytes   = 1 << 10          // the smallest upload taken
 
 	// maxProbesWaiting bounds the uploads that wait for a look; more are held for
-	// as a minute.
+	// as tasks of unknown length.
 	maxProbesWaiting = 256
 )
 

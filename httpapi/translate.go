@@ -24,6 +24,8 @@ var known = []struct {
 	message string
 }{
 	{tasks.ErrNotDone, http.StatusNotFound, CodeNotFound, "the task is not done: there is no result yet"},
+	{tasks.ErrNoAudio, http.StatusNotFound, CodeNotFound, "the service does not keep this recording"},
+	{tasks.ErrVersion, http.StatusPreconditionFailed, CodeConflict, "If-Match: the annotations have changed since; read them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, CodeNotFound, "there is no such task"},
 	{tasks.ErrForbidden, http.StatusForbidden, CodeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, CodeConflict, "the task is processing and cannot be deleted now"},
@@ -47,6 +49,10 @@ func (s *Server) translate(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	var unknown *tasks.LanguageError
+	if errors.As(err, &unknown) {
+		return invalidBecause(err, "%v", unknown)
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {

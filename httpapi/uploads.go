@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/otograph/otograph/billing"
@@ -61,10 +62,15 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 		return func() {}, nil
 	}
 	// An idempotency key that was used gets its first answer, whatever the balance is now.
-	if r.Header.Get("Idempotency-Key") == "" {
-		if err := s.solvent(r.Context(), r.who.Account); err != nil {
-			return nil, err
+	err = s.solvent(r.Context(), r.who.Account)
+	if errors.Is(err, billing.ErrInsufficientBalance) {
+		used, failed := s.keyUsed(r)
+		if used || failed != nil {
+			err = failed
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if size < 0 {
 		size = max
@@ -76,18 +82,28 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	return leave, nil
 }
 
+// keyUsed reports whether the request has an idempotency key that the account has
+// used.
+func (s *Server) keyUsed(r *request) (bool, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" {
+		return false, nil
+	}
+	return s.cfg.Tasks.KeyUsed(r.Context(), r.who.Account, key)
+}
+
 // solvent fails with billing.ErrInsufficientBalance when no task, however
 // short, can be paid for.
 func (s *Server) solvent(ctx context.Context, account string) error {
 	a, err := s.cfg.Money.View(ctx, account)
-	if err != nil || a.AvailableBalance > 0 {
+	if err != nil || a.Available > 0 {
 		return err
 	}
 	p, err := s.prices.get(ctx)
 	if err != nil {
 		return err
 	}
-	if a.AvailableBalance == 0 && min(p.Standard, p.Lite) == 0 {
+	if a.Available == 0 && min(p.Standard, p.Lite) == 0 {
 		return nil
 	}
 	return billing.ErrInsufficientBalance

@@ -21,15 +21,17 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -122,7 +124,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	cfg := Config{
 		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
-		Metrics: NewMetrics(w.tasks.Stats),
+		Metrics: metrics.New(w.tasks.Stats),
 		Logger:  slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
@@ -151,7 +153,7 @@ func (w *world) newAccount(name, balance string) (accounts.Account, string) {
 		require.NoError(w.t, err)
 	}
 	many, tps := 1000, 100_000.0
-	require.NoError(w.t, w.money.SetLimits(ctx, a.ID, billing.Overrides{Concurrency: &many, TPS: &tps}))
+	require.NoError(w.t, w.accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: &many, TPS: &tps}))
 	key, _, err := w.accounts.CreateKey(ctx, a.ID)
 	require.NoError(w.t, err)
 	return a, key

@@ -47,6 +47,11 @@ const (
 	// the graph (input wav).
 	ContractSpeechBrainWave = "speechbrain-ecapa-wave"
 
+	// ContractPyannote is a speaker segmentation network like
+	// pyannote/segmentation-3.0, in the export of k2-fsa or a bare one (10 s of
+	// waveform → frames × powerset classes or speakers).
+	ContractPyannote = "pyannote-segmentation"
+
 	// ContractPANNs is a PANNs network on the waveform with 527 classes.
 	ContractPANNs = "panns"
 	// ContractYAMNet is YAMNet on the waveform with 521 classes.
@@ -77,6 +82,7 @@ var contractRoles = map[string]Role{
 	ContractNeMoSpeaker:     RoleEmbedder,
 	ContractSpeechBrain:     RoleEmbedder,
 	ContractSpeechBrainWave: RoleEmbedder,
+	ContractPyannote:        RoleSegmenter,
 	ContractPANNs:           RoleTagger,
 	ContractYAMNet:          RoleTagger,
 	ContractYAMNetPatches:   RoleTagger,

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,9 +16,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/resume"
 )
 
 // ErrOffline marks a download that could not reach its host at all.
@@ -92,9 +94,6 @@ func (f *fetcher) mirrored(address string) (string, error) {
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
-
-// errRestart asks for another attempt from the first byte.
-var errRestart = errors.New("start again")
 
 // fetch downloads d into the file part (which may hold what an earlier run
 // left), checks length and hash, and returns the hash.
@@ -171,13 +170,9 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	if err != nil {
 		return permanent{err}
 	}
-	// Compressed in transit, neither ranges nor lengths would be the file's.
-	req.Header.Set("Accept-Encoding", "identity")
+	going := resume.Download{Have: have, Total: cmp.Or(st.Size, -1), Validator: st.ETag}
+	going.Ask(req.Header)
 	req.Header.Set("User-Agent", "otograph")
-	if have > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		req.Header.Set("If-Range", st.ETag)
-	}
 	resp, err := f.client.Do(req)
 	if errors.Is(err, errRedirect) {
 		return permanent{err}
@@ -187,39 +182,23 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	}
 	defer resp.Body.Close()
 
-	etag := resp.Header.Get("ETag")
-	if strings.HasPrefix(etag, "W/") || len(etag) > 1024 {
-		etag = ""
-	}
-	var total int64 // -1 where the host does not tell
-	switch resp.StatusCode {
-	case http.StatusOK:
-		// The whole file: the first request, a source that changed, or one that
-		// knows no ranges.
-		if have > 0 {
-			discard(part)
-			have = 0
-		}
-		total = resp.ContentLength
-	case http.StatusPartialContent:
-		first, size, ok := contentRange(resp.Header.Get("Content-Range"))
-		if !ok || first != have || have == 0 || (etag != "" && etag != st.ETag) || (st.Size > 0 && size != st.Size) {
-			discard(part)
-			return fmt.Errorf("%w: the answer to a resumed download is of another file", errRestart)
-		}
-		etag, total = st.ETag, size
-	case http.StatusRequestedRangeNotSatisfiable:
-		if _, size, ok := contentRange(resp.Header.Get("Content-Range")); ok && size == have {
-			return nil // it was complete already
-		}
+	content, err := going.Accept(resp)
+	var status *resume.StatusError
+	switch {
+	case errors.Is(err, resume.ErrRestart):
 		discard(part)
-		return fmt.Errorf("%w: the source has no byte %d", errRestart, have)
-	case http.StatusTooManyRequests, http.StatusRequestTimeout,
-		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return err
+	case errors.As(err, &status) && status.Temporary():
 		return fmt.Errorf("%s answers %s", address, resp.Status)
-	default:
+	case err != nil:
 		return permanent{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
+	case content == resume.Nothing:
+		return nil // it was complete already
+	case content == resume.Whole:
+		discard(part)
+		have = 0
 	}
+	total := going.Total
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return permanent{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", ErrBroken, d.Name, address, enc)}
 	}
@@ -244,7 +223,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 		}
 	}()
 	if have == 0 {
-		if err := writeState(part, state{address, etag, max(total, 0)}); err != nil {
+		if err := writeState(part, state{address, going.Validator, max(total, 0)}); err != nil {
 			return permanent{err}
 		}
 	}
@@ -308,30 +287,6 @@ func (f *fetcher) explain(err error, address string, d Download) error {
 			"behind a proxy set HTTPS_PROXY; with a copy in the house pass --mirror URL", ErrOffline, host, err, d.URL)
 	}
 	return fmt.Errorf("%s: the download from %s was cut %d times in a row: %w; run the command again to go on", d.Name, address, maxAttempts, err)
-}
-
-// contentRange reads "bytes 5-9/10" and "bytes */10"; first is -1 for the
-// latter.
-func contentRange(s string) (first, size int64, ok bool) {
-	s, ok = strings.CutPrefix(s, "bytes ")
-	if !ok {
-		return 0, 0, false
-	}
-	span, total, ok := strings.Cut(s, "/")
-	if !ok {
-		return 0, 0, false
-	}
-	size, err := strconv.ParseInt(total, 10, 64)
-	if err != nil || size < 0 {
-		return 0, 0, false
-	}
-	if span == "*" {
-		return -1, size, true
-	}
-	from, to, ok := strings.Cut(span, "-")
-	first, err1 := strconv.ParseInt(from, 10, 64)
-	last, err2 := strconv.ParseInt(to, 10, 64)
-	return first, size, ok && err1 == nil && err2 == nil && first >= 0 && first <= last && last == size-1
 }
 
 func partSize(part string) int64 {

@@ -23,6 +23,7 @@ func ExampleLoad() {
 	// demo-ctc (optimized, icefall-zipformer-ctc)
 	// demo-vad (vad, silero-v5)
 	// demo-speaker (embedder, wespeaker)
+	// demo-segmenter (segmenter, pyannote-segmentation)
 	// demo-tagger (tagger, yamnet)
 	// model missing: role vad: expected a real model, found the demonstration model demo-vad; run `otograph models pull balanced` or pass --vad-model FILE
 }

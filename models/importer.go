@@ -161,7 +161,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e en
 
 	recorded := entry{
 		Name: name, Contract: m.Contract, Files: map[Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
-		Licence: m.Licence, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker,
+		Licence: m.Licence, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
 	}
 	stored := &Stored{Role: role, Name: name, Dir: target}
 	same := true

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/otograph/otograph/internal/flock"
 )
 
 // ErrLocked marks a model folder in which another pull or import is at work.
@@ -25,9 +25,9 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("model folder: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock.Try(f); err != nil {
 		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, flock.ErrTaken) {
 			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", ErrLocked, s.Dir)
 		}
 		return nil, fmt.Errorf("model folder: lock: %w", err)

@@ -56,6 +56,8 @@ type entry struct {
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
 	SampleRate    int               `json:"sample_rate,omitempty"`
 	SameSpeaker   float64           `json:"same_speaker,omitempty"`
+	KnownVoice    float64           `json:"known_voice,omitempty"`
+	NoPrompts     bool              `json:"no_prompts,omitempty"`
 }
 
 // oneOrMany reads a JSON object or a list of them.
@@ -205,6 +207,8 @@ func (e *entry) check(role Role) error {
 		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
 	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
+	case math.IsNaN(e.KnownVoice) || e.KnownVoice < 0 || e.KnownVoice >= 1:
+		return fmt.Errorf("known_voice: expected a cosine from 0 to below 1, found %g", e.KnownVoice)
 	}
 	return nil
 }

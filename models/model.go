@@ -89,9 +89,16 @@ type Model struct {
 	// WindowSeconds is the longest stretch of audio (seconds) that the model
 	// should get at once; 0 leaves it to the engine (30 for Whisper).
 	WindowSeconds float64
+	// NoPrompts says that a Whisper model was not trained with prompts: an
+	// initial prompt is left out, with a warning.
+	NoPrompts bool
 	// SameSpeaker is the cosine from which on two averaged voices of this
 	// embedder are one person's; 0 leaves it to the engine.
 	SameSpeaker float64
+	// KnownVoice is the cosine from which on a speaker has a voice that is known by
+	// name; 0 leaves it to SameSpeaker. It is higher: two parts of one recording
+	// share its room, and a stranger must not get a name.
+	KnownVoice float64
 	// SampleRate is the rate (Hz) the model's waveform input expects where the
 	// graph does not tell it (PANNs: 32000 or 16000); 0 leaves it to the engine.
 	SampleRate int

@@ -170,7 +170,7 @@ var texts = []Part{PartTokens, PartCMVN, PartConfig, PartLM}
 func (e entry) open(dir string, role Role) (*Model, error) {
 	m := &Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
-		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, SampleRate: e.SampleRate,
+		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts,
 	}
 	for _, part := range partOrder {
 		name, ok := e.Files[part]

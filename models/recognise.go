@@ -261,8 +261,8 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 		return found(RoleEmbedder, Contract3DSpeaker, PartModel)
 	case meta["framework"] == "speechbrain" && one && first.Last() == 80:
 		return found(RoleEmbedder, ContractSpeechBrain, PartModel)
-	case modelType == "pyannote-segmentation-3.0", one && first.Rank() == 3 && first.Shape[1] == 1 && lastIs(h, 7):
-		return refuse("a speaker segmentation model: diarization uses a voice detector and an embedder")
+	case strings.HasPrefix(modelType, "pyannote-segmentation"), one && first.Rank() == 3 && first.Shape[1] == 1 && lastIs(h, 7):
+		return found(RoleSegmenter, ContractPyannote, PartModel)
 	case in("wav") && h.Inputs[0].Rank() == 2 && lastIs(h, 192):
 		return found(RoleEmbedder, ContractSpeechBrainWave, PartModel)
 	case one && first.Rank() == 3 && first.Last() == 80 && lastIs(h, 192):

@@ -29,14 +29,20 @@ const (
 	RoleVAD Role = "vad"
 	// RoleEmbedder is the speaker embedder.
 	RoleEmbedder Role = "embedder"
+	// RoleSegmenter is the speaker segmentation network: it hears where voices
+	// overlap. It is optional: without one, one voice speaks at a time.
+	RoleSegmenter Role = "segmenter"
 	// RoleTagger is the sound event tagger.
 	RoleTagger Role = "tagger"
 )
 
 // Roles returns all roles in the order in which they are listed to people.
 func Roles() []Role {
-	return []Role{RoleStandard, RoleOptimized, RoleVAD, RoleEmbedder, RoleTagger}
+	return []Role{RoleStandard, RoleOptimized, RoleVAD, RoleEmbedder, RoleSegmenter, RoleTagger}
 }
+
+// Optional reports whether every stage does its work without a model of the role.
+func (r Role) Optional() bool { return r == RoleSegmenter }
 
 // ParseRole turns a word into a Role. The error names the word and the roles
 // there are.

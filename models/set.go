@@ -134,6 +134,7 @@ func (s *Set) RequireReal(roles ...Role) error {
 	for _, role := range roles {
 		m, ok := s.Role(role)
 		switch {
+		case role.Optional() && (!ok || m.Demo): // a demonstration is not used beside real models
 		case !ok:
 			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found none; %s", role, advice(role)))
 		case m.Demo:

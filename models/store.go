@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/userdata"
 )
 
 // EnvDir is the environment variable that names the model folder.
@@ -26,15 +28,10 @@ func DefaultDir() (dir string, named bool, err error) {
 	if dir := os.Getenv(EnvDir); dir != "" {
 		return dir, true, nil
 	}
-	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) { // the specification says to ignore relative ones
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", false, fmt.Errorf("model folder: %w; set %s", err, EnvDir)
-		}
-		data = filepath.Join(home, ".local", "share")
+	if dir, err = userdata.Dir("models"); err != nil {
+		return "", false, fmt.Errorf("model folder: %w; set %s", err, EnvDir)
 	}
-	return filepath.Join(data, "otograph", "models"), false, nil
+	return dir, false, nil
 }
 
 // Store is a model folder in which models are put: each in a subfolder of its

@@ -720,14 +720,3 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
-
-func FuzzContentRange(f *testing.F) {
-	f.Add("bytes 5-9/10")
-	f.Add("bytes */10")
-	f.Fuzz(func(t *testing.T, s string) {
-		first, size, ok := contentRange(s)
-		if ok && (size < 0 || first >= size && size > 0 || first < -1) {
-			t.Fatalf("%q gives %d of %d", s, first, size)
-		}
-	})
-}

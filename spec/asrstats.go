@@ -7,13 +7,18 @@ type ASRStats struct {
 	Windows int
 	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N). It
 	// exceeds Windows by a quarter of them at most, rounded up, unless the options ask
-	// for more than 8 samples a window.
+	// for more than 8 samples a window, and by Unprompted.
 	EncoderPasses int
+	// AlignmentPasses counts the windows that a CTC model ran over to time the words
+	// of the standard tier; they are not among EncoderPasses.
+	AlignmentPasses int
 	// DecoderSteps counts evaluations of the decoder, the prompt's included;
 	// 0 for recognizers that have none.
 	DecoderSteps int
 	// Fallbacks counts texts decoded at a higher temperature than the one before.
 	Fallbacks int
+	// Unprompted counts windows decoded again without their prompt.
+	Unprompted int
 	// Retries counts windows encoded again with the full context.
 	Retries int
 	// Continued counts the rests of windows decoded after a text ended early.
@@ -34,8 +39,10 @@ type ASRStats struct {
 func (s *ASRStats) Add(o ASRStats) {
 	s.Windows += o.Windows
 	s.EncoderPasses += o.EncoderPasses
+	s.AlignmentPasses += o.AlignmentPasses
 	s.DecoderSteps += o.DecoderSteps
 	s.Fallbacks += o.Fallbacks
+	s.Unprompted += o.Unprompted
 	s.Retries += o.Retries
 	s.Continued += o.Continued
 	s.Skipped += o.Skipped

@@ -61,8 +61,10 @@ type Options struct {
 	// understood too); nil detects the language.
 	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); detected when not set."`
 	// ASRBeamSize is the beam size of the search. The native decoder keeps at
-	// most 8 beams: wider ones run with 8.
-	ASRBeamSize *int `json:"asr_beam_size" default:"5" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Beam size; higher is slower and slightly more accurate. Above 8 the decoder runs with 8."`
+	// most 8 beams: wider ones run with 8. Models with a CTC output (optimized
+	// tier) search with twice as many prefixes; transducers and Paraformer do not
+	// search with a beam.
+	ASRBeamSize *int `json:"asr_beam_size" default:"5" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Beam size; higher is slower and slightly more accurate. Above 8 the standard tier runs with 8."`
 	// ASRTemperature is the decoding temperature; 0 is greedy or beam search.
 	ASRTemperature *float64 `json:"asr_temperature" default:"0" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Decoding temperature; 0 is greedy, above 0 samples."`
 	// ASRBestOf is the number of sampled candidates when ASRTemperature > 0;
@@ -80,7 +82,10 @@ type Options struct {
 	VADMinSilenceMS *int `json:"vad_min_silence_ms" default:"100" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum silence that cuts, in milliseconds."`
 	// VADSpeechPadMS widens each segment on both sides, in milliseconds.
 	VADSpeechPadMS *int `json:"vad_speech_pad_ms" default:"30" min:"0" max:"2000" since:"0.1" group:"Speech detection" help:"Padding around speech segments in milliseconds."`
-	// NoSpeechThreshold discards segments whose no-speech probability is above it.
+	// NoSpeechThreshold discards segments whose no-speech probability is above it:
+	// in the standard tier Whisper's own for the segment's window; in the optimized
+	// tier the mean of the voice activity detector's over the segment and the
+	// recognizer's blank where the tokens fire (the detector's alone for Paraformer).
 	NoSpeechThreshold *float64 `json:"no_speech_threshold" default:"0.6" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Segments with a no-speech probability above this are discarded."`
 	// NumSpeakers fixes the number of speakers; nil finds it.
 	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; found when not set."`

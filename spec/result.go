@@ -37,6 +37,9 @@ type Result struct {
 	Tier Tier
 	// Ran says whose fields are filled.
 	Ran Capabilities
+	// Warnings lists the options that had no effect, in the order of Table; it is
+	// not part of the JSON form.
+	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats
 }
@@ -74,6 +77,9 @@ type Word struct {
 	Start       float64 `json:"start"`
 	End         float64 `json:"end"`
 	Probability float64 `json:"probability"`
+	// Doubtful reports that Start and End were not measured: they are interpolated
+	// by letters between times that were. It is not part of the JSON form.
+	Doubtful bool `json:"-"`
 }
 
 // Interval is a stretch of time in seconds.

@@ -27,13 +27,6 @@ func ExampleSRT() {
 	// I am very well, thank you, and you?
 }
 
-func ExampleText() {
-	_ = subtitle.Text(os.Stdout, subtitle.Cues(result, false))
-	// Output:
-	// [SPEAKER_0] Good morning, how are you today?
-	// [SPEAKER_1] I am very well, thank you, and you?
-}
-
 func ExampleMarkdown() {
 	_ = subtitle.Markdown(os.Stdout, "Call", subtitle.Cues(result, false))
 	// Output:

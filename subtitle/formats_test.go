@@ -135,9 +135,12 @@ func TestCTMRefusesTimesThatWereNotMeasured(t *testing.T) {
 
 func TestParagraphsFollowTheTurns(t *testing.T) {
 	cues := []Cue{
-		{Start: 0, End: 1, Speaker: "A", Text: "One."}, {Start: 1, End: 2, Speaker: "A", Text: "Two."},
-		{Start: 2, End: 3, Speaker: "B", Text: "三。"}, {Start: 3, End: 4, Speaker: "B", Text: "四。"},
-		{Start: 3.5, End: 4, Event: true, Text: "Bell"}, {Start: 5, End: 6, Speaker: "B", Text: "Five."},
+		{Start: 0, End: 1, Speaker: "A", Text: "One."},
+		{Start: 1, End: 2, Speaker: "A", Text: "Two."},
+		{Start: 2, End: 3, Speaker: "B", Text: "三。"},
+		{Start: 3, End: 4, Speaker: "B", Text: "四。"},
+		{Start: 3.5, End: 4, Event: true, Text: "Bell"},
+		{Start: 5, End: 6, Speaker: "B", Text: "Five."},
 	}
 	assert.Equal(t, []paragraph{{0, "A", "One. Two.", false}, {2000, "B", "三。四。", false}, {3500, "", "[Bell]", true}, {5000, "B", "Five.", false}}, paragraphs(cues))
 	long := make([]Cue, 400)

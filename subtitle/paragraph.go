@@ -2,9 +2,8 @@ package subtitle
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // paragraph is what one speaker says without another one, or a sound, between.
@@ -24,23 +23,12 @@ func paragraphs(cues []Cue) []paragraph {
 	var out []paragraph
 	for _, c := range clean(cues) {
 		if n := len(out) - 1; n >= 0 && !c.Event && !out[n].event && out[n].speaker == c.Speaker && len(out[n].text) < longestParagraph {
-			out[n].text = joinText(out[n].text, c.Text)
+			out[n].text += spec.Separated(out[n].text, c.Text)
 			continue
 		}
 		out = append(out, paragraph{milliseconds(c.Start), c.Speaker, c.Text, c.Event})
 	}
 	return out
-}
-
-// joinText appends b to a, with a space between them unless both sides belong to
-// a script that is written without spaces.
-func joinText(a, b string) string {
-	last, _ := utf8.DecodeLastRuneInString(a)
-	first, _ := utf8.DecodeRuneInString(b)
-	if wide(last) && wide(first) && !unicode.Is(unicode.Hangul, last) && !unicode.Is(unicode.Hangul, first) {
-		return a + b
-	}
-	return strings.TrimSpace(a + " " + b)
 }
 
 // mark formats milliseconds as m:ss or h:mm:ss.

@@ -15,6 +15,8 @@ type Claim struct {
 	URL  string       // of the audio, "" for uploaded audio
 	Blob string       // key of the audio, "" before it is fetched
 	Held *queue.Claim // what fences the worker's writes
+
+	price int64 // id of the prices of its creation
 }
 
 // longestDelay is an upper bound of how far in the future a retry can lie. A run_at beyond it was written by a clock that
@@ -27,20 +29,68 @@ func longestDelay(delays []time.Duration) time.Duration {
 	return longest + longest/4 + time.Second
 }
 
-// Next claims for worker the task whose turn it is, and returns nil when there is none (see queue.Queue.Next).
+// errOverdrawn ends the claim of a task whose account's money no longer covers what is held.
+var errOverdrawn = errors.New("account is overdrawn")
+
+// Next claims for worker the task whose turn it is, and returns nil when there is none (see queue.Queue.Next). Tasks of an
+// account that is overdrawn (billing.Store.Overdrawn) wait until it is not.
 func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
-	var c Claim
-	held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) error {
-		var url, key sql.NullString
-		task, err := scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob FROM tasks WHERE id = $1", held.TaskID), &url, &key)
-		c = Claim{Task: task, URL: url.String, Blob: key.String}
-		return err
-	})
-	if held == nil || err != nil {
-		return nil, s.wrap("claim", err)
+	for {
+		var c Claim
+		held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) (err error) {
+			if c, err = readClaim(ctx, tx, held); err != nil {
+				return err
+			}
+			overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode)
+			if overdrawn {
+				err = errOverdrawn
+			}
+			return err
+		})
+		if errors.Is(err, errOverdrawn) {
+			if err = s.stop(ctx, c.Task); err == nil {
+				continue
+			}
+		}
+		if held == nil || err != nil {
+			return nil, s.wrap("claim", err)
+		}
+		c.Held = held
+		return &c, nil
 	}
-	c.Held = held
-	return &c, nil
+}
+
+// stop makes claims pass over the lane of a task's account, if the account is overdrawn.
+func (s *Service) stop(ctx context.Context, t Task) error {
+	stopped := false
+	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		if stopped, err = s.billing.LockOverdrawn(ctx, tx, t.AccountID, t.BatchMode); err != nil || !stopped {
+			return err
+		}
+		return s.queue.Stop(ctx, tx, laneOf(t.BatchMode), t.AccountID)
+	})
+	if err == nil && stopped {
+		s.log.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
+	}
+	return err
+}
+
+// laneOf returns the lane of a task.
+func laneOf(batch bool) string {
+	if batch {
+		return queue.LaneBatch
+	}
+	return queue.LaneTasks
+}
+
+// readClaim reads the task of a claim in its transaction.
+func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error) {
+	var c Claim
+	var url, key sql.NullString
+	var err error
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price)
+	c.URL, c.Blob = url.String, key.String
+	return c, err
 }
 
 // row is what the writers of a running task read under its lock.

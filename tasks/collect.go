@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"regexp"
 	"time"
 
 	"github.com/otograph/otograph/internal/blob"
@@ -27,14 +28,19 @@ type Collected struct {
 	Deleted int
 }
 
+// ours matches the keys that the service gives to its files: all begin with the
+// id of a file, a task or a worker. Unfinished files of a folder store have more
+// behind it.
+var ours = regexp.MustCompile(`^(audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)`)
+
 // collectBatch is how many files are compared with the database at a time.
 const collectBatch = 500
 
 // Collect compares the files of the service with the database. Files that
 // nothing points at are marked; those marked by an earlier pass for long enough
-// are deleted, within the limits of c. Each deletion is logged. Only keys under
-// blob.Prefixes are ever looked at, and the store must belong to the database
-// (blob.Store.Claim).
+// are deleted, within the limits of c. Each deletion is logged. Only files under
+// blob.Prefixes whose names the service gives are ever looked at, and the store
+// must belong to the database (blob.Store.Claim).
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
 	setDefault(&c.MinAge, 24*time.Hour)
 	setDefault(&c.Marked, 7*24*time.Hour)
@@ -67,6 +73,9 @@ type collection struct {
 }
 
 func (p *collection) file(ctx context.Context, o blob.Object) error {
+	if !ours.MatchString(o.Key) {
+		return nil
+	}
 	p.found.Files++
 	if o.ModTime.After(p.begun.Add(-p.config.MinAge)) {
 		return nil

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestF1Collect lets an empty database collect a store of 600 files: a pass marks, a later one deletes one in a hundred
@@ -28,10 +29,15 @@ func TestF1Collect(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
-		for i := range 600 {
-			put(fmt.Sprintf("%s/%04d", []string{"audio", "results", "checkpoints"}[i%3], i))
+		name := func(folder string, i int) string {
+			return fmt.Sprintf("%s/%08d-0000-7000-8000-000000000000", folder, i)
 		}
-		for _, key := range []string{"photos/1", "otograph-store.json", "backup/audio/1"} {
+		wanted := name("audio", 300)
+		strangers := []string{"photos/1", "otograph-store.json", "backup/audio/1", "audio/README.txt", "results/2024/summary.json"}
+		for i := range 600 {
+			put(name([]string{"audio", "results", "checkpoints"}[i%3], i))
+		}
+		for _, key := range strangers {
 			put(key)
 		}
 		task := f.Add(nil) // one of the service's own: its audio is younger than a day
@@ -51,16 +57,16 @@ func TestF1Collect(t *testing.T) {
 		assert.Equal(t, 5, pass().Deleted)
 
 		// A file that gets a row in time stays, and so does one that is old but wanted.
-		f.Exec("UPDATE tasks SET audio_blob = 'audio/0300' WHERE id = $1", task.ID)
+		f.Exec("UPDATE tasks SET audio_blob = $2 WHERE id = $1", task.ID, wanted)
 		found, err := f.Collect(t.Context(), tasks.CollectConfig{MaxFiles: 10_000, MaxShare: 1})
 		require.NoError(t, err)
 		assert.Equal(t, 588, found.Deleted, "more only when it is asked for")
 		left := f.Files()
-		assert.Contains(t, left, "audio/0300")
-		for _, key := range []string{"photos/1", "otograph-store.json", "backup/audio/1"} {
+		assert.Contains(t, left, wanted)
+		for _, key := range strangers {
 			assert.Contains(t, left, key)
 		}
-		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = 'audio/0300'"))
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = $1", wanted))
 	})
 }
 

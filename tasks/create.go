@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -20,7 +21,7 @@ type Request struct {
 	Account        string // id
 	URL            string // of the audio, or
 	Audio          *blob.Info
-	Seconds        float64 // the length of Audio; 0 when it is not known
+	Seconds        float64 // the length of Audio; 0 when it is not known (see Config.UnknownLength)
 	Filename       string
 	Options        json.RawMessage // the effective options, echoed byte for byte
 	CallbackURL    string          // "" for none
@@ -86,7 +87,7 @@ func definite(err error) bool {
 			return true
 		}
 	}
-	return false
+	return errors.As(err, new(*LanguageError))
 }
 
 // CreateBatch accepts several batch tasks in one transaction. Items stand for themselves: one that was refused or that the
@@ -171,29 +172,44 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 	return items, replayed, nil
 }
 
+// firstPrice returns what a task is held for before its audio is looked at.
+func (s *Service) firstPrice(options json.RawMessage, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+	if seconds == 0 {
+		seconds = s.UnknownLength.Seconds()
+	}
+	u, tiers, err := usage(options, seconds, batch, sets)
+	if err != nil {
+		return 0, err
+	}
+	quote, err := prices.Dearest(u, tiers...)
+	return quote.Total, err
+}
+
 // insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices, sets []spec.Available) (Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Task{}, err
 	}
-	u, tiers, err := usage(r.Options, r.Seconds, r.Batch, sets)
-	if err != nil {
+	if err := checkLanguage(r.Options, sets); err != nil {
 		return Task{}, err
 	}
-	quote, err := prices.Dearest(u, tiers...)
+	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)
 	if err != nil {
 		return Task{}, err
 	}
 	now := s.now()
-	t := Task{ID: id.String(), AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
-		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now}
-	var url, key, size, md5, callback, secret any
+	t := Task{
+		ID: id.String(), AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
+		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
+	}
+	var url, host, key, size, md5, callback, secret any
+	lane := laneOf(r.Batch)
 	if r.Audio != nil {
 		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
 		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
 	} else {
-		url = r.URL
+		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
 	}
 	if r.CallbackURL != "" {
 		callback = r.CallbackURL
@@ -201,19 +217,15 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 	if r.CallbackSecret != "" {
 		secret = r.CallbackSecret
 	}
-	lane := queue.LaneTasks
-	if r.Batch {
-		lane = queue.LaneBatch
-	}
-	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, quote.Total, r.Batch); err != nil {
+	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
 		return Task{}, err
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
-		callback_url, callback_secret, batch_mode, price_id, created_at, updated_at)
-		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $4, $4)`,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
-		callback, secret, t.BatchMode, prices.ID)
+		callback, secret, t.BatchMode, prices.ID, host)
 	if err != nil {
 		return Task{}, err
 	}
@@ -240,6 +252,14 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 		return "", false, ErrIdempotencyConflict
 	}
 	return answer, true, nil
+}
+
+// KeyUsed reports whether a request with the idempotency key made tasks of the account in the last 24 hours.
+func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
+	var used bool
+	err := s.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
+		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)
+	return used, s.wrap("idempotency key", err)
 }
 
 // answerItem keeps options as a string, because encoding/json reformats raw JSON.

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/spec"
@@ -16,8 +20,6 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestT12DoubleSubmit sends 50 equal requests with one key at the same time.
@@ -115,17 +117,17 @@ func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 10, accepted)
 		assert.Equal(t, 90, refused)
-		assert.Equal(t, billing.Money(132), v.AvailableBalance)
+		assert.Equal(t, billing.Money(132), v.Available)
 		assert.Equal(t, 10, f.Count("SELECT COUNT(*) FROM tasks"))
 		f.Exact()
-		t.Logf("T13: %d of 100 accepted, available %s", accepted, v.AvailableBalance)
+		t.Logf("T13: %d of 100 accepted, available %s", accepted, v.Available)
 	})
 }
 
 func TestConcurrencyLimit(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	two := 2
-	require.NoError(t, f.Billing().SetLimits(t.Context(), f.Account, billing.Overrides{Concurrency: &two}))
+	require.NoError(t, accounts.New(f.DB, nil).SetLimits(t.Context(), f.Account, accounts.Overrides{Concurrency: &two}))
 	first := f.Add(nil)
 	f.Add(nil)
 	_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})

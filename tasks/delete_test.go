@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	"github.com/otograph/otograph/tasks/webhook"
 )
 
 // TestT18DeletionInEveryState deletes a task in each state it can be in.
@@ -40,7 +42,7 @@ func TestT18DeletionInEveryState(t *testing.T) {
 		}, false},
 		{"done, callback under way", func(f *taskstest.Fixture, _ tasks.Task) {
 			require.NoError(f.T, f.Complete(f.T.(*testing.T).Context(), f.Take(), tasks.Outcome{Result: []byte(`{"a":1}`), Seconds: 3}))
-			d, err := f.Outbox().Next(f.T.(*testing.T).Context(), "n", nil)
+			d, err := f.Outbox().Next(f.T.(*testing.T).Context(), "n", webhook.Busy{})
 			require.NoError(f.T, err)
 			f.T.Cleanup(func() { require.NoError(f.T, f.Outbox().Note(context.Background(), d, nil), "its end is no trouble") })
 		}, false},

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
@@ -31,47 +33,6 @@ type Outcome struct {
 	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
 	// where they are not known.
 	Waveform []byte
-}
-
-// Fetched records the audio that a worker has brought in.
-func (s *Service) Fetched(ctx context.Context, c *Claim, key string, size int64, md5 string) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := s.guard(ctx, tx, c); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, updated_at = $5 WHERE id = $1",
-			c.ID, key, size, md5, db.Micros(s.now()))
-		return err
-	})
-	return s.wrap("note audio of "+c.ID, err)
-}
-
-// Probed raises the task's hold to the price of its real length.
-func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		r, err := s.guard(ctx, tx, c)
-		if err != nil {
-			return err
-		}
-		sets, err := s.queue.Available(ctx, tx)
-		if err != nil {
-			return err
-		}
-		u, tiers, err := usage(c.Options, seconds, c.BatchMode, sets)
-		if err != nil {
-			return Permanent(err)
-		}
-		prices, err := s.billing.PricesByID(ctx, tx, r.price)
-		if err != nil {
-			return err
-		}
-		quote, err := prices.Dearest(u, tiers...)
-		if err != nil {
-			return Permanent(err)
-		}
-		return s.billing.Raise(ctx, tx, c.ID, quote.Total)
-	})
-	return s.wrap("raise hold of "+c.ID, err)
 }
 
 // reserved are the keys of a result that this package writes when it is read.
@@ -132,7 +93,8 @@ func pack(result json.RawMessage) ([]byte, error) {
 
 // Complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
 // may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
-// changes nothing: queue.ErrSuperseded.
+// changes nothing: queue.ErrSuperseded. Nor does an outcome that is longer than what the account can pay: the error
+// wraps an *UnpaidError.
 func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	data, err := pack(o.Result)
 	if err != nil {
@@ -188,8 +150,11 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 		u.Mode = spec.TierStandard
 	}
 	var receipt billing.Receipt
+	var audio string
+	forgotten := s.erased.some()
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockTask(ctx, tx, c.ID)
+		audio = r.audio
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return queue.ErrSuperseded
@@ -209,21 +174,23 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 			return err
 		}
 		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
+			return unaffordable(err, o.Seconds)
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET result_blob = $2, audio_seconds = $3 WHERE id = $1", c.ID, key, math.Round(o.Seconds*1e4)/1e4); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET result_blob = $2, audio_seconds = $3 WHERE id = $1", c.ID, key, math.Round(o.Seconds*100)/100); err != nil {
+		if err := forgetDoomed(ctx, tx, forgotten); err != nil {
 			return err
 		}
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
-	if errors.Is(err, queue.ErrSuperseded) {
-		if kept, err := s.Referenced(ctx, []string{key}); err == nil && !kept[key] {
-			s.DropAudio(ctx, key)
-		}
+	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
+		s.DropAudio(ctx, key)
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
-		s.sweepTask(ctx, c.ID)
+		s.erased.drop(forgotten)
+		s.sweepDone(ctx, c.ID, audio)
 	}
 	return s.wrap("finish "+c.ID, err)
 }
@@ -251,6 +218,7 @@ func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message str
 		return s.end(ctx, tx, r, how, message)
 	})
 	if err == nil {
+		s.Ended(how)
 		s.queue.Wake(ctx)
 		s.sweepTask(ctx, c.ID)
 	}
@@ -360,12 +328,6 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	return nil
 }
 
-// doom notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
-func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
-	return err
-}
-
 // Reap ends what a dead member held: its tasks as how says, its callbacks to be sent again. It returns how many there were.
 func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
 	n, err := s.takeBack(ctx, id, how, message, true)
@@ -376,19 +338,24 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 }
 
 // HandBack gives back, uncounted, what a living member holds without knowing: a claim whose commit it did not hear of.
-func (s *Service) HandBack(ctx context.Context, id string) error {
-	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false)
+// keep are the tasks that it knows of.
+func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
+	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false, keep...)
 	return s.wrap("hand back work of "+id, err)
 }
 
-func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool) (n int, err error) {
+func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool, keep ...string) (n int, err error) {
+	ended := 0
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		n = 0
+		n, ended = 0, 0
 		held, err := s.queue.Held(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		for _, task := range held {
+			if slices.Contains(keep, task) {
+				continue
+			}
 			r, err := s.lockTask(ctx, tx, task)
 			if errors.Is(err, sql.ErrNoRows) || (err == nil && (r.phase != "running" || r.worker != id)) {
 				continue
@@ -399,8 +366,9 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 			if err := s.end(ctx, tx, r, how, message); err != nil {
 				return err
 			}
-			n++
+			ended++
 		}
+		n = ended
 		callbacks, err := s.outbox.Return(ctx, tx, id)
 		if err != nil {
 			return err
@@ -412,7 +380,11 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 		return s.queue.Leave(ctx, tx, id)
 	})
 	if err == nil && n > 0 {
+		for range ended {
+			s.Ended(how)
+		}
 		s.queue.Wake(ctx)
+		s.queue.Changed(ctx)
 	}
 	return n, err
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
@@ -15,8 +18,6 @@ import (
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestTaskFromCreationToResult(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		view, err := f.Billing().View(t.Context(), f.Account)
 		require.NoError(t, err)
 		// (0.60 + 0.10 + 0.10) / 60 × 2 minutes, rounded once
-		assert.Equal(t, billing.Money(267), view.HeldAmount)
+		assert.Equal(t, billing.Money(267), view.Held)
 		assert.Equal(t, 1, view.ActiveTasks)
 
 		_, err = f.Result(t.Context(), f.Account, task.ID)
@@ -59,7 +60,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Equal(t, 999.9867, bill["balance"])
 		view, err = f.Billing().View(t.Context(), f.Account)
 		require.NoError(t, err)
-		assert.Zero(t, view.HeldAmount)
+		assert.Zero(t, view.Held)
 		f.Exact()
 		assert.Equal(t, []string{"results/" + task.ID + "-1.json.zst"}, f.Files(), "the audio is gone")
 
@@ -221,7 +222,8 @@ func TestT34BilledByDecodedSeconds(t *testing.T) {
 						assert.Equal(t, billing.Money(16000), held, "raised to the declared length at the dearer tier")
 					}
 					return tasks.Outcome{Result: json.RawMessage(`{}`), Tier: "zh_lite", Seconds: c.decoded}, nil
-				})})
+				}),
+			})
 			done := f.WaitFor(task.ID)
 			stop()
 			assert.Equal(t, c.status, done.Status)
@@ -232,4 +234,21 @@ func TestT34BilledByDecodedSeconds(t *testing.T) {
 			t.Logf("T34: %s: %s, charged %s", c.name, done.Status, 1000*billing.Unit-balance)
 		})
 	}
+}
+
+// TestDropAudioSparesWhatARowPointsAt: a worker whose claim is over drops what it
+// has fetched, unless the row has it already (its commit was not heard of).
+func TestDropAudioSparesWhatARowPointsAt(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		task := f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a.wav" })
+		noted, other := f.Audio("noted"), f.Audio("not noted")
+		c, err := f.NextFetch(t.Context(), "fetcher", queue.Busy{Ahead: 1})
+		require.NoError(t, err)
+		require.NoError(t, f.Fetched(t.Context(), c, noted.Key, noted.Size, noted.MD5))
+		f.DropAudio(t.Context(), noted.Key)
+		f.DropAudio(t.Context(), other.Key)
+		assert.Equal(t, []string{noted.Key}, f.Files(), "task %s", task.ID)
+		f.Exact()
+	})
 }

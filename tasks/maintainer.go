@@ -18,6 +18,7 @@ type MaintainerConfig struct {
 	Interval  time.Duration // between looks for the dead; default 2 s
 	Cleanup   time.Duration // between clean-ups; default 1 min
 	Collect   time.Duration // between collections of orphaned files; default 24 h
+	Check     time.Duration // between checks of the running sums and balances; default 24 h
 	Settle    time.Duration // how long a process runs before it collects; default 1 h
 }
 
@@ -26,6 +27,7 @@ type MaintainerConfig struct {
 type Maintainer struct {
 	service *Service
 	config  MaintainerConfig
+	dead    *queue.Watch
 }
 
 // choreCleanup is the chore that Maintainer.Cleanup does.
@@ -34,15 +36,23 @@ const choreCleanup = "cleanup"
 // choreCollect is the chore that Service.Collect does.
 const choreCollect = "collect"
 
+// choreCheck is the chore that Maintainer.check does.
+const choreCheck = "check sums"
+
 // NewMaintainer returns a maintainer over a service.
 func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	setDefault(&c.DeadAfter, 30*time.Second)
 	setDefault(&c.Interval, 2*time.Second)
 	setDefault(&c.Cleanup, time.Minute)
 	setDefault(&c.Collect, 24*time.Hour)
+	setDefault(&c.Check, 24*time.Hour)
 	setDefault(&c.Settle, time.Hour)
-	return &Maintainer{service: s, config: c}
+	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
 }
+
+// Workers returns how many worker processes are alive, wherever they run. It is 0
+// before Run has looked for the first time.
+func (m *Maintainer) Workers() int { return m.dead.Living() }
 
 // Watch returns a watch over the members of the queue. It takes back the work of those that died.
 func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
@@ -62,14 +72,16 @@ func setDefault[T comparable](v *T, value T) {
 // Run works until ctx is done.
 func (m *Maintainer) Run(ctx context.Context) error {
 	s := m.service
-	dead := s.Watch(m.config.DeadAfter, m.config.Interval)
 	begun := time.Now()
 	for {
-		if _, err := dead.Look(ctx); err != nil && ctx.Err() == nil {
+		if _, err := m.dead.Look(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "no look for dead workers", "error", err)
 		}
 		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
+		}
+		if err := s.queue.Chore(ctx, choreCheck, m.config.Check, m.check); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "sums not checked", "error", err)
 		}
 		if time.Since(begun) >= m.config.Settle { // never at a start, when a mistake is fresh
 			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
@@ -82,15 +94,25 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	}
 }
 
-// Cleanup removes files that are due, and forgets idempotency keys and callbacks that are old.
+// Cleanup removes tasks that ended long ago and files that are due, and forgets idempotency keys and callbacks that are old.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
-	failed := s.sweepDoomed(ctx)
+	failed := errors.Join(s.expire(ctx), s.sweepDoomed(ctx))
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 		return err
 	})
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
+}
+
+// check compares balances with the ledger and running sums with their rows. Sums that differ are set right, each with a
+// line in the log; a balance that differs is an operator's to look at.
+func (m *Maintainer) check(ctx context.Context) error {
+	different, err := m.service.billing.Check(ctx, true)
+	for _, d := range different {
+		m.service.log.ErrorContext(ctx, "a figure differs from what it is the sum of", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+	}
+	return err
 }
 
 // collect is a pass of Collect within the service's limits.

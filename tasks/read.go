@@ -9,9 +9,9 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -29,8 +29,10 @@ func scanTask(row scanner, more ...any) (Task, error) {
 	var seconds sql.NullFloat64
 	var options string
 	var created, updated int64
-	err := row.Scan(append([]any{&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
-		&message, &options, &t.BatchMode, &created, &updated, &finished}, more...)...)
+	err := row.Scan(append([]any{
+		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
+		&message, &options, &t.BatchMode, &created, &updated, &finished,
+	}, more...)...)
 	if err != nil {
 		return t, err
 	}
@@ -76,61 +78,27 @@ func (s *Service) get(ctx context.Context, account, id string) (Task, string, er
 	return t, result.String, nil
 }
 
-// Filter selects a page of an account's tasks.
-type Filter struct {
-	Status Status // "" for all
-	Page   int    // from 1
-	Size   int    // entries in a page, from 1
-}
-
-// List returns a page of an account's tasks, newest first, and how many match in all.
-func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
-	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.Valid()) {
-		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
-	}
-	where, args := "account_id = $1", []any{account}
-	if f.Status != "" {
-		where, args = where+" AND status = $2", append(args, string(f.Status))
-	}
-	var total int
-	if err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE "+where, args...).Scan(&total); err != nil {
-		return nil, 0, s.wrap("list", err)
-	}
-	if f.Page-1 > total/f.Size {
-		return nil, total, nil
-	}
-	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d OFFSET %d", taskColumns, where, f.Size, (f.Page-1)*f.Size), args...)
-	if err != nil {
-		return nil, 0, s.wrap("list", err)
-	}
-	defer rows.Close()
-	var list []Task
-	for rows.Next() {
-		t, err := scanTask(rows)
-		if err != nil {
-			return nil, 0, s.wrap("list", err)
-		}
-		list = append(list, t)
-	}
-	return list, total, s.wrap("list", rows.Err())
-}
-
 // Wait returns the task once its state is final, or with ctx's error.
 func (s *Service) Wait(ctx context.Context, account, id string) (Task, error) {
-	pause := 50 * time.Millisecond
+	t, err := s.Get(ctx, account, id)
+	if err != nil || t.Final() {
+		return t, err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	states, err := s.Follow(following, account, id)
+	if err != nil {
+		return t, err
+	}
 	for {
-		t, err := s.Get(ctx, account, id)
-		if err != nil || t.Final() {
-			return t, err
-		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return t, context.Cause(ctx)
-		case <-timer.C:
+		case state := <-states:
+			if state.Final || state.Gone {
+				return s.Get(ctx, account, id)
+			}
 		}
-		pause = min(2*pause, time.Second)
 	}
 }
 
@@ -170,6 +138,16 @@ func (s *Service) Result(ctx context.Context, account, id string) (*Result, erro
 		return nil, s.wrap("result", err)
 	}
 	return &Result{Task: t, Bill: bill, file: file, body: body}, nil
+}
+
+// done returns a task that is done. Errors wrap ErrNotFound, ErrForbidden or
+// ErrNotDone.
+func (s *Service) done(ctx context.Context, account, id string) (Task, error) {
+	t, err := s.Get(ctx, account, id)
+	if err == nil && t.Status != StatusDone {
+		err = fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
+	}
+	return t, err
 }
 
 // Waveform opens the waveform of a done task: audio.PeaksPerSecond bytes a second,
@@ -227,8 +205,10 @@ func (r *Result) Close() error {
 	return r.file.Close()
 }
 
+// formatSeconds writes a length as exactly as it is billed: 60.004 s are two
+// minutes.
 func formatSeconds(seconds float64) string {
-	return strconv.FormatFloat(math.Round(seconds*100)/100, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(seconds*1e4)/1e4, 'f', -1, 64)
 }
 
 type countingWriter struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -26,11 +27,15 @@ type Config struct {
 	Logger *slog.Logger     // nil discards
 	Clock  func() time.Time // nil is time.Now
 
+	UnknownLength  time.Duration   // what a task is held for whose length is not known when it is created; default 1 min
 	KeepAudio      time.Duration   // how long audio stays after the task is final; 0 deletes it then
+	EraseAtOnce    int             // files that are erased at the same time; 0 is 8
+	KeepTasks      time.Duration   // how long a task and its result stay after its end; 0 keeps them for ever
 	RetryDelays    []time.Duration // after the 1st, 2nd … failed attempt; default 10 s, 1 min, 5 min (4 attempts in all)
 	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
 	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
 	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
+	Ended          func(Ending)    // is told of each claim that this process ended without a result; nil for nobody
 }
 
 // Retries are moved by up to this part of their delay, either way.
@@ -54,7 +59,9 @@ type Service struct {
 	billing *billing.Store
 	queue   *queue.Queue
 	outbox  *webhook.Outbox
+	watcher *watcher
 	log     *slog.Logger
+	erased  *erased
 }
 
 // New returns a service over a migrated database and a file store.
@@ -74,15 +81,24 @@ func New(c Config) (*Service, error) {
 	if c.CallbackDelays == nil {
 		c.CallbackDelays = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 	}
+	setDefault(&c.UnknownLength, time.Minute)
 	if c.BatchWait == 0 {
 		c.BatchWait = 20 * time.Hour
+	}
+	if c.Ended == nil {
+		c.Ended = func(Ending) {}
+	}
+	if c.EraseAtOnce <= 0 {
+		c.EraseAtOnce = eraseAtOnce
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Service{Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB, c.Clock), log: c.Logger,
+	return &Service{
+		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
-		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays})}, nil
+		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
+	}, nil
 }
 
 // Billing returns the money side of the same database.
@@ -137,10 +153,16 @@ func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, 
 	return s.blobs.Create(ctx, key)
 }
 
-// DropAudio deletes audio that no task was created for. Trouble is logged: the clean-up finds what stays behind.
+// DropAudio deletes a file that no task came to need. One that a row points at stays: what made it may have been
+// committed without our hearing of it. Trouble is logged: the clean-up finds what stays behind.
 func (s *Service) DropAudio(ctx context.Context, key string) {
-	if err := s.blobs.Delete(context.WithoutCancel(ctx), key); err != nil {
-		s.log.WarnContext(ctx, "audio without a task stays until the clean-up", "key", key, "error", err)
+	ctx = context.WithoutCancel(ctx)
+	kept, err := s.Referenced(ctx, []string{key})
+	if err == nil && !kept[key] {
+		err = s.blobs.Delete(ctx, key)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
 	}
 }
 

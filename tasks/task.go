@@ -69,10 +69,14 @@ var (
 	ErrNotFound = errors.New("task does not exist")
 	// ErrForbidden says that the task is another account's (HTTP 403).
 	ErrForbidden = errors.New("task belongs to another account")
+	// ErrNoAudio says that the service does not have the recording (HTTP 404).
+	ErrNoAudio = errors.New("the recording is not kept")
 	// ErrNotDone says that the task has no result (HTTP 404).
 	ErrNotDone = errors.New("task is not done")
 	// ErrProcessing says that the task can't be deleted while it is processing (HTTP 409).
 	ErrProcessing = errors.New("task is processing")
+	// ErrFinal says that the task has ended already.
+	ErrFinal = errors.New("task has ended")
 	// ErrIdempotencyConflict says that the key was used for another request (HTTP 409).
 	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
 	// ErrRequest says that a request to Create is not complete.

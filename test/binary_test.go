@@ -27,6 +27,12 @@ func build(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "otograph")
 	// A binary that was built elsewhere, a release for one, can be put to the same tests.
+	// A binary outside the checkout does not look for libraries in it.
+	if lib, err := filepath.Abs("../third_party/native/lib"); err == nil && os.Getenv("OTOGRAPH_NATIVE") == "" {
+		if _, err := os.Stat(lib); err == nil {
+			os.Setenv("OTOGRAPH_NATIVE", lib)
+		}
+	}
 	if other := os.Getenv("OTOGRAPH_BINARY"); other != "" {
 		if other, err = filepath.Abs(other); err == nil {
 			err = os.Symlink(other, binary)

@@ -33,9 +33,9 @@ func TestFleet(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	blobs := "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(s3.URL)
 	out := newOutside(t)
-	flags := []string{"--database", source, "--blobs", blobs, "--allow-outbound", out.host()}
-	first := serve(t, t.TempDir(), append(flags, "--workers", "0")...).unlimited()
-	second := serve(t, t.TempDir(), append(flags, "--workers", "0")...)
+	flags := []string{"--database", source, "--blobs", blobs}
+	first := serve(t, t.TempDir(), append(flags, "--workers", "0", "--allow-outbound", out.host())...).unlimited()
+	second := serve(t, t.TempDir(), append(flags, "--workers", "0", "--allow-outbound", out.host())...)
 	second.key = first.key
 	servers := []*server{first, second}
 

@@ -402,7 +402,7 @@ func TestT20Restart(t *testing.T) {
 	require.Eventually(t, func() bool { return s.task(ids[2])["status"] == "failed" }, patience, 20*time.Millisecond)
 	park(t, d, ids[2])
 	require.NoError(t, s.stop())
-	s.args = append(s.args, "--workers", "0")
+	s.args = append(s.args, "--workers", "0", "--fetches", "0")
 	s = s.again()
 	ids = append(ids, s.create(upload(clip(t, 8, 1.5), quick)))
 	picture := func() map[string]any {

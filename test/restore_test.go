@@ -2,12 +2,15 @@ package test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
 // TestF11Restore copies a service with its files while it runs, destroys everything, and restores the copy in another
@@ -57,6 +60,69 @@ func TestF11Restore(t *testing.T) {
 	exact(t, d)
 	assert.Equal(t, len(ids), count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
 	t.Logf("F11: %d tasks accepted before the backup, %d of them unfinished in it: all done on the restored service, %d charges", len(ids), waiting, len(ids))
+}
+
+// TestF11RestorePostgres dumps PostgreSQL with pg_dump while tasks run, copies the files, destroys both, and restores them
+// with pg_restore and `otograph restore`. Every task that was accepted before is done and charged once, but one, whose audio
+// was lost: it fails at once and is not charged.
+func TestF11RestorePostgres(t *testing.T) {
+	source := dbtest.PostgresSource(t)
+	blobs := filepath.Join(t.TempDir(), "blobs")
+	s := serve(t, t.TempDir(), "--workers", "1", "--database", source, "--blobs", blobs, "--keep-audio", "24h").unlimited()
+	audio := clip(t, 8, 1.5)
+	ids := []string{s.create(upload(audio, quick))}
+	s.wait(ids[0])
+	s.must("queue", "pause", "tasks")
+	for range 4 {
+		ids = append(ids, s.create(upload(audio, quick)))
+	}
+	dump, copied := filepath.Join(t.TempDir(), "otograph.dump"), filepath.Join(t.TempDir(), "files")
+	postgres(t, "pg_dump", "--format=custom", "--file="+dump, "--dbname="+source)
+	require.NoError(t, os.CopyFS(copied, os.DirFS(blobs)))
+	s.must("queue", "resume", "tasks")
+	for _, id := range ids { // the lost time
+		s.wait(id)
+	}
+	require.NoError(t, s.stop())
+	require.NoError(t, os.RemoveAll(blobs))
+	postgres(t, "psql", "--quiet", "--dbname="+source, "--command=DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+	postgres(t, "pg_restore", "--dbname="+source, "--single-transaction", dump)
+	require.NoError(t, os.CopyFS(blobs, os.DirFS(copied)))
+	lost := ids[len(ids)-1]
+	d := s.store()
+	var key string
+	require.NoError(t, d.Read().QueryRow("SELECT audio_blob FROM tasks WHERE id = $1", lost).Scan(&key))
+	require.NoError(t, os.Remove(filepath.Join(blobs, filepath.FromSlash(key))))
+	out := s.must("restore", "--blobs", blobs)
+	assert.Contains(t, out, "5 tasks are restored, 4 of them unfinished")
+	assert.Contains(t, out, "The audio of 1 unfinished tasks is gone")
+	exact(t, d)
+
+	s = s.again()
+	s.must("queue", "resume", "tasks") // it was paused when the dump was taken
+	for _, id := range ids[:len(ids)-1] {
+		require.Equal(t, "done", s.wait(id)["status"])
+		assert.Equal(t, id, s.result(id)["task_id"])
+	}
+	task := s.wait(lost)
+	assert.Equal(t, "failed", task["status"])
+	assert.Contains(t, task["error_message"], "audio gone")
+	exact(t, d)
+	assert.Equal(t, len(ids)-1, count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
+	assert.Equal(t, 1, count(t, d, "SELECT attempt FROM tasks WHERE id = $1", lost), "no attempt brings the audio back")
+	t.Logf("F11 on PostgreSQL: %d tasks in the dump, 4 unfinished: %d done, 1 without its audio failed, %d charges", len(ids), len(ids)-1, len(ids)-1)
+}
+
+// postgres runs a program of PostgreSQL's.
+func postgres(t *testing.T, program string, args ...string) {
+	t.Helper()
+	path := filepath.Join(dbtest.Programs(), program)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not installed", program)
+	}
+	out, err := exec.Command(path, args...).CombinedOutput()
+	require.NoError(t, err, "%s: %s", program, out)
 }
 
 // TestF11RestoreRefuses: files that are no backup, and folders that are in use.

@@ -82,7 +82,7 @@ func newWalk(t *testing.T, database func() []string) *walk {
 	w.out.files["/small.wav"] = w.audio[:1000]
 	w.out.files["/garbage.wav"] = bytes.Repeat([]byte("no recording "), 500)
 	w.server = serve(t, t.TempDir(), append(database(), "--allow-outbound", w.out.host())...).unlimited()
-	w.idle = serve(t, t.TempDir(), append(database(), "--workers", "0", "--allow-outbound", w.out.host())...).unlimited()
+	w.idle = serve(t, t.TempDir(), append(database(), "--workers", "0", "--fetches", "0", "--allow-outbound", w.out.host())...).unlimited()
 	w.db = w.server.store()
 	hook := func(m map[string]any, secret string) map[string]any {
 		m["callback_url"] = w.out.URL + "/hook"
@@ -434,6 +434,12 @@ var statements = []statement{
 		for _, v := range []any{"xx", "klingon", "", 1, []any{"en"}} {
 			refusal(t, w.option("asr_language", v), 400, "invalid_request")
 		}
+	}},
+	{"Options: asr_language that no model of the workers knows is refused with those that are installed ≡", func(t *testing.T, w *walk) {
+		a := w.do("POST", "/tasks", map[string]any{"audio_url": anywhere, "options": map[string]any{"asr_language": "th"}})
+		refusal(t, a, 400, "invalid_request")
+		assert.Contains(t, string(a.body), "en")
+		assert.Contains(t, string(a.body), "installed")
 	}},
 	{"Options: asr_beam_size from 1 to 20 ≡", within("asr_beam_size", 1, 20, 0, 21)},
 	{"Options: asr_temperature from 0 to 1 ≡", within("asr_temperature", 0.0, 1.0, -0.1, 1.1)},
@@ -795,8 +801,10 @@ var statements = []statement{
 		assert.Equal(t, "y.wav", object(object(list(m["results"])[1])["task"])["audio_filename"])
 	}},
 	{"POST /tasks/batch: items succeed or fail independently", func(t *testing.T, w *walk) {
-		m := w.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "options": map[string]any{"enable_diarize": false},
-			"audio_url": []string{anywhere, "http://10.0.0.1/2.wav", "", anywhere}}).object(t)
+		m := w.idle.do("POST", "/tasks/batch", map[string]any{
+			"batch_mode": true, "options": map[string]any{"enable_diarize": false},
+			"audio_url": []string{anywhere, "http://10.0.0.1/2.wav", "", anywhere},
+		}).object(t)
 		assert.Equal(t, sorted("results", "created_count", "failed_count"), names(m))
 		assert.EqualValues(t, 2, m["created_count"])
 		assert.EqualValues(t, 2, m["failed_count"])
@@ -1055,8 +1063,17 @@ var statements = []statement{
 		t.Logf("T15: %d requests with wrong keys, all 401 with one text", n)
 	}},
 	{"Every endpoint but GET /pricing needs authentication", func(t *testing.T, w *walk) {
-		for _, q := range [][2]string{{"GET", "/tasks"}, {"POST", "/tasks"}, {"POST", "/tasks/batch"}, {"GET", "/tasks/" + w.all}, {"GET", "/tasks/" + w.all + "/result"}, {"DELETE", "/tasks/" + w.all},
-			{"GET", "/account"}, {"GET", "/audio-event-classes"}, {"GET", "/billing/transactions"}} {
+		for _, q := range [][2]string{
+			{"GET", "/tasks"},
+			{"POST", "/tasks"},
+			{"POST", "/tasks/batch"},
+			{"GET", "/tasks/" + w.all},
+			{"GET", "/tasks/" + w.all + "/result"},
+			{"DELETE", "/tasks/" + w.all},
+			{"GET", "/account"},
+			{"GET", "/audio-event-classes"},
+			{"GET", "/billing/transactions"},
+		} {
 			refusal(t, w.do(q[0], q[1], nil, "X-API-Key", ""), 401, "unauthorized")
 		}
 	}},

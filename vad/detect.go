@@ -34,6 +34,14 @@ func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segmen
 	if err != nil {
 		return nil, fmt.Errorf("voice activity: %w", err)
 	}
+	return Refined(probs, pcm, opt)
+}
+
+// Refined is Detect for a recording whose probabilities are known.
+func Refined(probs []float32, pcm *audio.PCM, opt Options) ([]Segment, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
 	if want := Windows(pcm.Len()); len(probs) != want {
 		return nil, fmt.Errorf("voice activity: expected %d probabilities for %d samples, the model gave %d", want, pcm.Len(), len(probs))
 	}

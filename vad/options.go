@@ -53,8 +53,11 @@ func (o Options) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"vad_min_speech_ms", o.MinSpeech}, {"vad_min_silence_ms", o.MinSilence}, {"vad_speech_pad_ms", o.SpeechPad},
-		{"vad longest speech", o.MaxSpeech}, {"vad shortest pause for a cut", o.MinSilenceAtMax},
+		{"vad_min_speech_ms", o.MinSpeech},
+		{"vad_min_silence_ms", o.MinSilence},
+		{"vad_speech_pad_ms", o.SpeechPad},
+		{"vad longest speech", o.MaxSpeech},
+		{"vad shortest pause for a cut", o.MinSilenceAtMax},
 	} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: expected 0 or more, got %v", d.name, d.value)

@@ -18,8 +18,8 @@ type View struct {
 	// Result is anything whose JSON form is the specification's Task result.
 	Result any
 	// Peaks are the loudest of equal stretches of the recording, 255 being the
-	// loudest of all, for the waveform; nil leaves it to the audio, or without
-	// audio to a band that shows where there is speech.
+	// loudest of all, for the waveform; without them a band shows where there is
+	// speech.
 	Peaks []byte
 	// Audio is the recording to embed, of media type AudioType
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.

@@ -1,6 +1,11 @@
 """Trains the border network of package align.
 usage: border.py TRAINING_SETS TEST_SETS OUT.f32   (folders, separated by commas)"""
-import difflib, json, re, sys, unicodedata
+import difflib
+import json
+import re
+import sys
+import unicodedata
+
 import numpy as np
 
 
@@ -42,7 +47,7 @@ def data(dirs):
                 T=int(round(ws[j]['First']*100)); y=m['words'][i]['start']*100
                 b=np.arange(T+LO,T+HI+1)+60
                 b=np.clip(b,20,len(pad)-20)
-                if y<T+LO-0.5 or y>T+HI+0.5: M.append(abs(y-T)); 
+                if y<T+LO-0.5 or y>T+HI+0.5: M.append(abs(y-T))
                 X.append(np.concatenate([(cum[b+q]-cum[b+p])/(q-p) for p,q in POOL],1).astype(np.float32))
                 w=''.join(c for c in ws[j]['Text'] if c.isalnum()); pv=''.join(c for c in ws[j-1]['Text'] if c.isalnum()) if j>0 else ''
                 gap=99 if ws[j]['Fresh'] else T-int(round(ws[j-1]['Last']*100))
@@ -76,7 +81,7 @@ def ev(X,L,Y,P,name):
     q=soft(s); k=q.argmax(1); e=abs(offs[k]-Y)*10
     # smoothed argmax & median
     c=q.cumsum(1); md=offs[(c>=.5).argmax(1)]; e2=abs(md-Y)*10
-    print(name,'argmax %.1f ms %.1f%% | median %.1f ms %.1f%%'%(e.mean(),100*(e<=50).mean(),e2.mean(),100*(e2<=50).mean()),flush=True)
+    print(name,f'argmax {e.mean():.1f} ms {100*(e<=50).mean():.1f}% | median {e2.mean():.1f} ms {100*(e2<=50).mean():.1f}%',flush=True)
 B=64; step=0; N=len(X); T=5
 total=T*N//B
 for ep in range(T):

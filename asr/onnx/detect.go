@@ -33,7 +33,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	mean := map[string]float64{}
 	for _, h := range hyps {
-		for l, p := range h.tags.probability {
+		for l, p := range h.heard {
 			if l == noSpeech {
 				continue
 			}

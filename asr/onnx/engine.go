@@ -131,6 +131,8 @@ type emission struct {
 	id         int
 	start, end float64 // seconds from the beginning of the window
 	logProb    float64
+	// blank is the posterior that nothing is said where the token fires.
+	blank float64
 }
 
 // hypothesis is what a network makes of one window.
@@ -141,7 +143,7 @@ type hypothesis struct {
 	unbounded bool
 	// steps counts evaluations of a decoder network.
 	steps int
-	tags  *promptTags
+	heard map[string]float64 // probabilities of the languages; nil where the family does not tell
 	// rows are the log posteriors, when the request asks for them.
 	rows *align.Rows
 }
@@ -149,6 +151,7 @@ type hypothesis struct {
 // request is what a transcription asks of a network.
 type request struct {
 	language string // "" leaves it to the model
+	beam     int    // prefixes that a CTC search keeps; 0 is 1
 	boost    *booster
 	lm       *ngram.Scorer
 	keep     bool // the log posteriors
@@ -244,6 +247,15 @@ func (e *Engine) Contract() string { return e.contract }
 // model was opened without a list and does not carry one.
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
+// Abilities implements asr.Transcriber: models with a CTC output search with a
+// prefix beam that hotwords take part in.
+func (e *Engine) Abilities() asr.Abilities {
+	if e.net.ctc() != nil {
+		return asr.Abilities{Beam: math.MaxInt, Hotwords: true, NoSpeech: true}
+	}
+	return asr.Abilities{NoSpeech: e.contract == ContractTransducer}
+}
+
 // Close waits for decodes in flight and frees the model. It may be called more
 // than once.
 func (e *Engine) Close() error {
@@ -259,51 +271,31 @@ func (e *Engine) Close() error {
 // Transcribe decodes the speech of a recording. Segments carry words if
 // opt.WordTimestamps asks for them and the family knows their times. An
 // empty opt.Language leaves the language to the model where it can tell, and to
-// the only one it knows otherwise. Hotwords make CTC families search with a
-// prefix beam; transducers and Paraformer ignore them.
+// the only one it knows otherwise. CTC families search with a prefix beam of twice
+// opt.BeamSize, which hotwords take part in; transducers and Paraformer have neither.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
-	t, _, err := e.TranscribeTagged(ctx, pcm, speech, opt)
-	return t, err
-}
-
-// Tag is what SenseVoice says about one window besides its words.
-type Tag struct {
-	Start, End          float64            // seconds of the file
-	Language            string             // as spec.NormalizeLanguage writes it; "" for no speech
-	LanguageProbability map[string]float64 // over the languages of the model, "nospeech" among them
-	Emotion             string             // HAPPY, SAD, ANGRY, NEUTRAL, FEARFUL, DISGUSTED, SURPRISED, EMO_UNKNOWN
-	Event               string             // Speech, BGM, Laughter …
-}
-
-// TranscribeTagged is Transcribe with the language, emotion and event tags of
-// each window, in order of time; nil for a model without them.
-func (e *Engine) TranscribeTagged(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, []Tag, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	req := request{language: language, boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords)}
+	req := request{language: language, beam: prefixes(opt), boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords)}
 	windows := e.windows(pcm, speech)
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: passes}}
-	var tags []Tag
-	for i, h := range hyps {
+	for _, h := range hyps {
 		t.Stats.DecoderSteps += h.steps
-		if h.tags != nil {
-			tags = append(tags, h.tags.tag(windows[i]))
-		}
 	}
 	if language == "" {
-		t.Language = heardLanguage(tags)
+		t.Language = heardLanguage(windows, hyps)
 		if t.Language == "" && len(e.known) == 1 {
 			t.Language = e.known[0]
 		}
 	}
 	t.Segments = e.segments(pcm, windows, hyps, speech, opt.WordTimestamps)
-	return t, tags, nil
+	return t, nil
 }
 
 // windows cuts speech into utterances: stretches between pauses of joinPause or

@@ -42,20 +42,30 @@ func toneFamilies() map[string]struct {
 		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, ContractWeNet, 0.04},
 		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, ContractSenseVoice, 0.06},
 		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
-		"sense voice sentencepiece": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"),
-			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
+		"sense voice sentencepiece": {parts{
+			ONNX:   source(madeUpSenseVoiceFunASR(), "model.onnx"),
+			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
+		}, ContractSenseVoice, 0.06},
 		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, ContractSenseVoice, 0.06},
 		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.08},
 		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.04},
 		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractNeMoCTC, 0.08},
-		"rnnt three files": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
-			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.08},
-		"tdt three files": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
-			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens)}, ContractTransducer, 0.16},
-		"tdt two files": {parts{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
-			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.16},
-		"tdt that stays": {parts{ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
-			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractTransducer, 0.08},
+		"rnnt three files": {parts{
+			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
+		}, ContractTransducer, 0.08},
+		"tdt three files": {parts{
+			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
+		}, ContractTransducer, 0.16},
+		"tdt two files": {parts{
+			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
+			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
+		}, ContractTransducer, 0.16},
+		"tdt that stays": {parts{
+			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
+			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
+		}, ContractTransducer, 0.08},
 	}
 }
 
@@ -259,7 +269,7 @@ func TestPeakTimes(t *testing.T) {
 	assert.False(t, peakTimes(tokens, peaks, 10), "peaks behind the window do not count")
 }
 
-func TestSenseVoiceTellsLanguageEmotionAndEvent(t *testing.T) {
+func TestSenseVoiceTellsTheLanguage(t *testing.T) {
 	e := openMadeUp(t, parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}})
 	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
 	pcm := recording()
@@ -273,20 +283,14 @@ func TestSenseVoiceTellsLanguageEmotionAndEvent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "en", language)
 
-	tr, tags, err := e.TranscribeTagged(context.Background(), pcm, recordingSpeech, asr.Options{})
+	tr, err := e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "en", tr.Language, "heard, as none was given")
-	require.Len(t, tags, 2)
-	assert.Equal(t, "HAPPY", tags[0].Emotion)
-	assert.Equal(t, "Speech", tags[0].Event)
-	assert.Equal(t, "en", tags[0].Language)
-	assert.Less(t, tags[0].End, tags[1].Start)
 
 	// A given language reaches the network.
-	tr, tags, err = e.TranscribeTagged(context.Background(), pcm, recordingSpeech, asr.Options{Language: "ja-JP"})
+	tr, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "ja-JP"})
 	require.NoError(t, err)
 	assert.Equal(t, "ja", tr.Language)
-	assert.Equal(t, "ja", tags[0].Language)
 
 	_, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "pt"})
 	require.ErrorIs(t, err, ErrLanguage)

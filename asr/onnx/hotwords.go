@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
 )
 
 const (
@@ -68,14 +70,14 @@ func newBooster(hotwords []string, v *vocabulary) *booster {
 
 func (b *booster) add(word string, spaced bool) {
 	first, _ := utf8.DecodeRuneInString(word)
-	if spaced && !unspacedRune(first) {
+	if spaced && !spec.Unspaced(first) {
 		word = " " + word
 	}
 	at := 0
 	for i, r := range word {
 		bonus := 0.0
 		switch {
-		case unspacedRune(r):
+		case spec.Unspaced(r):
 			bonus = signBonus
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			bonus = letterBonus
@@ -98,7 +100,7 @@ func (b *booster) add(word string, spaced bool) {
 		}
 	}
 	last, _ := utf8.DecodeLastRuneInString(word)
-	b.nodes[at].end, b.nodes[at].sign = true, unspacedRune(last)
+	b.nodes[at].end, b.nodes[at].sign = true, spec.Unspaced(last)
 }
 
 // border tells that a byte cannot continue a word written with spaces: anything

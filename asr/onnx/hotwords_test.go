@@ -55,7 +55,7 @@ func TestTokensFollowFrames(t *testing.T) {
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	one := func(s string) []float32 { return row(v, map[string]float64{s: 0.9}) }
 	rows := flat(one("a"), one("a"), one("<blk>"), one("a"), one("b"), one("b"), one("<blk>"))
-	got := h.decode(rows, 7, 3, nil, nil)
+	got := h.decode(rows, 7, 3, 10, nil, nil)
 	require.Len(t, got, 3)
 	assert.Equal(t, "aab", textFrom(v, got))
 	assert.InDelta(t, 0, got[0].start, 1e-9)
@@ -70,7 +70,7 @@ func TestTokensFollowFrames(t *testing.T) {
 		raw[i] = x + 7
 	}
 	h.logits = true
-	again := h.decode(raw, 7, 3, nil, nil)
+	again := h.decode(raw, 7, 3, 10, nil, nil)
 	for i := range got {
 		assert.Equal(t, got[i].id, again[i].id)
 		assert.InDelta(t, got[i].logProb, again[i].logProb, 1e-5)
@@ -93,9 +93,9 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	b := row(v, map[string]float64{"<blk>": 0.99})
 	rows := flat(b, row(v, map[string]float64{"▁al": 0.9}), b, row(v, map[string]float64{"is": 0.6, "ice": 0.3}), b)
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), nil, nil)))
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, nil, nil)))
 	boost := newBooster([]string{"Alice"}, v)
-	got := h.decode(rows, 5, v.size(), boost, nil)
+	got := h.decode(rows, 5, v.size(), 10, boost, nil)
 	assert.Equal(t, "alice", textFrom(v, got))
 	// The times are those of the tokens in the network's output.
 	require.Len(t, got, 2)
@@ -104,8 +104,8 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	assert.InDelta(t, 0.16, got[1].end, 1e-9)
 
 	// The hotword is not found inside another word, nor when it breaks off.
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), newBooster([]string{"ice"}, v), nil)))
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), newBooster([]string{"al icecream"}, v), nil)))
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newBooster([]string{"ice"}, v), nil)))
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newBooster([]string{"al icecream"}, v), nil)))
 }
 
 func TestHotwordIsNeverInventedInSilence(t *testing.T) {
@@ -117,7 +117,7 @@ func TestHotwordIsNeverInventedInSilence(t *testing.T) {
 	for range 500 {
 		rows = append(rows, silence...)
 	}
-	assert.Empty(t, h.decode(rows, 500, v.size(), boost, nil))
+	assert.Empty(t, h.decode(rows, 500, v.size(), 10, boost, nil))
 }
 
 func TestBoosterEarnsAndGivesBack(t *testing.T) {
@@ -196,6 +196,6 @@ func TestBeamWithoutMatchFindsTheLikeliestSequence(t *testing.T) {
 				best = s
 			}
 		}
-		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, nil, nil)))
+		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, 10, nil, nil)))
 	}
 }

@@ -41,11 +41,11 @@ func TestLanguageModelTurnsACloseCall(t *testing.T) {
 	b := row(v, map[string]float64{"<blk>": 0.99})
 	the := row(v, map[string]float64{"▁the": 0.9})
 	see := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"e": 0.6, "a": 0.3}), b)
-	assert.Equal(t, "the see", textFrom(v, h.decode(see, 6, v.size(), nil, nil)))
-	assert.Equal(t, "the sea", textFrom(v, h.decode(see, 6, v.size(), nil, lm)))
+	assert.Equal(t, "the see", textFrom(v, h.decode(see, 6, v.size(), 10, nil, nil)))
+	assert.Equal(t, "the sea", textFrom(v, h.decode(see, 6, v.size(), 10, nil, lm)))
 	seh := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"h": 0.6, "a": 0.3}), b)
-	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), nil, nil)))
-	got := h.decode(seh, 6, v.size(), nil, lm)
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, nil, nil)))
+	got := h.decode(seh, 6, v.size(), 10, nil, lm)
 	assert.Equal(t, "the sea", textFrom(v, got))
 	require.Len(t, got, 3)
 	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times are those of the network's output")
@@ -53,7 +53,7 @@ func TestLanguageModelTurnsACloseCall(t *testing.T) {
 
 	// A hotword that the model does not know needs no more than it does without one.
 	boost := newBooster([]string{"seh"}, v)
-	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), boost, lm.Sparing([]string{"seh"}))))
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, boost, lm.Sparing([]string{"seh"}))))
 }
 
 func TestLanguageModelInventsNothingInSilence(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLanguageModelInventsNothingInSilence(t *testing.T) {
 	for range 500 {
 		rows = append(rows, silence...)
 	}
-	assert.Empty(t, h.decode(rows, 500, v.size(), nil, ngram.NewScorer(model, v.text)))
+	assert.Empty(t, h.decode(rows, 500, v.size(), 10, nil, ngram.NewScorer(model, v.text)))
 }
 
 // TestLanguageModelMendsADemoClip: a sentence in noise, of which the demo model by itself

@@ -162,8 +162,10 @@ func madeUpWeNet() *ox.Graph {
 }
 
 // senseTokens is a small list in SenseVoice's style.
-var senseTokens = []string{"<unk>", "<s>", "</s>", "▁ba", "na", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|ko|>", "<|nospeech|>",
-	"<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|woitn|>"}
+var senseTokens = []string{
+	"<unk>", "<s>", "</s>", "▁ba", "na", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|ko|>", "<|nospeech|>",
+	"<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|woitn|>",
+}
 
 var senseScript = script{v: 15, blank: 0, low: 3, high: 4}
 

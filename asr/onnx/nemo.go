@@ -123,8 +123,10 @@ func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (networ
 	if err != nil {
 		return nil, err
 	}
-	return &nemoCTC{nemoFront: front, session: s, source: m.ONNX,
-		head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()}}, nil
+	return &nemoCTC{
+		nemoFront: front, session: s, source: m.ONNX,
+		head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
+	}, nil
 }
 
 func (n *nemoCTC) batchable() bool     { return false }

@@ -49,9 +49,11 @@ func graph(inputs, outputs []ort.Info, meta ...string) ort.Source {
 func f32(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Float32, Shape: shape}
 }
+
 func i64(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Int64, Shape: shape}
 }
+
 func i32(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Int32, Shape: shape}
 }
@@ -86,14 +88,20 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"fewer tokens":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("<blk> 0\na 1\n")}, ErrTokens, []string{"tokens.txt lists 2 tokens, so output log_probs should have 2 columns, it has 5"}},
 		"no blank":      {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("a 0\nb 1\nc 2\nd 3\ne 4\n")}, ErrTokens, []string{"no blank"}},
 		"factor":        {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5), i64("log_probs_lens", -1)}, "model_type", "wenet_ctc", "subsampling_factor", "four"), Tokens: tokens}, ErrContract, []string{"metadata subsampling_factor: expected a number from 1 to 64, found \"four\""}},
-		"no CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrFile,
-			[]string{"expected neg_mean and inv_stddev in the metadata or a file am.mvn"}},
-		"broken CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)},
-			CMVN: File{"am.mvn", []byte("<LearnRateCoef> 0 [ 1 2 3 ]")}}, ErrFile, []string{"am.mvn", "expected two <LearnRateCoef> lists of 560 numbers", "found 3 numbers"}},
+		"no CMVN": {
+			parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}},
+			ErrFile,
+			[]string{"expected neg_mean and inv_stddev in the metadata or a file am.mvn"},
+		},
+		"broken CMVN": {parts{
+			ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)},
+			CMVN: File{"am.mvn", []byte("<LearnRateCoef> 0 [ 1 2 3 ]")},
+		}, ErrFile, []string{"am.mvn", "expected two <LearnRateCoef> lists of 560 numbers", "found 3 numbers"}},
 		"half CMVN":  {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", strings.Repeat("1,", 559)+"1"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"found one of them"}},
 		"short CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", "1,2"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"metadata neg_mean: expected 560 numbers", "found 2 numbers"}},
 		"no language tags": {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered([]string{
-			"<unk>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"})}}, ErrTokens, []string{"no language tags"}},
+			"<unk>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n",
+		})}}, ErrTokens, []string{"no language tags"}},
 		"blank outside": {parts{ONNX: source(madeUpSenseVoice().Meta("blank_id", "77"), "sense.onnx"), Tokens: sense().Tokens}, ErrTokens, []string{"blank_id 77"}},
 		"language":      {func() parts { m := sense(); m.Languages = []string{"en", "pt"}; return m }(), ErrFile, []string{`language "pt"`, "zh, en, yue, ja, ko"}},
 		"no code":       {func() parts { m := sense(); m.Languages = []string{"klingon"}; return m }(), ErrFile, []string{`"klingon"`}},
@@ -104,14 +112,26 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: File{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
 		"no decoder":    {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrFile, []string{"encoder.onnx", "decoder and joiner (or decoder_joint)"}},
 		"no joiner":     {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"decoder.onnx", "found a decoder without encoder_outputs and no joiner"}},
-		"joiner twice": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoderJoint(nil), "dj.onnx"), Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
-			ErrContract, []string{"dj.onnx", "found a decoder_joint and a joiner"}},
-		"joiner is a decoder": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Joiner: source(madeUpDecoder(), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
-			ErrContract, []string{"joiner.onnx", "expected input encoder_outputs"}},
-		"decoder is a joiner": {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
-			ErrContract, []string{"joiner.onnx", "expected input targets"}},
-		"paraformer": {parts{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: File{"tokens.json", jsonList(paraformerTokens)}},
-			ErrTokens, []string{"tokens.json lists 9 tokens, so output logits should have 9 columns, it has 7"}},
+		"joiner twice": {
+			parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoderJoint(nil), "dj.onnx"), Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+			ErrContract,
+			[]string{"dj.onnx", "found a decoder_joint and a joiner"},
+		},
+		"joiner is a decoder": {
+			parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Joiner: source(madeUpDecoder(), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+			ErrContract,
+			[]string{"joiner.onnx", "expected input encoder_outputs"},
+		},
+		"decoder is a joiner": {
+			parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens)},
+			ErrContract,
+			[]string{"joiner.onnx", "expected input targets"},
+		},
+		"paraformer": {
+			parts{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: File{"tokens.json", jsonList(paraformerTokens)}},
+			ErrTokens,
+			[]string{"tokens.json lists 9 tokens, so output logits should have 9 columns, it has 7"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := openParts(c.model, Options{})
@@ -138,8 +158,10 @@ func TestWidthIsCheckedWhereTheFileDoesNotStateIt(t *testing.T) {
 	assert.ErrorContains(t, err, "optimized model wenet.onnx")
 	assert.ErrorContains(t, err, "lists 3 tokens, so output log_probs should have 3 columns, it has 5")
 
-	e = openMadeUp(t, parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
-		Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens + "z 5\n")})
+	e = openMadeUp(t, parts{
+		ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+		Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens + "z 5\n"),
+	})
 	_, err = e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ErrTokens)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // snap is how far (seconds) the first token of a stretch of speech may lie from
@@ -34,7 +35,7 @@ func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesi
 			if first && e.vocab.spaced && !strings.HasPrefix(text, " ") {
 				text = " " + text
 			}
-			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), Time: w.Time(m.start)}, end: w.Time(m.end), fresh: first}
+			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), NoSpeech: m.blank, Time: w.Time(m.start)}, end: w.Time(m.end), fresh: first}
 			first = false
 			if h.unbounded {
 				withWords = false
@@ -180,14 +181,10 @@ func closeUp(s string) string {
 	runes := []rune(s)
 	out := runes[:0:0]
 	for i, r := range runes {
-		if r == ' ' && len(out) > 0 && i+1 < len(runes) && unspacedRune(out[len(out)-1]) && unspacedRune(runes[i+1]) {
+		if r == ' ' && len(out) > 0 && i+1 < len(runes) && spec.Unspaced(out[len(out)-1]) && spec.Unspaced(runes[i+1]) {
 			continue
 		}
 		out = append(out, r)
 	}
 	return string(out)
-}
-
-func unspacedRune(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

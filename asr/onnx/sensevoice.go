@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -36,8 +38,6 @@ const (
 )
 
 var senseTagIDs = map[string]int{"zh": 24884, "en": 24885, "yue": 24888, "ja": 24892, "ko": 24896, noSpeech: 24992}
-
-var senseEmotions = []string{"HAPPY", "SAD", "ANGRY", "NEUTRAL", "FEARFUL", "DISGUSTED", "SURPRISED", "EMO_UNKNOWN"}
 
 // funASR is the front end of SenseVoice and Paraformer: hamming filter bank on
 // the 16-bit scale, seven frames stacked every six, shifted and scaled.
@@ -210,7 +210,9 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 	if err := g.Check(ort.Contract{
 		Inputs: []ort.Info{
 			{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}},
-			{Name: s.lens}, {Name: s.language}, {Name: s.norm},
+			{Name: s.lens},
+			{Name: s.language},
+			{Name: s.norm},
 		},
 		Outputs: []ort.Info{{Name: s.logits, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
 	}); err != nil {
@@ -317,72 +319,38 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 		if per < prompts {
 			return nil, fmt.Errorf("%s: %w: output %s: expected at least %d rows, found %d", s.source, ErrContract, s.logits, prompts, per)
 		}
-		hyps[i].tags = s.readPrompts(data[i*per*columns:][:prompts*columns], columns)
+		hyps[i].heard = s.readLanguage(data[i*per*columns:][:columns])
 	}
 	return hyps, nil
 }
 
-// promptTags is what the first rows say about a window.
-type promptTags struct {
-	probability    map[string]float64 // over the language tags
-	emotion, event string
-}
-
-func (s *senseVoice) readPrompts(rows []float32, columns int) *promptTags {
-	t := &promptTags{probability: map[string]float64{}}
+// readLanguage returns the probabilities of the language tags in the first
+// prompt's row.
+func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
+	probability := map[string]float64{}
 	top := math.Inf(-1)
 	for _, id := range s.tagIDs {
-		top = max(top, float64(rows[id]))
+		top = max(top, float64(row[id]))
 	}
 	var sum float64
-	codes := make([]string, 0, len(s.tagIDs))
-	for code := range s.tagIDs {
-		codes = append(codes, code)
-	}
-	slices.Sort(codes) // the sum is taken in a fixed order
-	for _, code := range codes {
-		p := math.Exp(float64(rows[s.tagIDs[code]]) - top)
-		t.probability[code] = p
+	for _, code := range slices.Sorted(maps.Keys(s.tagIDs)) { // the sum is taken in a fixed order
+		p := math.Exp(float64(row[s.tagIDs[code]]) - top)
+		probability[code] = p
 		sum += p
 	}
-	for code := range t.probability {
-		t.probability[code] /= sum
+	for code := range probability {
+		probability[code] /= sum
 	}
-	tag := func(row int) string {
-		symbol := s.head.vocab.symbols[argmax(rows[row*columns:(row+1)*columns])]
-		if strings.HasPrefix(symbol, "<|") && strings.HasSuffix(symbol, "|>") {
-			return symbol[2 : len(symbol)-2]
-		}
-		return ""
-	}
-	t.emotion, t.event = tag(1), tag(2)
-	if slices.Contains(senseEmotions, t.event) { // exports disagree on the order of the two
-		t.emotion, t.event = t.event, t.emotion
-	}
-	return t
-}
-
-func (t *promptTags) tag(w asr.Window) Tag {
-	out := Tag{Start: w.Time(0), End: w.Time(float64(w.Len()) / 16000), LanguageProbability: t.probability, Emotion: t.emotion, Event: t.event}
-	best := -1.0
-	for _, code := range append(slices.Clone(senseLanguages), noSpeech) {
-		if p, ok := t.probability[code]; ok && p > best {
-			best, out.Language = p, code
-		}
-	}
-	if out.Language == noSpeech {
-		out.Language = ""
-	}
-	return out
+	return probability
 }
 
 // heardLanguage is the language with the most probability over all windows,
-// weighted by their length.
-func heardLanguage(tags []Tag) string {
+// weighted by their length; "" where the family does not tell.
+func heardLanguage(windows []asr.Window, hyps []hypothesis) string {
 	sum := map[string]float64{}
-	for _, t := range tags {
-		for code, p := range t.LanguageProbability {
-			sum[code] += p * (t.End - t.Start)
+	for i, h := range hyps {
+		for code, p := range h.heard {
+			sum[code] += p * float64(windows[i].Len()) / audio.SampleRate
 		}
 	}
 	best, top := "", 0.0

@@ -264,10 +264,10 @@ func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, fra
 			skip = argmax(scores[v:])
 		}
 		if token != t.blank {
-			lasts := max(skip, 1)
+			lasts, norm := max(skip, 1), logSum(scores[:v])
 			out = append(out, emission{
 				id: token, start: float64(at) * t.shift(), end: float64(min(at+lasts, frames)) * t.shift(),
-				logProb: min(float64(scores[token])-logSum(scores[:v]), 0),
+				logProb: min(float64(scores[token])-norm, 0), blank: exp(min(float64(scores[t.blank])-norm, 0)),
 			})
 			p.accept(token)
 			here++

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // writing says how a token's symbol becomes text.
@@ -344,6 +346,7 @@ type mark struct {
 	text       string
 	start, end float64
 	logProb    float64
+	blank      float64
 }
 
 // write returns what the emissions write, specials left out. The text of one
@@ -355,7 +358,7 @@ func (v *vocabulary) write(emissions []emission) []mark {
 	}
 	for _, e := range emissions {
 		if e.id < len(v.text) && v.text[e.id] != nil {
-			out = append(out, mark{string(v.text[e.id]), e.start, e.end, e.logProb})
+			out = append(out, mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank})
 		}
 	}
 	return out
@@ -373,14 +376,14 @@ func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
 		piece := strings.TrimSuffix(s, "@@")
 		first, _ := utf8.DecodeRuneInString(piece)
 		last, _ := utf8.DecodeLastRuneInString(piece)
-		ascii := !unspacedRune(first) && (unicode.IsLetter(first) || unicode.IsDigit(first))
+		ascii := !spec.Unspaced(first) && (unicode.IsLetter(first) || unicode.IsDigit(first))
 		text := piece
 		if !glue && (ascii || (lastASCII && unicode.IsLetter(first))) {
 			text = " " + piece
 		}
-		out = append(out, mark{text, e.start, e.end, e.logProb})
+		out = append(out, mark{text, e.start, e.end, e.logProb, e.blank})
 		glue = len(piece) < len(s)
-		lastASCII = !unspacedRune(last) && (unicode.IsLetter(last) || unicode.IsDigit(last))
+		lastASCII = !spec.Unspaced(last) && (unicode.IsLetter(last) || unicode.IsDigit(last))
 	}
 	return out
 }

@@ -12,11 +12,14 @@ import (
 // (Radford et al. 2022, section 4.5): too repetitive or too unsure a text is decoded
 // again by sampling, at rising temperatures.
 const (
-	maxCompression  = 2.4
-	minLogProb      = -1.0
+	maxCompression = 2.4
+	minLogProb     = -1.0
+	// unsureNoSpeech is the no-speech probability above which a text less likely
+	// than minLogProb is discarded, whatever the caller's threshold.
+	unsureNoSpeech  = 0.6
 	temperatureStep = 0.2
 	// fallbackBestOf is how many samples a fallback draws (as the published
-	// implementation does) when the caller asks for no number.
+	// implementation does) unless the caller samples, too, and asks for a number.
 	fallbackBestOf = 5
 	// maxDecoders is libwhisper's limit of beams or samples at once.
 	maxDecoders = 8
@@ -86,6 +89,9 @@ func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, sa
 	var r result
 	var err error
 	r.attempt, r.noSpeech, err = e.search(s, j, t, threads, samples, previous, &r.stats)
+	if err == nil && t.prompted(previous) && !t.once {
+		err = e.unprompted(s, j, t, threads, w, samples, &r)
+	}
 	r.stats.Windows = 1
 	r.stats.EncoderPasses, r.stats.DecoderSteps, _ = j.work()
 	if err == nil {
@@ -101,7 +107,7 @@ func (e *Engine) settle(r *result, t *task, w asr.Window) {
 	if len(a.tokens) == 0 {
 		return
 	}
-	if r.noSpeech > t.opt.NoSpeechThreshold && a.avgLogProb < minLogProb {
+	if r.noSpeech > t.opt.NoSpeechThreshold || r.noSpeech > unsureNoSpeech && a.avgLogProb < minLogProb {
 		r.stats.Discarded++
 		return
 	}
@@ -110,7 +116,7 @@ func (e *Engine) settle(r *result, t *task, w asr.Window) {
 		words[i].NoSpeechProb = r.noSpeech
 	}
 	r.words, r.text = words, a.text
-	if a.failed() || r.noSpeech > t.opt.NoSpeechThreshold {
+	if a.failed() || r.noSpeech > unsureNoSpeech {
 		return // its gaps say nothing
 	}
 	for _, k := range skips {
@@ -146,7 +152,7 @@ func (e *Engine) search(s *state, j *job, t *task, threads int, samples []float3
 	if e.opt.Context == ContextShort {
 		req.audioContext = shortContext(len(samples))
 	}
-	first := func() (attempt, error) {
+	first := func() (attempt, float64, error) {
 		if req.temperature != 0 {
 			return e.sample(j, &req, t.opt.BestOf, samples, stats)
 		}
@@ -155,26 +161,30 @@ func (e *Engine) search(s *state, j *job, t *task, threads int, samples []float3
 			// context has nothing there
 			full, err := e.weights.newState()
 			if err != nil {
-				return attempt{}, err
+				return attempt{}, 0, err
 			}
 			defer full.free()
-			return e.attempt(full, j, req, samples, stats)
+			return e.judged(full, j, req, samples, stats)
 		}
-		return e.attempt(s, j, req, samples, stats)
+		return e.judged(s, j, req, samples, stats)
 	}
-	a, err := first()
+	a, noSpeech, err := first()
 	if err != nil {
 		return a, 0, err
 	}
 	if t.once && req.audioContext != 0 && a.failed() {
 		req.audioContext = 0
 		stats.Retries++
-		if a, err = first(); err != nil {
-			return a, 0, err
-		}
+		return first()
 	}
-	if len(a.tokens) == 0 || t.opt.Temperature != 0 { // then s has decoded nothing
-		return a, 0, nil
+	return a, noSpeech, nil
+}
+
+// judged is attempt with the window's no-speech probability, 0 without a text.
+func (e *Engine) judged(s *state, j *job, req request, samples []float32, stats *asr.Stats) (attempt, float64, error) {
+	a, err := e.attempt(s, j, req, samples, stats)
+	if err != nil || len(a.tokens) == 0 {
+		return a, 0, err
 	}
 	noSpeech, err := s.noSpeech(1)
 	return a, noSpeech, err
@@ -186,8 +196,9 @@ func (e *Engine) search(s *state, j *job, t *task, threads int, samples []float3
 func (e *Engine) again(j *job, t *task, threads int, samples []float32, previous string, stats *asr.Stats) (attempt, error) {
 	req := e.request(t, threads, previous)
 	req.temperatureStep = temperatureStep
-	if req.bestOf = min(t.opt.BestOf, maxDecoders); req.bestOf == 0 {
-		req.bestOf = fallbackBestOf
+	req.bestOf = fallbackBestOf
+	if t.opt.Temperature > 0 && t.opt.BestOf > 0 {
+		req.bestOf = min(t.opt.BestOf, maxDecoders)
 	}
 	searched := e.opt.Context == ContextShort
 	if !searched {
@@ -232,13 +243,14 @@ func shortContext(samples int) int {
 	return positions
 }
 
-// sample draws n texts at the request's temperature and returns the most likely. The
+// sample draws n texts at the request's temperature and returns the most likely, with
+// the window's no-speech probability, which does not depend on the temperature. The
 // random numbers of libwhisper depend on what a state did before, so a new state is
 // taken; it draws 8 texts at once, and one at a time after that.
-func (e *Engine) sample(j *job, req *request, n int, samples []float32, stats *asr.Stats) (attempt, error) {
+func (e *Engine) sample(j *job, req *request, n int, samples []float32, stats *asr.Stats) (attempt, float64, error) {
 	s, err := e.weights.newState()
 	if err != nil {
-		return attempt{}, err
+		return attempt{}, 0, err
 	}
 	defer s.free()
 	n = max(n, 1)
@@ -250,14 +262,18 @@ func (e *Engine) sample(j *job, req *request, n int, samples []float32, stats *a
 		}
 		a, err := e.attempt(s, j, *req, samples, stats)
 		if err != nil {
-			return best, err
+			return best, 0, err
 		}
 		if drawn == 0 || (len(a.tokens) > 0 && (len(best.tokens) == 0 || a.better(best))) {
 			best = a
 		}
 		drawn += req.bestOf
 	}
-	return best, nil
+	if len(best.tokens) == 0 {
+		return best, 0, nil
+	}
+	noSpeech, err := s.noSpeech(1)
+	return best, noSpeech, err
 }
 
 // prompt puts the initial prompt and the text before the window together, as many of

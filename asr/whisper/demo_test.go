@@ -33,7 +33,12 @@ func demoModel(t testing.TB) Model {
 func openDemo(t testing.TB) *Engine {
 	t.Helper()
 	needLibrary(t)
-	e, err := Open(demoModel(t), Options{})
+	return openModel(t, demoModel(t))
+}
+
+func openModel(t testing.TB, m Model) *Engine {
+	t.Helper()
+	e, err := Open(m, Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e

@@ -11,6 +11,9 @@
 // the parallelism, and the same every time. (One exception: a single window without
 // beams. Its probabilities depend on the number of threads in the third digit.)
 //
+// OpenBLAS computes the encoder's matrix products where that is faster on this machine
+// (see [InspectBLAS]). Texts are the same up to the rounding of sums.
+//
 // Why not the Go bindings that whisper.cpp publishes
 // (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per model, so
 // that two decodes at once crash; they load models from files only; they bind neither
@@ -62,6 +65,9 @@ type Model struct {
 	Name string
 	// WindowSeconds is the longest window the model should get, 30 at most; 0 is 30.
 	WindowSeconds float64
+	// NoPrompts says that the model was not trained with prompts: initial prompts
+	// are left out.
+	NoPrompts bool
 	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
 	// for; nil is all that its vocabulary has. Detection chooses among them.
 	Languages []string
@@ -179,10 +185,15 @@ func Open(m Model, opt Options) (*Engine, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	setNativeLogger(opt.Logger)
+	blas, err := useBLAS(tensorTypes[header.Type%1000])
+	if err != nil {
+		return nil, err
+	}
 	w, err := loadWeights(m, preset)
 	if err != nil {
 		return fail(fmt.Errorf("%w: libwhisper refuses it: %w", ErrModel, err))
 	}
+	w.blas = blas
 	if m.WindowSeconds <= 0 || m.WindowSeconds > 30 {
 		m.WindowSeconds = 30
 	}
@@ -253,6 +264,11 @@ func (m Model) languages(h Header) ([]string, error) {
 
 // Languages lists the codes that asr.Options.Language may have.
 func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
+
+// Abilities implements asr.Transcriber.
+func (e *Engine) Abilities() asr.Abilities {
+	return asr.Abilities{Beam: maxDecoders, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true}
+}
 
 // Header returns the model's dimensions.
 func (e *Engine) Header() Header { return e.header }

@@ -208,7 +208,8 @@ func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, tr.Stats.Windows)
 	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[0].Text)
-	assert.NotContains(t, strings.Join(texts(tr)[1:], " "), "Alpha", "six tokens more before the plan's beginning")
+	assert.Equal(t, 1, tr.Stats.Unprompted, "six tokens more before the plan's beginning cost the second window its text")
+	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[1].Text)
 }
 
 func TestReadDropsWhatNobodySaid(t *testing.T) {
@@ -445,6 +446,10 @@ func child(task string) int {
 	switch task {
 	case "missing":
 		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "standard tier") {
+			return 0
+		}
+	case "no blas":
+		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "OTOGRAPH_BLAS=on") {
 			return 0
 		}
 	case "unusable":

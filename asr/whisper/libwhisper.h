@@ -120,13 +120,15 @@ typedef struct og_request {
 
 const char *og_open(const char *dir);
 const char *og_version(void);
+const char *og_type_name(int type); /* of tensors */
 const char *og_system_info(void);
 void og_want_log(bool all);
 
 og_context *og_load_file(const char *path, int aheads_preset);
 og_context *og_load_memory(const void *data, size_t size, int aheads_preset);
 void og_free(og_context *);
-og_state *og_new_state(og_context *);
+og_state *og_init_state(og_context *);
+og_state *og_new_state(og_context *, bool blas);
 void og_free_state(og_state *);
 
 og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach);
@@ -145,6 +147,14 @@ int og_tokenize(og_context *, const char *text, int32_t *tokens, int max);
 const char *og_token_text(og_context *, int32_t token);
 int32_t og_eot(og_context *);
 int32_t og_beg(og_context *);
-bool og_multilingual(og_context *);
+
+/* blas.c */
+void *og_ggml(void); /* the library that og_open opened */
+const char *og_blas_open(const char *dir, void *ggml);
+const char *og_blas_kernel(void);
+bool og_blas_race(int type, double seconds[2], const char **packed);
+void og_blas_threads(int);
+void og_read_plugins(void);
+void og_plugins_read(void);
 
 #endif

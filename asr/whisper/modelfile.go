@@ -117,8 +117,10 @@ func check(file io.ReaderAt, size int64) (Header, error) {
 		return Header{}, fmt.Errorf("expected a Whisper model in ggml's format (first bytes %q), found %q%s", "lmgg", word4(m), otherFormat(m))
 	}
 	var h Header
-	for _, f := range []*int32{&h.Vocabulary, &h.AudioContext, &h.AudioState, &h.AudioHeads, &h.AudioLayers,
-		&h.TextContext, &h.TextState, &h.TextHeads, &h.TextLayers, &h.Mels, &h.Type} {
+	for _, f := range []*int32{
+		&h.Vocabulary, &h.AudioContext, &h.AudioState, &h.AudioHeads, &h.AudioLayers,
+		&h.TextContext, &h.TextState, &h.TextHeads, &h.TextLayers, &h.Mels, &h.Type,
+	} {
 		*f = r.word()
 	}
 	if r.err != nil {

@@ -37,7 +37,6 @@
 	X(int, whisper_tokenize, (og_context *, const char *, int32_t *, int))                              \
 	X(const char *, whisper_token_to_str, (og_context *, int32_t))                                      \
 	X(int, whisper_n_vocab, (og_context *))                                                             \
-	X(int, whisper_is_multilingual, (og_context *))                                                     \
 	X(int32_t, whisper_token_eot, (og_context *))                                                       \
 	X(int32_t, whisper_token_sot, (og_context *))                                                       \
 	X(int32_t, whisper_token_nosp, (og_context *))                                                      \
@@ -45,7 +44,8 @@
 #define GGML(X)                                                 \
 	X(void, ggml_backend_load_all_from_path, (const char *)) \
 	X(void, ggml_backend_load_all, (void))                   \
-	X(void *, ggml_backend_dev_by_type, (int))
+	X(void *, ggml_backend_dev_by_type, (int))               \
+	X(const char *, ggml_type_name, (int))
 
 #define DECLARE(result, name, arguments) static result(*p_##name) arguments;
 WHISPER(DECLARE)
@@ -65,6 +65,7 @@ struct og_job {
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
 
 static char problem[4096];
+static void *ggml; /* the library */
 static atomic_bool want_all;
 
 extern void ogNativeLog(int level, char *text); /* native.go */
@@ -126,7 +127,7 @@ const char *og_open(const char *dir)
 {
 	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
 	void *base = open_one(dir, "libggml-base.so.0");
-	void *ggml = base ? open_one(dir, "libggml.so.0") : NULL;
+	ggml = base ? open_one(dir, "libggml.so.0") : NULL;
 	void *whisper = ggml ? open_one(dir, "libwhisper.so.1") : NULL;
 	if (!whisper) return problem;
 #define FROM(lib, name)                                                                  \
@@ -152,8 +153,16 @@ const char *og_open(const char *dir)
 	return NULL;
 }
 
+void *og_ggml(void) { return ggml; }
+const char *og_type_name(int type) { return p_ggml_type_name(type); }
 const char *og_version(void) { return p_whisper_version(); }
-const char *og_system_info(void) { return p_whisper_print_system_info(); }
+const char *og_system_info(void)
+{
+	og_read_plugins();
+	const char *info = p_whisper_print_system_info();
+	og_plugins_read();
+	return info;
+}
 
 static og_context_params context_params(int aheads_preset)
 {
@@ -168,16 +177,22 @@ static og_context_params context_params(int aheads_preset)
 
 og_context *og_load_file(const char *path, int aheads_preset)
 {
-	return p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset));
+	og_read_plugins();
+	og_context *c = p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset));
+	og_plugins_read();
+	return c;
 }
 
 og_context *og_load_memory(const void *data, size_t size, int aheads_preset)
 {
-	return p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset));
+	og_read_plugins();
+	og_context *c = p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset));
+	og_plugins_read();
+	return c;
 }
 
 void og_free(og_context *c) { p_whisper_free(c); }
-og_state *og_new_state(og_context *c) { return p_whisper_init_state(c); }
+og_state *og_init_state(og_context *c) { return p_whisper_init_state(c); }
 void og_free_state(og_state *s) { p_whisper_free_state(s); }
 
 og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach)
@@ -312,6 +327,7 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.abort_callback = on_abort, p.abort_callback_user_data = j;
 	p.encoder_begin_callback = on_encode, p.encoder_begin_callback_user_data = j;
 	p.logits_filter_callback = on_logits, p.logits_filter_callback_user_data = j;
+	og_blas_threads(r->threads);
 	return p_whisper_full_with_state(c, s, p, samples, n_samples);
 }
 
@@ -355,6 +371,7 @@ static bool never(og_context *c, og_state *s, void *user)
  * positions, 0 for all. */
 int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
 {
+	og_blas_threads(threads);
 	int rc = p_whisper_pcm_to_mel_with_state(c, s, samples, n_samples, threads);
 	if (rc) return rc;
 	if (audio_ctx) {
@@ -376,4 +393,3 @@ int og_tokenize(og_context *c, const char *text, int32_t *tokens, int max) { ret
 const char *og_token_text(og_context *c, int32_t token) { return p_whisper_token_to_str(c, token); }
 int32_t og_eot(og_context *c) { return p_whisper_token_eot(c); }
 int32_t og_beg(og_context *c) { return p_whisper_token_beg(c); }
-bool og_multilingual(og_context *c) { return p_whisper_is_multilingual(c); }

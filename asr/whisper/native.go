@@ -16,17 +16,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/otograph/otograph/internal/native"
 )
-
-// library is the one libwhisper of the process: a second copy could not be loaded
-// beside it. Once opened it stays.
-var library struct {
-	sync.Mutex
-	opened bool
-}
 
 // openLibrary finds and opens libwhisper, once. A failure is tried again by the
 // next call, so that a library fetched meanwhile is found.
@@ -53,21 +47,43 @@ func openLibrary() error {
 	return nil
 }
 
-// Library describes the native library that is in use.
-type Library struct {
-	// Version is libwhisper's own, such as "1.9.5-dev".
-	Version string
-	// System is its line of build and processor features.
-	System string
-}
-
 // OpenLibrary opens libwhisper if that has not happened yet and describes it. The
 // error wraps native.ErrMissing where there is none, ErrLibrary where it does not fit.
 func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
 	}
-	return Library{Version: C.GoString(C.og_version()), System: strings.TrimSpace(C.GoString(C.og_system_info()))}, nil
+	return Library{Version: C.GoString(C.og_version()), System: systemInfo()}, nil
+}
+
+func systemInfo() string { return strings.TrimSpace(C.GoString(C.og_system_info())) }
+
+// typeName returns ggml's name of a tensor type.
+func typeName(kind int32) string { return C.GoString(C.og_type_name(C.int(kind))) }
+
+// loadBLAS loads OpenBLAS from the folder of the native libraries.
+func loadBLAS(dir string) error {
+	cdir := C.CString(dir)
+	defer C.free(unsafe.Pointer(cdir))
+	if p := C.og_blas_open(cdir, C.og_ggml()); p != nil {
+		return errors.New(C.GoString(p))
+	}
+	return nil
+}
+
+// blasKernel returns OpenBLAS's name of its code for this processor.
+func blasKernel() string { return C.GoString(C.og_blas_kernel()) }
+
+// measureProduct times a product with weights of a type; see og_blas_race.
+func measureProduct(kind int32) (Race, bool) {
+	var seconds [2]C.double
+	var packed *C.char
+	ok := bool(C.og_blas_race(C.int(kind), &seconds[0], &packed))
+	return Race{
+		CPU:    time.Duration(float64(seconds[0]) * float64(time.Second)),
+		BLAS:   time.Duration(float64(seconds[1]) * float64(time.Second)),
+		Packed: C.GoString(packed),
+	}, ok
 }
 
 // nativeLog is where the process-wide log of libwhisper and ggml goes: to the
@@ -114,7 +130,10 @@ func ogNativeLog(level C.int, text *C.char) {
 }
 
 // weights is a loaded model (a whisper_context without a state of its own).
-type weights struct{ c *C.og_context }
+type weights struct {
+	c    *C.og_context
+	blas bool // OpenBLAS computes the encoder's products
+}
 
 func loadWeights(m Model, preset int) (*weights, error) {
 	takeComplaint()
@@ -133,14 +152,13 @@ func loadWeights(m Model, preset int) (*weights, error) {
 		}
 		return nil, errors.New(why)
 	}
-	return &weights{c}, nil
+	return &weights{c: c}, nil
 }
 
 func (w *weights) free() { C.og_free(w.c) }
 
-func (w *weights) multilingual() bool { return bool(C.og_multilingual(w.c)) }
-func (w *weights) eot() int32         { return int32(C.og_eot(w.c)) }
-func (w *weights) beg() int32         { return int32(C.og_beg(w.c)) }
+func (w *weights) eot() int32 { return int32(C.og_eot(w.c)) }
+func (w *weights) beg() int32 { return int32(C.og_beg(w.c)) }
 
 // text returns the bytes of a token, which need not be whole characters.
 func (w *weights) text(token int32) string {
@@ -162,7 +180,7 @@ func (w *weights) tokenize(text string) []int32 {
 // newState makes a decoding state: its buffers cost about 100 to 200 MB of address
 // space with published models.
 func (w *weights) newState() (*state, error) {
-	s := C.og_new_state(w.c)
+	s := C.og_new_state(w.c, C.bool(w.blas))
 	if s == nil {
 		return nil, errors.New("whisper: no memory for a decoding state")
 	}
@@ -180,9 +198,6 @@ func (s *state) free() { C.og_free_state(s.s) }
 
 // job is the memory a decode shares with its native callbacks.
 type job struct{ j *C.og_job }
-
-// node is a token in the tree of hotwords; see og_node.
-type node struct{ token, first, count int32 }
 
 // newJob makes the memory of one or more decodes, which free gives back.
 func (w *weights) newJob(h *hotwords) (*job, error) {
@@ -209,23 +224,6 @@ func (j *job) work() (encodes, steps, starts int) {
 	var e, s, t C.int
 	C.og_work(j.j, &e, &s, &t)
 	return int(e), max(int(s), 0), int(t)
-}
-
-// token is a decoded token. dtw is in 10 ms from the beginning of the
-// window, negative when unknown.
-type token struct {
-	id      int32
-	p, logp float32
-	dtw     int64
-}
-
-// request is what one decode wants; see og_request.
-type request struct {
-	language                     string
-	prompt                       []int32
-	threads, beam, bestOf        int
-	audioContext                 int
-	temperature, temperatureStep float64
 }
 
 // decode runs one window and returns its tokens, time marks included.

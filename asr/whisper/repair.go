@@ -70,7 +70,7 @@ type patch struct {
 // it finds into results. It returns the work done.
 func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []asr.Window, results []result, t *task) (asr.Stats, error) {
 	r := repair{
-		e: e, t: t, pcm: pcm, windows: windows, results: results,
+		e: e, t: t.plain(), pcm: pcm, windows: windows, results: results,
 		left:   (len(windows) + windowsPerRepair - 1) / windowsPerRepair,
 		redone: make([]bool, len(windows)),
 	}
@@ -243,7 +243,7 @@ func (r *repair) fill(p *patch) {
 		}
 	}
 	a := p.attempt
-	if len(a.tokens) == 0 || a.failed() || p.noSpeech > r.t.opt.NoSpeechThreshold {
+	if len(a.tokens) == 0 || a.failed() || p.noSpeech > min(r.t.opt.NoSpeechThreshold, unsureNoSpeech) {
 		return
 	}
 	words, _, covered, ended := r.e.read(p.window, a)

@@ -36,7 +36,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		return transcript, ctx.Err()
 	}
 	t := &task{opt: opt, language: language}
-	if opt.InitialPrompt != "" {
+	if opt.InitialPrompt != "" && !e.model.NoPrompts {
 		t.initial = e.tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
@@ -57,6 +57,11 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	asr.Settle(words, speech)
 	transcript.Segments = asr.Sentences(words, opt.WordTimestamps)
+	for _, s := range transcript.Segments {
+		for i := range s.Words { // in proportion to letters, without the heads of a published model
+			s.Words[i].Doubtful = e.opt.AlignmentHeads == ""
+		}
+	}
 	return transcript, nil
 }
 

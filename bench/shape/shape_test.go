@@ -112,12 +112,17 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 			o.Language, o.BeamSize, o.WordTimestamps, o.InitialPrompt = "en", beam, true, prompt
 			got, err := e.Transcribe(context.Background(), pcm, speech, o)
 			require.NoError(t, err)
-			assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
+			// What a made-up model says with a prompt may look spoiled: then once more without.
+			passes := 1 + got.Stats.Unprompted
+			assert.Equal(t, passes, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
+			if prompt == "" {
+				assert.Equal(t, 1, passes)
+			}
 			assert.Zero(t, got.Stats.Fallbacks)
 			for _, s := range got.Segments {
 				n += len(s.Words)
 			}
-			assert.InDelta(t, n, got.Stats.DecoderSteps, 14, "%s: words, time marks, prompt", typ)
+			assert.InDelta(t, n*passes, got.Stats.DecoderSteps, float64(14*passes), "%s: words, time marks, prompt", typ)
 			return n
 		}
 		all := words(whole, 1, "")

@@ -34,8 +34,12 @@ const rate = 16000
 // voices are those of each language that no demonstration model was trained on.
 var voices = map[string][]voice{
 	"en": {
-		{"espeak", "en-us", true}, {"espeak", "en-gb-x-rp", true}, {"espeak", "en-us", true}, {"espeak", "en", true},
-		{"flite", "rms", false}, {"festival", "kal_diphone", false},
+		{"espeak", "en-us", true},
+		{"espeak", "en-gb-x-rp", true},
+		{"espeak", "en-us", true},
+		{"espeak", "en", true},
+		{"flite", "rms", false},
+		{"festival", "kal_diphone", false},
 	},
 	"es": {{"espeak", "es", true}, {"espeak", "es-419", true}},
 	"fr": {{"espeak", "fr", true}},

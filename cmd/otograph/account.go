@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
 )
 
@@ -25,6 +23,9 @@ type accountCmd struct {
 	Tier   accountTierCmd   `cmd:"" help:"Move an account to a tier, 1 to 5."`
 	Limits accountLimitsCmd `cmd:"" help:"Replace an account's limits; without flags, back to those of its tier."`
 	Pack   accountPackCmd   `cmd:"" help:"Give an account a resource pack."`
+
+	Suspend accountSuspendCmd `cmd:"" help:"Refuse an account's keys, logins and tokens; its tasks go on, its data and money stay."`
+	Resume  accountResumeCmd  `cmd:"" help:"End an account's suspension."`
 }
 
 type accountCreateCmd struct {
@@ -33,7 +34,7 @@ type accountCreateCmd struct {
 }
 
 func (c *accountCreateCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
+	return c.change(ctx, "account create", c.Name, "", func(s *stores) error {
 		a, err := s.accounts.Create(ctx, c.Name)
 		if err != nil {
 			return fmt.Errorf("account %q: %w", c.Name, err)
@@ -54,6 +55,8 @@ type accountLine struct {
 	Name    string        `json:"name"`
 	Balance billing.Money `json:"balance"`
 	Created time.Time     `json:"created_at"`
+
+	Suspended *time.Time `json:"suspended_at,omitempty"`
 }
 
 func (c *accountListCmd) Run(ctx context.Context) error {
@@ -68,15 +71,15 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			lines = append(lines, accountLine{a.ID, a.Name, balance, a.CreatedAt})
+			lines = append(lines, accountLine{a.ID, a.Name, balance, a.CreatedAt, a.SuspendedAt})
 		}
 		if c.JSON {
 			return printJSON(lines)
 		}
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "NAME\tBALANCE\tID\tCREATED")
+		fmt.Fprintln(w, "NAME\tBALANCE\tID\tCREATED\tSUSPENDED")
 		for _, l := range lines {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly), stamp(l.Suspended))
 		}
 		return w.Flush()
 	})
@@ -107,7 +110,7 @@ func (c *accountShowCmd) Run(ctx context.Context) error {
 		for _, p := range packs {
 			shown = append(shown, pack{p.Remaining, p.Value, p.Concurrency, p.ExpiresAt})
 		}
-		return printJSON(map[string]any{"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "account": view, "packs": shown})
+		return printJSON(map[string]any{"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt, "account": httpapi.AccountRecordOf(view), "packs": shown})
 	})
 }
 
@@ -119,7 +122,7 @@ type accountCreditCmd struct {
 }
 
 func (c *accountCreditCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
+	return c.changeAccount(ctx, "account credit", c.Name, c.Amount+", "+c.Note, func(s *stores, a accounts.Account) error {
 		amount, err := billing.ParseMoney(c.Amount)
 		if err != nil {
 			return &usageError{err}
@@ -141,7 +144,7 @@ type accountRefundCmd struct {
 }
 
 func (c *accountRefundCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
+	return c.changeAccount(ctx, "account refund", c.Name, c.Amount+", "+c.Note, func(s *stores, a accounts.Account) error {
 		amount, err := billing.ParseMoney(c.Amount)
 		if err != nil {
 			return &usageError{err}
@@ -162,8 +165,8 @@ type accountTierCmd struct {
 }
 
 func (c *accountTierCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-		return s.billing.SetTier(ctx, a.ID, c.Tier)
+	return c.changeAccount(ctx, "account tier", c.Name, strconv.Itoa(c.Tier), func(s *stores, a accounts.Account) error {
+		return s.accounts.SetTier(ctx, a.ID, c.Tier)
 	})
 }
 
@@ -176,8 +179,50 @@ type accountLimitsCmd struct {
 }
 
 func (c *accountLimitsCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-		return s.billing.SetLimits(ctx, a.ID, billing.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst})
+	return c.changeAccount(ctx, "account limits", c.Name, c.detail(), func(s *stores, a accounts.Account) error {
+		return s.accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst})
+	})
+}
+
+// detail says what is changed.
+func (c *accountLimitsCmd) detail() string {
+	var parts []string
+	if c.Concurrency != nil {
+		parts = append(parts, fmt.Sprintf("concurrency %d", *c.Concurrency))
+	}
+	if c.TPS != nil {
+		parts = append(parts, fmt.Sprintf("tps %g", *c.TPS))
+	}
+	if c.Burst != nil {
+		parts = append(parts, fmt.Sprintf("burst %d", *c.Burst))
+	}
+	if parts == nil {
+		return "those of the tier"
+	}
+	return strings.Join(parts, ", ")
+}
+
+type accountSuspendCmd struct {
+	storeFlags
+	Name string `arg:"" help:"Name or id."`
+	Note string `help:"Why, for the audit log."`
+}
+
+func (c *accountSuspendCmd) Run(ctx context.Context) error {
+	return c.changeAccount(ctx, "account suspend", c.Name, c.Note, func(s *stores, a accounts.Account) error {
+		return s.accounts.Suspend(ctx, a.ID)
+	})
+}
+
+type accountResumeCmd struct {
+	storeFlags
+	Name string `arg:"" help:"Name or id."`
+	Note string `help:"Why, for the audit log."`
+}
+
+func (c *accountResumeCmd) Run(ctx context.Context) error {
+	return c.changeAccount(ctx, "account resume", c.Name, c.Note, func(s *stores, a accounts.Account) error {
+		return s.accounts.Resume(ctx, a.ID)
 	})
 }
 
@@ -190,7 +235,7 @@ type accountPackCmd struct {
 }
 
 func (c *accountPackCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
+	return c.changeAccount(ctx, "account pack", c.Name, c.Value+" until "+c.Expires, func(s *stores, a accounts.Account) error {
 		value, err := billing.ParseMoney(c.Value)
 		if err != nil {
 			return &usageError{err}
@@ -219,141 +264,4 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 		return now.Add(d), nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no date (2027-01-31), time (2027-01-31T12:00:00Z) or duration (720h)", s)
-}
-
-type keyCmd struct {
-	Create keyCreateCmd `cmd:"" help:"Create an API key and print it, this once."`
-	List   keyListCmd   `cmd:"" help:"List an account's keys."`
-	Revoke keyRevokeCmd `cmd:"" help:"Make a key useless."`
-}
-
-type keyCreateCmd struct {
-	storeFlags
-	Account string `arg:"" help:"Name or id."`
-}
-
-func (c *keyCreateCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		key, _, err := s.accounts.CreateKey(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		fmt.Println(key)
-		return nil
-	})
-}
-
-type keyListCmd struct {
-	storeFlags
-	Account string `arg:"" help:"Name or id."`
-}
-
-func (c *keyListCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		keys, err := s.accounts.Keys(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tKEY\tCREATED\tREVOKED")
-		for _, k := range keys {
-			revoked := ""
-			if k.RevokedAt != nil {
-				revoked = k.RevokedAt.Format(time.RFC3339)
-			}
-			fmt.Fprintf(w, "%s\t%s…\t%s\t%s\n", k.ID, k.Hint, k.CreatedAt.Format(time.RFC3339), revoked)
-		}
-		return w.Flush()
-	})
-}
-
-type keyRevokeCmd struct {
-	storeFlags
-	ID string `arg:"" help:"The key's id, as key list prints it."`
-}
-
-func (c *keyRevokeCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
-		if err := s.accounts.RevokeKey(ctx, c.ID); err != nil {
-			return fmt.Errorf("key %q: %w", c.ID, err)
-		}
-		return nil
-	})
-}
-
-type userCmd struct {
-	Create userCreateCmd `cmd:"" help:"Create a user who logs in with a password."`
-	Passwd userPasswdCmd `cmd:"" help:"Change a user's password."`
-}
-
-// passwordFlag is a password from the flag, or asked for.
-type passwordFlag struct {
-	Password string `env:"OTOGRAPH_PASSWORD" help:"Password; asked for when left out."`
-}
-
-func (f passwordFlag) read() (string, error) {
-	if f.Password != "" {
-		return f.Password, nil
-	}
-	fd := int(os.Stdin.Fd())
-	if !term.IsTerminal(fd) {
-		b, err := io.ReadAll(io.LimitReader(os.Stdin, 4096))
-		if p := strings.TrimRight(string(b), "\r\n"); err == nil && p != "" {
-			return p, nil
-		}
-		return "", &usageError{errors.New("a password is needed: --password, or on standard input")}
-	}
-	fmt.Fprint(os.Stderr, "Password: ")
-	first, err := term.ReadPassword(fd)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprint(os.Stderr, "\nOnce more: ")
-	second, err := term.ReadPassword(fd)
-	fmt.Fprintln(os.Stderr)
-	if err == nil && string(first) != string(second) {
-		err = errors.New("the two passwords differ")
-	}
-	return string(first), err
-}
-
-type userCreateCmd struct {
-	storeFlags
-	passwordFlag
-	Account  string `arg:"" help:"Account, by name or id."`
-	Username string `arg:""`
-}
-
-func (c *userCreateCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		password, err := c.read()
-		if err != nil {
-			return err
-		}
-		u, err := s.accounts.CreateUser(ctx, a.ID, c.Username, password)
-		if err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
-		}
-		fmt.Println(u.ID)
-		return nil
-	})
-}
-
-type userPasswdCmd struct {
-	storeFlags
-	passwordFlag
-	Username string `arg:""`
-}
-
-func (c *userPasswdCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
-		password, err := c.read()
-		if err != nil {
-			return err
-		}
-		if err := s.accounts.SetPassword(ctx, c.Username, password); err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
-		}
-		return nil
-	})
 }

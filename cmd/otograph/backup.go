@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks"
 )
 
 type backupCmd struct {
@@ -170,10 +171,12 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
-	if err := c.takeFiles(ctx, s); err != nil {
-		return err
-	}
-	return s.report(ctx)
+	return s.recorded(ctx, "restore", c.From, "", func() error {
+		if err := c.takeFiles(ctx, s); err != nil {
+			return err
+		}
+		return s.report(ctx)
+	})
 }
 
 // copyBackup puts the backup into the data folder, which holds none yet.
@@ -257,7 +260,7 @@ func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 		return fmt.Errorf("restore: the file store %s belongs to database %s, not to the restored one (%s): correct --blobs, or repeat this with --adopt if that database is lost",
 			s.blobs.Name(), found.Database, id.ID)
 	}
-	if _, err := s.blobs.Adopt(ctx, s.identity(id)); err != nil {
+	if _, err := s.blobs.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
 		return err
 	}
 	return s.db.SetClaimed(ctx)

@@ -5,8 +5,9 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // TestRequireCage: what is missing is a warning, or an error where the cage is
@@ -20,6 +21,7 @@ func TestRequireCage(t *testing.T) {
 		state audio.SandboxState
 		whole bool
 	}{"whole": {whole, true}, "no Landlock": {noLandlock, false}, "no ffmpeg": {noFFmpeg, false}} {
+		assert.Equal(t, tt.state.Landlock > 0, cageParts(tt.state)["landlock"], name)
 		for _, required := range []bool{false, true} {
 			var text bytes.Buffer
 			err := (&cageFlags{RequireCage: required}).judge(tt.state, slog.New(slog.NewTextHandler(&text, nil)))

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/otograph/otograph/internal/userdata"
 )
 
 // databaseFile is the name of the SQLite database in the data folder.
@@ -20,18 +21,13 @@ const othersBits = 0o077
 // key that signs access tokens, password hashes, and customers' audio: a folder
 // of ours that others can read is closed to them, any other one is refused.
 func (f *storeFlags) folder() (string, error) {
-	syscall.Umask(othersBits) // nor are the files readable that this process creates
+	keepFilesPrivate() // nor are the files readable that this process creates
 	dir := f.Data
 	if dir == "" {
-		data := os.Getenv("XDG_DATA_HOME")
-		if !filepath.IsAbs(data) {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("data folder: %w; name one with --data", err)
-			}
-			data = filepath.Join(home, ".local", "share")
+		var err error
+		if dir, err = userdata.Dir("service"); err != nil {
+			return "", fmt.Errorf("data folder: %w; name one with --data", err)
 		}
-		dir = filepath.Join(data, "otograph", "service")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {

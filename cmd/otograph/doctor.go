@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
@@ -29,7 +33,7 @@ type finding struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
-	findings := []finding{c.program(), c.machine(), c.whisper(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
+	findings := []finding{c.program(), c.machine(), c.whisper(), c.blas(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
 	findings = append(findings, c.models()...)
 	healthy := true
 	for _, f := range findings {
@@ -73,13 +77,19 @@ func (doctorCmd) machine() finding {
 	return finding{Part: "machine", OK: true, Found: found}
 }
 
-const fetchNative = "run `otograph native` (in a checkout: `make setup`)"
+// fetchNative says what to do about a native library that could not be opened.
+func fetchNative(err error) string {
+	if errors.Is(err, native.ErrNoCgo) {
+		return "build otograph with cgo: CGO_ENABLED=1, and a C compiler"
+	}
+	return "run `otograph native` (in a checkout: `make setup`)"
+}
 
 func (doctorCmd) whisper() finding {
 	f := finding{Part: "whisper.cpp"}
 	lib, err := whisper.OpenLibrary()
 	if err != nil {
-		f.Found, f.ToDo = err.Error(), fetchNative
+		f.Found, f.ToDo = err.Error(), fetchNative(err)
 		return f
 	}
 	f.OK, f.Found = true, "libwhisper "+lib.Version
@@ -98,6 +108,46 @@ func (doctorCmd) whisper() finding {
 	return f
 }
 
+// blas reports what computes the encoder's matrix products. It measures what has not
+// been measured on this machine.
+func (doctorCmd) blas() finding {
+	f := finding{Part: "OpenBLAS", OK: true}
+	b, err := whisper.InspectBLAS()
+	switch {
+	case errors.Is(err, native.ErrMissing):
+		f.Found = "not looked for without libwhisper"
+		return f
+	case err != nil:
+		f.OK, f.Found = false, err.Error()
+		return f
+	case b.Missing != nil:
+		f.OK = b.Setting != "on"
+		f.Found, f.ToDo = "not there; ggml's own code computes everything: "+b.Missing.Error(), fetchNative(b.Missing)
+		return f
+	}
+	f.Found = b.Kernel
+	for _, weights := range slices.Sorted(maps.Keys(b.Races)) {
+		r, used := b.Races[weights], "not used"
+		if b.Used(weights) {
+			used = "used"
+		}
+		if r.Packed != "" {
+			f.Found += fmt.Sprintf("; %s for %s models, which ggml keeps packed for %s", used, weights, r.Packed)
+		} else {
+			f.Found += fmt.Sprintf("; %s for %s models: a product takes %.1f ms, without it %.1f ms", used, weights, milliseconds(r.BLAS), milliseconds(r.CPU))
+		}
+	}
+	if b.Setting != "" {
+		f.Found += "; " + whisper.EnvBLAS + "=" + b.Setting
+	}
+	if b.File != "" {
+		f.Found += "; measurements are kept in " + b.File
+	}
+	return f
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
 // cpuFeatures picks the features that are on out of ggml's line
 // ("CPU : SSE3 = 1 | AVX = 1 | AVX512 = 0 |").
 func cpuFeatures(system string) string {
@@ -114,7 +164,7 @@ func (doctorCmd) onnxRuntime() finding {
 	f := finding{Part: "ONNX Runtime"}
 	v, err := ort.Version()
 	if err != nil {
-		f.Found, f.ToDo = err.Error(), fetchNative
+		f.Found, f.ToDo = err.Error(), fetchNative(err)
 		return f
 	}
 	f.OK, f.Found = true, v
@@ -163,7 +213,9 @@ func (c *doctorCmd) models() []finding {
 			}
 			out = append(out, f)
 		}
-		if _, ok := set.Role(role); !ok {
+		if _, ok := set.Role(role); !ok && role.Optional() {
+			out = append(out, finding{Part: string(role), OK: true, Found: "no model; it is optional"})
+		} else if !ok {
 			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull balanced`, or --" + string(role) + "-model FILE"})
 		}
 	}

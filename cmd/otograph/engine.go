@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/tasks"
@@ -35,10 +39,14 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	var waveform []byte
 	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt,
 		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
-		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }))
+		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
+		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds*float64(time.Second))))
 	if err != nil {
+		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
+			err = fmt.Errorf("%w: %w", worker.ErrUnpaid, err)
+		}
 		// The customer knows the recording by the name it came with.
-		if audio.Permanent(err) || errors.Is(err, otograph.ErrOptions) {
+		if audio.Permanent(err) || errors.Is(err, otograph.ErrOptions) || errors.Is(err, whisper.ErrLanguage) || errors.Is(err, onnx.ErrLanguage) {
 			err = tasks.Permanent(err)
 		}
 		return tasks.Outcome{}, err
@@ -52,6 +60,40 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 
 // ModelSet implements worker.Engine.
 func (e *pipelineEngine) ModelSet() string { return e.set }
+
+// modelFiles reports whether the files of a set can still be read and have kept
+// their sizes.
+func modelFiles(set *models.Set) func(context.Context) error {
+	sizes := map[string]int64{}
+	for _, m := range set.Models {
+		for _, f := range m.Files {
+			if info, err := os.Stat(f.Path); f.Path != "" && err == nil {
+				sizes[f.Path] = info.Size()
+			}
+		}
+	}
+	return func(context.Context) error {
+		for path, size := range sizes {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			var readErr error
+			if size > 0 {
+				_, readErr = f.ReadAt(make([]byte, 1), size-1)
+			}
+			info, err := f.Stat()
+			f.Close()
+			if err == nil && info.Size() != size {
+				err = fmt.Errorf("%s: expected %d bytes, found %d", path, size, info.Size())
+			}
+			if err = cmp.Or(err, readErr); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
 
 // modelSetID is a hash over the program's version and the files of a set, so
 // that work begun with one set is never continued with another. A file without
@@ -69,6 +111,15 @@ func modelSetID(set *models.Set) string {
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// workID is modelSetID with what else decides a stage's result.
+func workID(set *models.Set, optimizedWords bool) string {
+	id := modelSetID(set)
+	if optimizedWords {
+		id += "-words"
+	}
+	return id
 }
 
 // audioProber tells the length of a recording without the models.

@@ -41,7 +41,7 @@ func (f folderFlag) store() (*models.Store, error) {
 type modelsListCmd struct {
 	folderFlag
 	JSON bool        `help:"Print as JSON."`
-	Role models.Role `placeholder:"ROLE" help:"Only this role: standard, optimized, vad, embedder, tagger."`
+	Role models.Role `placeholder:"ROLE" help:"Only this role: standard, optimized, vad, embedder, segmenter, tagger."`
 }
 
 func (c *modelsListCmd) Run() error {

@@ -19,6 +19,7 @@ type modelFlags struct {
 	OptimizedModel string `placeholder:"FILE" group:"Models" help:"CTC-type model (ONNX) of the optimized tier."`
 	VADModel       string `name:"vad-model" placeholder:"FILE" group:"Models" help:"Voice activity model (Silero, ONNX)."`
 	EmbedderModel  string `placeholder:"FILE" group:"Models" help:"Speaker embedder (ONNX)."`
+	SegmenterModel string `placeholder:"FILE" group:"Models" help:"Speaker segmentation (pyannote, ONNX): hears where voices overlap."`
 	TaggerModel    string `placeholder:"FILE" group:"Models" help:"Sound event tagger (ONNX)."`
 	RequireReal    bool   `group:"Models" help:"Fail rather than fall back to a demo model."`
 }
@@ -49,7 +50,7 @@ func (f *modelFlags) open() (*models.Set, error) {
 		Dir: f.Models,
 		Files: map[models.Role]string{
 			models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
-			models.RoleEmbedder: f.EmbedderModel, models.RoleTagger: f.TaggerModel,
+			models.RoleEmbedder: f.EmbedderModel, models.RoleSegmenter: f.SegmenterModel, models.RoleTagger: f.TaggerModel,
 		},
 		Fallback: demo.Models(),
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/connlimit"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
 )
 
@@ -41,21 +41,16 @@ type inboundFlags struct {
 }
 
 // limit returns a listener that takes so many connections and no more.
-func (f *inboundFlags) limit(l net.Listener, registry prometheus.Registerer, log *slog.Logger) (net.Listener, error) {
+func (f *inboundFlags) limit(l net.Listener, counts *metrics.Metrics, log *slog.Logger) (net.Listener, error) {
 	proxies, err := clientaddr.ParseProxies(f.TrustedProxies)
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	refused := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
-	})
-	if err := registry.Register(refused); err != nil {
-		return nil, err
-	}
+	refused := counts.RefusedConnections()
 	return connlimit.New(l, connlimit.Limits{
 		Total: f.MaxConnections, PerAddress: f.ConnectionsPerAddress, Proxies: proxies,
 		Refused: func(address string) {
-			refused.Inc()
+			refused()
 			log.Debug("connection refused: too many are open", "from", address)
 		},
 	}), nil

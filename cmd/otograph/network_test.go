@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/metrics"
 )
 
 // TestHostNames: on a loopback address a stranger's name is not served, so that
@@ -54,11 +55,11 @@ func TestHostNames(t *testing.T) {
 // TestRefusedConnectionsAreCounted: the listener that serve uses refuses beyond
 // its limit and counts it.
 func TestRefusedConnectionsAreCounted(t *testing.T) {
-	registry := prometheus.NewRegistry()
+	counts := metrics.New(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	flags := inboundFlags{MaxConnections: 10, ConnectionsPerAddress: 1}
-	limited, err := flags.limit(l, registry, slog.New(slog.DiscardHandler))
+	limited, err := flags.limit(l, counts, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	srv := &http.Server{Handler: http.NotFoundHandler()} //nolint:gosec // a test's server
 	go func() { _ = srv.Serve(limited) }()
@@ -69,12 +70,17 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		defer c.Close()
 	}
 	require.Eventually(t, func() bool {
-		families, err := registry.Gather()
+		families, err := counts.Registry().Gather()
 		require.NoError(t, err)
-		return len(families) == 1 && families[0].GetMetric()[0].GetCounter().GetValue() == 2
+		for _, f := range families {
+			if f.GetName() == "otograph_connections_refused_total" {
+				return f.GetMetric()[0].GetCounter().GetValue() == 2
+			}
+		}
+		return false
 	}, 10*time.Second, time.Millisecond)
 	flags.TrustedProxies = []string{"nonsense"}
-	_, err = flags.limit(l, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	_, err = flags.limit(l, metrics.New(nil), slog.New(slog.DiscardHandler))
 	assert.ErrorAs(t, err, new(*usageError))
 }
 

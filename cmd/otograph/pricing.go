@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -39,8 +40,19 @@ type pricingSetCmd struct {
 	From          string `placeholder:"TIME" help:"From when on; default: now."`
 }
 
+// detail says what is changed.
+func (c *pricingSetCmd) detail() string {
+	var parts []string
+	for _, f := range [][2]string{{"standard", c.Standard}, {"zh-lite", c.Lite}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {
+		if f[1] != "" {
+			parts = append(parts, f[0]+" "+f[1])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (c *pricingSetCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
+	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
 		from := time.Time{}
 		if c.From != "" {
 			var err error
@@ -115,7 +127,7 @@ type callbackResendCmd struct {
 }
 
 func (c *callbackResendCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
+	return c.change(ctx, "callback resend", c.Task, "", func(s *stores) error {
 		if err := s.tasks.Outbox().Resend(ctx, c.Task); err != nil {
 			return fmt.Errorf("task %q: %w", c.Task, err)
 		}

@@ -22,7 +22,7 @@ type secretRotateCmd struct {
 }
 
 func (c *secretRotateCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
+	return c.change(ctx, "secret rotate", "", "", func(s *stores) error {
 		if err := s.accounts.RotateSigningKey(ctx); err != nil {
 			return err
 		}

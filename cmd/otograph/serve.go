@@ -17,8 +17,10 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
@@ -28,25 +30,33 @@ import (
 type serveCmd struct {
 	storeFlags
 	modelFlags
+	servedModelFlags
 	startFlags
 	outboundFlags
+	fetchFlags
 	inboundFlags
 	cageFlags
-	Addr        string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
-	OpsAddr     string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
-	BasePath    string        `default:"/v1" help:"Prefix of the API's paths."`
-	Workers     int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
-	WorkerCores int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
-	KeepAudio   time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	FrontEnds   int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
-	RateStore   string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
-	Grace       time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
-	LogLevel    slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	Addr           string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	OpsAddr        string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
+	BasePath       string        `default:"/v1" help:"Prefix of the API's paths."`
+	Workers        int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
+	WorkerCores    int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
+	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	OptimizedWords bool          `help:"Put words with their times into the results of the optimized tier, too, which has segments only by the specification."`
+	UnknownLength  time.Duration `default:"1m" placeholder:"DURATION" help:"Hold the price of this length for audio whose length is not known when it is submitted: URLs, batches, files that do not say."`
+	KeepTasks      time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this long after their end (at least 24h); default: never."`
+	FrontEnds      int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
+	RateStore      string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
+	Grace          time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
+	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	limitMemory(log)
+	if err := c.checkTasks(); err != nil {
+		return err
+	}
 	if err := c.check(log); err != nil {
 		return err
 	}
@@ -70,17 +80,21 @@ func (c *serveCmd) Run(ctx context.Context) error {
 			log.Warn("a demo model fills in: it knows synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
 		}
 	}
+	if err := c.checkModels(set, log); err != nil {
+		return err
+	}
 	var s *stores
-	metrics := httpapi.NewMetrics(func(ctx context.Context) (tasks.Stats, error) { return s.tasks.Stats(ctx) })
-	metrics.Build(version)
+	counts := metrics.New(func(ctx context.Context) (tasks.Stats, error) { return s.tasks.Stats(ctx) })
+	counts.Build(version)
+	counts.Cage(cageParts(audio.Sandbox()))
 	s, err = c.storeFlags.open(ctx, opening{
-		log: log, keepAudio: c.KeepAudio, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: metrics,
+		log: log, keepAudio: c.KeepAudio, unknownLength: c.UnknownLength, keepTasks: c.KeepTasks, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
 	})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	metrics.ReadFiles(filepath.Join(s.folder, metricsFolder))
+	counts.ReadFiles(filepath.Join(s.folder, metricsFolder))
 
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
@@ -92,14 +106,26 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := c.server(s, key, metrics, log)
+	server, err := c.server(s, key, counts, log)
 	if err != nil {
 		return err
 	}
 	if err := c.firstStart(ctx, s, log); err != nil {
 		return err
 	}
-	return c.serve(ctx, s, listener, server, key, metrics, log)
+	return c.serve(ctx, s, listener, server, key, counts, log)
+}
+
+// checkTasks checks what the flags say of tasks.
+func (c *serveCmd) checkTasks() error {
+	const shortest = 24 * time.Hour // an answer to an idempotency key must not outlive its task
+	if c.KeepTasks != 0 && c.KeepTasks < shortest {
+		return &usageError{fmt.Errorf("--keep-tasks is %s, expected at least %s", c.KeepTasks, shortest)}
+	}
+	if c.UnknownLength <= 0 || c.UnknownLength > audio.DefaultMaxDuration {
+		return &usageError{fmt.Errorf("--unknown-length is %s, expected more than 0 and at most %s", c.UnknownLength, audio.DefaultMaxDuration)}
+	}
+	return nil
 }
 
 // metricsFolder is where in the data folder the workers leave their metrics for
@@ -107,7 +133,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 const metricsFolder = "metrics"
 
 // server makes what answers requests.
-func (c *serveCmd) server(s *stores, key []byte, metrics *httpapi.Metrics, log *slog.Logger) (*httpapi.Server, error) {
+func (c *serveCmd) server(s *stores, key []byte, counts *metrics.Metrics, log *slog.Logger) (*httpapi.Server, error) {
 	checker, err := c.client(0)
 	if err != nil {
 		return nil, err
@@ -116,9 +142,9 @@ func (c *serveCmd) server(s *stores, key []byte, metrics *httpapi.Metrics, log *
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	var rate httpapi.Limiter = httpapi.NewBuckets(c.FrontEnds)
+	var rate httpapi.Limiter = accounts.NewBuckets(c.FrontEnds)
 	if c.RateStore == "db" {
-		rate = s.billing
+		rate = s.accounts
 	}
 	page, err := web.Handler(c.BasePath)
 	if err != nil {
@@ -128,12 +154,12 @@ func (c *serveCmd) server(s *stores, key []byte, metrics *httpapi.Metrics, log *
 	return httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
 		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
-		Metrics: metrics, Web: page, Ops: c.OpsAddr == "", Logger: log,
+		Metrics: counts, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
 }
 
 // serve runs the server and what belongs to it until ctx ends, then drains.
-func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, key []byte, metrics *httpapi.Metrics, log *slog.Logger) error {
+func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, key []byte, counts *metrics.Metrics, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	closing := c.leave(ctx, api)
 	listen := func(l net.Listener, h http.Handler) {
@@ -154,7 +180,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 			return nil
 		})
 	}
-	l, err := c.limit(l, metrics.Registry(), log)
+	l, err := c.limit(l, counts, log)
 	if err != nil {
 		return err
 	}
@@ -171,13 +197,28 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		return err
 	}
 	defer callbacks.Close()
-	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: httpapi.MeasureCallbacks(callbacks, metrics), Version: version})
+	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: counts.MeasureCallbacks(callbacks), Version: version})
 	if err != nil {
 		return err
 	}
 	g.Go(func() error { return followKey(ctx, s, api, key, log) })
 	g.Go(func() error { return ended(ctx, notifier.Run(ctx)) })
-	g.Go(func() error { return ended(ctx, tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{}).Run(ctx)) })
+	maintainer := tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{})
+	counts.Workers(maintainer.Workers)
+	counts.Upkeep(s.tasks.Upkeep)
+	g.Go(func() error { return ended(ctx, maintainer.Run(ctx)) })
+	if c.Fetches > 0 {
+		sources, err := c.client(audioRedirects)
+		if err != nil {
+			return err
+		}
+		defer sources.Close()
+		fetcher, err := c.fetcher(s.tasks, sources, counts, c.Grace)
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return ended(ctx, fetcher.Run(ctx)) })
+	}
 	if c.Workers != 0 {
 		command, err := c.workCommand()
 		if err != nil {
@@ -189,6 +230,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		if err != nil {
 			return err
 		}
+		counts.Restarts(supervisor.Restarts)
 		g.Go(func() error { return ended(ctx, supervisor.Run(ctx)) })
 	}
 	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", s.folder, "database", s.db.Source())
@@ -228,22 +270,19 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	if cores <= 0 {
 		cores = max(1, runtime.GOMAXPROCS(0)/max(1, c.workers()))
 	}
-	command := []string{self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores), "--nice=" + strconv.Itoa(workerNice),
-		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String()}
-	add := func(flag, value string) {
-		if value != "" {
-			command = append(command, "--"+flag+"="+value)
-		}
+	command := []string{
+		self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores), "--nice=" + strconv.Itoa(workerNice),
+		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String(),
 	}
 	command = append(command, c.modelFlags.args()...)
-	for _, a := range c.AllowOutbound {
-		add("allow-outbound", a)
-	}
 	if c.RequireCage {
 		command = append(command, "--require-cage")
 	}
-	for _, d := range c.DenyOutbound {
-		add("deny-outbound", d)
+	if c.AnyEmbedding {
+		command = append(command, "--any-embedding")
+	}
+	if c.OptimizedWords {
+		command = append(command, "--optimized-words")
 	}
 	return command, nil
 }

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -32,18 +33,21 @@ type stores struct {
 	accounts *accounts.Store
 	billing  *billing.Store
 	tasks    *tasks.Service
+	audit    *audit.Log
 }
 
 // opening configures how the state is opened. The zero value is right for a
 // short command: the tables must be up to date, and no file is touched.
 type opening struct {
-	log       *slog.Logger
-	keepAudio time.Duration
-	migrate   bool          // bring the tables up to date
-	wait      time.Duration // for a database that is not there yet
-	timeout   time.Duration // of a query or transaction; 0 is the default of db.Options
-	files     bool          // the file store will be used: check it, and that it is this database's
-	metrics   *httpapi.Metrics
+	log           *slog.Logger
+	keepAudio     time.Duration
+	keepTasks     time.Duration // 0 keeps them for ever
+	unknownLength time.Duration // 0 is the default of tasks.Config
+	migrate       bool          // bring the tables up to date
+	wait          time.Duration // for a database that is not there yet
+	timeout       time.Duration // of a query or transaction; 0 is the default of db.Options
+	files         bool          // the file store will be used: check it, and that it is this database's
+	metrics       *metrics.Metrics
 }
 
 // open opens the state.
@@ -72,11 +76,16 @@ func (f *storeFlags) open(ctx context.Context, o opening) (*stores, error) {
 			return fail(err)
 		}
 	}
-	if s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.blobs, Logger: o.log, KeepAudio: o.keepAudio}); err != nil {
+	config := tasks.Config{DB: s.db, Blobs: s.blobs, Logger: o.log, KeepAudio: o.keepAudio, UnknownLength: o.unknownLength, KeepTasks: o.keepTasks}
+	if o.metrics != nil {
+		config.Ended = o.metrics.AttemptEnded
+	}
+	if s.tasks, err = tasks.New(config); err != nil {
 		return fail(err)
 	}
 	s.billing = s.tasks.Billing()
 	s.accounts = accounts.New(s.db, nil)
+	s.audit = audit.New(s.db, nil)
 	return s, nil
 }
 
@@ -130,28 +139,13 @@ func schema(ctx context.Context, d *db.DB, migrate bool) error {
 // claimFiles checks that the file store works and that it belongs to the
 // database. At a first start it becomes the database's.
 func (s *stores) claimFiles(ctx context.Context) error {
-	if err := s.blobs.Probe(ctx); err != nil {
-		return err
-	}
-	id, err := s.db.Identity(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.blobs.Claim(ctx, s.identity(id), id.Claimed)
+	err := tasks.ClaimFiles(ctx, s.db, s.blobs)
 	for _, foreign := range []error{blob.ErrForeign, blob.ErrUnclaimed, blob.ErrLost} {
 		if errors.Is(err, foreign) {
 			return fmt.Errorf("%w: correct --database or --blobs, or, if this database is to own these files from now on, run `otograph store adopt`", err)
 		}
 	}
-	if err != nil || id.Claimed {
-		return err
-	}
-	return s.db.SetClaimed(ctx)
-}
-
-// identity returns what the file store of a database says.
-func (s *stores) identity(id db.Identity) blob.Identity {
-	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
+	return err
 }
 
 // identities returns the database's identity and the one that the file store
@@ -181,7 +175,12 @@ func (s *stores) Close() error {
 
 // with opens the state for one short command. Such a command never migrates.
 func (f *storeFlags) with(ctx context.Context, work func(*stores) error) error {
-	s, err := f.open(ctx, opening{})
+	return f.withOpening(ctx, opening{}, work)
+}
+
+// withOpening is with, for a command that opens the state in its own way.
+func (f *storeFlags) withOpening(ctx context.Context, o opening, work func(*stores) error) error {
+	s, err := f.open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -239,7 +238,7 @@ func (c *storeShowCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(map[string]any{"store": s.blobs.Name(), "belongs_to": found, "database": s.identity(id)})
+		return printJSON(map[string]any{"store": s.blobs.Name(), "belongs_to": found, "database": tasks.StoreIdentity(id)})
 	})
 }
 
@@ -251,7 +250,7 @@ type storeAdoptCmd struct {
 // Run makes the store this database's. No other server may use the store then:
 // each one's clean-up would take the other's files for its own.
 func (c *storeAdoptCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
+	return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error {
 		if err := s.blobs.Check(ctx); err != nil {
 			return err
 		}
@@ -262,7 +261,7 @@ func (c *storeAdoptCmd) Run(ctx context.Context) error {
 		if found.Database != "" && found.Database != id.ID && !c.Yes {
 			return &usageError{fmt.Errorf("the file store %s belongs to database %s: if no service uses that database any more, repeat this with --yes", s.blobs.Name(), found.Database)}
 		}
-		if _, err := s.blobs.Adopt(ctx, s.identity(id)); err != nil {
+		if _, err := s.blobs.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
 			return err
 		}
 		if err := s.db.SetClaimed(ctx); err != nil {

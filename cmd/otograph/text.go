@@ -71,7 +71,11 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		if style.words {
 			indent := strings.Repeat(" ", 2*times+3)
 			for _, w := range l.segment.Words {
-				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s\n", indent, w.Start, w.End, w.Probability*100, w.Word)
+				doubt := ""
+				if w.Doubtful {
+					doubt = "  (time interpolated)"
+				}
+				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s%s\n", indent, w.Start, w.End, w.Probability*100, w.Word, doubt)
 			}
 		}
 	}
@@ -110,7 +114,11 @@ func soundLines(res *otograph.Result) []line {
 
 func speakerColour(speaker string) string {
 	n := 0
-	_, _ = fmt.Sscanf(speaker, "SPEAKER_%d", &n) // no speaker: the first colour
+	if _, err := fmt.Sscanf(speaker, "SPEAKER_%d", &n); err != nil { // a name, or no speaker: the first colour
+		for _, b := range []byte(speaker) {
+			n += int(b)
+		}
+	}
 	return fmt.Sprint(speakerColours[n%len(speakerColours)])
 }
 

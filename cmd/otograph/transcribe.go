@@ -28,10 +28,14 @@ type transcribeCmd struct {
 
 	Demo bool `help:"Use the demo models where there are no others, without offering published ones."`
 
+	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register; see: otograph voices."`
+
 	EmbedAudio bool `help:"With --format html: put the recording into the page, as Opus."`
 
 	modelFlags
 	optionFlags `embed:""`
+
+	known *knownVoices // nil without --voices
 }
 
 func (c *transcribeCmd) Run(ctx context.Context) error {
@@ -59,6 +63,11 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			if set, err = c.open(); err != nil {
 				return err
 			}
+		}
+	}
+	if c.Voices != "" {
+		if c.known, err = openKnown(c.Voices, set); err != nil {
+			return err
 		}
 	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
@@ -155,6 +164,11 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && res.Ran == (otograph.Capabilities{}) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if !c.Quiet {
+		for _, w := range res.Warnings {
+			fmt.Fprintf(os.Stderr, "otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
+		}
+	}
 	if werr := c.write(ctx, file, name, many, res, waveform); werr != nil {
 		return werr
 	}
@@ -189,12 +203,12 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 }
 
 func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, colour bool) error {
+	known := c.known.identify(res)
+	if c.Format == "json" {
+		return writeJSON(w, res, known)
+	}
+	res = named(res, known)
 	switch c.Format {
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(res)
 	case "text":
 		return writeText(w, res, textStyle{words: c.Words, colour: colour})
 	case "html":
@@ -202,4 +216,30 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 	default:
 		return writeSubtitle(w, c.Format, name, res)
 	}
+}
+
+// writeJSON writes a result as the specification has it, and after it, where
+// voices are known, whose they are.
+func writeJSON(w io.Writer, res *otograph.Result, known []knownVoice) error {
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(res); err != nil {
+		return err
+	}
+	if len(known) > 0 {
+		raw.Truncate(bytes.LastIndexByte(raw.Bytes(), '}'))
+		raw.WriteString(`,"voices":`)
+		if err := enc.Encode(known); err != nil {
+			return err
+		}
+		raw.WriteByte('}')
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(raw.Bytes()), "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err := out.WriteTo(w)
+	return err
 }

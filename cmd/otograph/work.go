@@ -12,12 +12,9 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/tasks/worker"
 )
-
-// audioRedirects is how many redirects a download of audio follows.
-const audioRedirects = 5
 
 // metricsInterval is how often a worker writes its metrics down.
 const metricsInterval = 5 * time.Second
@@ -25,14 +22,15 @@ const metricsInterval = 5 * time.Second
 type workCmd struct {
 	storeFlags
 	modelFlags
+	servedModelFlags
 	workStartFlags
-	outboundFlags
 	cageFlags
-	Cores     int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
-	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	Grace     time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
-	Nice      int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
-	LogLevel  slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	Cores          int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
+	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
+	OptimizedWords bool          `help:"Put words with their times into the results of the optimized tier, too, which has segments only by the specification."`
+	Grace          time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
+	Nice           int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
+	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // Run works on tasks until it is told to end, or the supervisor that started it is gone.
@@ -48,10 +46,11 @@ func (c *workCmd) Run(ctx context.Context) error {
 			log.Warn("the worker runs at the usual priority", "error", err)
 		}
 	}
-	metrics := httpapi.NewMetrics(nil)
-	metrics.Build(version)
+	counts := metrics.New(nil)
+	counts.Build(version)
+	counts.Cage(cageParts(audio.Sandbox()))
 	s, err := c.storeFlags.open(ctx, opening{
-		log: log, keepAudio: c.KeepAudio, wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: metrics,
+		log: log, keepAudio: c.KeepAudio, wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
 	})
 	if err != nil {
 		return err
@@ -61,26 +60,24 @@ func (c *workCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithLogger(log))
+	if err := c.checkModels(set, log); err != nil {
+		return err
+	}
+	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords))
 	if err != nil {
 		return err
 	}
 	defer pipeline.Close()
-	client, err := c.client(audioRedirects)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	written, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		metrics.WriteFiles(written, filepath.Join(s.folder, metricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, log)
+		counts.WriteFiles(written, filepath.Join(s.folder, metricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, log)
 	})
 	defer writer.Wait()
 	defer cancel()
 	w, err := worker.New(s.tasks, worker.Config{
-		Engine: httpapi.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: modelSetID(set)}, metrics), Prober: audioProber{audio.Options{}},
-		HTTP: client, Version: version, Available: set.Available(), Grace: c.Grace,
+		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords)}), Prober: audioProber{audio.Options{}},
+		Version: version, Available: set.Available(), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
 	})
 	if err != nil {
 		return err

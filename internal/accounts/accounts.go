@@ -19,9 +19,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/otograph/otograph/internal/db"
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/internal/db"
 )
 
 // Errors that callers act upon.
@@ -38,9 +39,10 @@ var (
 
 // Account is one customer.
 type Account struct {
-	ID        string // UUID
-	Name      string
-	CreatedAt time.Time
+	ID          string // UUID
+	Name        string
+	CreatedAt   time.Time
+	SuspendedAt *time.Time // nil: not suspended
 }
 
 // Key describes an API key; the key itself is not kept.
@@ -48,8 +50,11 @@ type Key struct {
 	ID        string // UUID
 	AccountID string
 	Hint      string // the first characters, to tell keys apart
+	ReadOnly  bool   // it may look, but change nothing
 	CreatedAt time.Time
+	ExpiresAt *time.Time // nil: never
 	RevokedAt *time.Time
+	UsedAt    *time.Time // to within ten minutes; nil: never
 }
 
 // User is a person who logs in with a password.
@@ -114,14 +119,15 @@ func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
 	var a Account
 	var created int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT id, name, created_at FROM accounts WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID).Scan(&a.ID, &a.Name, &created)
-	a.CreatedAt = db.Time(created)
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT id, name, created_at, suspended_at FROM accounts WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID).Scan(&a.ID, &a.Name, &created, &suspended)
+	a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
 	return a, s.wrap("account "+nameOrID, err)
 }
 
 // List returns all accounts in the order of their names.
 func (s *Store) List(ctx context.Context) ([]Account, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, name, created_at FROM accounts ORDER BY name")
+	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, name, created_at, suspended_at FROM accounts ORDER BY name")
 	if err != nil {
 		return nil, s.wrap("accounts", err)
 	}
@@ -130,10 +136,11 @@ func (s *Store) List(ctx context.Context) ([]Account, error) {
 	for rows.Next() {
 		var a Account
 		var created int64
-		if err := rows.Scan(&a.ID, &a.Name, &created); err != nil {
+		var suspended sql.NullInt64
+		if err := rows.Scan(&a.ID, &a.Name, &created, &suspended); err != nil {
 			return nil, s.wrap("accounts", err)
 		}
-		a.CreatedAt = db.Time(created)
+		a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
 		list = append(list, a)
 	}
 	return list, s.wrap("accounts", rows.Err())
@@ -148,6 +155,14 @@ const (
 // CreateKey makes an API key for an account (its id): "asr_" and 40 random base62 characters. The key is returned this
 // once; the store keeps its SHA-256.
 func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Key, err error) {
+	return s.CreateLimitedKey(ctx, account, KeyOptions{})
+}
+
+// CreateLimitedKey makes an API key as CreateKey does, with limits.
+func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
+	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(s.clock()) {
+		return "", Key{}, fmt.Errorf("expiry %s %w: it is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
+	}
 	text := []byte(keyPrefix)
 	for range 40 {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
@@ -161,14 +176,19 @@ func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Ke
 	if err != nil {
 		return "", Key{}, err
 	}
-	k = Key{ID: id.String(), AccountID: account, Hint: key[:8], CreatedAt: db.Time(db.Micros(s.clock()))}
+	k = Key{ID: id.String(), AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: db.Time(db.Micros(s.clock()))}
+	var expires any
+	if !o.ExpiresAt.IsZero() {
+		expires = db.Micros(o.ExpiresAt)
+		k.ExpiresAt = &o.ExpiresAt
+	}
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		var found string
 		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1", account).Scan(&found); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at) VALUES ($1, $2, $3, $4, $5)",
-			k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt))
+		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
 		return err
 	})
 	if err != nil {
@@ -182,56 +202,67 @@ func hashKey(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Authenticate returns the account that an API key belongs to. A key that is malformed, unknown or revoked is
-// ErrUnauthorized.
-func (s *Store) Authenticate(ctx context.Context, key string) (account string, err error) {
+// keyColumns are the columns of a Key.
+const keyColumns = "k.id, k.account_id, k.hint, k.read_only, k.created_at, k.expires_at, k.revoked_at, k.used_at"
+
+func scanKey(scan func(...any) error, more ...any) (Key, error) {
+	var k Key
+	var created int64
+	var expires, revoked, used sql.NullInt64
+	err := scan(append([]any{&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, &created, &expires, &revoked, &used}, more...)...)
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = db.Time(created), optionalTime(expires), optionalTime(revoked), optionalTime(used)
+	return k, err
+}
+
+// Authenticate returns what is known of an API key and notes its use. A key that
+// is malformed, unknown, revoked or expired is ErrUnauthorized, one of a
+// suspended account ErrSuspended.
+func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	if len(key) != keyLength || !strings.HasPrefix(key, keyPrefix) {
-		return "", ErrUnauthorized
+		return Key{}, ErrUnauthorized
 	}
 	want := hashKey(key)
 	var stored string
-	var revoked sql.NullInt64
-	err = s.db.Read().QueryRowContext(ctx, "SELECT account_id, hash, revoked_at FROM api_keys WHERE hash = $1", want).Scan(&account, &stored, &revoked)
+	var suspended sql.NullInt64
+	k, err := scanKey(s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want).Scan, &stored, &suspended)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", ErrUnauthorized
+		return Key{}, ErrUnauthorized
 	}
 	if err != nil {
-		return "", s.wrap("authenticate", err)
+		return Key{}, s.wrap("authenticate", err)
 	}
-	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || revoked.Valid {
-		return "", ErrUnauthorized
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || k.RevokedAt != nil || (k.ExpiresAt != nil && !s.clock().Before(*k.ExpiresAt)) {
+		return Key{}, ErrUnauthorized
 	}
-	return account, nil
+	if suspended.Valid {
+		return Key{}, ErrSuspended
+	}
+	s.used(ctx, k)
+	return k, nil
 }
 
 // Keys returns an account's keys, revoked ones included, oldest first.
 func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, account_id, hint, created_at, revoked_at FROM api_keys WHERE account_id = $1 ORDER BY created_at, id", account)
+	rows, err := s.db.Read().QueryContext(ctx, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
 	if err != nil {
 		return nil, s.wrap("keys", err)
 	}
-	defer rows.Close()
-	var list []Key
-	for rows.Next() {
-		var k Key
-		var created int64
-		var revoked sql.NullInt64
-		if err := rows.Scan(&k.ID, &k.AccountID, &k.Hint, &created, &revoked); err != nil {
-			return nil, s.wrap("keys", err)
-		}
-		k.CreatedAt = db.Time(created)
-		if revoked.Valid {
-			at := db.Time(revoked.Int64)
-			k.RevokedAt = &at
-		}
-		list = append(list, k)
-	}
-	return list, s.wrap("keys", rows.Err())
+	list, err := db.Collect(rows, func(rows *sql.Rows, k *Key) (err error) {
+		*k, err = scanKey(rows.Scan)
+		return err
+	})
+	return list, s.wrap("keys", err)
 }
 
 // RevokeKey makes a key useless from now on. Revoking it again changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, id string) error {
 	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1", id, db.Micros(s.clock()))
+}
+
+// RevokeKeyOf is RevokeKey for a key of an account: one of another account wraps
+// ErrNotFound.
+func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
+	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
 }
 
 func (s *Store) one(ctx context.Context, what, statement string, args ...any) error {
@@ -284,6 +315,9 @@ func checkPassword(stored, password string) bool {
 func checkNewPassword(password string) error {
 	if n := utf8.RuneCountInString(password); n < 8 || len(password) > 1024 || !utf8.ValidString(password) {
 		return fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
+	}
+	if common(password) {
+		return fmt.Errorf("password %w: it is among the commonest ones", ErrInvalid)
 	}
 	return nil
 }
@@ -343,7 +377,8 @@ func (s *Store) SetPassword(ctx context.Context, username, password string) erro
 // No password hashes to its zeros; hashing one here would cost every start of the program 0.14 s.
 var nobody = writeHash(make([]byte, 16), make([]byte, 32))
 
-// Login returns the user with this name and password, or ErrUnauthorized.
+// Login returns the user with this name and password, or ErrUnauthorized; for a
+// suspended account ErrSuspended.
 func (s *Store) Login(ctx context.Context, username, password string) (User, error) {
 	if len(username) > 400 || len(password) > 1024 {
 		return User{}, ErrUnauthorized
@@ -351,8 +386,10 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	u := User{Username: username}
 	stored := nobody
 	var created, set int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT id, account_id, password, created_at, updated_at FROM users WHERE username = $1", username).
-		Scan(&u.ID, &u.AccountID, &stored, &created, &set)
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, `SELECT u.id, u.account_id, u.password, u.created_at, u.updated_at, a.suspended_at
+		FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.username = $1`, username).
+		Scan(&u.ID, &u.AccountID, &stored, &created, &set, &suspended)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, s.wrap("login", err)
 	}
@@ -364,17 +401,24 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	if err != nil || !right {
 		return User{}, ErrUnauthorized
 	}
+	if suspended.Valid { // whoever knows the password may know
+		return User{}, ErrSuspended
+	}
 	u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
 	return u, nil
 }
 
-// PasswordSet returns when the password of the user with this id was set last (nothing else of a user changes), or
-// ErrUnauthorized without such a user.
+// PasswordSet returns when the password of the user with this id was set, or the user's sessions were ended, last. It is
+// ErrUnauthorized without such a user, and ErrSuspended for a suspended account.
 func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
 	var set int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT updated_at FROM users WHERE id = $1", user).Scan(&set)
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT u.updated_at, a.suspended_at FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1", user).Scan(&set, &suspended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, ErrUnauthorized
+	}
+	if err == nil && suspended.Valid {
+		return time.Time{}, ErrSuspended
 	}
 	return db.Time(set), s.wrap("user "+user, err)
 }

@@ -6,11 +6,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
@@ -50,7 +51,7 @@ func TestT15Keys(t *testing.T) {
 		assert.Regexp(t, `^asr_[0-9A-Za-z]{40}$`, key)
 		got, err := s.Authenticate(t.Context(), key)
 		require.NoError(t, err)
-		assert.Equal(t, a.ID, got)
+		assert.Equal(t, a.ID, got.AccountID)
 		var stored string
 		require.NoError(t, d.Read().QueryRow("SELECT hash || hint FROM api_keys").Scan(&stored))
 		assert.NotContains(t, stored, key[8:], "the key itself is not kept")

@@ -58,12 +58,22 @@ func Open(ctx context.Context, source string, options ...Option) (*Store, error)
 	if err != nil {
 		return nil, err
 	}
+	return configure(s, options), nil
+}
+
+// Over returns a store in a bucket that the caller opened; several stores may
+// share one. name describes it in errors.
+func Over(bucket *blob.Bucket, name string, options ...Option) *Store {
+	return configure(&Store{bucket: bucket, name: name}, options)
+}
+
+func configure(s *Store, options []Option) *Store {
 	s.limits = defaultLimits
 	s.observe = func(string, time.Duration, error) {}
 	for _, set := range options {
 		set(s)
 	}
-	return s, nil
+	return s
 }
 
 func open(ctx context.Context, source string) (*Store, error) {
@@ -268,13 +278,18 @@ func (s *Store) flush(key string) error {
 
 // Open reads the file under key.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
+	return s.OpenAt(ctx, key, 0)
+}
+
+// OpenAt reads the file under key from an offset in bytes.
+func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
 	if err := s.ask("open", key); err != nil {
 		return nil, s.wrap("open", key, err)
 	}
 	g := newGuard(ctx)
 	var r *blob.Reader
 	err := s.timed(g, "open", s.limits.answer, func() (err error) {
-		r, err = s.bucket.NewReader(g.ctx, key, nil)
+		r, err = s.bucket.NewRangeReader(g.ctx, key, offset, -1, nil)
 		return err
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
@@ -17,9 +16,10 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
-	"github.com/otograph/otograph/internal/blob"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/blob"
 )
 
 // each runs test over a folder and over an S3 server in this process.
@@ -197,29 +197,4 @@ func TestT25BlobFaults(t *testing.T) {
 	}
 	t.Logf("T25: %d points of failure, %d left nothing behind", points, clean)
 	assert.Equal(t, 6, points)
-}
-
-// TestT2FullDisk fills a small tmpfs: ErrFull, nothing half written, and room again afterwards.
-func TestT2FullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("mounting a tmpfs needs privileges: %v", err)
-	}
-	defer func() { require.NoError(t, syscall.Unmount(dir, 0)) }()
-	s, err := blob.Open(t.Context(), dir)
-	require.NoError(t, err)
-	defer s.Close()
-	put(t, s, "audio/a", make([]byte, 600_000))
-	w, err := s.Create(t.Context(), "audio/b")
-	require.NoError(t, err)
-	_, err = w.Write(make([]byte, 600_000))
-	if err == nil {
-		_, err = w.Commit()
-	}
-	w.Abort()
-	require.ErrorIs(t, err, blob.ErrFull)
-	assert.Equal(t, []string{"audio/a"}, keys(t, s, ""))
-	require.NoError(t, s.Delete(t.Context(), "audio/a"))
-	put(t, s, "audio/b", make([]byte, 600_000))
-	t.Logf("T2: file store on 1 MB: second file answered %q, room again after the first was deleted", errors.Unwrap(blob.ErrFull))
 }

@@ -1,11 +1,10 @@
-//go:build unix && !linux
+//go:build !linux
 
 package cage
 
 import (
 	"os"
 	"os/exec"
-	"syscall"
 )
 
 // Command returns the program without a cage: elsewhere than on Linux it is held
@@ -13,7 +12,7 @@ import (
 func Command(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Bin, s.Args...)
 	cmd.Env = s.Env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	if s.Input != nil {
 		cmd.ExtraFiles = []*os.File{s.Input}
 	}

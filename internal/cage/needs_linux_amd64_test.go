@@ -27,6 +27,7 @@ var refusedWithoutHarm = map[uint64]string{
 	unix.SYS_TGKILL:        "abort",
 	unix.SYS_MLOCK:         "a library wants its memory never swapped",
 	unix.SYS_SET_MEMPOLICY: "libnuma sets memory policies",
+	unix.SYS_MBIND:         "OpenBLAS places its buffers",
 }
 
 // TestFFmpegNeedsNoMore follows a real ffmpeg outside the cage, call by call,

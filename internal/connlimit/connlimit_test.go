@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph/internal/clientaddr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

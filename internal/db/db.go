@@ -64,6 +64,9 @@ type Options struct {
 	Observe func(op string, took time.Duration, err error)
 	// Logger receives what migrations say; nil discards it.
 	Logger *slog.Logger
+	// NoListen makes Subscribe hear the notifications of this process alone, on
+	// PostgreSQL too: for connections on which LISTEN has no effect.
+	NoListen bool
 	// Wrap, when set, stands between the pools and the driver. Tests use it to make single calls fail.
 	Wrap func(driver.Connector) driver.Connector
 }
@@ -82,6 +85,7 @@ type DB struct {
 	closing  sync.Once
 	closeErr error
 
+	noListen  bool
 	listeners listeners
 }
 
@@ -107,8 +111,10 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	if opt.Observe == nil {
 		opt.Observe = func(string, time.Duration, error) {}
 	}
-	d := &DB{source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe,
-		listeners: listeners{subs: map[string]map[chan struct{}]bool{}, busy: map[string]bool{}, more: map[string]bool{}}}
+	d := &DB{
+		source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe, noListen: opt.NoListen,
+		listeners: listeners{subs: map[string]map[chan struct{}]bool{}, busy: map[string]bool{}, more: map[string]bool{}},
+	}
 	if strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://") {
 		d.dialect = Postgres
 		config, err := postgresConfig(source, opt.Timeout)
@@ -126,7 +132,7 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 		d.source = strings.TrimPrefix(strings.TrimPrefix(source, "sqlite:"), "file:")
 		busy := opt.BusyTimeout.Milliseconds()
 		path := (&url.URL{Path: d.source}).EscapedPath()
-		pragmas := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path, busy)
+		pragmas := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)", path, busy)
 		open := func(dsn string, conns int) *sql.DB {
 			pool := sql.OpenDB(opt.Wrap(sqliteConnector{dsn: dsn, busy: opt.BusyTimeout}))
 			pool.SetMaxOpenConns(conns)
@@ -329,14 +335,6 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Time is the reverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// NullMicros returns nil for the zero time, else Micros.
-func NullMicros(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return Micros(t)
-}
-
 // rolledBack reports an error after which the server has certainly undone the transaction and advises to run it again.
 func rolledBack(err error) bool {
 	var pg *pgconn.PgError
@@ -375,7 +373,8 @@ func (d *DB) classify(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
-		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE),
+		pgconn.SafeToRetry(err): // the connection was closed before it was used
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

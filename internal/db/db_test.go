@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
@@ -61,9 +62,11 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 		exec(t, d, "INSERT INTO accounts (id, name, created_at) VALUES ('a', 'one', 0)")
 		exec(t, d, `INSERT INTO ledger (id, account_id, type, amount, balance_before, balance_after, description, created_at)
 			VALUES ('l', 'a', 'recharge', 5, 0, 5, '', 0)`)
-		for _, statement := range []string{"UPDATE ledger SET amount = 6, balance_after = 6", "DELETE FROM ledger",
+		for _, statement := range []string{
+			"UPDATE ledger SET amount = 6, balance_after = 6", "DELETE FROM ledger",
 			`INSERT INTO ledger (id, account_id, type, amount, balance_before, balance_after, description, created_at)
-			VALUES ('m', 'a', 'recharge', 5, 5, 11, '', 0)`} {
+			VALUES ('m', 'a', 'recharge', 5, 5, 11, '', 0)`,
+		} {
 			err := d.Write(t.Context(), func(tx *sql.Tx) error {
 				_, err := tx.Exec(statement)
 				return err

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
 // TestF3DroppedPackets opens PostgreSQL through a proxy that then drops everything: what was under way and what begins
@@ -153,7 +154,7 @@ func TestF10MigrationBehindAReader(t *testing.T) {
 	require.NoError(t, holder.QueryRow("SELECT COUNT(*) FROM tasks").Scan(&n))
 	migrated := make(chan error, 1)
 	go func() { migrated <- d.Migrate(context.Background()) }()
-	var reads, longest = 0, time.Duration(0)
+	reads, longest := 0, time.Duration(0)
 	for begun := time.Now(); time.Since(begun) < 4*time.Second; time.Sleep(20 * time.Millisecond) {
 		one := time.Now()
 		require.NoError(t, d.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks").Scan(&n), "lock_timeout is the migration's")

@@ -5,7 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/otograph/otograph/internal/flock"
 )
 
 // FolderLock is held by the one service that runs on a data folder.
@@ -19,7 +20,7 @@ func LockFolder(dir string) (*FolderLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock.Try(f); err != nil {
 		holder, _ := os.ReadFile(path)
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w by process %s", dir, ErrLocked, strings.TrimSpace(string(holder)))

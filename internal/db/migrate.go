@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/flock"
 )
 
 //go:embed migrations
@@ -37,6 +39,7 @@ const (
 	migrationLockWait = 2 * time.Second
 	migrationPause    = time.Second
 	migrationTries    = 20
+	migrationPoll     = 50 * time.Millisecond // between two looks whether another process still migrates
 )
 
 // Migrate brings the tables up to date. It may be called by several processes at
@@ -137,10 +140,15 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 		if err != nil {
 			return nil, err
 		}
-		for _, statement := range []string{"SET lock_timeout = 0", fmt.Sprintf("SELECT pg_advisory_lock(%d)", migrationLock)} {
-			if _, err := conn.ExecContext(ctx, statement); err != nil {
+		// Asked again and again: a statement that waits is a transaction that an index built CONCURRENTLY waits for.
+		for locked := false; !locked; {
+			if err := conn.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", migrationLock)).Scan(&locked); err != nil {
 				conn.Close()
 				return nil, err
+			}
+			if !locked && !backoff.Sleep(ctx, migrationPoll) {
+				conn.Close()
+				return nil, context.Cause(ctx)
 			}
 		}
 		return func() {
@@ -152,7 +160,7 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := flock.Wait(f); err != nil {
 		f.Close()
 		return nil, err
 	}

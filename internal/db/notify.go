@@ -80,7 +80,7 @@ func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 		defer l.mu.Unlock()
 		delete(l.subs[channel], sub)
 	})
-	if d.dialect == Postgres {
+	if d.dialect == Postgres && !d.noListen {
 		go d.listen(ctx, channel, sub)
 	}
 	return sub

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
 // riverTables are what River's migrations left beside the first version's
@@ -59,6 +60,7 @@ func TestUpgradeFromFirstVersion(t *testing.T) {
 		for statement := range strings.SplitSeq(riverTables[d.Dialect()]+";"+firstRows, ";") {
 			exec(t, d, statement)
 		}
+		exec(t, d, "UPDATE tasks SET audio_url = 'https://source.example/a.wav' WHERE id IN ('batch', 'retry', 'running', 'done')")
 		require.NoError(t, d.Migrate(t.Context()))
 
 		left := "SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'river%'"
@@ -72,8 +74,10 @@ func TestUpgradeFromFirstVersion(t *testing.T) {
 			return n
 		}
 		assert.Zero(t, count(left), "tables, types and functions of River")
-		for id, want := range map[string]string{"queued": "queued processing 0", "again": "delayed processing 7", "batch": "queued processing 0", "retry": "delayed failed 4000000000000000",
-			"running": "running processing 0", "done": "final done 0"} {
+		for id, want := range map[string]string{
+			"queued": "queued processing 0", "again": "delayed processing 7", "batch": "queued processing 0", "retry": "delayed failed 4000000000000000",
+			"running": "running processing 0", "done": "final done 0",
+		} {
 			var phase, status, run string
 			require.NoError(t, d.Read().QueryRow("SELECT phase, status, CAST(run_at AS text) FROM tasks WHERE id = $1", id).Scan(&phase, &status, &run))
 			assert.Equal(t, want, phase+" "+status+" "+run, id)
@@ -81,9 +85,16 @@ func TestUpgradeFromFirstVersion(t *testing.T) {
 		assert.Equal(t, 6, count("SELECT COUNT(*) FROM tasks"))
 		assert.Equal(t, 1, count("SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'"))
 		assert.Equal(t, 1, count("SELECT waiting FROM lane_accounts WHERE lane = 'tasks' AND account_id = 'a'"))
-		assert.Equal(t, 1, count("SELECT waiting FROM lane_accounts WHERE lane = 'batch' AND account_id = 'b'"))
+		assert.Equal(t, 0, count("SELECT waiting FROM lane_accounts WHERE lane = 'batch' AND account_id = 'b'"))
+		assert.Equal(t, 1, count("SELECT waiting FROM lane_accounts WHERE lane = 'fetch' AND account_id = 'b'"))
+		for id, want := range map[string]string{"queued": "tasks", "batch": "fetch", "retry": "fetch", "running": "tasks", "done": "tasks"} {
+			assert.Equal(t, 1, count("SELECT COUNT(*) FROM tasks WHERE id = '"+id+"' AND lane = '"+want+"'"), id)
+		}
 		assert.Equal(t, 3, count("SELECT served + waiting FROM lane_accounts WHERE lane = 'tasks' AND account_id = 'b'"))
 		assert.Equal(t, 310, count("SELECT SUM(amount) FROM holds"))
+		for figure, want := range map[string]int{"held_tasks": 270, "held_batch": 40, "active_tasks": 4, "waiting_batch": 1, "entries": 0, "done": 1, "failed": 0} {
+			assert.Equal(t, want, count("SELECT SUM("+figure+") FROM account_sums"), figure)
+		}
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		upgrade(t, dbtest.Open(t, filepath.Join(dbtest.Dir(t), "old.db"), db.Options{}))

@@ -23,9 +23,9 @@ func noise(n int, seed uint64) []float32 {
 
 func TestRealFFTAgreesWithGonum(t *testing.T) {
 	for _, n := range []int{2, 4, 6, 8, 10, 12, 14, 16, 20, 30, 32, 60, 64, 70, 128, 160, 256, 400, 480, 512, 800, 1024, 2048} {
-		f, err := NewRealFFT(n)
+		f, err := newRealFFT(n)
 		require.NoError(t, err)
-		require.Equal(t, n, f.Size())
+		require.Equal(t, n, f.size())
 		x := noise(n, uint64(n))
 		wide := make([]float64, n)
 		for i, v := range x {
@@ -33,9 +33,9 @@ func TestRealFFTAgreesWithGonum(t *testing.T) {
 		}
 		want := fourier.NewFFT(n).Coefficients(nil, wide)
 		got := make([]complex64, n/2+1)
-		f.Coefficients(got, x)
+		f.coefficients(got, x)
 		power := make([]float32, n/2+1)
-		f.Power(power, x)
+		f.power(power, x)
 		// Rounding grows with √n·log n; the bound is relative to the signal's norm.
 		tol := 3e-7 * math.Sqrt(float64(n)) * math.Log2(float64(n)+2)
 		for k := range want {
@@ -62,11 +62,11 @@ func TestInterleavedTransformEqualsSingle(t *testing.T) {
 		zr, zi := p.complexForward(xr, xi, yr, yi)
 		got := make([]float32, h+lanes)
 		p.power(got, zr, zi)
-		f, err := NewRealFFT(n)
+		f, err := newRealFFT(n)
 		require.NoError(t, err)
 		want := make([]float32, n/2+1)
 		for j := range signals {
-			f.Power(want, signals[j])
+			f.power(want, signals[j])
 			for k, w := range want {
 				assert.InDelta(t, w, got[k*lanes+j], 2e-5*float64(w+float32(math.Sqrt(float64(n)))), "n %d lane %d bin %d", n, j, k)
 			}
@@ -76,7 +76,7 @@ func TestInterleavedTransformEqualsSingle(t *testing.T) {
 
 func TestRealFFTRefusesSizesItCannotDo(t *testing.T) {
 	for _, n := range []int{-2, 0, 1, 3, 401, 22, 26 * 2} {
-		_, err := NewRealFFT(n)
+		_, err := newRealFFT(n)
 		assert.ErrorContains(t, err, fmt.Sprintf("transform size %d", n))
 	}
 }
@@ -97,10 +97,10 @@ func BenchmarkRealFFT(b *testing.B) {
 	for _, n := range []int{400, 512, 1024} {
 		x := noise(n, 1)
 		b.Run(fmt.Sprintf("own/%d", n), func(b *testing.B) {
-			f, _ := NewRealFFT(n)
+			f, _ := newRealFFT(n)
 			out := make([]complex64, n/2+1)
 			for b.Loop() {
-				f.Coefficients(out, x)
+				f.coefficients(out, x)
 			}
 		})
 		b.Run(fmt.Sprintf("gonum/%d", n), func(b *testing.B) {

@@ -18,6 +18,7 @@ func slaneyMel(h float64) float64 {
 	}
 	return 15 + math.Log(h/1000)*27/math.Log(6.4)
 }
+
 func slaneyHz(m float64) float64 {
 	if m < 15 {
 		return m * 200 / 3

@@ -16,9 +16,6 @@ func NewYAMNetMel() *YAMNetMel {
 	return m
 }
 
-// Bands returns 64.
-func (m *YAMNetMel) Bands() int { return len(m.a.bands) }
-
 // Frames returns how many whole frames n samples hold.
 func (m *YAMNetMel) Frames(n int) int {
 	if n < 400 {

@@ -35,6 +35,10 @@ const (
 // places that were searched and what to do about it.
 var ErrMissing = errors.New("native library missing")
 
+// ErrNoCgo says that this program can't open native libraries at all. It wraps
+// ErrMissing.
+var ErrNoCgo = fmt.Errorf("%w: this program was built without cgo and opens none; build it with CGO_ENABLED=1 and a C compiler", ErrMissing)
+
 // systemDirs are the folders in which the dynamic loader looks without being told.
 var systemDirs = []string{
 	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
@@ -56,7 +60,7 @@ type places struct {
 func here() places {
 	p := places{
 		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
-		checkout: Checkout(), data: dataHome(), system: systemDirs,
+		data: dataHome(), system: systemDirs,
 	}
 	if exe, err := os.Executable(); err == nil {
 		if real, err := filepath.EvalSymlinks(exe); err == nil {
@@ -64,14 +68,31 @@ func here() places {
 		}
 		p.executable = exe
 	}
+	if root := Checkout(); root != "" && p.inside(root) {
+		p.checkout = root
+	}
 	return p
+}
+
+// inside reports whether the program runs from a folder below root or is one
+// that `go run` or `go test` built. An installed program must not load what
+// somebody else put into the folder that it was compiled in.
+func (p places) inside(root string) bool {
+	if strings.Contains(p.executable, string(filepath.Separator)+"go-build") {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	rel, err := filepath.Rel(root, p.executable)
+	return p.executable != "" && err == nil && filepath.IsLocal(rel)
 }
 
 // Dir returns the absolute path of the folder that holds libwhisper.so.1 or
 // libonnxruntime.so.1 (normally both). The first of these that holds one is taken:
 // $OTOGRAPH_NATIVE (the folder itself, or the one above its lib), ../lib beside the
 // executable, third_party/native/lib of the checkout that the program was compiled
-// in, otograph/native/lib in the user's data folder ($XDG_DATA_HOME, else
+// in, if it lies there, otograph/native/lib in the user's data folder ($XDG_DATA_HOME, else
 // ~/.local/share), the loader's own folders.
 //
 // The error wraps [ErrMissing]. A set $OTOGRAPH_NATIVE without a library is an
@@ -140,7 +161,7 @@ func (p places) find(what string, files ...string) (string, error) {
 		}
 		for _, dir := range []string{abs, filepath.Join(abs, "lib")} {
 			if holds(dir) {
-				return dir, nil
+				return dir, p.trusted(dir, files, true)
 			}
 		}
 		return "", fmt.Errorf("%w: %s=%s holds no %s; correct it, or unset it and run `otograph native`",
@@ -156,13 +177,42 @@ func (p places) find(what string, files ...string) (string, error) {
 	if p.data != "" {
 		dirs = append(dirs, filepath.Join(p.data, "otograph", "native", "lib"))
 	}
-	for _, dir := range append(dirs, p.system...) {
+	for _, dir := range dirs {
+		if holds(dir) {
+			return dir, p.trusted(dir, files, false)
+		}
+	}
+	for _, dir := range p.system {
 		if holds(dir) {
 			return dir, nil
 		}
 	}
 	return "", fmt.Errorf("%w: %s not found in %s or the system's folders; run `otograph native` (or `go run github.com/otograph/otograph/third_party/fetch`), or set %s to the folder that holds %s",
 		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, strings.Join(files, " and "))
+}
+
+// ErrUntrusted says that a native library, or its folder, could have been put
+// there by somebody else. It comes wrapped, with the path and what to do.
+var ErrUntrusted = errors.New("native library is not trusted")
+
+// trusted checks a folder and those of files that it holds: nobody but root and
+// this user may own them, unless the user named the folder, and not everybody
+// may write to them.
+func (p places) trusted(dir string, files []string, named bool) error {
+	for _, path := range append([]string{""}, files...) {
+		path = filepath.Join(dir, path)
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		if info.Mode().Perm()&0o002 != 0 {
+			return fmt.Errorf("%w: everybody may write to %s: run `chmod o-w` on it", ErrUntrusted, path)
+		}
+		if owner, ok := ownerOf(info); ok && !named && owner != 0 && owner != os.Geteuid() {
+			return fmt.Errorf("%w: %s belongs to user %d, neither to root nor to this user: run `otograph native`, or set %s to the folder if you trust its owner", ErrUntrusted, path, owner, EnvDir)
+		}
+	}
+	return nil
 }
 
 // dataHome is the XDG data folder, "" where there is neither it nor a home.

@@ -256,3 +256,42 @@ func TestInstallNamesWhatIsMissing(t *testing.T) {
 	assert.ErrorContains(t, err, "there is no apt here")
 	assert.ErrorContains(t, err, "WHISPER_PREFIX")
 }
+
+// TestForeignLibrariesAreNotLoaded: an installed program does not look into the
+// checkout that it was compiled in, and no library is loaded that somebody else
+// can have put there.
+func TestForeignLibrariesAreNotLoaded(t *testing.T) {
+	root := t.TempDir()
+	for executable, inside := range map[string]bool{
+		"/usr/local/bin/otograph": false, "": false, root + "-other/bin/otograph": false,
+		filepath.Join(root, "bin", "otograph"): true, "/tmp/go-build123/b001/exe/otograph": true,
+	} {
+		assert.Equal(t, inside, places{executable: executable}.inside(root), executable)
+	}
+	dir := filepath.Join(root, "otograph", "native", "lib")
+	file := touch(t, dir, WhisperFile)
+	p := places{data: root}
+	found, err := p.find("", WhisperFile)
+	require.NoError(t, err)
+	assert.Equal(t, dir, found)
+	for _, open := range []string{dir, file} {
+		info, err := os.Stat(open)
+		require.NoError(t, err)
+		require.NoError(t, os.Chmod(open, info.Mode().Perm()|0o002))
+		_, err = p.find("", WhisperFile)
+		require.ErrorIs(t, err, ErrUntrusted)
+		assert.ErrorContains(t, err, open)
+		_, err = places{env: dir}.find("", WhisperFile)
+		require.ErrorIs(t, err, ErrUntrusted, "named, too")
+		require.NoError(t, os.Chmod(open, info.Mode().Perm()))
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	require.NoError(t, os.Chown(file, 65534, 65534))
+	_, err = p.find("", WhisperFile)
+	require.ErrorIs(t, err, ErrUntrusted)
+	assert.ErrorContains(t, err, "belongs to user 65534")
+	_, err = places{env: dir}.find("", WhisperFile)
+	assert.NoError(t, err, "whoever names the folder trusts its owner")
+}

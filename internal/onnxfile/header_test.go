@@ -173,8 +173,10 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestWeightsAreSteppedOver(t *testing.T) {
-	data := bytes.Join([][]byte{num(1, 8), msg(8, num(2, 17)),
-		msg(7, msg(5, text(8, "w"), msg(9, make([]byte, 8<<20))), tensorValue(11, "x", Float32, 1), tensorValue(12, "y", Float32, 1))}, nil)
+	data := bytes.Join([][]byte{
+		num(1, 8), msg(8, num(2, 17)),
+		msg(7, msg(5, text(8, "w"), msg(9, make([]byte, 8<<20))), tensorValue(11, "x", Float32, 1), tensorValue(12, "y", Float32, 1)),
+	}, nil)
 	r := &counted{Reader: bytes.NewReader(data)}
 	_, err := Read(r, int64(len(data)))
 	require.NoError(t, err)

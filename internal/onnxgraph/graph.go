@@ -264,11 +264,6 @@ func AttrFloat(name string, v float32) Attr {
 	return Attr{name, 1, func(b []byte) []byte { return fixed32Field(b, 2, math.Float32bits(v)) }}
 }
 
-// AttrString is a text, such as mode.
-func AttrString(name, v string) Attr {
-	return Attr{name, 3, func(b []byte) []byte { return stringField(b, 4, v) }}
-}
-
 // AttrTensor is a tensor, such as the value of ConstantOfShape.
 func AttrTensor(name string, t Tensor) Attr {
 	return Attr{name, 4, func(b []byte) []byte { return bytesField(b, 5, t.proto("")) }}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -195,26 +194,6 @@ func TestRuntimeErrors(t *testing.T) {
 	s = openModel(t, Source{Data: g.Bytes(), Name: "scalar.onnx"}, Options{})
 	_, err = s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{3}, make([]float32, 3))})
 	assert.ErrorIs(t, err, ErrRun)
-}
-
-// stderr returns what is written to the process's file descriptor 2 meanwhile.
-func stderr(t *testing.T, f func()) string {
-	t.Helper()
-	file, err := os.CreateTemp(t.TempDir(), "")
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	saved, err := syscall.Dup(2)
-	require.NoError(t, err)
-	require.NoError(t, syscall.Dup3(int(file.Fd()), 2, 0))
-	defer func() {
-		_ = syscall.Dup3(saved, 2, 0)
-		_ = syscall.Close(saved)
-		file = nil
-	}()
-	f()
-	data, err := os.ReadFile(file.Name())
-	require.NoError(t, err)
-	return string(data)
 }
 
 // slow multiplies with a matrix many times: seconds for 512 rows, nothing for one.

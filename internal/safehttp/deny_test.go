@@ -23,7 +23,8 @@ func TestOwnAddressesAreNotPublic(t *testing.T) {
 	}
 	dialled := 0
 	client := func(allow ...string) *Client {
-		c, err := New(Config{Allow: allow, own: own,
+		c, err := New(Config{
+			Allow: allow, own: own,
 			Resolver: resolverFunc(func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("8.8.4.4")}, nil }),
 			dial: func(context.Context, string, string) (net.Conn, error) {
 				dialled++

@@ -104,7 +104,7 @@ def load(path, decisions):
     try:
         net.load_state_dict(weights, strict=True)
     except RuntimeError as error:
-        raise SystemExit(f"{path}: expected the weights of CNN14: {error}")
+        raise SystemExit(f"{path}: expected the weights of CNN14: {error}") from error
     return net.eval()
 
 

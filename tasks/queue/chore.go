@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/db"
 )
 
@@ -38,7 +39,31 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
 	return errors.Join(failed, q.wrap("chore "+name, q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE chores SET due_at = $3, holder = NULL, lease_until = 0 WHERE name = $1 AND holder = $2", name, holder, db.Micros(q.now().Add(every)))
+		var done any
+		if failed == nil {
+			done = db.Micros(q.now())
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE chores SET due_at = $3, holder = NULL, lease_until = 0, done_at = COALESCE($4, done_at) WHERE name = $1 AND holder = $2",
+			name, holder, db.Micros(q.now().Add(every)), done)
 		return err
 	})))
+}
+
+// ChoresDone returns when each chore was last done without an error. A chore that
+// never was is missing.
+func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
+	rows, err := q.config.DB.Read().QueryContext(ctx, "SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
+	if err != nil {
+		return nil, q.wrap("chores", err)
+	}
+	type chore struct {
+		name string
+		at   int64
+	}
+	list, err := db.Collect(rows, func(rows *sql.Rows, c *chore) error { return rows.Scan(&c.name, &c.at) })
+	done := map[string]time.Time{}
+	for _, c := range list {
+		done[c.name] = db.Time(c.at)
+	}
+	return done, q.wrap("chores", err)
 }

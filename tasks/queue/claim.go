@@ -20,19 +20,28 @@ type Claim struct {
 
 // taken is what a claim writes into the task's row; $1 is the worker, $2 its
 // model set, $3 the time.
-const taken = `phase = 'running', status = 'processing', attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
+const taken = `phase = 'running', status = 'processing', error_message = NULL, attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
 // claimInTurn claims on PostgreSQL, in one statement, the oldest task of the
 // account of lane %[1]s whose turn it is. It passes over accounts and tasks that
 // other transactions have locked, so that claims do not wait for one another.
 const claimInTurn = `WITH who AS (
-		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
+		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	pick AS (
 		SELECT t.id, t.account_id FROM tasks t JOIN who ON who.account_id = t.account_id
 		WHERE t.phase = 'queued' AND t.lane = '%[1]s' ORDER BY t.queued_at, t.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED),
 	turn AS (
 		UPDATE lane_accounts l SET served = nextval('turns'), waiting = waiting - 1 FROM pick WHERE l.lane = '%[1]s' AND l.account_id = pick.account_id)
 	UPDATE tasks SET ` + taken + ` FROM pick WHERE tasks.id = pick.id RETURNING tasks.id, tasks.account_id, tasks.lane, tasks.attempt`
+
+// someDue reports whether a task's delay is over; $2 is the time, $3 the horizon.
+// The ends of an index are read: what EXISTS seems to find soon in the table,
+// PostgreSQL would look for in all of it.
+const someDue = `COALESCE((SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1) <= $2
+		OR (SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at DESC LIMIT 1) > $3, FALSE)`
+
+// notStopped selects the batch tasks of accounts that are not stopped.
+const notStopped = "NOT EXISTS (SELECT 1 FROM lane_accounts l WHERE l.lane = 'batch' AND l.account_id = tasks.account_id AND l.stopped)"
 
 // look is what one read says about the queue before anything is claimed.
 type look struct{ draining, due, aged, tasks, batch bool }
@@ -43,7 +52,8 @@ type look struct{ draining, due, aged, tasks, batch bool }
 // that waited longest for its turn is next, and of its tasks the one that has
 // waited longest. Tasks whose delay is over are queued before.
 //
-// read is called in the claim's transaction: what it can't read is not claimed.
+// read is called in the claim's transaction: what it can't read is not claimed. Tasks of accounts that are stopped (see
+// Stop) wait.
 func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	seen, err := q.look(ctx, worker)
 	if err != nil || seen.draining {
@@ -106,10 +116,10 @@ func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 	var tasksPaused, batchPaused bool
 	err := q.config.DB.Read().QueryRowContext(ctx, `SELECT
 		EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
-		EXISTS (SELECT 1 FROM tasks WHERE phase = 'delayed' AND run_at <= $2) OR EXISTS (SELECT 1 FROM tasks WHERE phase = 'delayed' AND run_at > $3),
-		EXISTS (SELECT 1 FROM tasks WHERE phase = 'queued' AND lane = 'batch' AND queued_at <= $4),
-		EXISTS (SELECT 1 FROM lane_accounts WHERE lane = 'tasks' AND waiting > 0),
-		EXISTS (SELECT 1 FROM lane_accounts WHERE lane = 'batch' AND waiting > 0),
+		`+someDue+`,
+		(SELECT id FROM tasks WHERE phase = 'queued' AND lane = 'batch' AND queued_at <= $4 AND `+notStopped+` ORDER BY queued_at, id LIMIT 1) IS NOT NULL,
+		(SELECT account_id FROM lane_accounts WHERE lane = 'tasks' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1) IS NOT NULL,
+		(SELECT account_id FROM lane_accounts WHERE lane = 'batch' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1) IS NOT NULL,
 		(SELECT paused FROM lanes WHERE lane = 'tasks'), (SELECT paused FROM lanes WHERE lane = 'batch')`,
 		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon)), db.Micros(now.Add(-q.config.BatchWait))).
 		Scan(&l.draining, &l.due, &l.aged, &l.tasks, &l.batch, &tasksPaused, &batchPaused)
@@ -121,7 +131,7 @@ func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 // claimAged claims the oldest batch task that has waited for BatchWait.
 func (q *Queue) claimAged(ctx context.Context, tx *sql.Tx, modelSet string, c *Claim) error {
 	now := q.now()
-	err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),
+	err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 AND "+notStopped+" ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),
 		db.Micros(now.Add(-q.config.BatchWait))).Scan(&c.TaskID, &c.AccountID)
 	if err != nil {
 		return err
@@ -133,7 +143,7 @@ func (q *Queue) claimAged(ctx context.Context, tx *sql.Tx, modelSet string, c *C
 // and waits for those who hold that account.
 func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
 	for range longestSearch {
-		err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
+		err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
 		if err != nil {
 			return err
 		}
@@ -168,6 +178,14 @@ func (q *Queue) take(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *
 		turn = "nextval('turns')"
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE lane_accounts SET served = "+turn+", waiting = waiting - 1 WHERE lane = $1 AND account_id = $2", lane, c.AccountID)
+	return err
+}
+
+// Stop makes claims pass over the account's tasks in a lane, until the account
+// gets money or one of its holds ends: triggers of the database see to that. The
+// caller holds the account's lock, so that money that comes is not missed.
+func (q *Queue) Stop(ctx context.Context, tx *sql.Tx, lane, account string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE lane_accounts SET stopped = TRUE WHERE lane = $1 AND account_id = $2", lane, account)
 	return err
 }
 

@@ -18,6 +18,7 @@ func BenchmarkClaimFromLongQueue(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := taskstest.New(b, open(b, db.Options{}))
 			f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a" })
+			f.Fetch()
 			f.Exec(`INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at)
 				WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 				SELECT id || CAST(i AS text), account_id, status, phase, lane, run_at, queued_at, audio_filename, audio_source_type, audio_url, allow_training, options, batch_mode, price_id, created_at, updated_at FROM tasks, n`)
@@ -67,11 +68,18 @@ func BenchmarkClaim(b *testing.B) {
 			if shape.store == db.Postgres {
 				open = dbtest.Postgres
 			}
-			f := taskstest.New(b, open(b, db.Options{MaxConns: 2 * claimers}))
+			f := taskstest.New(b, open(b, db.Options{MaxConns: 2 * claimers, Timeout: 10 * time.Minute}))
 			fill(f, shape.accounts, shape.waiting)
 			if shape.delayed > 0 {
 				f.Exec(fmt.Sprintf("UPDATE tasks SET phase = 'delayed', run_at = %d WHERE queued_at > %d", db.Micros(time.Now().Add(time.Minute)), shape.waiting-shape.delayed))
 				f.Exec("UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks t WHERE t.lane = lane_accounts.lane AND t.account_id = lane_accounts.account_id AND phase = 'queued')")
+			}
+			if shape.store == db.Postgres { // as autovacuum does
+				for _, table := range []string{"tasks", "lane_accounts"} {
+					if _, err := f.DB.Read().ExecContext(b.Context(), "VACUUM ANALYZE "+table); err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
 			b.ResetTimer()
 			begun := time.Now()

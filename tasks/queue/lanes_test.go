@@ -4,13 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	"github.com/otograph/otograph/tasks/webhook"
 )
 
 func TestAccountsTakeTurns(t *testing.T) {
@@ -63,7 +65,7 @@ func TestT17BatchWithin24Hours(t *testing.T) {
 		const wanted = batchTasks
 		for step := 0; done < wanted; step++ {
 			require.Less(t, step, 1000)
-			for f.Count("SELECT COUNT(*) FROM tasks WHERE lane = 'tasks' AND phase = 'queued'") < 3 {
+			for f.Count("SELECT COUNT(*) FROM tasks WHERE lane <> 'batch' AND NOT batch_mode AND phase = 'queued'") < 3 {
 				f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a" })
 			}
 			if len(batch) < wanted && step%2 == 0 {
@@ -123,7 +125,7 @@ func TestT26ClockJumps(t *testing.T) {
 		delivered := 0
 		for steps := 0; f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'") > 0; steps++ {
 			require.Less(t, steps, 500, "a callback was lost to the clock")
-			cb, err := f.Outbox().Next(t.Context(), "n", nil)
+			cb, err := f.Outbox().Next(t.Context(), "n", webhook.Busy{})
 			require.NoError(t, err)
 			jump()
 			if cb == nil {

@@ -21,6 +21,7 @@ type Kind string
 // Kinds of processes that keep a heartbeat.
 const (
 	Worker     Kind = "worker"
+	Fetcher    Kind = "fetcher"
 	Notifier   Kind = "notifier"
 	Supervisor Kind = "supervisor"
 )

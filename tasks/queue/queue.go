@@ -17,8 +17,10 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Lanes of the queue: the batch lane waits for the tasks lane.
+// Lanes of the queue: the batch lane waits for the tasks lane. The fetch lane is
+// the fetchers': a task waits there until its audio has been downloaded.
 const (
+	LaneFetch = "fetch"
 	LaneTasks = "tasks"
 	LaneBatch = "batch"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/otograph/otograph/internal/db"
@@ -19,7 +20,14 @@ type Watch struct {
 	gap   time.Duration // between two looks; longer ones start the count anew
 	seen  map[string]sighting
 	last  time.Time
+
+	living atomic.Int64
 }
+
+// Living returns how many workers the last look found alive: their processes are
+// there, if they are of this system, and they were not silent for more than two
+// fifths of the time after which they are taken for dead.
+func (w *Watch) Living() int { return int(w.living.Load()) }
 
 type sighting struct {
 	beats   int64
@@ -43,19 +51,19 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 		}
 	}
 	// Holders without a row among the workers are watched like silent ones.
-	rows, err := w.queue.config.DB.Read().QueryContext(ctx, `SELECT id, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
-		UNION ALL SELECT DISTINCT worker_id, '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
-		UNION ALL SELECT DISTINCT worker_id, '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)
+	rows, err := w.queue.config.DB.Read().QueryContext(ctx, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
+		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
+		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)
 	if err != nil {
 		return 0, w.queue.wrap("watch", err)
 	}
 	type found struct {
-		id, host, start, supervisor string
-		pid                         int
-		beats                       int64
+		id, kind, host, start, supervisor string
+		pid                               int
+		beats                             int64
 	}
 	members, err := db.Collect(rows, func(rows *sql.Rows, m *found) error {
-		return rows.Scan(&m.id, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
+		return rows.Scan(&m.id, &m.kind, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
 	})
 	if err != nil {
 		return 0, w.queue.wrap("watch", err)
@@ -68,6 +76,7 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 		alive[m.id] = m.beats >= 0 && (!here(m) || processStart(m.pid) == m.start)
 	}
 	next := map[string]sighting{}
+	living := 0
 	for _, m := range members {
 		before, known := w.seen[m.id]
 		sight := sighting{beats: m.beats}
@@ -75,6 +84,9 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 			sight.silence = before.silence + elapsed
 		}
 		next[m.id] = sight
+		if m.kind == string(Worker) && alive[m.id] && sight.silence <= w.after*2/5 {
+			living++
+		}
 		var reason string
 		switch {
 		case here(m) && !alive[m.id] && (m.supervisor == "" || !alive[m.supervisor]):
@@ -92,5 +104,6 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 		dead++
 	}
 	w.seen = next
+	w.living.Store(int64(living))
 	return dead, nil
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package taskstest gives tests a service of tasks on a fresh store, with one
 // account, and checks what must hold of it at all times.
 package taskstest
@@ -17,15 +19,17 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 // Main runs the tests of m, stops the PostgreSQL server that they started, and fails if goroutines are left. It returns
@@ -77,14 +81,15 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 // NewAccount returns the id of a new account that may have many tasks at once.
 func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	f.T.Helper()
-	a, err := accounts.New(f.DB, f.Clock).Create(context.Background(), name)
+	people := accounts.New(f.DB, f.Clock)
+	a, err := people.Create(context.Background(), name)
 	require.NoError(f.T, err)
 	if balance > 0 {
 		_, err = f.Billing().Recharge(context.Background(), a.ID, balance, "test")
 		require.NoError(f.T, err)
 	}
 	many := 100_000
-	require.NoError(f.T, f.Billing().SetLimits(context.Background(), a.ID, billing.Overrides{Concurrency: &many}))
+	require.NoError(f.T, people.SetLimits(context.Background(), a.ID, accounts.Overrides{Concurrency: &many}))
 	return a.ID
 }
 
@@ -206,6 +211,28 @@ func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	return stop
 }
 
+// StartFetcher runs a fetcher until the test ends or stop is called; it returns when the fetcher has ended.
+func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
+	f.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	if c.Poll == 0 {
+		c.Poll = 5 * time.Millisecond
+	}
+	fetcher, err := worker.NewFetcher(f.Service, c)
+	require.NoError(f.T, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = fetcher.Run(ctx)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	f.T.Cleanup(stop)
+	return stop
+}
+
 // WaitFor returns a task once it is final.
 func (f *Fixture) WaitFor(id string) tasks.Task {
 	f.T.Helper()
@@ -233,7 +260,7 @@ func (f *Fixture) ReadResult(id string) map[string]any {
 
 // Exact checks the invariants of money over the whole store: each balance is the sum of its ledger and its chain has no
 // gap, no task is charged twice, every done task is charged, holds belong to tasks that are not final, and no row points at
-// a file that is not there.
+// a file that is not there. Running sums are what they are sums of.
 func (f *Fixture) Exact() {
 	f.T.Helper()
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM accounts a WHERE balance <> COALESCE((SELECT SUM(amount) FROM ledger l WHERE l.account_id = a.id), 0)`), "balance = Σ ledger")
@@ -246,6 +273,7 @@ func (f *Fixture) Exact() {
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM settlements s JOIN ledger l ON l.task_id = s.task_id WHERE -l.amount <> s.total - s.from_packs`), "deduction = total - packs")
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM lane_accounts l WHERE waiting <> (SELECT COUNT(*) FROM tasks t WHERE t.lane = l.lane AND t.account_id = l.account_id AND t.phase = 'queued')`), "waiting = queued tasks")
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM tasks t WHERE phase = 'queued' AND NOT EXISTS (SELECT 1 FROM lane_accounts l WHERE l.lane = t.lane AND l.account_id = t.account_id)`), "queued tasks are counted")
+	require.Empty(f.T, f.Sums(), "running sums")
 	there := map[string]bool{}
 	for _, key := range f.Files() {
 		there[key] = true
@@ -259,6 +287,14 @@ func (f *Fixture) Exact() {
 		require.True(f.T, there[key], "a row points at %s", key)
 	}
 	require.NoError(f.T, rows.Err())
+}
+
+// Sums returns what the check of the running sums and of the ledger finds.
+func (f *Fixture) Sums() []billing.Difference {
+	f.T.Helper()
+	found, err := f.Billing().Check(context.Background(), false)
+	require.NoError(f.T, err)
+	return found
 }
 
 // Orphans returns the files that nothing points at.
@@ -293,9 +329,24 @@ func Tidy(t testing.TB, s *tasks.Service) {
 	}
 }
 
-// Take claims the next task for the worker "w"; it returns nil when there is none.
+// Fetch stores some audio for every task that waits for its download.
+func (f *Fixture) Fetch() {
+	f.T.Helper()
+	for {
+		c, err := f.NextFetch(context.Background(), "fetcher", queue.Busy{Ahead: 1 << 30})
+		require.NoError(f.T, err)
+		if c == nil {
+			return
+		}
+		audio := f.Audio("downloaded")
+		require.NoError(f.T, f.Fetched(context.Background(), c, audio.Key, audio.Size, audio.MD5))
+	}
+}
+
+// Take claims the next task for the worker "w", after Fetch; it returns nil when there is none.
 func (f *Fixture) Take() *tasks.Claim {
 	f.T.Helper()
+	f.Fetch()
 	c, err := f.Next(context.Background(), "w", "m")
 	require.NoError(f.T, err)
 	return c

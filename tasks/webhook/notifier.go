@@ -7,13 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/tasks/queue"
 )
 
@@ -25,14 +30,15 @@ type Doer interface {
 // NotifierConfig is what a Notifier works with. HTTP is required and must not follow redirects. Zero values of the rest
 // are the service's rules.
 type NotifierConfig struct {
-	HTTP      Doer
-	Version   string
-	AtOnce    int           // deliveries at once; default 64
-	PerHost   int           // of these, to one receiver; default 8
-	Timeout   time.Duration // of one delivery; default 15 s
-	Poll      time.Duration // between looks at an empty queue; default 250 ms
-	Heartbeat time.Duration // default 5 s
-	Grace     time.Duration // how long deliveries may go on when the notifier is asked to end; default 16 s
+	HTTP       Doer
+	Version    string
+	AtOnce     int           // deliveries at once; default 64
+	PerHost    int           // of these, to one receiver; default 8
+	PerAccount int           // of these, for one account; default 32
+	Timeout    time.Duration // of one delivery; default 15 s
+	Poll       time.Duration // between looks at an empty queue; default 250 ms
+	Heartbeat  time.Duration // default 5 s
+	Grace      time.Duration // how long deliveries may go on when the notifier is asked to end; default 16 s
 }
 
 // Notifier delivers callbacks.
@@ -49,6 +55,7 @@ func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error)
 	}
 	setDefault(&c.AtOnce, 64)
 	setDefault(&c.PerHost, 8)
+	setDefault(&c.PerAccount, 32)
 	setDefault(&c.Timeout, 15*time.Second)
 	setDefault(&c.Poll, 250*time.Millisecond)
 	setDefault(&c.Heartbeat, 5*time.Second)
@@ -64,7 +71,8 @@ func setDefault[T comparable](v *T, value T) {
 }
 
 // Run delivers until ctx is done; deliveries under way may end within Grace. A receiver that is slow holds no more than
-// PerHost deliveries, so that the others go on.
+// PerHost deliveries, so that the others go on, and the account with the fewest deliveries under way is served first. Receivers
+// that did not answer in time share half of the places until they do.
 func (n *Notifier) Run(ctx context.Context) error {
 	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
 	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
@@ -75,8 +83,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	var wait sync.WaitGroup
-	var mu sync.Mutex
-	hosts := map[string]int{}
+	f := flights{hosts: map[string]int{}, accounts: map[string]int{}, slow: map[string]bool{}, ids: map[string]bool{}}
 	slots := make(chan struct{}, n.config.AtOnce)
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
@@ -85,15 +92,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			continue
 		}
-		mu.Lock()
-		var busy []string
-		for host, count := range hosts {
-			if count >= n.config.PerHost {
-				busy = append(busy, host)
-			}
-		}
-		mu.Unlock()
-		d, err := o.Next(ctx, id, busy)
+		d, err := n.next(ctx, id, &f)
 		if err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "no callback claimed", "error", err)
 		}
@@ -112,26 +111,23 @@ func (n *Notifier) Run(ctx context.Context) error {
 			timer.Stop()
 			continue
 		}
-		mu.Lock()
-		hosts[d.host]++
-		mu.Unlock()
+		f.begin(d)
 		wait.Go(func() {
 			failure := n.post(deliver, d)
+			f.answered(d, !timedOut(failure))
+			noted := true
 			if failure == nil || deliver.Err() == nil { // an aborted delivery was not tried: the watch gives it back
 				if err := backoff.Retry(deliver, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
+					noted = false
 					log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "callback", d.ID, "task", d.TaskID, "error", err)
 				}
 			}
 			if failure != nil {
-				log.InfoContext(ctx, "callback not delivered", "callback", d.ID, "task", d.TaskID, "attempt", d.Attempts+1, "error", failure)
+				log.InfoContext(ctx, "callback not delivered", "callback", d.ID, "task", d.TaskID, "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
 			} else {
 				log.InfoContext(ctx, "callback delivered", "callback", d.ID, "task", d.TaskID, "attempt", d.Attempts+1)
 			}
-			mu.Lock()
-			if hosts[d.host]--; hosts[d.host] == 0 {
-				delete(hosts, d.host)
-			}
-			mu.Unlock()
+			f.end(d, noted)
 			<-slots
 			select {
 			case wake <- struct{}{}:
@@ -160,12 +156,122 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// handBack returns what a notifier that ends still holds.
-func (o *Outbox) handBack(ctx context.Context, id string) error {
+// next claims a callback, after it has given back what it may hold without
+// knowing.
+func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery, err error) {
+	if known, unheard := f.look(); unheard {
+		err = n.outbox.handBack(ctx, id, known...)
+	}
+	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
+		busy := f.busy(n.config.PerHost, share, n.config.AtOnce/2)
+		d, err = n.outbox.Next(ctx, id, busy)
+		if share == n.config.PerAccount || len(busy.Accounts) == 0 {
+			break
+		}
+	}
+	if err != nil {
+		f.doubt()
+	}
+	return d, err
+}
+
+// flights are the deliveries that a notifier has under way.
+type flights struct {
+	mu       sync.Mutex
+	hosts    map[string]int  // deliveries to each
+	accounts map[string]int  // deliveries for each
+	slow     map[string]bool // hosts that did not answer in time
+	ids      map[string]bool // of their callbacks
+	unheard  bool            // a claim may have been committed, or an outcome not, without our hearing of it
+}
+
+// mostSlow bounds how many slow hosts are remembered.
+const mostSlow = 1000
+
+// look returns the callbacks under way, and once whether there may be others.
+func (f *flights) look() (known []string, unheard bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unheard, f.unheard = f.unheard, false
+	return slices.Collect(maps.Keys(f.ids)), unheard
+}
+
+// busy returns the receivers and accounts that have their share of deliveries
+// under way. perSlow is the share of all slow receivers together.
+func (f *flights) busy(perHost, perAccount, perSlow int) (busy Busy) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slow := 0
+	for host, count := range f.hosts {
+		if count >= perHost {
+			busy.Hosts = append(busy.Hosts, host)
+		}
+		if f.slow[host] {
+			slow += count
+		}
+	}
+	if slow >= max(1, perSlow) {
+		busy.Hosts = slices.AppendSeq(busy.Hosts, maps.Keys(f.slow))
+	}
+	for account, count := range f.accounts {
+		if count >= perAccount {
+			busy.Accounts = append(busy.Accounts, account)
+		}
+	}
+	return busy
+}
+
+// answered notes whether a receiver answered in time.
+func (f *flights) answered(d *Delivery, inTime bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case inTime:
+		delete(f.slow, d.host)
+	case len(f.slow) < mostSlow:
+		f.slow[d.host] = true
+	}
+}
+
+func (f *flights) doubt() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unheard = true
+}
+
+func (f *flights) begin(d *Delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hosts[d.host]++
+	f.accounts[d.AccountID]++
+	f.ids[d.ID] = true
+}
+
+func (f *flights) end(d *Delivery, noted bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hosts[d.host]--; f.hosts[d.host] == 0 {
+		delete(f.hosts, d.host)
+	}
+	if f.accounts[d.AccountID]--; f.accounts[d.AccountID] == 0 {
+		delete(f.accounts, d.AccountID)
+	}
+	delete(f.ids, d.ID)
+	f.unheard = f.unheard || !noted
+}
+
+// handBack returns what a notifier holds, but for what it knows of.
+func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
 	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := o.Return(ctx, tx, id)
+		_, err := o.Return(ctx, tx, id, known...)
 		return err
 	}))
+}
+
+// timedOut reports a delivery that got no answer within its time.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
 // post delivers once. Any 2xx is success.

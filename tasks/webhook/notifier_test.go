@@ -11,20 +11,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // post is one delivery as a receiver saw it.
@@ -100,6 +104,38 @@ func finish(f *taskstest.Fixture, url, secret string) tasks.Task {
 	require.NoError(f.T, err)
 	require.NoError(f.T, f.Complete(context.Background(), c, tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
 	return f.Row(task.ID)
+}
+
+// TestUnheardClaimIsSentOnce breaks the connection at the commit of a claim or of
+// an outcome, before the database has it or after: the notifier lives on, and
+// the callback is delivered all the same, once, and counted once.
+func TestUnheardClaimIsSentOnce(t *testing.T) {
+	for name, lost := range map[string]struct {
+		commit int // after the first heartbeat
+		after  bool
+	}{"claim, committed": {2, true}, "claim, rolled back": {2, false}, "outcome, committed": {3, true}, "outcome, rolled back": {3, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				commits, armed := 0, false
+				f := taskstest.New(t, dbtest.SQLite(t, db.Options{Wrap: dbtest.Faulty(func(c dbtest.Call) (after bool, err error) {
+					if c.Op == "commit" && armed {
+						if commits++; commits == lost.commit {
+							return lost.after, io.ErrUnexpectedEOF
+						}
+					}
+					return false, nil
+				})}))
+				box := &postbox{answer: func(int, *http.Request) (*http.Response, error) { return respond(200, strings.NewReader("")) }}
+				finish(f, "https://receiver.example/", "")
+				armed = true
+				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Heartbeat: time.Hour})
+				time.Sleep(time.Minute)
+				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered' AND attempts = 1"), "while the notifier lives")
+				stop()
+				assert.Len(t, box.all(), 1)
+			})
+		})
+	}
 }
 
 // TestT10CallbackAttempts has receivers that fail in every way: attempts at 0, 1, 5 and 30 s after the failure before, with
@@ -206,15 +242,15 @@ func TestT27DeliveredOrNot(t *testing.T) {
 		box := &postbox{answer: func(int, *http.Request) (*http.Response, error) { return respond(200, strings.NewReader("")) }}
 		n, err := webhook.NewNotifier(f.Outbox(), f.Queue(), webhook.NotifierConfig{HTTP: box})
 		require.NoError(t, err)
-		first, err := f.Outbox().Next(t.Context(), "dying", nil)
+		first, err := f.Outbox().Next(t.Context(), "dying", webhook.Busy{})
 		require.NoError(t, err)
 		require.NoError(t, n.Post(t.Context(), first)) // … and here it dies
-		none, err := f.Outbox().Next(t.Context(), "other", nil)
+		none, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
 		require.NoError(t, err)
 		assert.Nil(t, none, "nobody else sends it meanwhile")
 		_, err = f.Reap(t.Context(), "dying", tasks.EndInterrupted, "lost")
 		require.NoError(t, err)
-		second, err := f.Outbox().Next(t.Context(), "other", nil)
+		second, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
 		require.NoError(t, err)
 		require.NotNil(t, second)
 		require.NoError(t, n.Post(t.Context(), second))
@@ -290,5 +326,80 @@ func TestNotifierHandsBackAtItsEnd(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(begun), 2*time.Second)
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'queued' AND attempts = 0"))
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM workers"))
+	})
+}
+
+// TestAccountsTakeTurnsAtDeliveries: one account with many receivers that never
+// answer does not delay the callbacks of another.
+func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "slow") {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return respond(200, strings.NewReader("ok"))
+		}}
+		for i := range 100 {
+			finish(f, fmt.Sprintf("https://slow%d.example/", i), "")
+		}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, AtOnce: 8, PerAccount: 6})
+		defer stop()
+		time.Sleep(5 * time.Second)
+		require.Len(t, box.all(), 6, "an account has its share of the places")
+		f.Account = f.NewAccount("other", 10*billing.Unit)
+		begun := time.Now()
+		for range 3 {
+			finish(f, "https://good.example/", "")
+		}
+		time.Sleep(time.Second)
+		good := 0
+		for _, p := range box.all() {
+			if strings.Contains(p.url, "good") {
+				good++
+				assert.Less(t, p.at.Sub(begun), time.Second)
+			}
+		}
+		assert.Equal(t, 3, good)
+	})
+}
+
+// TestHostsThatTimeOutShareHalfOfThePlaces: until they answer again.
+func TestHostsThatTimeOutShareHalfOfThePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
+			c.CallbackDelays = slices.Repeat([]time.Duration{time.Second}, 8)
+		})
+		var down atomic.Bool
+		down.Store(true)
+		var open, most atomic.Int64
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			if n := open.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer open.Add(-1)
+			if down.Load() {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			time.Sleep(time.Second)
+			return respond(200, strings.NewReader("ok"))
+		}}
+		for i := range 24 {
+			finish(f, fmt.Sprintf("https://receiver%d.example/", i%8), "")
+		}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, AtOnce: 8})
+		defer stop()
+		time.Sleep(5 * time.Second)
+		assert.EqualValues(t, 8, most.Load())
+		time.Sleep(60 * time.Second) // each has timed out
+		most.Store(0)
+		time.Sleep(40 * time.Second)
+		assert.EqualValues(t, 4, most.Load())
+		down.Store(false)
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, 24, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered'"))
+		assert.Greater(t, most.Load(), int64(4), "more, once they have answered")
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/db"
 )
 
@@ -114,14 +115,25 @@ type Delivery struct {
 	body   []byte
 }
 
-// Next claims for worker a callback that is due and whose receiver is not among busy. It returns nil when there is none.
-func (o *Outbox) Next(ctx context.Context, worker string, busy []string) (*Delivery, error) {
+// Busy is what a notifier must not claim now.
+type Busy struct {
+	Hosts    []string // of receivers
+	Accounts []string // ids
+}
+
+// Next claims for worker a callback that is due and that busy does not rule out. It returns nil when there is none.
+// After an error there may be a claim that worker did not hear of: Return gives it back.
+func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
 	args := []any{db.Micros(now), db.Micros(now.Add(o.horizon()))}
-	for i, host := range busy {
-		where += fmt.Sprintf(" AND host <> $%d", i+3)
+	for _, host := range busy.Hosts {
 		args = append(args, host)
+		where += fmt.Sprintf(" AND host <> $%d", len(args))
+	}
+	for _, account := range busy.Accounts {
+		args = append(args, account)
+		where += fmt.Sprintf(" AND account_id <> $%d", len(args))
 	}
 	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
 	var id string
@@ -157,7 +169,10 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy []string) (*Deliv
 		d = &taken
 		return nil
 	})
-	return d, o.wrap("claim callback", err)
+	if err != nil {
+		return nil, o.wrap("claim callback", err)
+	}
+	return d, nil
 }
 
 // Note records how a delivery ended: nil is success. A claim that is no longer current changes nothing.
@@ -188,10 +203,15 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 	}))
 }
 
-// Return gives back the deliveries of a notifier that is gone, and returns how many there were. Whether they arrived is not known: they are sent again
-// under the same id.
-func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string) (int, error) {
-	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE worker_id = $1 AND phase = 'running'", worker, db.Micros(o.now()))
+// Return gives back the deliveries that a notifier holds, but for those in known, and returns how many there were.
+// Whether they arrived is not known: they are sent again under the same id.
+func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
+	where, args := "worker_id = $1 AND phase = 'running'", []any{worker, db.Micros(o.now())}
+	for _, id := range known {
+		args = append(args, id)
+		where += fmt.Sprintf(" AND id <> $%d", len(args))
+	}
+	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE "+where, args...)
 	if err != nil {
 		return 0, err
 	}

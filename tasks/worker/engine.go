@@ -6,6 +6,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/otograph/otograph/tasks"
@@ -28,7 +29,16 @@ type Job struct {
 	Options     json.RawMessage
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
+	// MaxSeconds is the longest audio that the account can pay for, and that is taken at all. An engine stops decoding
+	// there, whatever the container says, and returns ErrUnpaid.
+	MaxSeconds float64
+	// Decoded is called with the exact length before work begins that costs more than decoding; never nil. Its error, when
+	// the account cannot pay for that length, is returned by Run.
+	Decoded func(seconds float64) error
 }
+
+// ErrUnpaid is returned by an Engine for audio that is longer than Job.MaxSeconds.
+var ErrUnpaid = errors.New("audio longer than what can be paid")
 
 // Checkpoints keep finished work of a task across attempts. They belong to the task's audio, its options and the engine's
 // model set; they are gone when the task is final.

@@ -10,9 +10,8 @@ import (
 
 // What the external tests look into.
 var (
-	ContentRange = contentRange
-	OOMKills     = oomKills
-	Kill         = kill
+	OOMKills = oomKills
+	Kill     = kill
 )
 
 // Work runs one claim to its end.
@@ -25,11 +24,16 @@ type FetchLimits struct {
 	Min, Max     int64
 	Resumes      int
 	Pause, Stall time.Duration
+	Grace        time.Duration // default 1 min
+	Rate         int64         // default 1
+	Check        func(head []byte) error
 }
 
 // FetchAudio downloads url into a file.
 func FetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, l FetchLimits) (blob.Info, error) {
-	return fetchAudio(ctx, client, blobs, url, key, fetchLimits{min: l.Min, max: l.Max, resumes: l.Resumes, pause: l.Pause, stall: l.Stall})
+	setDefault(&l.Grace, time.Minute)
+	setDefault(&l.Rate, 1)
+	return fetchAudio(ctx, client, blobs, url, key, fetchLimits{min: l.Min, max: l.Max, resumes: l.Resumes, pause: l.Pause, stall: l.Stall, grace: l.Grace, rate: l.Rate, check: l.Check})
 }
 
 // RunOne starts one child and returns how it ended.

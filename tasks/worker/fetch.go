@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/resume"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -20,7 +20,15 @@ type fetchLimits struct {
 	resumes  int           // how often a dropped connection is taken up again
 	pause    time.Duration // before that
 	stall    time.Duration // longest silence of the source
+	grace    time.Duration // a source must be done this long after its first answer,
+	rate     int64         // and a second later for every rate bytes that it has sent
+	// check, where it is set, judges the first checkSize bytes of the source, or
+	// all of a smaller one. Its error ends the download.
+	check func(head []byte) error
 }
+
+// checkSize is how much of a source is looked at before the rest is fetched.
+const checkSize = 64 << 10
 
 // Errors of a download that is the input's fault.
 var (
@@ -30,99 +38,50 @@ var (
 	ErrSourceSize = errors.New("audio size outside the limits")
 )
 
+// ErrSourceSlow ends a download whose source sends too slowly to wait for it.
+var ErrSourceSlow = errors.New("the source is too slow")
+
+// pace ends a download that falls behind its minimum rate.
+type pace struct {
+	limits fetchLimits
+	begun  time.Time // the first answer
+	got    int64     // bytes received, those that were thrown away too
+	timer  *time.Timer
+}
+
+// start begins with the first answer and goes on with each further one; slow is
+// called when the source has fallen behind.
+func (p *pace) start(slow func(error)) (stop func() bool) {
+	if p.begun.IsZero() {
+		p.begun = time.Now()
+	}
+	p.timer = time.AfterFunc(p.left(), func() {
+		slow(fmt.Errorf("%w: expected at least %d bytes a second after the first %s", ErrSourceSlow, p.limits.rate, p.limits.grace))
+	})
+	return p.timer.Stop
+}
+
+// add counts bytes received.
+func (p *pace) add(n int) {
+	p.got += int64(n)
+	p.timer.Reset(p.left())
+}
+
+func (p *pace) left() time.Duration {
+	allowed := p.limits.grace + time.Duration(float64(p.got)/float64(p.limits.rate)*float64(time.Second))
+	return time.Until(p.begun.Add(allowed))
+}
+
 // fetchAudio downloads url into a new file under key and returns what was written. A connection that drops is taken up
 // where it stopped, if the source gave a strong ETag or a Last-Modified and still answers with the same one (If-Range);
 // when the content changed in between, or ranges are not honoured, the download begins anew: never are two versions
-// joined. Errors that a later attempt can't cure are marked Permanent: 4xx but 408, 425 and 429, and sizes outside limits.
+// joined. Errors that a later attempt can't cure are marked Permanent: 4xx but 408, 425 and 429, sizes outside limits, and
+// content that limits.check refuses.
 func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
-	var w *blob.Writer
-	defer func() {
-		if w != nil {
-			w.Abort()
-		}
-	}()
-	validator, total := "", int64(-1)
+	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
+	defer func() { d.drop() }()
 	for try := 0; ; try++ {
-		size := int64(0)
-		if w != nil {
-			size = w.Size()
-		}
-		err := func() error {
-			ctx, cancel := context.WithCancelCause(ctx)
-			defer cancel(nil)
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			if err != nil {
-				return tasks.Permanent(err)
-			}
-			request.Header.Set("Accept-Encoding", "identity")
-			if size > 0 {
-				request.Header.Set("Range", "bytes="+strconv.FormatInt(size, 10)+"-")
-				request.Header.Set("If-Range", validator)
-			}
-			response, err := client.Do(request)
-			if err != nil {
-				return err
-			}
-			defer response.Body.Close()
-			switch {
-			case response.StatusCode == http.StatusPartialContent && size > 0:
-				first, whole, ok := contentRange(response.Header.Get("Content-Range"))
-				if !ok || first != size || (total >= 0 && whole >= 0 && whole != total) || validatorOf(response.Header) != validator {
-					return restart{fmt.Errorf("the source answered the range from byte %d with another one (%.80q)", size, response.Header.Get("Content-Range"))}
-				}
-			case response.StatusCode == http.StatusOK:
-				if size > 0 { // the content changed, or the source does not do ranges: from the beginning
-					w.Abort()
-					w, size = nil, 0
-				}
-				total, validator = response.ContentLength, validatorOf(response.Header)
-			case response.StatusCode == http.StatusRequestedRangeNotSatisfiable && size > 0:
-				return restart{fmt.Errorf("the source has no byte %d any more", size)}
-			default:
-				err := fmt.Errorf("%w: %s", ErrSourceStatus, response.Status)
-				switch code := response.StatusCode; {
-				case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-					return err
-				}
-				return tasks.Permanent(err)
-			}
-			if total > limits.max {
-				return tasks.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are taken", ErrSourceSize, total, limits.max))
-			}
-			if w == nil {
-				if w, err = blobs.Create(context.WithoutCancel(ctx), key); err != nil {
-					return err
-				}
-			}
-			silence := time.AfterFunc(limits.stall, func() { cancel(fmt.Errorf("the source was silent for %s", limits.stall)) })
-			defer silence.Stop()
-			buffer := make([]byte, 64<<10)
-			for {
-				n, err := response.Body.Read(buffer)
-				if n > 0 {
-					silence.Reset(limits.stall)
-					if w.Size()+int64(n) > limits.max {
-						return tasks.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, limits.max))
-					}
-					if _, err := w.Write(buffer[:n]); err != nil {
-						return storeError{err}
-					}
-				}
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					if cause := context.Cause(ctx); cause != nil {
-						err = cause
-					}
-					return err
-				}
-			}
-			if total >= 0 && w.Size() != total {
-				return fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, w.Size(), total)
-			}
-			return nil
-		}()
+		err := d.try(ctx)
 		if err == nil {
 			break
 		}
@@ -130,59 +89,159 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 		if ctx.Err() != nil {
 			return blob.Info{}, context.Cause(ctx)
 		}
-		if tasks.IsPermanent(err) || errors.As(err, &store) || try >= limits.resumes || w == nil {
+		if tasks.IsPermanent(err) || errors.As(err, &store) || errors.Is(err, ErrSourceSlow) || try >= limits.resumes || d.w == nil {
 			return blob.Info{}, fmt.Errorf("fetch: %w", err)
 		}
-		var again restart
-		if errors.As(err, &again) || validator == "" {
-			w.Abort()
-			w, validator, total = nil, "", -1
+		if errors.Is(err, resume.ErrRestart) || d.state.Validator == "" {
+			d.drop()
 		}
-		timer := time.NewTimer(limits.pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-		case <-timer.C:
-		}
+		backoff.Sleep(ctx, limits.pause)
 	}
-	if w.Size() < limits.min {
-		return blob.Info{}, tasks.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are needed", ErrSourceSize, w.Size(), limits.min))
+	if d.w.Size() < limits.min {
+		return blob.Info{}, tasks.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are needed", ErrSourceSize, d.w.Size(), limits.min))
 	}
-	return w.Commit()
+	if err := d.judge(); err != nil {
+		return blob.Info{}, err
+	}
+	return d.w.Commit()
 }
 
-// restart is an error after which what was downloaded is thrown away.
-type restart struct{ error }
+// download is one download, over as many connections as it takes.
+type download struct {
+	client HTTPDoer
+	blobs  *blob.Store
+	url    string
+	key    string
+	limits fetchLimits
+	pace   pace
+
+	w      *blob.Writer // nil before the first byte
+	state  resume.Download
+	head   []byte // the first bytes, until they were judged
+	judged bool
+}
+
+// drop throws away what was downloaded.
+func (d *download) drop() {
+	if d.w != nil {
+		d.w.Abort()
+	}
+	d.w, d.head, d.judged, d.state = nil, nil, false, resume.Download{}
+}
+
+// try makes one request and reads its answer to the end.
+func (d *download) try(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := d.ask(ctx)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	part, err := d.accept(response)
+	if err != nil || part == resume.Nothing {
+		return err
+	}
+	if total := d.state.Total; total > d.limits.max {
+		return tasks.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are taken", ErrSourceSize, total, d.limits.max))
+	}
+	if d.w == nil {
+		if d.w, err = d.blobs.Create(context.WithoutCancel(ctx), d.key); err != nil {
+			return storeError{err}
+		}
+	}
+	silence := time.AfterFunc(d.limits.stall, func() { cancel(fmt.Errorf("the source was silent for %s", d.limits.stall)) })
+	defer silence.Stop()
+	defer d.pace.start(cancel)()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := response.Body.Read(buffer)
+		if n > 0 {
+			silence.Reset(d.limits.stall)
+			d.pace.add(n)
+			if err := d.keep(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return err
+		}
+	}
+	if total := d.state.Total; total >= 0 && d.w.Size() != total {
+		return fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, d.w.Size(), total)
+	}
+	return nil
+}
+
+// ask requests what is still missing.
+func (d *download) ask(ctx context.Context) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		return nil, tasks.Permanent(err)
+	}
+	d.state.Have = 0
+	if d.w != nil {
+		d.state.Have = d.w.Size()
+	}
+	d.state.Ask(request.Header)
+	return d.client.Do(request)
+}
+
+// accept judges the header of an answer: what follows is the rest of what is
+// there, or all of it.
+func (d *download) accept(response *http.Response) (resume.Part, error) {
+	had := d.state.Have > 0
+	part, err := d.state.Accept(response)
+	var status *resume.StatusError
+	if errors.As(err, &status) {
+		err = fmt.Errorf("%w: %s", ErrSourceStatus, status.Status)
+		if !status.Temporary() {
+			err = tasks.Permanent(err)
+		}
+	}
+	if err == nil && part == resume.Whole && had { // the content changed, or the source does not do ranges
+		state := d.state
+		d.drop()
+		d.state = state
+	}
+	return part, err
+}
+
+// keep writes received bytes, and looks at the first ones before it goes on.
+func (d *download) keep(received []byte) error {
+	if d.w.Size()+int64(len(received)) > d.limits.max {
+		return tasks.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
+	}
+	if _, err := d.w.Write(received); err != nil {
+		return storeError{err}
+	}
+	if d.judged || d.limits.check == nil {
+		return nil
+	}
+	d.head = append(d.head, received[:min(len(received), checkSize-len(d.head))]...)
+	if len(d.head) < checkSize {
+		return nil
+	}
+	return d.judge()
+}
+
+// judge looks at the first bytes, once.
+func (d *download) judge() error {
+	if d.judged || d.limits.check == nil {
+		return nil
+	}
+	d.judged = true
+	defer func() { d.head = nil }()
+	return d.limits.check(d.head)
+}
 
 // storeError is trouble of the file store, not of the source.
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
-
-// validatorOf returns what If-Range can compare: a strong ETag, else the Last-Modified date, else nothing.
-func validatorOf(h http.Header) string {
-	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
-		return tag
-	}
-	return h.Get("Last-Modified")
-}
-
-// contentRange reads "bytes 10-99/100"; whole is -1 for "*".
-func contentRange(text string) (first, whole int64, ok bool) {
-	span, size, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
-	if !ok || !strings.HasPrefix(text, "bytes ") {
-		return 0, 0, false
-	}
-	from, to, ok := strings.Cut(span, "-")
-	if !ok {
-		return 0, 0, false
-	}
-	first, err1 := strconv.ParseInt(from, 10, 64)
-	last, err2 := strconv.ParseInt(to, 10, 64)
-	whole = -1
-	var err3 error
-	if size != "*" {
-		whole, err3 = strconv.ParseInt(size, 10, 64)
-	}
-	return first, whole, err1 == nil && err2 == nil && err3 == nil && first >= 0 && last >= first
-}

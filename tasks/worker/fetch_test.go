@@ -17,14 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // source serves versions of a file and cuts connections.
@@ -197,9 +198,11 @@ func TestURLTask(t *testing.T) {
 		task := f.Add(func(r *tasks.Request) { r.URL = server.URL + "/a.wav" })
 		assert.Nil(t, task.AudioSize)
 		assert.Equal(t, tasks.SourceURL, task.AudioSourceType)
-		stop := f.Start(1, worker.Config{Engine: taskstest.Quick, HTTP: server.Client(), MaxBytes: 5000})
+		stopFetcher := f.StartFetcher(worker.FetcherConfig{HTTP: server.Client(), MaxBytes: 5000})
+		stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
 		done := f.WaitFor(task.ID)
 		stop()
+		stopFetcher()
 		require.Equal(t, tasks.StatusDone, done.Status)
 		assert.EqualValues(t, 2000, *done.AudioSize)
 		sum := md5.Sum(data)
@@ -252,17 +255,3 @@ func (e setEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, erro
 	return e.run(ctx, job)
 }
 func (e setEngine) ModelSet() string { return e.set }
-
-// FuzzContentRange reads what a source may send.
-func FuzzContentRange(f *testing.F) {
-	for _, seed := range []string{"bytes 0-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "items 0-9/10", ""} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		first, whole, ok := worker.ContentRange(text)
-		if ok {
-			require.GreaterOrEqual(t, first, int64(0))
-			require.GreaterOrEqual(t, whole, int64(-1<<62))
-		}
-	})
-}

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // eachSource runs test over both kinds of store with the connection string that child processes need.
@@ -249,8 +250,10 @@ func TestSilentChildIsReplaced(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
 		source, dir := f.Source, f.Dir
-		v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{Command: []string{"/proc/self/exe"}, N: 1, Heartbeat: 100 * time.Millisecond, Stale: 2 * time.Second, MinPause: 10 * time.Millisecond,
-			Env: []string{envProcess + "=worker", envDatabase + "=" + source, envBlobs + "=" + dir, "GOMAXPROCS=2"}})
+		v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+			Command: []string{"/proc/self/exe"}, N: 1, Heartbeat: 100 * time.Millisecond, Stale: 2 * time.Second, MinPause: 10 * time.Millisecond,
+			Env: []string{envProcess + "=worker", envDatabase + "=" + source, envBlobs + "=" + dir, "GOMAXPROCS=2"},
+		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
@@ -20,8 +23,6 @@ import (
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestT3DatabaseGone stops PostgreSQL while workers work and customers submit.
@@ -80,13 +81,14 @@ func TestT2DiskFull(t *testing.T) {
 	require.NoError(t, err)
 	s, err := tasks.New(tasks.Config{DB: d, Blobs: blobs})
 	require.NoError(t, err)
-	a, err := accounts.New(d, nil).Create(t.Context(), "customer")
+	people := accounts.New(d, nil)
+	a, err := people.Create(t.Context(), "customer")
 	require.NoError(t, err)
 	f := &taskstest.Fixture{Service: s, T: t, Account: a.ID, Dir: filepath.Join(dir, "blobs")}
 	_, err = s.Billing().Recharge(t.Context(), a.ID, 100*billing.Unit, "")
 	require.NoError(t, err)
 	many := 10_000
-	require.NoError(t, s.Billing().SetLimits(t.Context(), a.ID, billing.Overrides{Concurrency: &many}))
+	require.NoError(t, people.SetLimits(t.Context(), a.ID, accounts.Overrides{Concurrency: &many}))
 	ballast := filepath.Join(dir, "ballast") // what is removed when room is made
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o600))
 	submit := func() error {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -25,7 +27,6 @@ import (
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
-	"github.com/stretchr/testify/require"
 )
 
 // Names of the environment by which tests tell their child processes what to do.
@@ -82,8 +83,10 @@ func testProcess(kind string) int {
 		if err != nil {
 			return err
 		}
-		s, err := tasks.New(tasks.Config{DB: d, Blobs: blobs, Logger: logger, RetryDelays: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
-			CallbackDelays: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}})
+		s, err := tasks.New(tasks.Config{
+			DB: d, Blobs: blobs, Logger: logger, RetryDelays: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+			CallbackDelays: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+		})
 		if err != nil {
 			return err
 		}
@@ -97,8 +100,10 @@ func testProcess(kind string) int {
 			defer cancel()
 			return w.Run(ctx)
 		}
-		v, err := worker.NewSupervisor(s, worker.SupervisorConfig{Command: []string{os.Args[0]}, Env: []string{envProcess + "=worker"}, N: 2, Stderr: os.Stderr,
-			Heartbeat: 200 * time.Millisecond, MinPause: 20 * time.Millisecond, MaxPause: 100 * time.Millisecond, Grace: 5 * time.Second, Stale: 10 * time.Second})
+		v, err := worker.NewSupervisor(s, worker.SupervisorConfig{
+			Command: []string{os.Args[0]}, Env: []string{envProcess + "=worker"}, N: 2, Stderr: os.Stderr,
+			Heartbeat: 200 * time.Millisecond, MinPause: 20 * time.Millisecond, MaxPause: 100 * time.Millisecond, Grace: 5 * time.Second, Stale: 10 * time.Second,
+		})
 		if err != nil {
 			return err
 		}

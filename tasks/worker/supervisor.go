@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
@@ -175,7 +176,7 @@ func (v *Supervisor) runOne(ctx context.Context, id string, ooms int) (how tasks
 	cmd := exec.Command(v.config.Command[0], v.config.Command[1:]...)
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for the supervisor, which drains in order
+	ownGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
 	// The child holds the other end: it reads the end of file when this process dies, however it dies.
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {

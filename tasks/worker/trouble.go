@@ -9,10 +9,27 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/tasks"
 )
 
-// Pauses of a worker in trouble between two probes: the first, doubled up to the
+// Part is something that every task needs and that can be in trouble.
+type Part string
+
+// The parts that can be in trouble.
+const (
+	PartDisk     Part = "disk"     // this machine's
+	PartMemory   Part = "memory"   // this machine's, and its file descriptors
+	PartStore    Part = "store"    // the file store
+	PartDatabase Part = "database" //
+	PartModels   Part = "models"   // the files of the engine's models
+)
+
+// Parts are all parts that can be in trouble.
+var Parts = []Part{PartDisk, PartMemory, PartStore, PartDatabase, PartModels}
+
+// Pauses of a member in trouble between two probes: the first, doubled up to the
 // longest.
 const (
 	firstProbe   = time.Second
@@ -23,60 +40,122 @@ const (
 const probeSize = 1 << 20
 
 // ours reports an error that is trouble of the service and not of the task: the
-// database, the file store, a disk, memory or descriptors.
-func ours(err error) bool {
-	if tasks.Outage(err) {
-		return true
+// database, the file store, a disk, memory, descriptors or models.
+func ours(err error) bool { return partOf(err, "") != "" }
+
+// partOf returns the part that an error is about, or other.
+func partOf(err error, other Part) Part {
+	var models modelsError
+	switch {
+	case errors.As(err, &models):
+		return PartModels
+	case db.Outage(err):
+		return PartDatabase
+	case blob.Outage(err):
+		return PartStore
 	}
-	for _, known := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} {
-		if errors.Is(err, known) {
-			return true
+	for part, known := range map[Part][]error{
+		PartDisk:   {syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO},
+		PartMemory: {syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE},
+	} {
+		for _, e := range known {
+			if errors.Is(err, e) {
+				return part
+			}
 		}
 	}
-	return false
+	return other
 }
 
-// recover waits until disk, file store and database can be used again. It
-// reports false when ctx is done before.
-func (w *Worker) recover(ctx context.Context) bool {
-	log := w.service.Log()
-	for pause := firstProbe; ; pause = min(2*pause, longestProbe) {
+// modelsError is an attempt that failed while the models could not be read.
+type modelsError struct{ error }
+
+func (e modelsError) Unwrap() error { return e.error }
+
+// breaker keeps a member of the queue from claiming while a part is in trouble.
+// One goroutine uses it.
+type breaker struct {
+	service *tasks.Service
+	id      string                      // of the member
+	dir     string                      // on the disk that is probed
+	models  func(context.Context) error // nil: this member has none
+	report  func(Part, time.Time)       // called at each change; the zero time ends the trouble
+	part    Part                        // "" when all is well
+	since   time.Time
+}
+
+// open notes trouble with a part.
+func (b *breaker) open(part Part) {
+	if b.part == part {
+		return
+	}
+	if b.part == "" {
+		b.since = time.Now()
+	} else {
+		b.report(b.part, time.Time{})
+	}
+	b.part = part
+	b.report(part, b.since)
+}
+
+// wait returns true at once when all is well; in trouble it waits until all
+// parts can be used again. It reports false when ctx is done before.
+func (b *breaker) wait(ctx context.Context) bool {
+	log := b.service.Log()
+	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
+		log.WarnContext(ctx, "in trouble: nothing is claimed", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(tasks.TimeFormat), "next_probe", pause.String())
 		if !backoff.Sleep(ctx, pause) {
 			return false
 		}
-		err := w.probe(ctx)
+		part, err := b.probe(ctx)
 		if err == nil {
-			log.InfoContext(ctx, "trouble is over: claiming again", "worker", w.config.ID)
-			w.troubled = false
+			log.InfoContext(ctx, "trouble is over: claiming again", "member", b.id, "part", string(b.part), "lasted", time.Since(b.since).Round(time.Second).String())
+			b.report(b.part, time.Time{})
+			b.part = ""
 			return true
 		}
-		log.WarnContext(ctx, "in trouble: nothing is claimed", "worker", w.config.ID, "error", err)
+		log.WarnContext(ctx, "probe failed", "member", b.id, "part", string(part), "error", err)
+		b.open(part)
 	}
+	return true
 }
 
-// probe writes to the disk and to the file store and reads the database.
-func (w *Worker) probe(ctx context.Context) error {
-	if err := probeDisk(w.config.TempDir); err != nil {
-		return fmt.Errorf("disk: %w", err)
+// probe writes to the disk and to the file store, reads the database and looks
+// at the models. It returns the part that failed.
+func (b *breaker) probe(ctx context.Context) (Part, error) {
+	if err := probeDisk(b.dir); err != nil {
+		return partOf(err, PartDisk), fmt.Errorf("disk: %w", err)
 	}
-	blobs := w.service.Blobs()
-	file, err := blobs.Create(ctx, tasks.CheckpointPrefix(w.config.ID)+"probe")
+	if err := b.probeStore(ctx); err != nil {
+		return partOf(err, PartStore), fmt.Errorf("file store: %w", err)
+	}
+	if _, _, err := b.service.Queue().NextDue(ctx); err != nil {
+		return PartDatabase, fmt.Errorf("database: %w", err)
+	}
+	if b.models != nil {
+		if err := b.models(ctx); err != nil {
+			return PartModels, fmt.Errorf("models: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// probeStore writes a file to the file store and removes it.
+func (b *breaker) probeStore(ctx context.Context) error {
+	blobs := b.service.Blobs()
+	file, err := blobs.Create(ctx, tasks.CheckpointPrefix(b.id)+"probe")
 	if err != nil {
-		return fmt.Errorf("file store: %w", err)
+		return err
 	}
 	defer file.Abort()
 	if _, err := file.Write(make([]byte, probeSize)); err != nil {
-		return fmt.Errorf("file store: %w", err)
+		return err
 	}
 	info, err := file.Commit()
-	if err == nil {
-		err = blobs.Delete(ctx, info.Key)
-	}
 	if err != nil {
-		return fmt.Errorf("file store: %w", err)
+		return err
 	}
-	_, _, err = w.service.Queue().NextDue(ctx)
-	return err
+	return blobs.Delete(ctx, info.Key)
 }
 
 // probeDisk writes a file to dir and removes it.

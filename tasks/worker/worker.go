@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -20,36 +21,38 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
-// Config is what a Worker works with. Engine is required; HTTP is needed for URL tasks. Zero values of the rest are
-// the service's rules.
+// Config is what a Worker works with. Engine is required. Zero values of the rest are the service's rules.
 type Config struct {
 	Engine  Engine
-	Prober  Prober   // nil: the length is known only after the run
-	HTTP    HTTPDoer // for audio
-	TempDir string   // for copies of audio from S3; "" is the system's
-	Version string   // of the program, for the list of workers
+	Prober  Prober // nil: the length is known only after the run
+	TempDir string // for copies of audio from S3; "" is the system's
+	Version string // of the program, for the list of workers
 	// Available is what the Engine's models can transcribe; holds are priced by
 	// it. The zero value means that it is not known.
 	Available spec.Available
 
+	// Models reports whether the engine's models can still be read; nil: always.
+	Models func(context.Context) error
+	// Trouble is called when a part gets into trouble, with the time since when
+	// nothing is claimed, and with the zero time when the trouble is over.
+	Trouble func(part Part, since time.Time)
+
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
-	MinBytes, MaxBytes int64         // of fetched audio; default 1 KB, 2 GB
-	MaxSeconds         float64       // of audio; default 5 hours
-	Poll               time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
-	Heartbeat          time.Duration // default 5 s
-	Grace              time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
-	TaskTimeout        time.Duration // wall-clock limit of one attempt; default 12 hours
-	HangTimeout        time.Duration // how long an engine may take to come back when it is told to; default 15 s
-	FetchPause         time.Duration // before a dropped download is taken up again; default 1 s
+	MaxSeconds  float64       // of audio; default 5 hours
+	Poll        time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Heartbeat   time.Duration // default 5 s
+	Grace       time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
+	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
+	HangTimeout time.Duration // how long an engine may take to come back when it is told to; default 15 s
 }
 
 // Worker runs tasks, one at a time.
 type Worker struct {
-	service  *tasks.Service
-	config   Config
-	troubled bool // the last attempt ended in trouble of ours
+	service *tasks.Service
+	config  Config
+	trouble *breaker
 }
 
 // Names of the environment by which a supervisor tells a worker who it is.
@@ -72,8 +75,6 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Supervisor == "" {
 		c.Supervisor = os.Getenv(envSupervisor)
 	}
-	setDefault(&c.MinBytes, 1<<10)
-	setDefault(&c.MaxBytes, 2<<30)
 	setDefault(&c.MaxSeconds, 5*3600)
 	if s.DB.Dialect() == db.Postgres {
 		setDefault(&c.Poll, 5*time.Second)
@@ -83,8 +84,11 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	setDefault(&c.Grace, 25*time.Second)
 	setDefault(&c.TaskTimeout, 12*time.Hour)
 	setDefault(&c.HangTimeout, 15*time.Second)
-	setDefault(&c.FetchPause, time.Second)
-	return &Worker{service: s, config: c}, nil
+	if c.Trouble == nil {
+		c.Trouble = func(Part, time.Time) {}
+	}
+	trouble := &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Trouble}
+	return &Worker{service: s, config: c, trouble: trouble}, nil
 }
 
 func setDefault[T comparable](v *T, value T) {
@@ -132,7 +136,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	wake := s.Queue().Wakeups(ctx)
 	unheard := false // a claim may have been committed without our hearing of it
 	for ctx.Err() == nil {
-		if w.troubled && !w.recover(ctx) {
+		if !w.trouble.wait(ctx) {
 			return nil
 		}
 		var task *tasks.Claim
@@ -148,8 +152,8 @@ func (w *Worker) Run(ctx context.Context) error {
 			unheard = true
 			if ctx.Err() == nil {
 				log.WarnContext(ctx, "no task claimed", "worker", c.ID, "error", err)
+				w.trouble.open(partOf(err, PartDatabase))
 			}
-			backoff.Sleep(ctx, time.Second)
 			continue
 		}
 		if task == nil {
@@ -245,7 +249,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
 	case ours(err):
 		how = tasks.EndTrouble
-		w.troubled = true
+		w.trouble.open(partOf(err, PartStore))
 	case tasks.IsPermanent(err):
 		how = tasks.EndPermanent
 	case errors.As(err, new(enginePanic)):
@@ -293,10 +297,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
 	}
 	if errors.Is(err, blob.ErrNotFound) && c.URL != "" {
-		if md5, err = w.fetch(ctx, c); err != nil {
-			return err
-		}
-		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
 	}
 	if errors.Is(err, blob.ErrNotFound) {
 		// A store that is not mounted or was emptied has lost its identity, too: only one that has it says that a file is gone.
@@ -309,24 +310,39 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 	}
 	defer release()
 	*local = path
+	seconds := 0.0
 	if w.config.Prober != nil {
-		seconds, err := w.config.Prober.Probe(ctx, path, c.AudioFilename)
-		if err != nil {
+		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
 			return shown{err}
 		}
-		if err := w.checkLength(seconds); err != nil {
-			return err
-		}
-		if err := backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Probed(ctx, c, seconds) }); err != nil {
-			return err
-		}
 	}
+	means, err := w.pay(ctx, c, seconds)
+	if err != nil {
+		return err
+	}
+	var unpaid error
+	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options,
-		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: func(string, float64) {},
+		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress,
+		MaxSeconds: min(means.Most, w.config.MaxSeconds),
+		Decoded: func(seconds float64) error {
+			if seconds <= means.Held {
+				return nil
+			}
+			_, unpaid = w.pay(ctx, c, seconds)
+			return unpaid
+		},
 	})
+	reported()
+	if unpaid != nil {
+		return unpaid
+	}
+	if errors.Is(err, ErrUnpaid) && means.Most < w.config.MaxSeconds {
+		err = tasks.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", means.Most/60))
+	}
 	if err != nil {
-		return shown{err}
+		return w.blame(ctx, err)
 	}
 	if err := w.checkLength(outcome.Seconds); err != nil {
 		return err
@@ -341,34 +357,39 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 		backoff.Sleep(last, w.config.HangTimeout)
 		done()
 	})()
-	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) })
+	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) }))
 }
 
-// fetch brings in the audio of a URL task and returns its MD5.
-func (w *Worker) fetch(ctx context.Context, c *tasks.Claim) (md5 string, err error) {
-	s := w.service
-	if w.config.HTTP == nil {
-		return "", errors.New("this worker can't fetch URLs")
+// pay holds the price of the audio's length, as far as it is known.
+func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (means tasks.Means, err error) {
+	if err := w.checkLength(seconds); err != nil {
+		return means, err
 	}
-	key, err := tasks.AudioKey(c.AudioFilename)
-	if err != nil {
-		return "", err
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		means, err = w.service.Probed(ctx, c, seconds)
+		return err
+	})
+	return means, payable(err)
+}
+
+// payable shows the customer an error that says that the account cannot pay.
+func payable(err error) error {
+	var unpaid *tasks.UnpaidError
+	if errors.As(err, &unpaid) {
+		return shown{unpaid}
 	}
-	info, err := fetchAudio(ctx, w.config.HTTP, s.Blobs(), c.URL, key, fetchLimits{min: w.config.MinBytes, max: w.config.MaxBytes, resumes: 5, pause: w.config.FetchPause, stall: time.Minute})
-	if err != nil {
-		if tasks.Outage(err) {
-			return "", err
+	return err
+}
+
+// blame says whose trouble an error of the engine is: ours while the models can't
+// be read.
+func (w *Worker) blame(ctx context.Context, err error) error {
+	if w.config.Models != nil && ctx.Err() == nil && !tasks.IsPermanent(err) {
+		if broken := w.config.Models(ctx); broken != nil {
+			return modelsError{errors.Join(err, broken)}
 		}
-		return "", shown{err}
 	}
-	if err := backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info.Key, info.Size, info.MD5) }); err != nil {
-		if errors.Is(err, queue.ErrSuperseded) {
-			s.DropAudio(ctx, info.Key)
-		}
-		return "", err
-	}
-	c.Blob = info.Key
-	return info.MD5, nil
+	return shown{err}
 }
 
 // checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.

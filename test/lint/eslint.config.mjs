@@ -14,13 +14,20 @@ export default defineConfig(
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-eval': 'error',
       'no-implied-eval': 'error',
-      'no-restricted-properties': ['error', { property: 'innerHTML', message: 'what a server sends is text, not markup' }],
+      'no-restricted-properties': [
+        'error',
+        { property: 'innerHTML', message: 'what a server sends is text, not markup' },
+      ],
       '@typescript-eslint/no-non-null-assertion': 'off',
     },
   },
   {
     files: ['test/**/*.mjs'],
     extends: [js.configs.recommended],
-    rules: { 'no-undef': 'off', 'no-empty': ['error', { allowEmptyCatch: true }], eqeqeq: ['error', 'always', { null: 'ignore' }] },
+    rules: {
+      'no-undef': 'off',
+      'no-empty': ['error', { allowEmptyCatch: true }],
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+    },
   },
 );

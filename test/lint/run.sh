@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh: what make lint checks besides Go: shell scripts with shellcheck, the
-# page and its tests with eslint, Python with ruff. A tool that is not installed
-# is named and left out; with CI set it is an error.
+# page and its tests with eslint and prettier, Python with ruff. A tool that is not
+# installed is named and left out; with CI set it is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -27,3 +27,6 @@ if [ ! -f $tools/.package-lock.json ] || [ test/lint/package-lock.json -nt $tool
   touch $tools/.package-lock.json
 fi
 $tools/.bin/eslint -c test/lint/eslint.config.mjs web/src test
+$tools/.bin/prettier --config test/lint/prettier.config.mjs --log-level warn --check web/src 'test/**/*.mjs'
+mapfile -t programs < <(git ls-files '*.py')
+node test/lint/ruff.mjs "${programs[@]}"

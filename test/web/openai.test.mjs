@@ -12,7 +12,9 @@ before(async () => {
   s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000');
   client = new OpenAI({ apiKey: s.key, baseURL: `${s.url}/v1`, maxRetries: 0 });
 });
-after(async () => { await s?.stop(); });
+after(async () => {
+  await s?.stop();
+});
 
 const file = () => createReadStream(recording);
 const ask = (params) => client.audio.transcriptions.create({ file: file(), model: 'whisper-1', ...params });
@@ -60,7 +62,11 @@ test('word times, alone and with segments', async () => {
 });
 
 test('speakers', async () => {
-  const result = await ask({ model: 'gpt-4o-transcribe-diarize', response_format: 'diarized_json', chunking_strategy: 'auto' });
+  const result = await ask({
+    model: 'gpt-4o-transcribe-diarize',
+    response_format: 'diarized_json',
+    chunking_strategy: 'auto',
+  });
   assert.deepEqual([...new Set(result.segments.map((x) => x.speaker))].sort(), ['SPEAKER_0', 'SPEAKER_1']);
   assert.ok(result.segments.every((x) => x.type === 'transcript.text.segment' && x.end > x.start));
 });
@@ -73,7 +79,8 @@ test('log probabilities', async () => {
 });
 
 test('streams', async () => {
-  let text = '', done;
+  let text = '',
+    done;
   for await (const event of await ask({ model: 'gpt-4o-mini-transcribe', stream: true })) {
     if (event.type === 'transcript.text.delta') text += event.delta;
     if (event.type === 'transcript.text.done') done = event;
@@ -82,25 +89,48 @@ test('streams', async () => {
   assert.equal(done.text, text);
   assert.equal(done.usage.seconds, 61);
   const speakers = new Set();
-  for await (const event of await ask({ model: 'gpt-4o-transcribe-diarize', response_format: 'diarized_json', stream: true })) {
+  for await (const event of await ask({
+    model: 'gpt-4o-transcribe-diarize',
+    response_format: 'diarized_json',
+    stream: true,
+  })) {
     if (event.type === 'transcript.text.segment') speakers.add(event.speaker);
   }
   assert.equal(speakers.size, 2);
   let logprobs = 0;
-  for await (const event of await ask({ stream: true, include: ['logprobs'] })) logprobs += event.type === 'transcript.text.delta' ? event.logprobs.length : 0;
+  for await (const event of await ask({ stream: true, include: ['logprobs'] }))
+    logprobs += event.type === 'transcript.text.delta' ? event.logprobs.length : 0;
   assert.ok(logprobs > 50);
 });
 
 test('options reach the task', async () => {
-  const { data, response } = await ask({ language: 'en', prompt: 'A talk about a budget.', temperature: 0.2, chunking_strategy: { type: 'server_vad', threshold: 0.4, silence_duration_ms: 200, prefix_padding_ms: 50 } }).withResponse();
+  const { data, response } = await ask({
+    language: 'en',
+    prompt: 'A talk about a budget.',
+    temperature: 0.2,
+    chunking_strategy: { type: 'server_vad', threshold: 0.4, silence_duration_ms: 200, prefix_padding_ms: 50 },
+  }).withResponse();
   assert.match(data.text, /budget/);
   const { options } = await s.ask(`/tasks/${response.headers.get('x-task-id')}`);
-  assert.deepEqual([options.asr_language, options.asr_temperature, options.vad_threshold, options.vad_min_silence_ms, options.vad_speech_pad_ms], ['en', 0.2, 0.4, 200, 50]);
+  assert.deepEqual(
+    [
+      options.asr_language,
+      options.asr_temperature,
+      options.vad_threshold,
+      options.vad_min_silence_ms,
+      options.vad_speech_pad_ms,
+    ],
+    ['en', 0.2, 0.4, 200, 50],
+  );
 });
 
 test('files in every way that the client takes them', async () => {
   const bytes = readFileSync(recording);
-  for (const given of [await toFile(bytes, 'talk.flac'), new File([bytes], 'talk.flac'), await toFile(Promise.resolve(bytes), 'talk.flac')]) {
+  for (const given of [
+    await toFile(bytes, 'talk.flac'),
+    new File([bytes], 'talk.flac'),
+    await toFile(Promise.resolve(bytes), 'talk.flac'),
+  ]) {
     assert.match((await ask({ file: given })).text, first);
   }
 });
@@ -114,10 +144,21 @@ test('errors are the client’s own', async () => {
   assert.equal((await refused(ask({ model: 'whisper-9' }), NotFoundError)).code, 'model_not_found');
   const stranger = new OpenAI({ apiKey: `asr_${'x'.repeat(40)}`, baseURL: `${s.url}/v1`, maxRetries: 0 });
   assert.equal((await refused(stranger.models.list(), AuthenticationError)).type, 'authentication_error');
-  const broken = await refused(ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav') }), APIError);
+  const broken = await refused(
+    ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav') }),
+    APIError,
+  );
   assert.equal(broken.status, 422);
   const stream = await ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav'), stream: true });
-  await assert.rejects(async () => { for await (const event of stream) assert.ok(event.type); }, /could not be transcribed/);
-  assert.equal((await refused(client.audio.speech.create({ input: 'x', model: 'x', voice: 'x' }), NotFoundError)).type, 'invalid_request_error');
-  assert.equal((await refused(client.audio.translations.create({ file: file(), model: 'whisper-1' }), NotFoundError)).status, 404);
+  await assert.rejects(async () => {
+    for await (const event of stream) assert.ok(event.type);
+  }, /could not be transcribed/);
+  assert.equal(
+    (await refused(client.audio.speech.create({ input: 'x', model: 'x', voice: 'x' }), NotFoundError)).type,
+    'invalid_request_error',
+  );
+  assert.equal(
+    (await refused(client.audio.translations.create({ file: file(), model: 'whisper-1' }), NotFoundError)).status,
+    404,
+  );
 });

@@ -26,7 +26,7 @@ tests=("$@")
 failed=() stumbled=()
 for file in "${tests[@]}"; do
   for ((try = 1; ; try++)); do
-    node --test --test-concurrency=1 "$file" && break
+    node --test --test-concurrency=1 --test-timeout=600000 "$file" && break
     stumbled+=("$file, try $try")
     [ "$try" -lt "${TRIES:-1}" ] || { failed+=("$file"); break; }
     echo "test-web: $file failed; once more" >&2

@@ -11,13 +11,24 @@ import { at, browser, folder, forge, logIn, open, recording, root, service, work
 
 const out = process.env.SCREENSHOTS ? path.join(root, 'docs', 'screenshots') : folder();
 let s, b, other;
-before(async () => { mkdirSync(out, { recursive: true }); other = await stranger(); [s, b] = await Promise.all([service('--allow-outbound', other.address), browser()]); });
-after(async () => { await b?.close(); await s?.stop(); await other?.stop(); });
+before(async () => {
+  mkdirSync(out, { recursive: true });
+  other = await stranger();
+  [s, b] = await Promise.all([service('--allow-outbound', other.address), browser()]);
+});
+after(async () => {
+  await b?.close();
+  await s?.stop();
+  await other?.stop();
+});
 
 async function shoot(page, name) {
   await page.mouse.move(0, 0);
   await page.waitForTimeout(300); // the canvases draw
-  const { wide, room } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, room: document.documentElement.clientWidth }));
+  const { wide, room } = await page.evaluate(() => ({
+    wide: document.documentElement.scrollWidth,
+    room: document.documentElement.clientWidth,
+  }));
   assert.ok(wide <= room, `${name}: the page is ${wide} wide in a window of ${room}`);
   const file = path.join(out, `${name}.png`);
   await page.screenshot({ path: file });
@@ -46,11 +57,17 @@ test('by day', async () => {
   await page.locator('.queue').scrollIntoViewIfNeeded();
   await shoot(page, 'working');
   await release();
-  await page.locator('.drop input').setInputFiles([{ name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'Dear all, ') }, { name: 'empty.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') }]);
+  await page.locator('.drop input').setInputFiles([
+    { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'Dear all, ') },
+    { name: 'empty.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') },
+  ]);
   await page.getByLabel('Or paste a link').fill('http://192.168.1.20/meeting.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.locator('.submit .error').waitFor();
-  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor({ timeout: 600000 });
+  await page
+    .locator('.task.failed', { hasText: 'notes.mp3' })
+    .getByText('The service says')
+    .waitFor({ timeout: 600000 });
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await shoot(page, 'problems');
@@ -59,7 +76,10 @@ test('by day', async () => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.locator('.task', { hasText: 'notes.mp3' }).waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
-  for (const [speaker, name] of [['SPEAKER_0', 'Martha'], ['SPEAKER_1', 'Tom']]) {
+  for (const [speaker, name] of [
+    ['SPEAKER_0', 'Martha'],
+    ['SPEAKER_1', 'Tom'],
+  ]) {
     await page.getByRole('button', { name: `Rename ${speaker}` }).click();
     await page.getByRole('textbox', { name: `Rename ${speaker}` }).fill(name);
     await page.keyboard.press('Enter');
@@ -92,11 +112,20 @@ test('by day', async () => {
 });
 
 test('on a narrow screen', async () => {
-  const page = await open(b, { origin: s.url, viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
+  const page = await open(b, {
+    origin: s.url,
+    viewport: { width: 390, height: 844 },
+    deviceScaleFactor: 2,
+    hasTouch: true,
+    isMobile: true,
+  });
   await logIn(page, s);
   await page.getByText('Costs about').waitFor();
   await shoot(page, 'narrow');
-  const id = await forge(page, s, { name: 'Weekly meeting of the printing works, 3 March.m4a', result: longResult(3000) });
+  const id = await forge(page, s, {
+    name: 'Weekly meeting of the printing works, 3 March.m4a',
+    result: longResult(3000),
+  });
   await page.goto(`${s.url}/#/task/${id}`);
   await page.locator('.segment').first().waitFor();
   await shoot(page, 'narrow-result');
@@ -110,13 +139,19 @@ test('on a narrow screen', async () => {
 test('five hours', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
-  const id = await forge(page, s, { name: 'Weekly meeting of the printing works, 3 March.m4a', result: longResult(20000) });
+  const id = await forge(page, s, {
+    name: 'Weekly meeting of the printing works, 3 March.m4a',
+    result: longResult(20000),
+  });
   await page.goto(`${s.url}/#/task/${id}`);
   await page.locator('.segment').first().waitFor();
   for (let i = 0; i < 5; i++) await page.getByRole('button', { name: 'Zoom in' }).click();
   await page.locator('.word').nth(40).click();
   await page.getByRole('searchbox', { name: 'Search' }).fill('recording');
-  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  await page.evaluate(() => {
+    document.activeElement.blur();
+    scrollTo(0, 0);
+  });
   await shoot(page, 'long');
   await page.context().close();
 });

@@ -6,12 +6,21 @@ import { after, before, test } from 'node:test';
 import { at, browser, eventually, logIn, open, recording, repeated, service, working } from './world.mjs';
 
 let s, b, page, result; // result is what the API says of the recording
-before(async () => { [s, b] = await Promise.all([service(), browser()]); page = await open(b, { origin: s.url, acceptDownloads: true }); });
-after(async () => { await b?.close(); await s?.stop(); });
+before(async () => {
+  [s, b] = await Promise.all([service(), browser()]);
+  page = await open(b, { origin: s.url, acceptDownloads: true });
+});
+after(async () => {
+  await b?.close();
+  await s?.stop();
+});
 
 test('a wrong key is refused in plain words', async () => {
   await page.goto(s.url);
-  await page.getByLabel('API key', { exact: true }).last().fill('asr_' + 'x'.repeat(40));
+  await page
+    .getByLabel('API key', { exact: true })
+    .last()
+    .fill('asr_' + 'x'.repeat(40));
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('The service does not know this key').waitFor();
   await page.getByLabel('API key', { exact: true }).last().fill('hello');
@@ -38,7 +47,9 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   const bytes = readFileSync(recording).toString('base64');
   const transfer = await page.evaluateHandle((base64) => {
     const d = new DataTransfer();
-    d.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], 'conversation.flac', { type: 'audio/flac' }));
+    d.items.add(
+      new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], 'conversation.flac', { type: 'audio/flac' }),
+    );
     return d;
   }, bytes);
   await page.dispatchEvent('.drop', 'dragover', { dataTransfer: transfer });
@@ -48,14 +59,17 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   await row.getByRole('progressbar', { name: 'Working' }).waitFor();
   await release();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
-  const { tasks: [task] } = await s.ask('/tasks');
+  const {
+    tasks: [task],
+  } = await s.ask('/tasks');
   result = await s.ask(`/tasks/${task.id}/result`);
 });
 
 test('the result plays from a word, and the word that is said is shown', async () => {
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   await page.getByRole('heading', { name: 'conversation.flac' }).waitFor();
-  const second = result.segments[0].words[1], word = page.locator('[data-segment="0"] [data-word="1"]');
+  const second = result.segments[0].words[1],
+    word = page.locator('[data-segment="0"] [data-word="1"]');
   await word.waitFor();
   assert.equal(Number(await page.locator('.scrub').inputValue()), 0);
   await word.click();
@@ -87,12 +101,17 @@ test('the result plays from a word, and the word that is said is shown', async (
 const played = async () => (await page.evaluate(() => window.played.splice(0))).map((t) => Math.round(t * 1000) / 1000);
 
 test('it stops at its end', async () => {
-  await page.evaluate(() => { window.endless = false; });
+  await page.evaluate(() => {
+    window.endless = false;
+  });
   await at(page, Math.floor(result.audio_duration) - 1);
   await page.getByRole('button', { name: 'Play', exact: true }).click();
   await page.waitForFunction((t) => Number(document.querySelector('.scrub').value) > t - 0.2, result.audio_duration);
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
-  await page.evaluate(() => { delete window.endless; window.played.length = 0; });
+  await page.evaluate(() => {
+    delete window.endless;
+    window.played.length = 0;
+  });
 });
 
 test('a click on the waveform or a lane plays from there', async () => {
@@ -111,15 +130,22 @@ test('a click on the waveform or a lane plays from there', async () => {
 
 test('the time line is zoomed by button and wheel, and moved by dragging', async () => {
   await at(page, 0);
-  const view = () => page.evaluate(() => { const e = [...document.querySelectorAll('.timeline-wave *')].find((x) => x.shadowRoot).shadowRoot.querySelector('.scroll'); return { width: e.scrollWidth, left: e.scrollLeft, room: e.clientWidth }; });
+  const view = () =>
+    page.evaluate(() => {
+      const e = [...document.querySelectorAll('.timeline-wave *')]
+        .find((x) => x.shadowRoot)
+        .shadowRoot.querySelector('.scroll');
+      return { width: e.scrollWidth, left: e.scrollLeft, room: e.clientWidth };
+    });
   const whole = await view();
   assert.equal(whole.width, whole.room);
   /** shows waits until the view is so many times as wide, with this share of the recording at this share of the view. */
-  const shows = (times, share, place) => eventually(async () => {
-    const { width, left, room } = await view();
-    assert.ok(Math.abs(width / whole.width - times) < 0.02, `${width} wide, ${whole.width} at first`);
-    assert.ok(Math.abs(left + place * room - share * width) < 3, `${left} of ${width} on the left`);
-  });
+  const shows = (times, share, place) =>
+    eventually(async () => {
+      const { width, left, room } = await view();
+      assert.ok(Math.abs(width / whole.width - times) < 0.02, `${width} wide, ${whole.width} at first`);
+      assert.ok(Math.abs(left + place * room - share * width) < 3, `${left} of ${width} on the left`);
+    });
   await page.getByRole('button', { name: 'Zoom in' }).click();
   await shows(2, 0.5, 0.5);
   const lanes = await page.locator('.timeline-lanes').boundingBox();
@@ -140,27 +166,52 @@ test('the time line is zoomed by button and wheel, and moved by dragging', async
 
 test('doubtful words are marked, and the text can be copied', async () => {
   // Of the rows that are in the page each doubtful word, and no other, is marked.
-  const marked = (doubtful) => eventually(async () => {
-    const rows = await page.locator('.segment').evaluateAll((all) => all.map((e) => [Number(e.dataset.segment), [...e.querySelectorAll('.word.unsure')].map((w) => Number(w.dataset.word))]));
-    assert.ok(rows.length > 2);
-    for (const [i, words] of rows) assert.deepEqual(words, result.segments[i].words.flatMap((w, k) => (doubtful && w.probability < 0.5 ? [k] : [])), result.segments[i].text);
-    return rows.flatMap(([, words]) => words).length;
+  const marked = (doubtful) =>
+    eventually(async () => {
+      const rows = await page
+        .locator('.segment')
+        .evaluateAll((all) =>
+          all.map((e) => [
+            Number(e.dataset.segment),
+            [...e.querySelectorAll('.word.unsure')].map((w) => Number(w.dataset.word)),
+          ]),
+        );
+      assert.ok(rows.length > 2);
+      for (const [i, words] of rows)
+        assert.deepEqual(
+          words,
+          result.segments[i].words.flatMap((w, k) => (doubtful && w.probability < 0.5 ? [k] : [])),
+          result.segments[i].text,
+        );
+      return rows.flatMap(([, words]) => words).length;
+    });
+  await page.locator('.transcript-rows').evaluate((e) => {
+    e.scrollTop = 0;
   });
-  await page.locator('.transcript-rows').evaluate((e) => { e.scrollTop = 0; });
-  if (await marked(true)) assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
+  if (await marked(true))
+    assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
   await page.getByLabel('Mark doubtful words').uncheck();
   await marked(false);
   await page.getByLabel('Mark doubtful words').check();
   await marked(true);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await Promise.all([page.getByRole('button', { name: 'Copied' }).waitFor(), page.getByRole('button', { name: 'Copy', exact: true }).click()]); // it says so for two seconds
+  await Promise.all([
+    page.getByRole('button', { name: 'Copied' }).waitFor(),
+    page.getByRole('button', { name: 'Copy', exact: true }).click(),
+  ]); // it says so for two seconds
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   assert.equal(copied, result.segments.map((x) => `[${x.speaker}] ${x.text}\n`).join(''));
 });
 
 test('search finds and marks, from where the player stands', async () => {
-  const { word, hits, total } = repeated(result.segments), last = hits.at(-1), box = page.getByRole('searchbox', { name: 'Search' });
-  const places = [[0, 1], [last.start + 0.2, total - last.times + 1], [result.audio_duration, 1]]; // after the last hit it is the first one again
+  const { word, hits, total } = repeated(result.segments),
+    last = hits.at(-1),
+    box = page.getByRole('searchbox', { name: 'Search' });
+  const places = [
+    [0, 1],
+    [last.start + 0.2, total - last.times + 1],
+    [result.audio_duration, 1],
+  ]; // after the last hit it is the first one again
   for (const [time, number] of places) {
     await at(page, Math.floor(time * 10) / 10);
     await page.locator('#main').focus();
@@ -172,7 +223,9 @@ test('search finds and marks, from where the player stands', async () => {
     await page.locator('mark').first().waitFor({ state: 'detached' });
   }
   // In a pause it is the next one.
-  const pause = result.segments.find((x, i) => i && x.start > hits[0].end && x.start - result.segments[i - 1].end > 0.6);
+  const pause = result.segments.find(
+    (x, i) => i && x.start > hits[0].end && x.start - result.segments[i - 1].end > 0.6,
+  );
   const passed = hits.filter((x) => x.end < pause.start).reduce((n, x) => n + x.times, 0);
   await at(page, Math.floor((pause.start - 0.15) * 10) / 10);
   await box.fill(word);
@@ -189,7 +242,10 @@ test('a renamed speaker shows everywhere, and in what is downloaded', async () =
   await page.locator('.segment .who', { hasText: 'Ada Lovelace' }).first().waitFor();
   const files = {};
   for (const format of ['TXT', 'SRT', 'VTT', 'JSON', 'RTTM']) {
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: format, exact: true }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: format, exact: true }).click(),
+    ]);
     assert.equal(download.suggestedFilename(), `conversation.${format.toLowerCase()}`);
     files[format] = readFileSync(await download.path(), 'utf8');
   }
@@ -203,22 +259,30 @@ test('a renamed speaker shows everywhere, and in what is downloaded', async () =
   assert.ok(json.segments.length > 5);
   assert.ok(json.segments.some((x) => x.words?.length));
   assert.equal(json.speaker_embeddings.length, json.num_speakers);
-  const { billing, ...rest } = result, { billing: told, ...also } = json;
+  const { billing, ...rest } = result,
+    { billing: told, ...also } = json;
   assert.deepEqual(also, rest);
-  delete billing.balance; delete told.balance; // the balance is that of the moment
+  delete billing.balance;
+  delete told.balance; // the balance is that of the moment
   assert.deepEqual(told, billing);
-  for (const text of [files.SRT, files.VTT]) for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);
+  for (const text of [files.SRT, files.VTT])
+    for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);
 });
 
 test('a text is corrected, and goes along corrected', async () => {
-  await page.locator('.transcript-rows').evaluate((e) => { e.scrollTop = 0; });
+  await page.locator('.transcript-rows').evaluate((e) => {
+    e.scrollTop = 0;
+  });
   const row = page.locator('.segment[data-segment="0"]');
   await row.hover();
   await row.getByRole('button', { name: /^Correct the text at/ }).click();
   await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Good morning, how is <b>Ada</b> today?');
   await page.keyboard.press('Enter');
   await page.locator('.segment .text', { hasText: 'how is <b>Ada</b> today' }).waitFor();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'TXT', exact: true }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'TXT', exact: true }).click(),
+  ]);
   assert.match(readFileSync(await download.path(), 'utf8'), /how is <b>Ada<\/b> today\?/);
 });
 
@@ -240,14 +304,41 @@ test('a user with a password sees the account and the charge', async () => {
   // Standard, speakers and sounds for two minutes: (0.60 + 0.10 + 0.10) / 60 * 2, each part rounded to 4 digits.
   assert.match(await charge.innerText(), /-0\.026\d/);
   await page.locator('tr', { hasText: 'Payment' }).waitFor();
-  const { balance, held_amount, resource_pack_equivalent, available_balance, tier, concurrency_limit, active_tasks, waiting_batch_tasks, tps_limit, tps_burst } = await s.ask('/account'), prices = await s.ask('/pricing');
+  const {
+      balance,
+      held_amount,
+      resource_pack_equivalent,
+      available_balance,
+      tier,
+      concurrency_limit,
+      active_tasks,
+      waiting_batch_tasks,
+      tps_limit,
+      tps_burst,
+    } = await s.ask('/account'),
+    prices = await s.ask('/pricing');
   await page.locator('.facts-table').nth(2).waitFor();
-  const shown = Object.fromEntries(await page.locator('.facts-table div').evaluateAll((all) => all.map((e) => [e.querySelector('dt').textContent, e.querySelector('dd').textContent])));
+  const shown = Object.fromEntries(
+    await page
+      .locator('.facts-table div')
+      .evaluateAll((all) => all.map((e) => [e.querySelector('dt').textContent, e.querySelector('dd').textContent])),
+  );
   assert.equal(Number(await page.locator('.big').innerText()), balance);
   assert.deepEqual(Object.fromEntries(Object.entries(shown).map(([k, v]) => [k, Number(v.replace('× ', ''))])), {
-    'Held for work in progress': held_amount, 'Resource packs': resource_pack_equivalent, Available: available_balance,
-    Tier: tier, 'Recordings at once': concurrency_limit, 'In work now': active_tasks, 'Waiting without hurry': waiting_batch_tasks, 'Requests per second': tps_limit, 'Requests in one burst': tps_burst,
-    'Careful (standard)': prices.standard_price_per_hour, Fast: prices.zh_lite_price_per_hour, 'Telling speakers apart': prices.diarize_price_per_hour, 'Other sounds': prices.audio_events_price_per_hour, 'Without hurry': prices.batch_discount,
+    'Held for work in progress': held_amount,
+    'Resource packs': resource_pack_equivalent,
+    Available: available_balance,
+    Tier: tier,
+    'Recordings at once': concurrency_limit,
+    'In work now': active_tasks,
+    'Waiting without hurry': waiting_batch_tasks,
+    'Requests per second': tps_limit,
+    'Requests in one burst': tps_burst,
+    'Careful (standard)': prices.standard_price_per_hour,
+    Fast: prices.zh_lite_price_per_hour,
+    'Telling speakers apart': prices.diarize_price_per_hour,
+    'Other sounds': prices.audio_events_price_per_hour,
+    'Without hurry': prices.batch_discount,
   });
 });
 
@@ -264,7 +355,10 @@ test('without the recording the page asks for it', async () => {
 
 test('broken files and refused links are told of in plain words', async () => {
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
-  await page.locator('.drop input').setInputFiles([{ name: 'tiny.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') }, { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'text ') }]);
+  await page.locator('.drop input').setInputFiles([
+    { name: 'tiny.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') },
+    { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'text ') },
+  ]);
   await page.getByText('less than 1 KB').waitFor();
   await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor();
   await page.getByLabel('Or paste a link').fill('ftp://example.com/a.mp3');

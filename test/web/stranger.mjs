@@ -5,7 +5,9 @@ import { recording, within } from './world.mjs';
 
 /** stranger starts a server that offers /talk.flac and, once it is ready, /late.flac, and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
 export async function stranger(...answers) {
-  const bytes = readFileSync(recording), got = [], waiting = [];
+  const bytes = readFileSync(recording),
+    got = [],
+    waiting = [];
   let late = true;
   const server = createServer((request, answer) => {
     if (request.method === 'POST' && request.url.startsWith('/hook')) {
@@ -25,10 +27,21 @@ export async function stranger(...answers) {
   await new Promise((go) => server.listen(0, '127.0.0.1', go));
   const address = `127.0.0.1:${server.address().port}`;
   return {
-    address, url: `http://${address}`, got,
+    address,
+    url: `http://${address}`,
+    got,
     /** callbacks waits until so many posts have come. */
-    callbacks: async (n) => { while (got.length < n) await within(new Promise((go) => waiting.push(go)), `callback ${got.length + 1}`); return got; },
-    ready: () => { late = false; },
-    stop: () => new Promise((go) => { server.closeAllConnections(); server.close(go); }),
+    callbacks: async (n) => {
+      while (got.length < n) await within(new Promise((go) => waiting.push(go)), `callback ${got.length + 1}`);
+      return got;
+    },
+    ready: () => {
+      late = false;
+    },
+    stop: () =>
+      new Promise((go) => {
+        server.closeAllConnections();
+        server.close(go);
+      }),
   };
 }

@@ -14,7 +14,11 @@ before(async () => {
   page = await open(b, { origin: s.url });
   await logIn(page, s);
 });
-after(async () => { await b?.close(); await s?.stop(); await other?.stop(); });
+after(async () => {
+  await b?.close();
+  await s?.stop();
+  await other?.stop();
+});
 
 /** done waits for a recording to be ready, and gives its task. */
 async function done(name) {
@@ -33,28 +37,63 @@ test('every option of the specification can be set, and its default is the speci
   delete specified.optimize_zh; // the earlier interface's
   await page.getByText('More options').click();
   const values = {
-    optimize: false, timestamp_level: 'segment', asr_language: 'de', asr_beam_size: 3, asr_temperature: 0.4, asr_best_of: 2, hotwords: ['Ferreira', 'Otograph'], initial_prompt: 'Dear all,',
-    vad_threshold: 0.5, vad_min_speech_ms: 300, vad_min_silence_ms: 200, vad_speech_pad_ms: 50, no_speech_threshold: 0.7, num_speakers: 3, min_speakers: 2, max_speakers: 4,
-    diarize_min_segment_sec: 0.8, diarize_single_speaker_threshold: -0.1, audio_events_threshold: 0.5, audio_events_classes: ['Music', 'Applause'],
+    optimize: false,
+    timestamp_level: 'segment',
+    asr_language: 'de',
+    asr_beam_size: 3,
+    asr_temperature: 0.4,
+    asr_best_of: 2,
+    hotwords: ['Ferreira', 'Otograph'],
+    initial_prompt: 'Dear all,',
+    vad_threshold: 0.5,
+    vad_min_speech_ms: 300,
+    vad_min_silence_ms: 200,
+    vad_speech_pad_ms: 50,
+    no_speech_threshold: 0.7,
+    num_speakers: 3,
+    min_speakers: 2,
+    max_speakers: 4,
+    diarize_min_segment_sec: 0.8,
+    diarize_single_speaker_threshold: -0.1,
+    audio_events_threshold: 0.5,
+    audio_events_classes: ['Music', 'Applause'],
   };
-  const switches = { enable_asr: 'Write down what is said', enable_diarize: 'Tell the speakers apart', enable_audio_events: 'Note other sounds' };
-  assert.deepEqual([...Object.keys(values), ...Object.keys(switches)].sort(), Object.keys(specified).sort(), 'the form knows every option');
+  const switches = {
+    enable_asr: 'Write down what is said',
+    enable_diarize: 'Tell the speakers apart',
+    enable_audio_events: 'Note other sounds',
+  };
+  assert.deepEqual(
+    [...Object.keys(values), ...Object.keys(switches)].sort(),
+    Object.keys(specified).sort(),
+    'the form knows every option',
+  );
 
   const labels = {
-    optimize: ['Accuracy', 'words'], timestamp_level: ['Times', 'segment'], asr_language: ['Language spoken', 'de'], num_speakers: ['Number of speakers', '3'],
-    hotwords: ['Names and special words', 'Ferreira, Otograph'], initial_prompt: ['Opening text', 'Dear all,'], audio_events_classes: ['Only these sounds', 'Music, Applause'],
+    optimize: ['Accuracy', 'words'],
+    timestamp_level: ['Times', 'segment'],
+    asr_language: ['Language spoken', 'de'],
+    num_speakers: ['Number of speakers', '3'],
+    hotwords: ['Names and special words', 'Ferreira, Otograph'],
+    initial_prompt: ['Opening text', 'Dear all,'],
+    audio_events_classes: ['Only these sounds', 'Music, Applause'],
   };
   for (const [name, value] of Object.entries(values)) {
     const field = labels[name] ? page.getByLabel(labels[name][0], { exact: true }) : page.locator(`#o-${name}`);
-    if (!labels[name]) { // a number: its default and bounds are the specification's
+    if (!labels[name]) {
+      // a number: its default and bounds are the specification's
       const { default: usual, minimum, maximum } = specified[name];
       assert.equal(await field.inputValue(), usual === null ? '' : String(usual), name);
       assert.equal(Number(await field.getAttribute('min')), minimum, name);
       assert.equal(Number(await field.getAttribute('max')), maximum, name);
       const hint = await page.locator(`#o-${name}-hint`).innerText();
-      assert.match(hint, usual === null ? /normally empty\.$/ : new RegExp(`normally ${String(usual).replace('.', '\\.')}\\.$`), name);
+      assert.match(
+        hint,
+        usual === null ? /normally empty\.$/ : new RegExp(`normally ${String(usual).replace('.', '\\.')}\\.$`),
+        name,
+      );
     }
-    if (await field.evaluate((e) => e.tagName) === 'SELECT') await field.selectOption(labels[name][1]);
+    if ((await field.evaluate((e) => e.tagName)) === 'SELECT') await field.selectOption(labels[name][1]);
     else await field.fill(labels[name]?.[1] ?? String(value));
   }
   await page.getByLabel('Call this address when done').fill(other.url + '/nowhere');
@@ -63,7 +102,11 @@ test('every option of the specification can be set, and its default is the speci
   const bodies = [];
   await page.route(`${s.url}/v1/tasks`, (route) => {
     bodies.push(JSON.parse(route.request().postData()));
-    return route.fulfill({ status: 400, contentType: 'application/json', body: '{"error":"only looked at","error_code":"invalid_request"}' });
+    return route.fulfill({
+      status: 400,
+      contentType: 'application/json',
+      body: '{"error":"only looked at","error_code":"invalid_request"}',
+    });
   });
   const submit = async () => {
     await page.getByLabel('Or paste a link').fill('https://example.com/a.mp3');
@@ -71,12 +114,25 @@ test('every option of the specification can be set, and its default is the speci
     await page.locator('.submit .error', { hasText: 'only looked at' }).waitFor();
   };
   await submit();
-  assert.deepEqual(bodies[0], { audio_url: 'https://example.com/a.mp3', options: values, callback_url: other.url + '/nowhere', callback_secret: 's3cret', allow_training: true });
+  assert.deepEqual(bodies[0], {
+    audio_url: 'https://example.com/a.mp3',
+    options: values,
+    callback_url: other.url + '/nowhere',
+    callback_secret: 's3cret',
+    allow_training: true,
+  });
 
   // The same body is what the real service takes as valid.
-  const real = await fetch(s.url + '/v1/tasks', { method: 'POST', headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' }, body: JSON.stringify({ ...bodies[0], audio_url: other.url + '/gone.flac' }) });
+  const real = await fetch(s.url + '/v1/tasks', {
+    method: 'POST',
+    headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ...bodies[0], audio_url: other.url + '/gone.flac' }),
+  });
   assert.equal(real.status, 201, await real.clone().text());
-  assert.deepEqual(Object.fromEntries(Object.keys(values).map((k) => [k, values[k]])), Object.fromEntries(Object.entries((await real.json()).options).filter(([k]) => k in values)));
+  assert.deepEqual(
+    Object.fromEntries(Object.keys(values).map((k) => [k, values[k]])),
+    Object.fromEntries(Object.entries((await real.json()).options).filter(([k]) => k in values)),
+  );
 
   await page.getByRole('button', { name: 'Back to the defaults' }).click();
   await submit();
@@ -91,12 +147,13 @@ test('every option of the specification can be set, and its default is the speci
   assert.deepEqual(bodies[3].options, { enable_asr: false, enable_diarize: false });
   await page.getByText('Costs about 0.70 per hour').waitFor(); // the careful price and the sounds
 
-  const sent = bodies.length, refused = async (text) => {
-    await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
-    await page.locator('.submit .error', { hasText: text }).waitFor();
-    assert.equal(bodies.length, sent);
-    await page.getByRole('button', { name: 'Back to the defaults' }).click();
-  };
+  const sent = bodies.length,
+    refused = async (text) => {
+      await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+      await page.locator('.submit .error', { hasText: text }).waitFor();
+      assert.equal(bodies.length, sent);
+      await page.getByRole('button', { name: 'Back to the defaults' }).click();
+    };
   await page.getByLabel(switches.enable_audio_events).uncheck();
   await refused('Choose at least one thing to do');
   await page.locator('#o-asr_beam_size').fill('21');
@@ -114,7 +171,9 @@ test('a link is fetched and transcribed', async () => {
   await page.getByLabel('Or paste a link').fill(other.url + '/talk.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.locator('.task', { hasText: 'talk.flac' }).waitFor();
-  await eventually(async () => assert.equal(await page.getByLabel('Or paste a link').inputValue(), '', 'what is taken leaves the field'));
+  await eventually(async () =>
+    assert.equal(await page.getByLabel('Or paste a link').inputValue(), '', 'what is taken leaves the field'),
+  );
   const task = await done('talk.flac');
   assert.equal(task.audio_source_type, 'url');
   await page.getByRole('link', { name: 'Open: talk.flac' }).click();
@@ -135,17 +194,30 @@ test('what fails for now says so, and is tried again without the reader', async 
 });
 
 test('an upload shows how far it is, and can be cancelled', async () => {
-  const cdp = await page.context().newCDPSession(page), slow = (perSecond) => cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: perSecond });
+  const cdp = await page.context().newCDPSession(page),
+    slow = (perSecond) =>
+      cdp.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput: perSecond,
+      });
   await cdp.send('Network.enable');
   await slow(100000);
-  await page.locator('.drop input').setInputFiles({ name: 'slow.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(3e6) });
+  await page
+    .locator('.drop input')
+    .setInputFiles({ name: 'slow.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(3e6) });
   const row = page.locator('.task', { hasText: 'slow.wav' });
   const shares = [];
   for (let i = 0; i < 3; i++) {
-    const more = await page.waitForFunction((last) => {
-      const found = [...document.querySelectorAll('.task')].find((e) => e.textContent.includes('slow.wav')), percent = Number(/Sending, (\d+) %/.exec(found?.textContent)?.[1]);
-      return percent > last && { percent, bar: found.querySelector('progress').value };
-    }, shares.at(-1)?.percent ?? 0);
+    const more = await page.waitForFunction(
+      (last) => {
+        const found = [...document.querySelectorAll('.task')].find((e) => e.textContent.includes('slow.wav')),
+          percent = Number(/Sending, (\d+) %/.exec(found?.textContent)?.[1]);
+        return percent > last && { percent, bar: found.querySelector('progress').value };
+      },
+      shares.at(-1)?.percent ?? 0,
+    );
     shares.push(await more.jsonValue());
   }
   for (const { percent, bar } of shares) assert.equal(percent, Math.floor(bar * 100));
@@ -159,19 +231,32 @@ test('an upload shows how far it is, and can be cancelled', async () => {
 test('without hurry, links go as one batch and files at half the price', async () => {
   await page.getByLabel('No hurry: 50 % off').check();
   const batch = page.waitForRequest(`${s.url}/v1/tasks/batch`);
-  await page.getByLabel('Or paste a link').fill(`${other.url}/talk1.flac\n${other.url}/talk2.flac\nhttp://10.1.2.3/talk3.flac`);
+  await page
+    .getByLabel('Or paste a link')
+    .fill(`${other.url}/talk1.flac\n${other.url}/talk2.flac\nhttp://10.1.2.3/talk3.flac`);
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   const body = (await batch).postDataJSON();
   assert.deepEqual([body.audio_url.length, body.batch_mode], [3, true]);
-  await page.locator('.submit .error', { hasText: /^http:\/\/10\.1\.2\.3\/talk3\.flac: .*not a public address/ }).waitFor();
-  await eventually(async () => assert.equal(await page.getByLabel('Or paste a link').inputValue(), 'http://10.1.2.3/talk3.flac', 'what was refused stays in the field'));
-  await page.locator('.drop input').setInputFiles([{ name: 'slow one.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) }]);
+  await page
+    .locator('.submit .error', { hasText: /^http:\/\/10\.1\.2\.3\/talk3\.flac: .*not a public address/ })
+    .waitFor();
+  await eventually(async () =>
+    assert.equal(
+      await page.getByLabel('Or paste a link').inputValue(),
+      'http://10.1.2.3/talk3.flac',
+      'what was refused stays in the field',
+    ),
+  );
+  await page
+    .locator('.drop input')
+    .setInputFiles([{ name: 'slow one.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) }]);
   for (const name of ['talk1.flac', 'talk2.flac', 'slow one.flac']) {
     const task = await done(name);
     const { billing } = await s.ask(`/tasks/${task.id}/result`);
     const { detail } = billing;
     assert.equal(detail.batch_discount, 0.5, name);
-    const hour = detail.base_price_per_hour + (detail.diarize_price_per_hour ?? 0) + (detail.events_price_per_hour ?? 0);
+    const hour =
+      detail.base_price_per_hour + (detail.diarize_price_per_hour ?? 0) + (detail.events_price_per_hour ?? 0);
     assert.equal(billing.amount, Math.round((hour / 60) * billing.billable_minutes * 5000) / 10000, name);
   }
   await page.getByLabel('No hurry: 50 % off').uncheck();
@@ -180,7 +265,9 @@ test('without hurry, links go as one batch and files at half the price', async (
 
 test('several files go one after the other', async () => {
   const buffer = readFileSync(recording);
-  await page.locator('.drop input').setInputFiles(['one', 'two', 'three'].map((name) => ({ name: `${name}.flac`, mimeType: 'audio/flac', buffer })));
+  await page
+    .locator('.drop input')
+    .setInputFiles(['one', 'two', 'three'].map((name) => ({ name: `${name}.flac`, mimeType: 'audio/flac', buffer })));
   for (const name of ['one', 'two', 'three']) await done(`${name}.flac`);
 });
 
@@ -191,11 +278,13 @@ test('a callback is tried: the service signs and sends it, and the page says wha
   await page.locator('#tester-kind option', { hasText: 'costs 0.0033 – 0.01' }).waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Send the sample' }).click();
   await page.getByText(`is on its way to ${other.url}/hook?a=1`).waitFor();
-  const shown = await page.locator('.tester pre').innerText(), [, signature, body] = /^X-Signature: (sha256=[0-9a-f]{64})\n\n(\{.*\})$/.exec(shown);
+  const shown = await page.locator('.tester pre').innerText(),
+    [, signature, body] = /^X-Signature: (sha256=[0-9a-f]{64})\n\n(\{.*\})$/.exec(shown);
   assert.equal(signature, 'sha256=' + createHmac('sha256', 's3cret').update(body).digest('hex'));
   const got = (await other.callbacks(2)).slice(); // the first was answered with 500
   for (const c of got) assert.deepEqual([c.url, c.headers['x-signature'], c.body], ['/hook?a=1', signature, body]);
-  const message = JSON.parse(body), paid = (await s.ask(`/tasks/${message.task_id}/result`)).billing.amount;
+  const message = JSON.parse(body),
+    paid = (await s.ask(`/tasks/${message.task_id}/result`)).billing.amount;
   assert.equal(message.status, 'done');
   assert.match(await page.locator('.tester [role=status]').innerText(), new RegExp(`It cost ${paid.toFixed(4)}`));
 
@@ -216,9 +305,19 @@ test('a callback is tried: the service signs and sends it, and the page says wha
 test('a callback goes to no address that the service may not ask', async () => {
   for (const address of ['http://127.0.0.1:1/hook', 'http://169.254.169.254/latest', 'http://192.168.1.1/hook']) {
     await page.getByLabel('Address of your receiver').fill(address);
-    const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() === 'POST' && r.url() === `${s.url}/v1/tasks` && r.status() !== 429), page.getByRole('button', { name: 'Send the sample' }).click()]);
+    const [answer] = await Promise.all([
+      page.waitForResponse(
+        (r) => r.request().method() === 'POST' && r.url() === `${s.url}/v1/tasks` && r.status() !== 429,
+      ),
+      page.getByRole('button', { name: 'Send the sample' }).click(),
+    ]);
     assert.equal(answer.status(), 400, address);
-    await page.locator('.tester .error', { hasText: /^The service did not accept this: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/ }).waitFor();
+    await page
+      .locator('.tester .error', {
+        hasText:
+          /^The service did not accept this: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/,
+      })
+      .waitFor();
   }
 });
 
@@ -228,23 +327,46 @@ test('the sample as a command is signed as the service signs', async () => {
   await page.locator('#tester-kind').selectOption('done');
   await page.getByRole('button', { name: 'Show as a command' }).click();
   const command = await page.locator('.tester pre').innerText();
-  const body = /--data-binary '(.*)'$/.exec(command)[1], mac = /sha256=([0-9a-f]{64})/.exec(command)[1];
+  const body = /--data-binary '(.*)'$/.exec(command)[1],
+    mac = /sha256=([0-9a-f]{64})/.exec(command)[1];
   assert.equal(mac, createHmac('sha256', 's3cret').update(body).digest('hex'));
   assert.match(command, /'https:\/\/example\.com\/it'\\''s'/);
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
 });
 
 test('an upload that fails says why in plain words, and can be tried again', async () => {
-  const upload = `${s.url}/v1/tasks`, row = page.locator('.task', { hasText: 'again.flac' }).first();
+  const upload = `${s.url}/v1/tasks`,
+    row = page.locator('.task', { hasText: 'again.flac' }).first();
   const answers = [
     [(r) => r.abort('connectionreset'), 'The service cannot be reached'],
-    [(r) => r.fulfill({ status: 500, contentType: 'application/json', body: '{"error":"x","error_code":"internal"}' }), 'Something went wrong in the service'],
-    [(r) => r.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }), 'Something went wrong in the service'],
-    [(r) => r.fulfill({ status: 413, contentType: 'text/html', body: '<h1>Too large</h1>' }), 'too large for the service'],
-    [(r) => r.fulfill({ status: 402, contentType: 'application/json', body: '{"error":"x","error_code":"insufficient_balance"}' }), 'The balance is too low'],
+    [
+      (r) => r.fulfill({ status: 500, contentType: 'application/json', body: '{"error":"x","error_code":"internal"}' }),
+      'Something went wrong in the service',
+    ],
+    [
+      (r) => r.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }),
+      'Something went wrong in the service',
+    ],
+    [
+      (r) => r.fulfill({ status: 413, contentType: 'text/html', body: '<h1>Too large</h1>' }),
+      'too large for the service',
+    ],
+    [
+      (r) =>
+        r.fulfill({
+          status: 402,
+          contentType: 'application/json',
+          body: '{"error":"x","error_code":"insufficient_balance"}',
+        }),
+      'The balance is too low',
+    ],
   ];
-  await page.route(upload, (r) => (r.request().method() === 'POST' && answers.length ? answers[0][0](r) : r.continue()));
-  await page.locator('.drop input').setInputFiles({ name: 'again.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) });
+  await page.route(upload, (r) =>
+    r.request().method() === 'POST' && answers.length ? answers[0][0](r) : r.continue(),
+  );
+  await page
+    .locator('.drop input')
+    .setInputFiles({ name: 'again.flac', mimeType: 'audio/flac', buffer: readFileSync(recording) });
   while (answers.length) {
     await row.getByText(answers[0][1]).waitFor();
     answers.shift();
@@ -264,7 +386,13 @@ test('the list says when the service is gone, and goes on when it is back', asyn
 });
 
 test('a key that is revoked leads back to the login, with a word', async () => {
-  const keys = s.otograph('key', 'list', 'local'), id = /^(\S+)/m.exec(keys.split('\n').filter((l) => /local|[0-9a-f-]{8,}/.test(l)).pop())[1];
+  const keys = s.otograph('key', 'list', 'local'),
+    id = /^(\S+)/m.exec(
+      keys
+        .split('\n')
+        .filter((l) => /local|[0-9a-f-]{8,}/.test(l))
+        .pop(),
+    )[1];
   s.otograph('key', 'revoke', id);
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByText('The key or login is not valid, or it has run out').waitFor();
@@ -277,18 +405,20 @@ test('a token that has run out leads back to the login, with a word', async () =
   await page.getByLabel('User name and password').check();
   await page.getByLabel('User name', { exact: true }).fill('mallory');
   const tooMany = page.getByText('Too many tries');
-  for (let i = 0; !await tooMany.count(); i++) { // five a minute are answered; a slow machine has some more
+  for (let i = 0; !(await tooMany.count()); i++) {
+    // five a minute are answered; a slow machine has some more
     assert.ok(i < 40, `${i} tries are not too many`);
     await page.getByLabel('Password', { exact: true }).fill('wrong horse battery' + i);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('The user name or the password is not right').or(tooMany).waitFor();
-    assert.ok(i >= 5 || !await tooMany.count(), `${i + 1} tries are too many`);
+    assert.ok(i >= 5 || !(await tooMany.count()), `${i + 1} tries are too many`);
   }
   await page.getByLabel('User name', { exact: true }).fill('ada');
   await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('heading', { name: 'Account', exact: true }).waitFor(); // where the reader was
-  await page.evaluate(() => { // an hour later
+  await page.evaluate(() => {
+    // an hour later
     const l = JSON.parse(sessionStorage.getItem('otograph.login'));
     sessionStorage.setItem('otograph.login', JSON.stringify({ ...l, until: Date.now() - 1 }));
   });

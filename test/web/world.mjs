@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -12,19 +13,23 @@ export const binary = process.env.OTOGRAPH_BINARY || path.join(root, 'bin', 'oto
 export const recording = path.join(root, 'testdata', 'conversation.flac');
 
 /** patience is how long anything may take, in milliseconds: far more than it does. A slow machine is no failure. */
-export const patience = 240000;
+export const patience = Number(process.env.OTOGRAPH_WEB_PATIENCE || 240000);
 
 /** within gives what a promise does, if it comes while there is patience. */
 export function within(promise, what) {
   let timer;
-  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error(`${what} did not come in ${patience / 1000} s`)), patience); });
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`${what} did not come in ${patience / 1000} s`)), patience);
+  });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /** eventually asks again until what is claimed does not throw; it throws what it threw last when patience is over. */
 export async function eventually(claim) {
   for (const end = Date.now() + patience; ;) {
-    try { return await claim(); } catch (e) {
+    try {
+      return await claim();
+    } catch (e) {
       if (Date.now() > end) throw e;
       await new Promise((go) => setTimeout(go, 50));
     }
@@ -43,19 +48,38 @@ export async function service(...flags) {
   const data = folder();
   const env = { ...process.env, XDG_DATA_HOME: path.join(data, 'home') };
   delete env.OTOGRAPH_MODELS;
-  const child = spawn(binary, ['serve', '--data', data, '--addr', '127.0.0.1:0', '--grace', '2s', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(binary, ['serve', '--data', data, '--addr', '127.0.0.1:0', '--grace', '2s', ...flags], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let log = '';
-  child.stderr.on('data', (d) => { log += d; });
+  child.stderr.on('data', (d) => {
+    log += d;
+  });
   const ended = new Promise((go) => child.on('exit', go));
   await new Promise((go, fail) => {
-    const look = setInterval(() => { if (/"listening"/.test(log)) { clearInterval(look); go(); } }, 50);
-    child.on('exit', (code) => { clearInterval(look); fail(new Error(`serve ended with ${code}: ${log}`)); });
-    setTimeout(() => { clearInterval(look); fail(new Error(`serve did not start: ${log}`)); }, patience).unref();
+    const look = setInterval(() => {
+      if (/"listening"/.test(log)) {
+        clearInterval(look);
+        go();
+      }
+    }, 50);
+    child.on('exit', (code) => {
+      clearInterval(look);
+      fail(new Error(`serve ended with ${code}: ${log}`));
+    });
+    setTimeout(() => {
+      clearInterval(look);
+      fail(new Error(`serve did not start: ${log}`));
+    }, patience).unref();
   });
   const key = readFileSync(path.join(data, 'first-api-key'), 'utf8').trim();
   const url = new URL(/http:\/\/[\w.:[\]]+\/v1/.exec(log)[0]).origin;
   return {
-    url, key, data, log: () => log,
+    url,
+    key,
+    data,
+    log: () => log,
     /** ask gives what a GET of the API answers, asked again where that was too often. */
     ask: async (path) => {
       for (;;) {
@@ -65,15 +89,30 @@ export async function service(...flags) {
       }
     },
     otograph: (...args) => execFileSync(binary, [...args, '--data', data], { env, encoding: 'utf8' }),
-    stop: async () => { child.kill('SIGTERM'); await ended; },
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
   };
 }
 
 /** browser starts a headless Chromium that talks to nobody of its own accord. */
-export const browser = () => chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium', timeout: patience,
-  args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--autoplay-policy=no-user-gesture-required'],
-});
+export const browser = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    timeout: patience,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-dev-shm-usage',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+      '--autoplay-policy=no-user-gesture-required',
+    ],
+  });
 
 /**
  * open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. What plays
@@ -81,7 +120,12 @@ export const browser = () => chromium.launch({
  * OTOGRAPH_WEB_SLOWDOWN=6 makes the page's processor that many times slower.
  */
 export async function open(b, { origin, ...options } = {}) {
-  const context = await b.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-GB', reducedMotion: 'reduce', ...options });
+  const context = await b.newContext({
+    viewport: { width: 1280, height: 860 },
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+    ...options,
+  });
   context.setDefaultTimeout(patience);
   await context.addInitScript(() => {
     const play = HTMLMediaElement.prototype.play;
@@ -93,10 +137,16 @@ export async function open(b, { origin, ...options } = {}) {
     };
   });
   const page = await context.newPage();
-  if (process.env.OTOGRAPH_WEB_SLOWDOWN) await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.OTOGRAPH_WEB_SLOWDOWN) });
-  const wrong = [], urls = [];
+  if (process.env.OTOGRAPH_WEB_SLOWDOWN)
+    await (
+      await context.newCDPSession(page)
+    ).send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.OTOGRAPH_WEB_SLOWDOWN) });
+  const wrong = [],
+    urls = [];
   page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
-  page.on('console', (m) => { if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) wrong.push(`console: ${m.text()}`); });
+  page.on('console', (m) => {
+    if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) wrong.push(`console: ${m.text()}`);
+  });
   page.on('request', (r) => {
     urls.push(r.url());
     if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== origin) wrong.push(`stranger: ${r.url()}`);
@@ -118,12 +168,20 @@ export async function logIn(page, s) {
 export async function working(page, s, name) {
   const lists = `${s.url}/v1/tasks?*`;
   const tell = async (route) => {
-    const response = await route.fetch(), body = await response.json();
-    for (const task of body.tasks ?? []) if (task.audio_filename === name) Object.assign(task, { status: 'processing', finished_at: null });
+    const response = await route.fetch(),
+      body = await response.json();
+    for (const task of body.tasks ?? [])
+      if (task.audio_filename === name) Object.assign(task, { status: 'processing', finished_at: null });
     await route.fulfill({ response, json: body });
   };
+  const events = `${s.url}/v1/tasks/*/events`,
+    silence = (route) => route.fulfill({ status: 204 });
   await page.route(lists, tell);
-  return () => page.unroute(lists, tell);
+  await page.route(events, silence);
+  return async () => {
+    await page.unroute(lists, tell);
+    await page.unroute(events, silence);
+  };
 }
 
 /** at puts a player that is still at a time in seconds. */
@@ -135,19 +193,64 @@ export async function at(page, seconds) {
 
 /** repeated finds a word of at least four letters that two segments or more hold, and those that hold it, with how often. */
 export function repeated(segments) {
-  for (const [word] of segments.map((x) => x.text.toLowerCase()).join(' ').matchAll(/[a-z]{4,}/g)) {
-    const hits = segments.map((x) => ({ start: x.start, end: x.end, times: x.text.toLowerCase().split(word).length - 1 })).filter((x) => x.times);
+  for (const [word] of segments
+    .map((x) => x.text.toLowerCase())
+    .join(' ')
+    .matchAll(/[a-z]{4,}/g)) {
+    const hits = segments
+      .map((x) => ({ start: x.start, end: x.end, times: x.text.toLowerCase().split(word).length - 1 }))
+      .filter((x) => x.times);
     if (hits.length > 1) return { word, hits, total: hits.reduce((n, x) => n + x.times, 0) };
   }
   throw new Error(`no word is said twice: ${segments.map((x) => x.text)}`);
 }
 
-/** forge puts a result of our own making behind the API that a page talks to. */
-export async function forge(page, s, { id = '11111111-2222-4333-8444-555555555555', name, result }) {
-  const task = { id, status: 'done', audio_filename: name, audio_source_type: 'base64', audio_size: 1, audio_md5: '0'.repeat(32), allow_training: false, error_message: null, options: {}, created_at: '2026-03-01T10:00:00.000Z', updated_at: '2026-03-01T10:00:00.000Z', finished_at: '2026-03-01T10:00:00.000Z' };
+/** forge puts a result of our own making behind the API that a page talks to; peaks are its waveform, a byte each. */
+export async function forge(page, s, { id = '11111111-2222-4333-8444-555555555555', name, result, peaks }) {
+  const task = {
+    id,
+    status: 'done',
+    audio_filename: name,
+    audio_source_type: 'base64',
+    audio_size: 1,
+    audio_md5: '0'.repeat(32),
+    allow_training: false,
+    error_message: null,
+    options: {},
+    created_at: '2026-03-01T10:00:00.000Z',
+    updated_at: '2026-03-01T10:00:00.000Z',
+    finished_at: '2026-03-01T10:00:00.000Z',
+  };
   const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
   await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json({ tasks: [task], total: 1, page: 1, page_size: 20 })));
   await page.route(`${s.url}/v1/tasks/${id}`, (r) => r.fulfill(json(task)));
   await page.route(`${s.url}/v1/tasks/${id}/result`, (r) => r.fulfill(json({ task_id: id, ...result })));
+  const missing = { ...json({ error: 'it is not here', error_code: 'not_found' }), status: 404 };
+  await page.route(`${s.url}/v1/tasks/${id}/audio`, (r) => r.fulfill(missing));
+  const notes = { version: 0, speakers: {}, texts: {}, updated_at: null };
+  await page.route(`${s.url}/v1/tasks/${id}/annotations`, (r) => {
+    const change = r.request().postDataJSON() ?? {};
+    notes.version++;
+    Object.assign(notes.speakers, change.speakers);
+    Object.assign(notes.texts, change.texts);
+    return r.fulfill(json(notes));
+  });
+  await page.route(`${s.url}/v1/tasks/${id}/waveform`, (r) =>
+    r.fulfill(peaks ? { status: 200, contentType: 'application/octet-stream', body: Buffer.from(peaks) } : missing),
+  );
   return id;
+}
+
+/** serious lists what axe-core holds for serious or worse. */
+export async function serious(page) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations
+    .filter((v) => ['serious', 'critical'].includes(v.impact))
+    .map(
+      (v) =>
+        `${v.id}: ${v.nodes
+          .map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join('; ')}`)
+          .slice(0, 3)
+          .join(' | ')}`,
+    );
 }

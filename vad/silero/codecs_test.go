@@ -189,8 +189,12 @@ func TestFormatsHaveTheSameSegments(t *testing.T) {
 		missed []string
 		least  int
 	}{
-		{"published", ort.Source{Path: filepath.Join(shared, "models", "real", "silero_vad.onnx"), Role: "vad"},
-			[]string{"wav_alaw_8k_mono.wav", "wav_mulaw_8k_mono.wav", "au_mulaw_8k.au", "ogg_vorbis_44k1.ogg"}, 86},
+		{
+			"published",
+			ort.Source{Path: filepath.Join(shared, "models", "real", "silero_vad.onnx"), Role: "vad"},
+			[]string{"wav_alaw_8k_mono.wav", "wav_mulaw_8k_mono.wav", "au_mulaw_8k.au", "ogg_vorbis_44k1.ogg"},
+			86,
+		},
 		{"demo", demoSource(t), nil, 56},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,17 +50,25 @@ func detect(g *ort.Graph) (layout, error) {
 	var l layout
 	switch {
 	case has("input", "state", "output", "stateN"):
-		l = layout{name: "v5/v6", context: contextSamples, input: "input", output: "output",
-			stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128}
+		l = layout{
+			name: "v5/v6", context: contextSamples, input: "input", output: "output",
+			stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128,
+		}
 	case has("input", "h", "c", "speech_probs", "hn", "cn"):
-		l = layout{name: "v6 sequence", context: contextSamples, input: "input", output: "speech_probs", sequence: true,
-			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128}
+		l = layout{
+			name: "v6 sequence", context: contextSamples, input: "input", output: "speech_probs", sequence: true,
+			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128,
+		}
 	case has("input", "h", "c", "output", "hn", "cn"):
-		l = layout{name: "v4", input: "input", output: "output",
-			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 2, stateSize: 64}
+		l = layout{
+			name: "v4", input: "input", output: "output",
+			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 2, stateSize: 64,
+		}
 	case has("x", "h", "c", "prob"):
-		l = layout{name: "v4 (k2-fsa export)", input: "x", output: "prob",
-			stateIn: []string{"h", "c"}, stateOut: []string{"new_h", "new_c"}, stateLayers: 2, stateSize: 64}
+		l = layout{
+			name: "v4 (k2-fsa export)", input: "x", output: "prob",
+			stateIn: []string{"h", "c"}, stateOut: []string{"new_h", "new_c"}, stateLayers: 2, stateSize: 64,
+		}
 		if !has("new_h") {
 			l.stateOut = []string{"next_h", "next_c"}
 		}

@@ -69,7 +69,8 @@ func (f form) model() []byte {
 	b := g.Op("Gather", []string{f.input, g.Const(onnxgraph.Ints([]int64{1}, last))}, onnxgraph.AttrInt("axis", 1))
 	p := g.Op("Add", []string{
 		g.Op("Mul", []string{a, g.Const(onnxgraph.Floats(nil, 0.25))}),
-		g.Op("Mul", []string{b, g.Const(onnxgraph.Floats(nil, 0.5))})})
+		g.Op("Mul", []string{b, g.Const(onnxgraph.Floats(nil, 0.5))}),
+	})
 	for i, s := range f.state {
 		g.Input(s, onnxgraph.Float32, f.layers, stateBatch, f.size)
 		g.Output(f.stateN[i], onnxgraph.Float32, f.layers, stateBatch, f.size)

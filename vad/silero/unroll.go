@@ -232,11 +232,13 @@ func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byt
 	g := onnxgraph.New()
 	g.Input("features", onnxgraph.Float32, "n", 1, h)
 	g.Input("h", onnxgraph.Float32, 1, 1, h).Input("c", onnxgraph.Float32, 1, 1, h)
-	g.Node("LSTM", []string{"features",
+	g.Node("LSTM", []string{
+		"features",
 		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightIH, h)...)),
 		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightHH, h)...)),
 		g.Const(onnxgraph.Floats([]int64{1, 8 * h}, append(order(biasIH, 1), order(biasHH, 1)...)...)),
-		"", "h", "c"}, []string{"y", "hn", "cn"}, onnxgraph.AttrInt("hidden_size", h))
+		"", "h", "c",
+	}, []string{"y", "hn", "cn"}, onnxgraph.AttrInt("hidden_size", h))
 	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxgraph.Ints([]int64{2}, -1, h))})})
 	x = g.Op("Gemm", []string{x, g.Const(onnxgraph.Floats([]int64{h, 1}, out...)), g.Const(onnxgraph.Floats([]int64{1}, outBias...))})
 	x = g.Op("Sigmoid", []string{x})

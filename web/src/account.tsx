@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, type Account, type Pricing, type Transaction } from './api';
 import { CallbackTester } from './callbacktester';
+import { Keys } from './keys';
 import { money, t, when, type TextKey } from './texts';
 
 export function AccountPage() {
@@ -9,36 +10,97 @@ export function AccountPage() {
   const [prices, setPrices] = useState<Pricing | null>(null);
   const [problem, setProblem] = useState('');
   useEffect(() => {
-    let timer = 0, over = false;
+    let timer = 0,
+      over = false;
     const ask = async () => {
-      try { setAccount(await api.account()); setProblem(''); } catch (e) { setProblem(plainly(e)); }
+      try {
+        setAccount(await api.account());
+        setProblem('');
+      } catch (e) {
+        setProblem(plainly(e));
+      }
       if (!over) timer = window.setTimeout(ask, 10000);
     };
     void ask();
     api.pricing().then(setPrices, (e) => setProblem(plainly(e)));
-    return () => { over = true; clearTimeout(timer); };
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
   }, []);
   const rows = (list: [TextKey, string | number][]) => (
-    <dl class="facts-table">{list.map(([k, v]) => <div key={k}><dt>{t(k)}</dt><dd>{v}</dd></div>)}</dl>
+    <dl class="facts-table">
+      {list.map(([k, v]) => (
+        <div key={k}>
+          <dt>{t(k)}</dt>
+          <dd>{v}</dd>
+        </div>
+      ))}
+    </dl>
   );
   return (
     <>
       <h1>{t('account')}</h1>
-      {problem && <p class="error" role="alert">{problem}</p>}
+      {problem && (
+        <p class="error" role="alert">
+          {problem}
+        </p>
+      )}
       <div class="columns">
-        <section class="card pad"><h2>{t('balance')}</h2>
-          {account && <><p class="big">{money(account.balance)}</p>{rows([['held', money(account.held_amount)], ['packs', money(account.resource_pack_equivalent)], ['available', money(account.available_balance)]])}</>}
+        <section class="card pad">
+          <h2>{t('balance')}</h2>
+          {account && (
+            <>
+              <p class="big">{money(account.balance)}</p>
+              {rows([
+                ['held', money(account.held_amount)],
+                ['packs', money(account.resource_pack_equivalent)],
+                ['available', money(account.available_balance)],
+              ])}
+            </>
+          )}
         </section>
-        <section class="card pad"><h2>{t('limits')}</h2>
-          {account && rows([['tier', account.tier], ['concurrency', account.concurrency_limit], ['active', account.active_tasks], ['batchWaiting', account.waiting_batch_tasks], ['rate', account.tps_limit], ['burst', account.tps_burst]])}
+        <section class="card pad">
+          <h2>{t('limits')}</h2>
+          {account &&
+            rows([
+              ['tier', account.tier],
+              ['concurrency', account.concurrency_limit],
+              ['active', account.active_tasks],
+              ['batchWaiting', account.waiting_batch_tasks],
+              ['rate', account.tps_limit],
+              ['burst', account.tps_burst],
+            ])}
         </section>
-        <section class="card pad"><h2>{t('prices')}</h2>
-          {prices && <>{rows([['pStandard', money(prices.standard_price_per_hour)], ['pFast', money(prices.zh_lite_price_per_hour)], ['pDiarize', money(prices.diarize_price_per_hour)], ['pEvents', money(prices.audio_events_price_per_hour)], ['pBatch', t('pBatchValue', { factor: prices.batch_discount })]])}
-            <p class="muted small">{t('priceNote')}{Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}</p></>}
+        <section class="card pad">
+          <h2>{t('prices')}</h2>
+          {prices && (
+            <>
+              {rows([
+                ['pStandard', money(prices.standard_price_per_hour)],
+                ['pFast', money(prices.zh_lite_price_per_hour)],
+                ['pDiarize', money(prices.diarize_price_per_hour)],
+                ['pEvents', money(prices.audio_events_price_per_hour)],
+                ['pBatch', t('pBatchValue', { factor: prices.batch_discount })],
+              ])}
+              <p class="muted small">
+                {t('priceNote')}
+                {Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}
+              </p>
+            </>
+          )}
         </section>
       </div>
+      <Keys />
       <Transactions balance={account?.balance} />
-      <CallbackTester prices={prices} onCharge={() => void api.account().then(setAccount, () => { /* it is asked again soon */ })} />
+      <CallbackTester
+        prices={prices}
+        onCharge={() =>
+          void api.account().then(setAccount, () => {
+            /* it is asked again soon */
+          })
+        }
+      />
     </>
   );
 }
@@ -50,23 +112,65 @@ function Transactions({ balance }: { balance?: number }) {
   const [problem, setProblem] = useState('');
   useEffect(() => {
     let current = true;
-    api.transactions(page).then((l) => { if (current) setList(l); }, (e) => { if (current) setProblem(plainly(e)); });
-    return () => { current = false; };
+    api.transactions(page).then(
+      (l) => {
+        if (current) setList(l);
+      },
+      (e) => {
+        if (current) setProblem(plainly(e));
+      },
+    );
+    return () => {
+      current = false;
+    };
   }, [page, balance]);
   const pages = list ? Math.max(1, Math.ceil(list.total / 20)) : 1;
   return (
-    <section class="card pad" aria-labelledby="transactions-title"><h2 id="transactions-title">{t('transactions')}</h2>
-      {problem && <p class="error" role="alert">{problem}</p>}
+    <section class="card pad" aria-labelledby="transactions-title">
+      <h2 id="transactions-title">{t('transactions')}</h2>
+      {problem && (
+        <p class="error" role="alert">
+          {problem}
+        </p>
+      )}
       {list && list.total === 0 && <p class="muted">{t('noTransactions')}</p>}
       {list && list.total > 0 && (
         <div class="table" tabIndex={0} role="group" aria-labelledby="transactions-title">
           <table role="table">
-            <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">{t('when')}</th><th role="columnheader" scope="col">{t('kind')}</th><th role="columnheader" scope="col">{t('what')}</th><th role="columnheader" scope="col" class="number">{t('amount')}</th><th role="columnheader" scope="col" class="number">{t('after')}</th></tr></thead>
+            <thead role="rowgroup">
+              <tr role="row">
+                <th role="columnheader" scope="col">
+                  {t('when')}
+                </th>
+                <th role="columnheader" scope="col">
+                  {t('kind')}
+                </th>
+                <th role="columnheader" scope="col">
+                  {t('what')}
+                </th>
+                <th role="columnheader" scope="col" class="number">
+                  {t('amount')}
+                </th>
+                <th role="columnheader" scope="col" class="number">
+                  {t('after')}
+                </th>
+              </tr>
+            </thead>
             <tbody role="rowgroup">
               {list.transactions.map((x) => (
-                <tr key={x.id} role="row"><td role="cell">{when(x.created_at)}</td><td role="cell">{t(x.type)}</td>
-                  <td role="cell">{x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}</td>
-                  <td role="cell" class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>{x.amount}</td><td role="cell" class="number">{x.balance_after}</td></tr>
+                <tr key={x.id} role="row">
+                  <td role="cell">{when(x.created_at)}</td>
+                  <td role="cell">{t(x.type)}</td>
+                  <td role="cell">
+                    {x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}
+                  </td>
+                  <td role="cell" class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>
+                    {x.amount}
+                  </td>
+                  <td role="cell" class="number">
+                    {x.balance_after}
+                  </td>
+                </tr>
               ))}
             </tbody>
           </table>
@@ -74,9 +178,13 @@ function Transactions({ balance }: { balance?: number }) {
       )}
       {pages > 1 && (
         <div class="pager">
-          <button type="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>{t('newer')}</button>
+          <button type="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>
+            {t('newer')}
+          </button>
           <span class="muted small">{t('pageOf', { page, pages })}</span>
-          <button type="button" disabled={page >= pages} onClick={() => setPage(page + 1)}>{t('older')}</button>
+          <button type="button" disabled={page >= pages} onClick={() => setPage(page + 1)}>
+            {t('older')}
+          </button>
         </div>
       )}
     </section>

@@ -16,7 +16,9 @@ function recall(): Login | null {
     const l = JSON.parse(sessionStorage.getItem('otograph.login') ?? 'null') as Login | null;
     if (l && 'until' in l && l.until < Date.now()) return null;
     return l && ('key' in l || 'token' in l) ? l : null;
-  } catch { return null; }
+  } catch {
+    return null;
+  }
 }
 
 /** expired says that the service no longer took the login. */
@@ -36,44 +38,86 @@ function credentials(l: Login | null): Record<string, string> {
 
 /** Failure is what went wrong, in words for the reader. */
 export class Failure extends Error {
-  constructor(readonly status: number, readonly code: string, readonly said: string, readonly retryAfter = 0) { super(said || code); }
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly said: string,
+    readonly retryAfter = 0,
+  ) {
+    super(said || code);
+  }
 
   /** plain says it in the page's language. */
   plain(): string {
     switch (this.code) {
-      case 'unauthorized': return t('eUnauthorized');
-      case 'insufficient_balance': return t('eBalance');
-      case 'forbidden': return t('eForbidden');
-      case 'not_found': return t('eNotFound');
-      case 'conflict': return t('eConflict');
-      case 'concurrency_limit_exceeded': return t('eConcurrency');
-      case 'rate_limited': return t('eRate');
-      case 'payload_too_large': return t('ePayload');
-      case 'network': return t('eNetwork');
-      case 'internal': return t('eInternal');
+      case 'unauthorized':
+        return t('eUnauthorized');
+      case 'insufficient_balance':
+        return t('eBalance');
+      case 'forbidden':
+        return t('eForbidden');
+      case 'not_found':
+        return t('eNotFound');
+      case 'conflict':
+        return t('eConflict');
+      case 'concurrency_limit_exceeded':
+        return t('eConcurrency');
+      case 'rate_limited':
+        return t('eRate');
+      case 'payload_too_large':
+        return t('ePayload');
+      case 'network':
+        return t('eNetwork');
+      case 'internal':
+        return t('eInternal');
     }
-    return this.status >= 500 ? t('eInternal') : t('eInvalid', { message: this.said.replace(/^(audio_url|callback_url): (address refused: )?/, '') });
+    return this.status >= 500
+      ? t('eInternal')
+      : t('eInvalid', { message: this.said.replace(/^(audio_url|callback_url): (address refused: )?/, '') });
   }
 }
 
-export const plainly = (e: unknown): string => (e instanceof Failure ? e.plain() : e instanceof Error ? e.message : String(e));
+export const plainly = (e: unknown): string =>
+  e instanceof Failure ? e.plain() : e instanceof Error ? e.message : String(e);
+
+/** bare are the codes of answers that say none: a proxy's, and those of HEAD, which have no body. */
+const bare: Record<number, string> = {
+  401: 'unauthorized',
+  404: 'not_found',
+  413: 'payload_too_large',
+  429: 'rate_limited',
+};
 
 function failure(status: number, body: string, retryAfter: string | null): Failure {
-  let code = '', said = '';
+  let code = '',
+    said = '';
   try {
     const parsed = JSON.parse(body) as { error?: unknown; error_code?: unknown };
     if (typeof parsed.error === 'string') said = parsed.error;
     if (typeof parsed.error_code === 'string') code = parsed.error_code;
-  } catch { /* not the service's own answer */ }
-  return new Failure(status, code || (status === 401 ? 'unauthorized' : status === 413 ? 'payload_too_large' : status >= 500 ? 'internal' : ''), said || `HTTP ${status}`, Number(retryAfter) || 0);
+  } catch {
+    /* not the service's own answer */
+  }
+  return new Failure(
+    status,
+    code || bare[status] || (status >= 500 ? 'internal' : ''),
+    said || `HTTP ${status}`,
+    Number(retryAfter) || 0,
+  );
 }
 
 // The service counts requests per second; the page spaces its own, so that it
 // rarely hears that they are too many.
-let perSecond = 2, burst = 4, tokens = 4, filled = performance.now();
+let perSecond = 2,
+  burst = 4,
+  tokens = 4,
+  filled = performance.now();
 
 /** pace takes over the account's request rates. */
-export function pace(tps: number, most: number): void { perSecond = Math.max(0.2, tps); burst = Math.max(1, most); }
+export function pace(tps: number, most: number): void {
+  perSecond = Math.max(0.2, tps);
+  burst = Math.max(1, most);
+}
 
 async function turn(): Promise<void> {
   const now = performance.now();
@@ -84,56 +128,210 @@ async function turn(): Promise<void> {
 
 export const sleep = (ms: number) => new Promise<void>((go) => setTimeout(go, ms));
 
+/** call asks the service and reads its JSON. */
 async function call<T>(method: string, path: string, body?: unknown, who: Login | null = login.value): Promise<T> {
+  const answer = await request(method, path, { body, who });
+  try {
+    return (await answer.json()) as T;
+  } catch {
+    throw new Failure(0, 'network', 'network'); // it broke off
+  }
+}
+
+interface Sent {
+  body?: unknown;
+  who?: Login | null;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** request asks the service, again where that was too often; it throws a Failure unless the answer is 2xx. */
+async function request(
+  method: string,
+  path: string,
+  { body, who = login.value, headers = {}, signal }: Sent = {},
+): Promise<Response> {
   for (let attempt = 0; ; attempt++) {
     await turn();
     let answer: Response, text: string;
     try {
       answer = await fetch(base + path, {
-        method, cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
-        headers: { ...credentials(who), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+        method,
+        cache: 'no-store',
+        credentials: 'omit',
+        redirect: 'error',
+        referrerPolicy: 'no-referrer',
+        headers: {
+          ...credentials(who),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        signal,
         body: body === undefined ? undefined : JSON.stringify(body),
       });
+      if (answer.ok) return answer;
       text = await answer.text();
     } catch {
       throw new Failure(0, 'network', 'network');
     }
-    if (answer.ok) return JSON.parse(text) as T;
     const f = failure(answer.status, text, answer.headers.get('Retry-After'));
-    if (f.code === 'rate_limited' && attempt < 4 && path !== '/auth/login') { await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2)); continue; }
+    if (f.code === 'rate_limited' && attempt < 4 && path !== '/auth/login') {
+      await sleep(Math.min(30, Math.max(1, f.retryAfter)) * 1000 * (1 + attempt / 2));
+      continue;
+    }
     if (f.status === 401 && who && who === login.value && path !== '/auth/login') setLogin(null, true);
     throw f;
   }
 }
 
 export type Status = 'processing' | 'done' | 'failed' | 'abandoned';
-export interface Task { id: string; status: Status; audio_filename: string; audio_source_type: string; created_at: string; updated_at: string; finished_at?: string | null; error_message?: string | null }
-export interface Account { balance: number; held_amount: number; resource_pack_equivalent: number; available_balance: number; tier: number; concurrency_limit: number; active_tasks: number; available_concurrency: number; waiting_batch_tasks: number; tps_limit: number; tps_burst: number }
-export interface Pricing { standard_price_per_hour: number; zh_lite_price_per_hour: number; diarize_price_per_hour: number; audio_events_price_per_hour: number; batch_discount: number; updated_at: string }
-export interface Transaction { id: string; task_id: string | null; type: 'deduction' | 'recharge' | 'refund'; amount: string; balance_before: string; balance_after: string; description: string; created_at: string }
-export interface SoundClass { display_name: string; zh_name: string }
-export interface Submission { options?: Record<string, unknown>; callback_url?: string; callback_secret?: string; batch_mode?: boolean; allow_training?: boolean }
+export interface Task {
+  id: string;
+  status: Status;
+  audio_filename: string;
+  audio_source_type: string;
+  created_at: string;
+  updated_at: string;
+  finished_at?: string | null;
+  error_message?: string | null;
+}
+/** Annotations are what the service keeps of a reader's names and corrections. */
+export interface Annotations {
+  version: number;
+  speakers: Record<string, string>;
+  texts: Record<string, string>;
+}
+export interface Key {
+  id: string;
+  key?: string;
+  hint: string;
+  read_only: boolean;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+export interface Account {
+  balance: number;
+  held_amount: number;
+  resource_pack_equivalent: number;
+  available_balance: number;
+  tier: number;
+  concurrency_limit: number;
+  active_tasks: number;
+  available_concurrency: number;
+  waiting_batch_tasks: number;
+  tps_limit: number;
+  tps_burst: number;
+}
+export interface Pricing {
+  standard_price_per_hour: number;
+  zh_lite_price_per_hour: number;
+  diarize_price_per_hour: number;
+  audio_events_price_per_hour: number;
+  batch_discount: number;
+  updated_at: string;
+}
+export interface Transaction {
+  id: string;
+  task_id: string | null;
+  type: 'deduction' | 'recharge' | 'refund';
+  amount: string;
+  balance_before: string;
+  balance_after: string;
+  description: string;
+  created_at: string;
+}
+export interface SoundClass {
+  display_name: string;
+  zh_name: string;
+}
+export interface Submission {
+  options?: Record<string, unknown>;
+  callback_url?: string;
+  callback_secret?: string;
+  batch_mode?: boolean;
+  allow_training?: boolean;
+}
 
 const id = encodeURIComponent;
 export const api = {
-  tasks: (page: number, status = '') => call<{ tasks: Task[]; total: number; page: number; page_size: number }>('GET', `/tasks?page=${page}&page_size=20${status ? `&status=${id(status)}` : ''}`),
+  tasks: (page: number, status = '') =>
+    call<{ tasks: Task[]; total: number; page: number; page_size: number }>(
+      'GET',
+      `/tasks?page=${page}&page_size=20${status ? `&status=${id(status)}` : ''}`,
+    ),
   task: (task: string) => call<Task>('GET', `/tasks/${id(task)}`),
   result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result`),
+  /** waveform gives the recording's peaks, 50 a second, a byte each; nothing where the worker left none. */
+  waveform: async (task: string): Promise<Uint8Array | undefined> => {
+    try {
+      return new Uint8Array(await (await request('GET', `/tasks/${id(task)}/waveform`)).arrayBuffer());
+    } catch (e) {
+      if (e instanceof Failure && e.code === 'not_found') return undefined;
+      throw e;
+    }
+  },
+  /** events opens the stream of what happens to a task; last is the id of the last event that was read. */
+  events: (task: string, last: string, signal: AbortSignal) =>
+    request('GET', `/tasks/${id(task)}/events`, { headers: last ? { 'Last-Event-ID': last } : {}, signal }),
+  annotations: (task: string) => call<Annotations>('GET', `/tasks/${id(task)}/annotations`),
+  annotate: async (task: string, change: object, version: number) =>
+    (await (
+      await request('PATCH', `/tasks/${id(task)}/annotations`, {
+        body: change,
+        headers: { 'If-Match': `"${version}"` },
+      })
+    ).json()) as Annotations,
+  /** transcript gives a result as a file, with the reader's names and corrections. */
+  transcript: async (task: string, format: string) =>
+    (await request('GET', `/tasks/${id(task)}/transcript?format=${id(format)}`)).blob(),
+  /** audioSize tells how many bytes the recording has that the service keeps; nothing where it keeps none. */
+  audioSize: async (task: string): Promise<number | undefined> => {
+    try {
+      return Number((await request('HEAD', `/tasks/${id(task)}/audio`)).headers.get('Content-Length'));
+    } catch (e) {
+      if (e instanceof Failure && e.status === 404) return undefined;
+      throw e;
+    }
+  },
+  audio: async (task: string) => (await request('GET', `/tasks/${id(task)}/audio`)).blob(),
+  keys: () => call<{ keys: Key[] }>('GET', '/account/keys'),
+  makeKey: () => call<Key>('POST', '/account/keys'),
+  revokeKey: (key: string) => call<{ message: string }>('DELETE', `/account/keys/${id(key)}`),
   remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),
-  account: async (who?: Login) => { const a = await call<Account>('GET', '/account', undefined, who ?? login.value); pace(a.tps_limit, a.tps_burst); return a; },
+  account: async (who?: Login) => {
+    const a = await call<Account>('GET', '/account', undefined, who ?? login.value);
+    pace(a.tps_limit, a.tps_burst);
+    return a;
+  },
   soundClasses: () => call<SoundClass[]>('GET', '/audio-event-classes'),
   pricing: () => call<Pricing>('GET', '/pricing', undefined, null),
-  transactions: (page: number) => call<{ transactions: Transaction[]; total: number; page: number; page_size: number }>('GET', `/billing/transactions?page=${page}&page_size=20`),
+  transactions: (page: number) =>
+    call<{ transactions: Transaction[]; total: number; page: number; page_size: number }>(
+      'GET',
+      `/billing/transactions?page=${page}&page_size=20`,
+    ),
   submitUrl: (url: string, s: Submission) => call<Task>('POST', '/tasks', { audio_url: url, ...s }),
-  submitBatch: (urls: string[], s: Submission) => call<{ results: { index: number; audio_url: string; success: boolean; task?: Task; error?: string }[] }>('POST', '/tasks/batch', { audio_url: urls, ...s }),
-  logIn: (username: string, password: string) => call<{ access_token: string; expires_in: number }>('POST', '/auth/login', { username, password }, null),
+  submitBatch: (urls: string[], s: Submission) =>
+    call<{ results: { index: number; audio_url: string; success: boolean; task?: Task; error?: string }[] }>(
+      'POST',
+      '/tasks/batch',
+      { audio_url: urls, ...s },
+    ),
+  logIn: (username: string, password: string) =>
+    call<{ access_token: string; expires_in: number }>('POST', '/auth/login', { username, password }, null),
 };
 
 /** The largest file that fits a request of 200 MB as Base64. */
 export const maxFile = 149e6;
 
 /** bodyOf writes a file into the body of POST /tasks, piece by piece; told hears the share that is done. */
-export async function bodyOf(file: File, s: Submission, told: (share: number) => void, stop: AbortSignal): Promise<Blob> {
+export async function bodyOf(
+  file: File,
+  s: Submission,
+  told: (share: number) => void,
+  stop: AbortSignal,
+): Promise<Blob> {
   const head = JSON.stringify({ audio_filename: file.name, ...s });
   const parts: BlobPart[] = [head.slice(0, -1), ',"audio_base64":"'];
   const step = 3 << 20; // a multiple of 3 bytes, so that the pieces can be joined
@@ -158,8 +356,15 @@ export async function send(body: Blob, key: string, told: (share: number) => voi
   return new Promise((go, fail) => {
     const x = new XMLHttpRequest();
     x.open('POST', base + '/tasks');
-    for (const [name, value] of Object.entries({ ...credentials(login.value), 'Content-Type': 'application/json', 'Idempotency-Key': key })) x.setRequestHeader(name, value);
-    x.upload.onprogress = (e) => { if (e.lengthComputable) told(e.loaded / e.total); };
+    for (const [name, value] of Object.entries({
+      ...credentials(login.value),
+      'Content-Type': 'application/json',
+      'Idempotency-Key': key,
+    }))
+      x.setRequestHeader(name, value);
+    x.upload.onprogress = (e) => {
+      if (e.lengthComputable) told(e.loaded / e.total);
+    };
     x.onload = () => {
       if (x.status === 201) return go(JSON.parse(x.responseText) as Task);
       const f = failure(x.status, x.responseText, x.getResponseHeader('Retry-After'));
@@ -174,4 +379,5 @@ export async function send(body: Blob, key: string, told: (share: number) => voi
 }
 
 /** randomKey is a key for one submission, so that sending it twice makes one task. */
-export const randomKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+export const randomKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');

@@ -8,14 +8,28 @@ import { money, t } from './texts';
 
 /** sample is a second of tone as a WAV file; or what is no recording, so that its task fails at no cost. */
 export function sample(fails: boolean): File {
-  const rate = 8000, n = rate, b = new DataView(new ArrayBuffer(44 + 2 * n));
-  const text = (at: number, s: string) => { for (let i = 0; i < s.length; i++) b.setUint8(at + i, s.charCodeAt(i)); };
+  const rate = 8000,
+    n = rate,
+    b = new DataView(new ArrayBuffer(44 + 2 * n));
+  const text = (at: number, s: string) => {
+    for (let i = 0; i < s.length; i++) b.setUint8(at + i, s.charCodeAt(i));
+  };
   if (fails) for (let i = 0; i < b.byteLength; i++) b.setUint8(i, 32);
   else {
-    text(0, 'RIFF'); b.setUint32(4, 36 + 2 * n, true); text(8, 'WAVEfmt '); b.setUint32(16, 16, true);
-    b.setUint16(20, 1, true); b.setUint16(22, 1, true); b.setUint32(24, rate, true); b.setUint32(28, 2 * rate, true); b.setUint16(32, 2, true); b.setUint16(34, 16, true);
-    text(36, 'data'); b.setUint32(40, 2 * n, true);
-    for (let i = 0; i < n; i++) b.setInt16(44 + 2 * i, Math.round(6000 * Math.sin((2 * Math.PI * 440 * i) / rate)), true);
+    text(0, 'RIFF');
+    b.setUint32(4, 36 + 2 * n, true);
+    text(8, 'WAVEfmt ');
+    b.setUint32(16, 16, true);
+    b.setUint16(20, 1, true);
+    b.setUint16(22, 1, true);
+    b.setUint32(24, rate, true);
+    b.setUint32(28, 2 * rate, true);
+    b.setUint16(32, 2, true);
+    b.setUint16(34, 16, true);
+    text(36, 'data');
+    b.setUint32(40, 2 * n, true);
+    for (let i = 0; i < n; i++)
+      b.setInt16(44 + 2 * i, Math.round(6000 * Math.sin((2 * Math.PI * 440 * i) / rate)), true);
   }
   return new File([b.buffer], fails ? 'callback sample (fails).wav' : 'callback sample.wav', { type: 'audio/wav' });
 }
@@ -25,15 +39,26 @@ const cheapest = { enable_diarize: false, enable_audio_events: false, optimize: 
 
 /** messageOf is the body of a task's callback, byte by byte as the service writes it. */
 export function messageOf(task: Pick<Task, 'id' | 'status' | 'created_at' | 'finished_at' | 'error_message'>): string {
-  const body = { task_id: task.id, status: task.status, created_at: task.created_at, finished_at: task.finished_at ?? null, error_message: task.error_message ?? null };
-  return JSON.stringify(body).replace(/[<>&\u2028\u2029]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+  const body = {
+    task_id: task.id,
+    status: task.status,
+    created_at: task.created_at,
+    finished_at: task.finished_at ?? null,
+    error_message: task.error_message ?? null,
+  };
+  return JSON.stringify(body).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'),
+  );
 }
 
 /** signatureOf is the X-Signature of a body; null where the browser can't work it out or there is no secret. */
 export async function signatureOf(body: string, secret: string): Promise<string | null> {
   if (!secret || !globalThis.crypto?.subtle) return null;
   const text = new TextEncoder();
-  const key = await crypto.subtle.importKey('raw', text.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const key = await crypto.subtle.importKey('raw', text.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'sign',
+  ]);
   const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, text.encode(body)));
   return 'sha256=' + Array.from(mac, (b) => b.toString(16).padStart(2, '0')).join('');
 }
@@ -44,12 +69,34 @@ const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 /** command is a curl command that sends a callback signed as the service signs it. */
 async function command(url: string, secret: string, fails: boolean): Promise<string> {
   const now = new Date().toISOString();
-  const body = messageOf({ id: '00000000-0000-4000-8000-000000000000', status: fails ? 'failed' : 'done', created_at: now, finished_at: now, error_message: fails ? 'not a recording' : null });
+  const body = messageOf({
+    id: '00000000-0000-4000-8000-000000000000',
+    status: fails ? 'failed' : 'done',
+    created_at: now,
+    finished_at: now,
+    error_message: fails ? 'not a recording' : null,
+  });
   const signature = await signatureOf(body, secret);
-  return ['curl', '-X', 'POST', quoted(url), '-H', quoted('Content-Type: application/json'), ...(signature ? ['-H', quoted('X-Signature: ' + signature)] : []), '--data-binary', quoted(body)].join(' ');
+  return [
+    'curl',
+    '-X',
+    'POST',
+    quoted(url),
+    '-H',
+    quoted('Content-Type: application/json'),
+    ...(signature ? ['-H', quoted('X-Signature: ' + signature)] : []),
+    '--data-binary',
+    quoted(body),
+  ].join(' ');
 }
 
-interface Outcome { url: string; body: string; signature: string | null; signed: boolean; cost: string }
+interface Outcome {
+  url: string;
+  body: string;
+  signature: string | null;
+  signed: boolean;
+  cost: string;
+}
 
 /** onCharge is told when a sample has been worked on. */
 export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; onCharge: () => void }) {
@@ -65,19 +112,33 @@ export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; o
   useEffect(() => () => stop.current.abort(new Error('left')), []);
   const able = !!globalThis.crypto?.subtle;
   const minute = (perHour: number) => money(Math.round((perHour / 60) * 1e4) / 1e4);
-  const cost = prices ? [...new Set([minute(prices.zh_lite_price_per_hour), minute(prices.standard_price_per_hour)])].join(' – ') : '…';
+  const cost = prices
+    ? [...new Set([minute(prices.zh_lite_price_per_hour), minute(prices.standard_price_per_hour)])].join(' – ')
+    : '…';
 
   const deliver = async () => {
-    const signal = stop.current.signal, to = url.trim(), signedWith = secret;
-    setBusy(true); setProblem(''); setOutcome(null); setShell(''); setNote(t('testerWorking'));
+    const signal = stop.current.signal,
+      to = url.trim(),
+      signedWith = secret;
+    setBusy(true);
+    setProblem('');
+    setOutcome(null);
+    setShell('');
+    setNote(t('testerWorking'));
     try {
-      const submission: Submission = { options: cheapest, callback_url: to, ...(signedWith ? { callback_secret: signedWith } : {}) };
-      const body = await bodyOf(sample(fails), submission, () => {}, signal), key = randomKey();
+      const submission: Submission = {
+        options: cheapest,
+        callback_url: to,
+        ...(signedWith ? { callback_secret: signedWith } : {}),
+      };
+      const body = await bodyOf(sample(fails), submission, () => {}, signal),
+        key = randomKey();
       let task: Task | null = null;
       while (!task) {
         try {
           task = await send(body, key, () => {}, signal);
-        } catch (e) { // others are being worked on; the sample waits for its turn
+        } catch (e) {
+          // others are being worked on; the sample waits for its turn
           if (!(e instanceof Failure) || !['concurrency_limit_exceeded', 'rate_limited'].includes(e.code)) throw e;
           setNote(e.plain());
           await sleep(Math.max(3, e.retryAfter) * 1000);
@@ -87,52 +148,140 @@ export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; o
       for (;;) {
         task = await api.task(task.id);
         if (signal.aborted) return;
-        if (task.status === 'done' || task.status === 'abandoned' || (task.status === 'failed' && task.finished_at)) break;
-        setNote(task.status === 'failed' ? t('testerWaits', { message: task.error_message ?? '' }) : t('testerWorking'));
+        if (task.status === 'done' || task.status === 'abandoned' || (task.status === 'failed' && task.finished_at))
+          break;
+        setNote(
+          task.status === 'failed' ? t('testerWaits', { message: task.error_message ?? '' }) : t('testerWorking'),
+        );
         await sleep(1500);
       }
       const paid = task.status === 'done' ? (await api.result(task.id)).billing : undefined;
       const message = messageOf(task);
-      setOutcome({ url: to, body: message, signature: await signatureOf(message, signedWith), signed: !!signedWith, cost: money(paid?.amount ?? 0) });
+      setOutcome({
+        url: to,
+        body: message,
+        signature: await signatureOf(message, signedWith),
+        signed: !!signedWith,
+        cost: money(paid?.amount ?? 0),
+      });
       void refresh();
       onCharge();
     } catch (e) {
       if (!signal.aborted) setProblem(plainly(e));
     } finally {
-      setBusy(false); setNote('');
+      setBusy(false);
+      setNote('');
     }
   };
 
   return (
-    <section class="card pad tester"><h2>{t('tester')}</h2>
+    <section class="card pad tester">
+      <h2>{t('tester')}</h2>
       <p class="muted">{t('testerHelp')}</p>
-      <form class="pairs" onSubmit={(e) => { e.preventDefault(); void deliver(); }}>
-        <div><label for="tester-url">{t('testerUrl')}</label><div id="tester-url-hint" class="muted hint-line">{t('testerUrlHint')}</div></div>
-        <input id="tester-url" type="url" required placeholder="https://" value={url} aria-describedby="tester-url-hint" onInput={(e) => setUrl(e.currentTarget.value)} />
-        <div><label for="tester-secret">{t('secret')}</label><div id="tester-secret-hint" class="muted hint-line">{t('testerSecretHint')}</div></div>
-        <input id="tester-secret" type="password" autocomplete="off" value={secret} aria-describedby="tester-secret-hint" onInput={(e) => setSecret(e.currentTarget.value)} />
+      <form
+        class="pairs"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void deliver();
+        }}
+      >
+        <div>
+          <label for="tester-url">{t('testerUrl')}</label>
+          <div id="tester-url-hint" class="muted hint-line">
+            {t('testerUrlHint')}
+          </div>
+        </div>
+        <input
+          id="tester-url"
+          type="url"
+          required
+          placeholder="https://"
+          value={url}
+          aria-describedby="tester-url-hint"
+          onInput={(e) => setUrl(e.currentTarget.value)}
+        />
+        <div>
+          <label for="tester-secret">{t('secret')}</label>
+          <div id="tester-secret-hint" class="muted hint-line">
+            {t('testerSecretHint')}
+          </div>
+        </div>
+        <input
+          id="tester-secret"
+          type="password"
+          autocomplete="off"
+          value={secret}
+          aria-describedby="tester-secret-hint"
+          onInput={(e) => setSecret(e.currentTarget.value)}
+        />
         <label for="tester-kind">{t('testerKind')}</label>
-        <select id="tester-kind" value={fails ? 'failed' : 'done'} onChange={(e) => setFails(e.currentTarget.value === 'failed')}>
-          <option value="done">{t('testerDone', { amount: cost })}</option><option value="failed">{t('testerFailed')}</option>
+        <select
+          id="tester-kind"
+          value={fails ? 'failed' : 'done'}
+          onChange={(e) => setFails(e.currentTarget.value === 'failed')}
+        >
+          <option value="done">{t('testerDone', { amount: cost })}</option>
+          <option value="failed">{t('testerFailed')}</option>
         </select>
         <span />
         <span class="group">
-          <button type="submit" class="primary" disabled={busy}>{t('testerSend')}</button>
-          <button type="button" disabled={!url.trim() || (!able && !!secret)} onClick={() => void command(url.trim(), secret, fails).then((c) => { setOutcome(null); setProblem(''); setShell(c); })}>{t('testerMake')}</button>
+          <button type="submit" class="primary" disabled={busy}>
+            {t('testerSend')}
+          </button>
+          <button
+            type="button"
+            disabled={!url.trim() || (!able && !!secret)}
+            onClick={() =>
+              void command(url.trim(), secret, fails).then((c) => {
+                setOutcome(null);
+                setProblem('');
+                setShell(c);
+              })
+            }
+          >
+            {t('testerMake')}
+          </button>
         </span>
       </form>
       {!able && <p class="muted small">{t('testerHttps')}</p>}
-      {problem && <p class="error" role="alert">{problem}</p>}
+      {problem && (
+        <p class="error" role="alert">
+          {problem}
+        </p>
+      )}
       <div role="status">
-        {note && <><p>{note}</p><progress aria-label={note} /></>}
+        {note && (
+          <>
+            <p>{note}</p>
+            <progress aria-label={note} />
+          </>
+        )}
         {outcome && (
-          <><p class="good">{t('testerSent', { url: outcome.url })} {t('testerCost', { amount: outcome.cost })}</p>
-            <p class="small">{t('testerAgain')} <a href="#/">{t('testerList')}</a></p>
-            <p class="small">{t(outcome.signed ? 'testerCompare' : 'testerUnsigned')}</p></>
+          <>
+            <p class="good">
+              {t('testerSent', { url: outcome.url })} {t('testerCost', { amount: outcome.cost })}
+            </p>
+            <p class="small">
+              {t('testerAgain')} <a href="#/">{t('testerList')}</a>
+            </p>
+            <p class="small">{t(outcome.signed ? 'testerCompare' : 'testerUnsigned')}</p>
+          </>
         )}
       </div>
-      {outcome && <pre tabIndex={0} aria-label={t('testerCompare')}>{outcome.signature && `X-Signature: ${outcome.signature}\n\n`}{outcome.body}</pre>}
-      {shell && <><p class="small">{t('testerCommand')}</p><pre tabIndex={0} aria-label={t('testerMake')}>{shell}</pre></>}
+      {outcome && (
+        <pre tabIndex={0} aria-label={t('testerCompare')}>
+          {outcome.signature && `X-Signature: ${outcome.signature}\n\n`}
+          {outcome.body}
+        </pre>
+      )}
+      {shell && (
+        <>
+          <p class="small">{t('testerCommand')}</p>
+          <pre tabIndex={0} aria-label={t('testerMake')}>
+            {shell}
+          </pre>
+        </>
+      )}
     </section>
   );
 }

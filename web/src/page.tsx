@@ -13,15 +13,32 @@ import { Worklist } from './worklist';
 
 /** path is what stands after # in the address: / , /account or /task/ID. No secret ever stands there. */
 const path = signal(location.hash.slice(1) || '/');
-addEventListener('hashchange', () => { path.value = location.hash.slice(1) || '/'; scrollTo(0, 0); });
+addEventListener('hashchange', () => {
+  path.value = location.hash.slice(1) || '/';
+  scrollTo(0, 0);
+});
 
 function App() {
   document.documentElement.lang = lang.value === 'zh' ? 'zh-CN' : 'en';
-  if (!login.value) return <Shell><LoginForm /></Shell>;
+  if (!login.value)
+    return (
+      <Shell>
+        <LoginForm />
+      </Shell>
+    );
   const task = /^\/task\/([0-9a-f-]{36})$/.exec(path.value);
   return (
     <Shell>
-      {task ? <TaskPage key={task[1]} id={task[1]} /> : path.value === '/account' ? <AccountPage /> : <><Submit /><Worklist /></>}
+      {task ? (
+        <TaskPage key={task[1]} id={task[1]} />
+      ) : path.value === '/account' ? (
+        <AccountPage />
+      ) : (
+        <>
+          <Submit />
+          <Worklist />
+        </>
+      )}
     </Shell>
   );
 }
@@ -30,22 +47,60 @@ function Shell({ children }: { children: ComponentChildren }) {
   const here = (p: string) => (path.value === p ? 'page' : undefined);
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>{t('skip')}</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        {t('skip')}
+      </a>
       <header class="top">
-        <a class="brand" href="#/"><img src="/icon.svg" alt="" width={28} height={28} /><span>{t('title')}</span></a>
+        <a class="brand" href="#/">
+          <img src="/icon.svg" alt="" width={28} height={28} />
+          <span>{t('title')}</span>
+        </a>
         {login.value && (
           <nav aria-label={t('menu')}>
-            <a href="#/" aria-current={here('/')}>{t('navWork')}</a>
-            <a href="#/account" aria-current={here('/account')}>{t('navAccount')}</a>
+            <a href="#/" aria-current={here('/')}>
+              {t('navWork')}
+            </a>
+            <a href="#/account" aria-current={here('/account')}>
+              {t('navAccount')}
+            </a>
           </nav>
         )}
         <span class="top-tools">
-          <button type="button" class="quiet" onClick={() => setLang(lang.value === 'en' ? 'zh' : 'en')} lang={lang.value === 'en' ? 'zh-CN' : 'en'}>{t('language')}</button>
-          <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>◐</button>
-          {login.value && <button type="button" class="quiet" onClick={() => { location.hash = '/'; setLogin(null); }}>{t('logout')}</button>}
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => setLang(lang.value === 'en' ? 'zh' : 'en')}
+            lang={lang.value === 'en' ? 'zh-CN' : 'en'}
+          >
+            {t('language')}
+          </button>
+          <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>
+            ◐
+          </button>
+          {login.value && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => {
+                location.hash = '/';
+                setLogin(null);
+              }}
+            >
+              {t('logout')}
+            </button>
+          )}
         </span>
       </header>
-      <main id="main" tabIndex={-1}>{children}</main>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
     </>
   );
 }
@@ -58,20 +113,32 @@ function LoginForm() {
   useEffect(() => first.current?.focus(), [way]);
   const submit = async (e: SubmitEvent) => {
     e.preventDefault();
-    const data = new FormData(e.currentTarget as HTMLFormElement), text = (name: string) => String(data.get(name) ?? '');
+    const data = new FormData(e.currentTarget as HTMLFormElement),
+      text = (name: string) => String(data.get(name) ?? '');
     setProblem('');
     setBusy(true);
     try {
       if (way === 'key') {
         const key = text('key').trim();
-        if (!/^asr_[0-9A-Za-z]{40}$/.test(key)) { setProblem(t('keyShape')); return; }
+        if (!/^asr_[0-9A-Za-z]{40}$/.test(key)) {
+          setProblem(t('keyShape'));
+          return;
+        }
         await api.account({ key });
         setLogin({ key });
       } else {
         const got = await api.logIn(text('username').trim(), text('password'));
         setLogin({ token: got.access_token, until: Date.now() + got.expires_in * 1000 });
       }
-    } catch (e) { setProblem(e instanceof Failure && (e.code === 'unauthorized' || e.code === 'rate_limited') ? t(e.code === 'rate_limited' ? 'tooManyTries' : way === 'key' ? 'keyWrong' : 'userWrong') : plainly(e)); } finally { setBusy(false); }
+    } catch (e) {
+      setProblem(
+        e instanceof Failure && (e.code === 'unauthorized' || e.code === 'rate_limited')
+          ? t(e.code === 'rate_limited' ? 'tooManyTries' : way === 'key' ? 'keyWrong' : 'userWrong')
+          : plainly(e),
+      );
+    } finally {
+      setBusy(false);
+    }
   };
   return (
     <section class="card login">
@@ -80,17 +147,64 @@ function LoginForm() {
       <p class="muted">{t('loginHelp')}</p>
       <form onSubmit={submit}>
         <div class="ways" role="radiogroup" aria-label={t('loginTitle')}>
-          <label class="check"><input type="radio" name="way" checked={way === 'key'} onChange={() => { setWay('key'); setProblem(''); }} />{t('byKey')}</label>
-          <label class="check"><input type="radio" name="way" checked={way === 'user'} onChange={() => { setWay('user'); setProblem(''); }} />{t('byUser')}</label>
+          <label class="check">
+            <input
+              type="radio"
+              name="way"
+              checked={way === 'key'}
+              onChange={() => {
+                setWay('key');
+                setProblem('');
+              }}
+            />
+            {t('byKey')}
+          </label>
+          <label class="check">
+            <input
+              type="radio"
+              name="way"
+              checked={way === 'user'}
+              onChange={() => {
+                setWay('user');
+                setProblem('');
+              }}
+            />
+            {t('byUser')}
+          </label>
         </div>
         {way === 'key' ? (
-          <><label for="key">{t('key')}</label><input id="key" name="key" ref={first} type="password" autocomplete="off" spellcheck={false} required aria-describedby="key-hint" /><span id="key-hint" class="muted small">{t('keyHint')}</span></>
+          <>
+            <label for="key">{t('key')}</label>
+            <input
+              id="key"
+              name="key"
+              ref={first}
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              required
+              aria-describedby="key-hint"
+            />
+            <span id="key-hint" class="muted small">
+              {t('keyHint')}
+            </span>
+          </>
         ) : (
-          <><label for="username">{t('username')}</label><input id="username" name="username" ref={first} autocomplete="username" required />
-            <label for="password">{t('password')}</label><input id="password" name="password" type="password" autocomplete="current-password" required /></>
+          <>
+            <label for="username">{t('username')}</label>
+            <input id="username" name="username" ref={first} autocomplete="username" required />
+            <label for="password">{t('password')}</label>
+            <input id="password" name="password" type="password" autocomplete="current-password" required />
+          </>
         )}
-        {problem && <p class="error" role="alert">{problem}</p>}
-        <button type="submit" class="primary" disabled={busy}>{busy ? t('loggingIn') : t('login')}</button>
+        {problem && (
+          <p class="error" role="alert">
+            {problem}
+          </p>
+        )}
+        <button type="submit" class="primary" disabled={busy}>
+          {busy ? t('loggingIn') : t('login')}
+        </button>
       </form>
     </section>
   );

@@ -16,9 +16,18 @@ export class Player {
   constructor(readonly duration: number) {
     const e = this.element;
     e.preload = 'auto';
-    e.addEventListener('play', () => { this.playing.value = true; this.tick(); });
-    for (const stop of ['pause', 'ended']) e.addEventListener(stop, () => { this.playing.value = false; this.time.value = e.currentTime; });
-    e.addEventListener('error', () => { if (this.source.value) this.problem.value = e.error?.message || 'unknown format'; });
+    e.addEventListener('play', () => {
+      this.playing.value = true;
+      this.tick();
+    });
+    for (const stop of ['pause', 'ended'])
+      e.addEventListener(stop, () => {
+        this.playing.value = false;
+        this.time.value = e.currentTime;
+      });
+    e.addEventListener('error', () => {
+      if (this.source.value) this.problem.value = e.error?.message || 'unknown format';
+    });
   }
 
   /** open takes a recording and makes it playable. */
@@ -27,11 +36,20 @@ export class Player {
     this.url = URL.createObjectURL(source);
     this.problem.value = '';
     this.element.src = this.url;
-    this.element.addEventListener('loadedmetadata', () => { this.element.currentTime = this.time.value; this.element.playbackRate = this.rate.value; }, { once: true });
+    this.element.addEventListener(
+      'loadedmetadata',
+      () => {
+        this.element.currentTime = this.time.value;
+        this.element.playbackRate = this.rate.value;
+      },
+      { once: true },
+    );
     this.source.value = source;
   }
 
-  get src(): string { return this.url; }
+  get src(): string {
+    return this.url;
+  }
 
   private tick = () => {
     this.time.value = this.element.currentTime;
@@ -51,11 +69,14 @@ export class Player {
 
   play(): void {
     if (!this.source.value) return;
-    void this.element.play().catch((e: Error) => { if (e.name !== 'AbortError') this.problem.value ||= e.message; });
+    void this.element.play().catch((e: Error) => {
+      if (e.name !== 'AbortError') this.problem.value ||= e.message;
+    });
   }
 
   toggle(): void {
-    if (this.playing.value) this.element.pause(); else this.play();
+    if (this.playing.value) this.element.pause();
+    else this.play();
   }
 
   setRate(rate: number): void {

@@ -1,6 +1,19 @@
 // What is being sent and what the service works on.
-import { effect, signal } from '@preact/signals';
-import { api, bodyOf, Failure, login, maxFile, plainly, randomKey, send, sleep, type Submission, type Task } from './api';
+import { effect, signal, untracked } from '@preact/signals';
+import {
+  api,
+  bodyOf,
+  Failure,
+  login,
+  maxFile,
+  plainly,
+  randomKey,
+  send,
+  sleep,
+  type Submission,
+  type Task,
+} from './api';
+import { follow, type TaskState } from './follow';
 import { t } from './texts';
 
 export interface Upload {
@@ -25,6 +38,8 @@ export const list = signal<{ tasks: Task[]; total: number; page: number } | null
 export const listProblem = signal('');
 export const page = signal(1);
 export const filter = signal('');
+/** states are how tasks that are worked on stand, as far as the service tells. */
+export const states = signal<Record<string, TaskState>>({});
 /** reasons are the error messages of failed tasks; the list does not carry them. */
 export const reasons = signal<Record<string, string>>({});
 
@@ -34,8 +49,22 @@ function change(u: Upload, to: Partial<Upload>) {
 
 export function add(files: Iterable<File>, submission: Submission): void {
   const fresh = [...files].map((file): Upload => {
-    const error = file.size > maxFile ? () => t('eTooLarge', { size: t('bytes', { n: Math.round(file.size / 1e6) }) }) : file.size < 1024 ? () => t('eTooSmall') : null;
-    return { id: randomKey(), file, submission, state: error ? 'failed' : 'waiting', share: 0, error, hopeless: !!error, stop: new AbortController() };
+    const error =
+      file.size > maxFile
+        ? () => t('eTooLarge', { size: t('bytes', { n: Math.round(file.size / 1e6) }) })
+        : file.size < 1024
+          ? () => t('eTooSmall')
+          : null;
+    return {
+      id: randomKey(),
+      file,
+      submission,
+      state: error ? 'failed' : 'waiting',
+      share: 0,
+      error,
+      hopeless: !!error,
+      stop: new AbortController(),
+    };
   });
   uploads.value = [...uploads.value, ...fresh];
   void work();
@@ -58,7 +87,7 @@ async function work(): Promise<void> {
   if (working) return;
   working = true;
   try {
-    for (let u; (u = uploads.value.find((x) => x.state === 'waiting')) && login.value; ) {
+    for (let u; (u = uploads.value.find((x) => x.state === 'waiting')) && login.value;) {
       const { id, file, submission, stop } = u;
       const mine = () => uploads.value.some((x) => x.id === id);
       try {
@@ -76,7 +105,12 @@ async function work(): Promise<void> {
             void refresh();
             break;
           } catch (e) {
-            if (!(e instanceof Failure) || !['concurrency_limit_exceeded', 'rate_limited'].includes(e.code) || attempt >= 100) throw e;
+            if (
+              !(e instanceof Failure) ||
+              !['concurrency_limit_exceeded', 'rate_limited'].includes(e.code) ||
+              attempt >= 100
+            )
+              throw e;
             change(u, { state: 'waiting' });
             await sleep(Math.max(3, e.retryAfter) * 1000);
             if (!mine()) break;
@@ -102,7 +136,10 @@ export async function refresh(): Promise<void> {
     list.value = got;
     listProblem.value = '';
     for (const task of got.tasks) {
-      if ((task.status === 'failed' || task.status === 'abandoned') && reasons.value[task.id + task.updated_at] === undefined) {
+      if (
+        (task.status === 'failed' || task.status === 'abandoned') &&
+        reasons.value[task.id + task.updated_at] === undefined
+      ) {
         const full = await api.task(task.id);
         reasons.value = { ...reasons.value, [task.id + task.updated_at]: full.error_message ?? '' };
       }
@@ -112,21 +149,81 @@ export async function refresh(): Promise<void> {
   }
 }
 
+const open = (task: Task) => task.status === 'processing' || (task.status === 'failed' && !task.finished_at);
+
+/** most is how many tasks are followed at the same time: a browser has few connections to one server. */
+const most = 3;
+const followed = new Map<string, AbortController>();
+
+/** followSome follows the tasks that end first: the oldest ones that are not final. */
+function followSome(): void {
+  const wanted = (list.value?.tasks ?? [])
+    .filter(open)
+    .slice(-most)
+    .map((task) => task.id);
+  for (const [id, stop] of followed) if (!wanted.includes(id)) stop.abort();
+  for (const id of wanted) if (!followed.has(id)) void followOne(id);
+}
+
+async function followOne(id: string): Promise<void> {
+  const stop = new AbortController();
+  followed.set(id, stop);
+  if (!(await follow(id, tell, stop.signal)) && !stop.signal.aborted) await sleep(5000); // the list is asked for meanwhile
+  followed.delete(id);
+  states.value = Object.fromEntries(Object.entries(states.value).filter(([of]) => of !== id));
+}
+
+/** tell enters what the service says of a task, and asks for the list when one has ended: another may have begun. */
+function tell(state: TaskState): void {
+  states.value = { ...states.value, [state.task_id]: state };
+  const { status, updated_at, finished_at, error_message } = state;
+  const known = list.value?.tasks.find((x) => x.id === state.task_id);
+  if (!known || (known.status === status && known.finished_at === finished_at)) return;
+  if (error_message) reasons.value = { ...reasons.value, [state.task_id + updated_at]: error_message };
+  list.value = {
+    ...list.value!,
+    tasks: list.value!.tasks.map((x) => (x === known ? { ...x, status, updated_at, finished_at } : x)),
+  };
+  if (state.final) void refresh();
+}
+
 /** watch keeps the list up to date while it is shown. */
 export function watch(): () => void {
-  let timer = 0, over = false;
+  let timer = 0,
+    over = false;
   const next = async () => {
     if (!document.hidden) await refresh();
     if (over) return;
-    const busy = list.value?.tasks.some((x) => x.status === 'processing' || (x.status === 'failed' && !x.finished_at));
-    timer = window.setTimeout(next, listProblem.value ? 10000 : busy ? 3000 : 15000);
+    const unheard = list.value?.tasks.some((x) => open(x) && !states.value[x.id]);
+    timer = window.setTimeout(next, listProblem.value ? 10000 : unheard ? 3000 : 15000);
   };
   void next();
-  const shown = () => { if (!document.hidden) { clearTimeout(timer); void next(); } };
+  const shown = () => {
+    if (!document.hidden) {
+      clearTimeout(timer);
+      void next();
+    }
+  };
   document.addEventListener('visibilitychange', shown);
   let first = true; // next has asked already
-  const stop = effect(() => { void page.value; void filter.value; if (!first) void refresh(); first = false; });
-  return () => { over = true; clearTimeout(timer); stop(); document.removeEventListener('visibilitychange', shown); };
+  const stop = effect(() => {
+    void page.value;
+    void filter.value;
+    if (!first) void refresh();
+    first = false;
+  });
+  const stopFollowing = effect(() => {
+    void list.value;
+    untracked(followSome);
+  });
+  return () => {
+    over = true;
+    clearTimeout(timer);
+    stop();
+    stopFollowing();
+    for (const [, stop] of followed) stop.abort();
+    document.removeEventListener('visibilitychange', shown);
+  };
 }
 
 // Nothing of one login is shown to the next.

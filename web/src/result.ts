@@ -1,8 +1,29 @@
 // The specification's Task result, as far as the page uses it.
-export interface Word { word: string; start: number; end: number; probability: number }
-export interface Segment { id: number; start: number; end: number; text: string; speaker?: string; words?: Word[] }
-export interface Turn { start: number; end: number; speaker: string }
-export interface SoundEvent { start: number; end: number; class: string; confidence: number }
+export interface Word {
+  word: string;
+  start: number;
+  end: number;
+  probability: number;
+}
+export interface Segment {
+  id: number;
+  start: number;
+  end: number;
+  text: string;
+  speaker?: string;
+  words?: Word[];
+}
+export interface Turn {
+  start: number;
+  end: number;
+  speaker: string;
+}
+export interface SoundEvent {
+  start: number;
+  end: number;
+  class: string;
+  confidence: number;
+}
 export interface Result {
   task_id?: string;
   audio_duration: number;
@@ -31,7 +52,11 @@ export function soundsOf(r: Result): SoundEvent[] {
   return r.segments ? all.filter((e) => e.class !== 'Speech') : all;
 }
 
-export interface Piece { text: string; at: number; word?: number }
+export interface Piece {
+  text: string;
+  at: number;
+  word?: number;
+}
 
 /** pieces cuts a segment's text into its words and what stands between them, so that the text is shown exactly as it is. */
 export function pieces(s: Segment): Piece[] {
@@ -51,10 +76,12 @@ export function pieces(s: Segment): Piece[] {
 
 /** indexAt finds the last item that starts at or before a time; -1 when there is none. Items are in order of start. */
 export function indexAt(items: readonly { start: number }[], time: number): number {
-  let low = 0, high = items.length;
+  let low = 0,
+    high = items.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (items[mid].start <= time) low = mid + 1; else high = mid;
+    if (items[mid].start <= time) low = mid + 1;
+    else high = mid;
   }
   return low - 1;
 }
@@ -70,7 +97,8 @@ export function corrected(r: Result, texts: Record<string, string>): Result {
       if (!s.words) return { ...s, text };
       let at = 0;
       const words = s.words.filter((w) => {
-        const word = w.word.trim(), found = word ? text.indexOf(word, at) : -1;
+        const word = w.word.trim(),
+          found = word ? text.indexOf(word, at) : -1;
         if (found < 0) return false;
         at = found + word.length;
         return true;
@@ -80,7 +108,11 @@ export function corrected(r: Result, texts: Record<string, string>): Result {
   };
 }
 
-export interface Hit { segment: number; from: number; to: number }
+export interface Hit {
+  segment: number;
+  from: number;
+  to: number;
+}
 
 /** find lists where a text occurs in the segments, without regard to case. */
 export function find(segments: readonly Segment[], query: string): Hit[] {
@@ -89,7 +121,8 @@ export function find(segments: readonly Segment[], query: string): Hit[] {
   if (!q) return hits;
   segments.forEach((s, segment) => {
     const text = s.text.toLowerCase();
-    for (let from = text.indexOf(q); from >= 0; from = text.indexOf(q, from + q.length)) hits.push({ segment, from, to: from + q.length });
+    for (let from = text.indexOf(q); from >= 0; from = text.indexOf(q, from + q.length))
+      hits.push({ segment, from, to: from + q.length });
   });
   return hits;
 }

@@ -2,8 +2,9 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { asText, save, stem, write, type Format } from './formats';
+import { asText, fileOf, save, stem, write, type Format } from './formats';
 import { languageName } from './languages';
+import type { Keeper } from './notes';
 import { Player } from './player';
 import type { Result } from './result';
 import { corrected, indexAt, soundsOf, speakersOf } from './result';
@@ -27,36 +28,55 @@ export interface ResultProps {
   peaks?: Float32Array;
   /** onAudio is told of a recording that the reader opened. */
   onAudio?: (file: File) => void;
-  /** memory names what the speakers' names are kept under while the tab is open. */
-  memory: string;
+  /** keeper keeps the reader's names and corrections. */
+  keeper: Keeper;
+  /** more are further ways to take the result along. */
+  more?: ComponentChildren;
+  /** load fetches the recording of so many bytes that the service keeps. */
+  load?: { size: number; begin: () => void };
   reader: string;
   /** sounds are names of the sounds in the reader's language, by their English ones. */
   sounds?: Record<string, string>;
   children?: ComponentChildren;
 }
 
-export function ResultView({ name, result: original, audio, opening, peaks, onAudio, memory, reader, sounds = noNames, children }: ResultProps) {
+export function ResultView({
+  name,
+  result: original,
+  audio,
+  opening,
+  peaks,
+  onAudio,
+  keeper,
+  more,
+  load,
+  reader,
+  sounds = noNames,
+  children,
+}: ResultProps) {
   const player = useMemo(() => new Player(original.audio_duration), [original]);
-  const texts = useSignal(recall('texts', memory));
-  const result = useMemo(() => corrected(original, texts.value), [original, texts.value]);
+  const { speakers: speakerNames, texts } = keeper.notes.value;
+  const result = useMemo(() => corrected(original, texts), [original, texts]);
   useEffect(() => () => player.close(), [player]);
-  useEffect(() => { if (audio && player.source.peek() !== audio) player.open(audio); }, [audio, player]);
+  useEffect(() => {
+    if (audio && player.source.peek() !== audio) player.open(audio);
+  }, [audio, player]);
 
   const speakers = useMemo(() => speakersOf(original), [original]);
-  const given = useSignal(recall('names', memory));
-  const names = (s: string) => given.value[s]?.trim() || s;
+  const names = (s: string) => speakerNames[s]?.trim() || s;
   const rename = (s: string, to: string) => {
-    given.value = { ...given.value, [s]: to };
-    keep('names', memory, given.value);
+    const name = to.trim();
+    if (name !== names(s)) keeper.change({ speakers: { [s]: name && name !== s ? name : null } });
   };
-  const onEdit = (id: number, text: string) => {
-    texts.value = { ...texts.value, [id]: text };
-    keep('texts', memory, texts.value);
-  };
+  const onEdit = (id: number, text: string) => keeper.change({ texts: { [id]: text } });
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     const text = asText(result, names, false);
-    try { await navigator.clipboard.writeText(text); } catch { copyOldWay(text); }
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      copyOldWay(text);
+    }
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
@@ -66,10 +86,15 @@ export function ResultView({ name, result: original, audio, opening, peaks, onAu
     warning.value = '';
     player.open(file);
     onAudio?.(file);
-    player.element.addEventListener('loadedmetadata', () => {
-      const d = player.element.duration;
-      if (isFinite(d) && Math.abs(d - result.audio_duration) > Math.max(1, result.audio_duration * 0.01)) warning.value = t('otherAudio', { a: clock(d), b: clock(result.audio_duration) });
-    }, { once: true });
+    player.element.addEventListener(
+      'loadedmetadata',
+      () => {
+        const d = player.element.duration;
+        if (isFinite(d) && Math.abs(d - result.audio_duration) > Math.max(1, result.audio_duration * 0.01))
+          warning.value = t('otherAudio', { a: clock(d), b: clock(result.audio_duration) });
+      },
+      { once: true },
+    );
   };
 
   const searchId = 'search-in-transcript';
@@ -94,9 +119,24 @@ export function ResultView({ name, result: original, audio, opening, peaks, onAu
         <h1 dir="auto">{name}</h1>
         <p class="muted facts">
           <span>{clock(result.audio_duration)}</span>
-          {result.language && <span>{languageName(result.language, reader)}{result.language_probability !== undefined && result.language_probability < 0.9 ? ` (${Math.round(result.language_probability * 100)} %)` : ''}</span>}
-          {result.num_speakers !== undefined && <span>{result.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: result.num_speakers })}</span>}
-          {result.billing && <span>{t('charged', { amount: money(result.billing.amount), minutes: result.billing.billable_minutes })}</span>}
+          {result.language && (
+            <span>
+              {languageName(result.language, reader)}
+              {result.language_probability !== undefined && result.language_probability < 0.9
+                ? ` (${Math.round(result.language_probability * 100)} %)`
+                : ''}
+            </span>
+          )}
+          {result.num_speakers !== undefined && (
+            <span>
+              {result.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: result.num_speakers })}
+            </span>
+          )}
+          {result.billing && (
+            <span>
+              {t('charged', { amount: money(result.billing.amount), minutes: result.billing.billable_minutes })}
+            </span>
+          )}
         </p>
         {children}
       </header>
@@ -106,43 +146,81 @@ export function ResultView({ name, result: original, audio, opening, peaks, onAu
         <Timeline result={original} player={player} speakers={speakers} names={names} called={sounds} peaks={peaks} />
         {!has && !opening && (
           <div class="attach">
-            <span>{t('noAudio')}</span>
-            <label class="button primary">{t('attach')}<input class="sr" type="file" accept="audio/*,video/*" onChange={(e) => attach(e.currentTarget.files?.[0])} /></label>
+            <span>{load ? t('keptAudio', { size: t('bytes', { n: Math.ceil(load.size / 1e6) }) }) : t('noAudio')}</span>
+            {load && (
+              <button type="button" class="primary" onClick={load.begin}>
+                {t('loadAudio')}
+              </button>
+            )}
+            <label class={load ? 'button' : 'button primary'}>
+              {t('attach')}
+              <input
+                class="sr"
+                type="file"
+                accept="audio/*,video/*"
+                onChange={(e) => attach(e.currentTarget.files?.[0])}
+              />
+            </label>
           </div>
         )}
         <Controls player={player} has={has} />
-        {player.problem.value && <p class="error" role="alert">{t('cantPlay', { why: player.problem.value })}</p>}
-        {warning.value && <p class="warn" role="alert">{warning.value}</p>}
+        {player.problem.value && (
+          <p class="error" role="alert">
+            {t('cantPlay', { why: player.problem.value })}
+          </p>
+        )}
+        {warning.value && (
+          <p class="warn" role="alert">
+            {warning.value}
+          </p>
+        )}
       </div>
 
       <div class="take">
-        <button type="button" onClick={copy} disabled={!result.segments?.length}>{copied ? t('copied') : t('copy')}</button>
+        <button type="button" onClick={copy} disabled={!result.segments?.length}>
+          {copied ? t('copied') : t('copy')}
+        </button>
         <span class="group" role="group" aria-label={t('download')}>
           <span class="muted">{t('download')}</span>
           {formats.map((f) => (
-            <button key={f} type="button" disabled={(f === 'rttm' && !result.diarize_segments) || ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)}
-              onClick={() => save(`${stem(name)}.${f}`, write(f, result, names, name.replace(/\.[^.]*$/, '')))}>{f.toUpperCase()}</button>
+            <button
+              key={f}
+              type="button"
+              disabled={
+                (f === 'rttm' && !result.diarize_segments) ||
+                ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)
+              }
+              onClick={() => save(`${stem(name)}.${f}`, fileOf(write(f, result, names, name.replace(/\.[^.]*$/, ''))))}
+            >
+              {f.toUpperCase()}
+            </button>
           ))}
+          {more}
         </span>
       </div>
+      {keeper.problem.value && (
+        <p class="error" role="alert">
+          {t('notKept', { why: keeper.problem.value })}
+        </p>
+      )}
 
-      <div class="card"><Transcript result={result} player={player} speakers={speakers} names={names} searchId={searchId} edited={texts.value} onEdit={onEdit} /></div>
+      <div class="card">
+        <Transcript
+          result={result}
+          player={player}
+          speakers={speakers}
+          names={names}
+          searchId={searchId}
+          edited={texts}
+          onEdit={onEdit}
+        />
+      </div>
       {result.audio_events && <Sounds result={original} player={player} called={sounds} />}
-      <p class="muted small keys">{t('editedNote')} {t('keys')}</p>
+      <p class="muted small keys">
+        {t(keeper.where)} {t('keys')}
+      </p>
     </div>
   );
-}
-
-// What the reader changes is kept while the tab is open; a file:// page may have no storage.
-function keep(what: string, memory: string, values: Record<string, string>) {
-  try { sessionStorage.setItem(`otograph.${what}.${memory}`, JSON.stringify(values)); } catch { /* it is kept while the page is */ }
-}
-
-function recall(what: string, memory: string): Record<string, string> {
-  try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(`otograph.${what}.${memory}`) ?? '{}');
-    return Object.fromEntries(Object.entries(kept as object).filter((e): e is [string, string] => typeof e[1] === 'string'));
-  } catch { return {}; }
 }
 
 function copyOldWay(text: string) {
@@ -175,44 +253,138 @@ function Controls({ player, has }: { player: Player; has: boolean }) {
   const time = player.time.value;
   return (
     <div class="controls">
-      <button type="button" class="round" disabled={!has} onClick={() => player.seek(time - 5)} aria-label={t('backward')} title={t('backward')}>↺</button>
-      <button type="button" class="round primary" disabled={!has} onClick={() => player.toggle()} aria-label={player.playing.value ? t('pause') : t('play')} title={player.playing.value ? t('pause') : t('play')}>
-        <svg viewBox="0 0 16 16" aria-hidden="true">{player.playing.value ? <path d="M4 3h3v10H4zM9 3h3v10H9z" /> : <path d="M4 2.5v11l9-5.5z" />}</svg>
+      <button
+        type="button"
+        class="round"
+        disabled={!has}
+        onClick={() => player.seek(time - 5)}
+        aria-label={t('backward')}
+        title={t('backward')}
+      >
+        ↺
       </button>
-      <button type="button" class="round" disabled={!has} onClick={() => player.seek(time + 5)} aria-label={t('forward')} title={t('forward')}>↻</button>
-      <input class="scrub" type="range" min={0} max={player.duration} step={0.1} value={time} aria-label={t('position')} aria-valuetext={t('of', { a: clock(time), b: clock(player.duration) })}
-        onInput={(e) => player.seek(Number(e.currentTarget.value))} />
+      <button
+        type="button"
+        class="round primary"
+        disabled={!has}
+        onClick={() => player.toggle()}
+        aria-label={player.playing.value ? t('pause') : t('play')}
+        title={player.playing.value ? t('pause') : t('play')}
+      >
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          {player.playing.value ? <path d="M4 3h3v10H4zM9 3h3v10H9z" /> : <path d="M4 2.5v11l9-5.5z" />}
+        </svg>
+      </button>
+      <button
+        type="button"
+        class="round"
+        disabled={!has}
+        onClick={() => player.seek(time + 5)}
+        aria-label={t('forward')}
+        title={t('forward')}
+      >
+        ↻
+      </button>
+      <input
+        class="scrub"
+        type="range"
+        min={0}
+        max={player.duration}
+        step={0.1}
+        value={time}
+        aria-label={t('position')}
+        aria-valuetext={t('of', { a: clock(time), b: clock(player.duration) })}
+        onInput={(e) => player.seek(Number(e.currentTarget.value))}
+      />
       <output class="clock">{t('of', { a: clock(time), b: clock(player.duration) })}</output>
-      <label class="speed"><span class="sr">{t('speed')}</span>
-        <select value={player.rate.value} title={t('speed')} onChange={(e) => player.setRate(Number(e.currentTarget.value))}>
-          {[0.5, 0.75, 1, 1.25, 1.5, 2].map((r) => <option key={r} value={r}>{r}×</option>)}
+      <label class="speed">
+        <span class="sr">{t('speed')}</span>
+        <select
+          value={player.rate.value}
+          title={t('speed')}
+          onChange={(e) => player.setRate(Number(e.currentTarget.value))}
+        >
+          {[0.5, 0.75, 1, 1.25, 1.5, 2].map((r) => (
+            <option key={r} value={r}>
+              {r}×
+            </option>
+          ))}
         </select>
       </label>
     </div>
   );
 }
 
-function Speakers({ speakers, names, rename }: { speakers: string[]; names: (s: string) => string; rename: (s: string, to: string) => void }) {
+function Speakers({
+  speakers,
+  names,
+  rename,
+}: {
+  speakers: string[];
+  names: (s: string) => string;
+  rename: (s: string, to: string) => void;
+}) {
   const [editing, setEditing] = useState('');
-  const field = useRef<HTMLInputElement>(null), group = useRef<HTMLDivElement>(null), back = useRef(-1);
+  const field = useRef<HTMLInputElement>(null),
+    group = useRef<HTMLDivElement>(null),
+    back = useRef(-1);
   useLayoutEffect(() => {
     field.current?.select();
-    if (!editing && back.current >= 0) group.current?.querySelectorAll<HTMLElement>('button.chip')[back.current]?.focus();
+    if (!editing && back.current >= 0)
+      group.current?.querySelectorAll<HTMLElement>('button.chip')[back.current]?.focus();
     back.current = -1;
   }, [editing]);
-  const end = (i: number) => { back.current = i; setEditing(''); };
+  const end = (i: number) => {
+    back.current = i;
+    setEditing('');
+  };
   return (
     <div class="speakers" ref={group}>
-      {speakers.map((s, i) => editing === s ? (
-        <form key={s} class={`chip ${voice(i)}`} onSubmit={(e) => { e.preventDefault(); rename(s, field.current!.value); end(i); }}>
-          <input ref={field} aria-label={t('rename', { name: names(s) })} defaultValue={names(s)} maxLength={60} size={14}
-            onKeyDown={(e) => { if (e.key === 'Escape') end(i); }} onBlur={(e) => { if (editing === s && back.current < 0) { rename(s, e.currentTarget.value); setEditing(''); } }} />
-        </form>
-      ) : (
-        <button key={s} type="button" class={`chip ${voice(i)}`} onClick={() => setEditing(s)} aria-label={t('rename', { name: names(s) })} title={t('rename', { name: names(s) })}>
-          <span class="dot" aria-hidden="true" /><span class="chip-name">{names(s)}</span><span aria-hidden="true" class="pen">✎</span>
-        </button>
-      ))}
+      {speakers.map((s, i) =>
+        editing === s ? (
+          <form
+            key={s}
+            class={`chip ${voice(i)}`}
+            onSubmit={(e) => {
+              e.preventDefault();
+              rename(s, field.current!.value);
+              end(i);
+            }}
+          >
+            <input
+              ref={field}
+              aria-label={t('rename', { name: names(s) })}
+              defaultValue={names(s)}
+              maxLength={60}
+              size={14}
+              onKeyDown={(e) => {
+                if (e.key === 'Escape') end(i);
+              }}
+              onBlur={(e) => {
+                if (editing === s && back.current < 0) {
+                  rename(s, e.currentTarget.value);
+                  setEditing('');
+                }
+              }}
+            />
+          </form>
+        ) : (
+          <button
+            key={s}
+            type="button"
+            class={`chip ${voice(i)}`}
+            onClick={() => setEditing(s)}
+            aria-label={t('rename', { name: names(s) })}
+            title={t('rename', { name: names(s) })}
+          >
+            <span class="dot" aria-hidden="true" />
+            <span class="chip-name">{names(s)}</span>
+            <span aria-hidden="true" class="pen">
+              ✎
+            </span>
+          </button>
+        ),
+      )}
       <span class="muted small hint">{t('renameHint')}</span>
     </div>
   );
@@ -222,19 +394,40 @@ function Sounds({ result, player, called }: { result: Result; player: Player; ca
   const sounds = useMemo(() => soundsOf(result), [result]);
   return (
     <details class="card sounds">
-      <summary><h2>{t('sounds')} <span class="muted">({sounds.length})</span></h2></summary>
-      {sounds.length === 0 ? <p class="muted pad">{t('soundsNone')}</p> : (
-        <VirtualList class="sound-rows" count={sounds.length} estimate={() => 34} label={t('sounds')} row={(i) => {
-          const e = sounds[i];
-          return (
-            <div class="sound-row">
-              <button type="button" class="time" onClick={() => player.playFrom(e.start)} aria-label={t('playFrom', { time: clock(e.start) })}>{clock(e.start)}</button>
-              <span class="sound-name">{called[e.class] ?? e.class}</span>
-              <span class="muted small">{clock(e.start, true)} – {clock(e.end, true)}</span>
-              <span class="muted small">{Math.round(e.confidence * 100)} %</span>
-            </div>
-          );
-        }} />
+      <summary>
+        <h2>
+          {t('sounds')} <span class="muted">({sounds.length})</span>
+        </h2>
+      </summary>
+      {sounds.length === 0 ? (
+        <p class="muted pad">{t('soundsNone')}</p>
+      ) : (
+        <VirtualList
+          class="sound-rows"
+          count={sounds.length}
+          estimate={() => 34}
+          label={t('sounds')}
+          row={(i) => {
+            const e = sounds[i];
+            return (
+              <div class="sound-row">
+                <button
+                  type="button"
+                  class="time"
+                  onClick={() => player.playFrom(e.start)}
+                  aria-label={t('playFrom', { time: clock(e.start) })}
+                >
+                  {clock(e.start)}
+                </button>
+                <span class="sound-name">{called[e.class] ?? e.class}</span>
+                <span class="muted small">
+                  {clock(e.start, true)} – {clock(e.end, true)}
+                </span>
+                <span class="muted small">{Math.round(e.confidence * 100)} %</span>
+              </div>
+            );
+          }}
+        />
       )}
     </details>
   );

@@ -8,13 +8,32 @@ import { add, refresh } from './queue';
 import { lang, t, type TextKey } from './texts';
 
 interface Choices {
-  asr: boolean; diarize: boolean; events: boolean;
-  language: string; quality: 'auto' | 'words' | 'fast'; speakers: string; hotwords: string; batch: boolean; training: boolean;
-  times: 'word' | 'segment'; callback: string; secret: string; prompt: string; classes: string;
+  asr: boolean;
+  diarize: boolean;
+  events: boolean;
+  language: string;
+  quality: 'auto' | 'words' | 'fast';
+  speakers: string;
+  hotwords: string;
+  batch: boolean;
+  training: boolean;
+  times: 'word' | 'segment';
+  callback: string;
+  secret: string;
+  prompt: string;
+  classes: string;
   numbers: Record<string, string>;
 }
 
-interface Numeric { name: string; text: TextKey; hint: TextKey; start: string; min: number; max: number; step: number }
+interface Numeric {
+  name: string;
+  text: TextKey;
+  hint: TextKey;
+  start: string;
+  min: number;
+  max: number;
+  step: number;
+}
 
 /** The numeric options with the specification's defaults and the service's bounds, in groups. */
 const numeric: Record<'text' | 'speech' | 'voices' | 'sounds', Numeric[]> = {
@@ -27,28 +46,79 @@ const numeric: Record<'text' | 'speech' | 'voices' | 'sounds', Numeric[]> = {
   speech: [
     { name: 'vad_threshold', text: 'vad', hint: 'vadHint', start: '0.35', min: 0, max: 1, step: 0.05 },
     { name: 'vad_min_speech_ms', text: 'minSpeech', hint: 'minSpeechHint', start: '250', min: 0, max: 10000, step: 10 },
-    { name: 'vad_min_silence_ms', text: 'minSilence', hint: 'minSilenceHint', start: '100', min: 0, max: 10000, step: 10 },
+    {
+      name: 'vad_min_silence_ms',
+      text: 'minSilence',
+      hint: 'minSilenceHint',
+      start: '100',
+      min: 0,
+      max: 10000,
+      step: 10,
+    },
     { name: 'vad_speech_pad_ms', text: 'pad', hint: 'padHint', start: '30', min: 0, max: 2000, step: 10 },
   ],
   voices: [
     { name: 'min_speakers', text: 'minSpeakers', hint: 'speakersHint', start: '1', min: 1, max: 50, step: 1 },
     { name: 'max_speakers', text: 'maxSpeakers', hint: 'speakersHint', start: '10', min: 1, max: 50, step: 1 },
-    { name: 'diarize_min_segment_sec', text: 'minSegment', hint: 'minSegmentHint', start: '0.5', min: 0.1, max: 10, step: 0.1 },
-    { name: 'diarize_single_speaker_threshold', text: 'oneSpeaker', hint: 'oneSpeakerHint', start: '0.05', min: -1, max: 1, step: 0.05 },
+    {
+      name: 'diarize_min_segment_sec',
+      text: 'minSegment',
+      hint: 'minSegmentHint',
+      start: '0.5',
+      min: 0.1,
+      max: 10,
+      step: 0.1,
+    },
+    {
+      name: 'diarize_single_speaker_threshold',
+      text: 'oneSpeaker',
+      hint: 'oneSpeakerHint',
+      start: '0.05',
+      min: -1,
+      max: 1,
+      step: 0.05,
+    },
   ],
   sounds: [
-    { name: 'audio_events_threshold', text: 'eventsThreshold', hint: 'eventsThresholdHint', start: '0.3', min: 0, max: 1, step: 0.05 },
+    {
+      name: 'audio_events_threshold',
+      text: 'eventsThreshold',
+      hint: 'eventsThresholdHint',
+      start: '0.3',
+      min: 0,
+      max: 1,
+      step: 0.05,
+    },
   ],
 };
 const allNumeric = Object.values(numeric).flat();
 
 const defaults: Choices = {
-  asr: true, diarize: true, events: true, language: '', quality: 'auto', speakers: '', hotwords: '', batch: false, training: false,
-  times: 'word', callback: '', secret: '', prompt: '', classes: '', numbers: Object.fromEntries(allNumeric.map((n) => [n.name, n.start])),
+  asr: true,
+  diarize: true,
+  events: true,
+  language: '',
+  quality: 'auto',
+  speakers: '',
+  hotwords: '',
+  batch: false,
+  training: false,
+  times: 'word',
+  callback: '',
+  secret: '',
+  prompt: '',
+  classes: '',
+  numbers: Object.fromEntries(allNumeric.map((n) => [n.name, n.start])),
 };
 const choices = signal<Choices>(defaults);
-const set = (to: Partial<Choices>) => { choices.value = { ...choices.value, ...to }; };
-const listOf = (text: string) => text.split(/[,，、\n]/).map((x) => x.trim()).filter(Boolean);
+const set = (to: Partial<Choices>) => {
+  choices.value = { ...choices.value, ...to };
+};
+const listOf = (text: string) =>
+  text
+    .split(/[,，、\n]/)
+    .map((x) => x.trim())
+    .filter(Boolean);
 
 /** submission writes the choices as the API wants them: only what differs from its defaults. */
 export function submission(c: Choices): Submission {
@@ -65,12 +135,16 @@ export function submission(c: Choices): Submission {
     if (c.diarize && c.speakers) options.num_speakers = Number(c.speakers);
   }
   if (c.events && listOf(c.classes).length) options.audio_events_classes = listOf(c.classes);
-  for (const n of allNumeric) if (c.numbers[n.name] !== n.start && c.numbers[n.name] !== '') options[n.name] = Number(c.numbers[n.name]);
+  for (const n of allNumeric)
+    if (c.numbers[n.name] !== n.start && c.numbers[n.name] !== '') options[n.name] = Number(c.numbers[n.name]);
   const s: Submission = {};
   if (Object.keys(options).length) s.options = options;
   if (c.batch) s.batch_mode = true;
   if (c.training) s.allow_training = true;
-  if (c.callback.trim()) { s.callback_url = c.callback.trim(); if (c.secret) s.callback_secret = c.secret; }
+  if (c.callback.trim()) {
+    s.callback_url = c.callback.trim();
+    if (c.secret) s.callback_secret = c.secret;
+  }
   return s;
 }
 
@@ -78,8 +152,10 @@ export function submission(c: Choices): Submission {
 function objection(c: Choices): string {
   if (!c.asr && !c.events) return t('nothing');
   for (const n of allNumeric) {
-    const text = c.numbers[n.name], value = Number(text);
-    if (text !== '' && !(value >= n.min && value <= n.max && (n.step < 1 || Number.isInteger(value)))) return t(n.step < 1 ? 'outOfBounds' : 'outOfBoundsWhole', { name: t(n.text), min: n.min, max: n.max });
+    const text = c.numbers[n.name],
+      value = Number(text);
+    if (text !== '' && !(value >= n.min && value <= n.max && (n.step < 1 || Number.isInteger(value))))
+      return t(n.step < 1 ? 'outOfBounds' : 'outOfBoundsWhole', { name: t(n.text), min: n.min, max: n.max });
   }
   const of = (name: string) => Number(c.numbers[name] || allNumeric.find((n) => n.name === name)!.start);
   if (of('min_speakers') > of('max_speakers')) return t('speakersCrossed');
@@ -94,10 +170,15 @@ export function Submit() {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
 
-  useEffect(() => { // a file that misses the field must not replace the page
-    const stop = (e: DragEvent) => { if (e.dataTransfer?.types.includes('Files')) e.preventDefault(); };
+  useEffect(() => {
+    // a file that misses the field must not replace the page
+    const stop = (e: DragEvent) => {
+      if (e.dataTransfer?.types.includes('Files')) e.preventDefault();
+    };
     for (const name of ['dragover', 'drop'] as const) document.addEventListener(name, stop);
-    return () => { for (const name of ['dragover', 'drop'] as const) document.removeEventListener(name, stop); };
+    return () => {
+      for (const name of ['dragover', 'drop'] as const) document.removeEventListener(name, stop);
+    };
   }, []);
 
   const take = (files: FileList | null | undefined) => {
@@ -115,19 +196,32 @@ export function Submit() {
     const bad = wanted.find((u) => !/^https?:\/\/[^/\s]+/i.test(u));
     if (bad) return setProblem(t('urlBad', { url: bad }));
     setBusy(true);
-    const left: string[] = [], said: string[] = [];
+    const left: string[] = [],
+      said: string[] = [];
     try {
       if (c.batch) {
         for (let i = 0; i < wanted.length; i += 100) {
           const { results } = await api.submitBatch(wanted.slice(i, i + 100), submission(c));
-          for (const r of results) if (!r.success) { left.push(r.audio_url); said.push(`${r.audio_url}: ${r.error}`); }
+          for (const r of results)
+            if (!r.success) {
+              left.push(r.audio_url);
+              said.push(`${r.audio_url}: ${r.error}`);
+            }
         }
       } else {
         for (const u of wanted) {
-          try { await api.submitUrl(u, submission(c)); } catch (e) { left.push(u); said.push(`${u}: ${plainly(e)}`); }
+          try {
+            await api.submitUrl(u, submission(c));
+          } catch (e) {
+            left.push(u);
+            said.push(`${u}: ${plainly(e)}`);
+          }
         }
       }
-    } catch (e) { said.push(plainly(e)); left.push(...wanted); }
+    } catch (e) {
+      said.push(plainly(e));
+      left.push(...wanted);
+    }
     setUrls(left.join('\n'));
     setProblem(said.join('\n'));
     setBusy(false);
@@ -139,22 +233,70 @@ export function Submit() {
       <h1 id="new-title">{t('newTitle')}</h1>
       <div class="submit-columns">
         <div>
-          <div class={`drop ${over ? 'over' : ''}`} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-            onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
-            <svg viewBox="0 0 48 32" aria-hidden="true"><path d="M4 13v6M12 8v16M20 3v26M28 10v12M36 6v20M44 13v6" /></svg>
+          <div
+            class={`drop ${over ? 'over' : ''}`}
+            onDragOver={(e) => {
+              e.preventDefault();
+              setOver(true);
+            }}
+            onDragLeave={() => setOver(false)}
+            onDrop={(e) => {
+              e.preventDefault();
+              setOver(false);
+              take(e.dataTransfer?.files);
+            }}
+          >
+            <svg viewBox="0 0 48 32" aria-hidden="true">
+              <path d="M4 13v6M12 8v16M20 3v26M28 10v12M36 6v20M44 13v6" />
+            </svg>
             <strong>{t('drop')}</strong>
             <span class="muted">{t('dropOr')}</span>
-            <label class="button primary">{t('choose')}
-              <input class="sr" type="file" multiple accept="audio/*,video/*,.flac,.mka,.mkv,.opus,.amr,.wma" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ''; }} />
+            <label class="button primary">
+              {t('choose')}
+              <input
+                class="sr"
+                type="file"
+                multiple
+                accept="audio/*,video/*,.flac,.mka,.mkv,.opus,.amr,.wma"
+                onChange={(e) => {
+                  take(e.currentTarget.files);
+                  e.currentTarget.value = '';
+                }}
+              />
             </label>
             <span class="muted small">{t('dropHelp')}</span>
           </div>
-          <form class="urls" onSubmit={(e) => { e.preventDefault(); void fetchUrls(); }}>
+          <form
+            class="urls"
+            onSubmit={(e) => {
+              e.preventDefault();
+              void fetchUrls();
+            }}
+          >
             <label for="urls">{t('orUrl')}</label>
-            <textarea id="urls" rows={urls.includes('\n') ? 4 : 1} value={urls} placeholder="https://" spellcheck={false} aria-describedby="urls-hint" onInput={(e) => setUrls(e.currentTarget.value)} />
-            <div class="spread"><span id="urls-hint" class="muted small">{t('urlHint')}</span><button type="submit" disabled={!urls.trim() || busy}>{t('submitUrl')}</button></div>
+            <textarea
+              id="urls"
+              rows={urls.includes('\n') ? 4 : 1}
+              value={urls}
+              placeholder="https://"
+              spellcheck={false}
+              aria-describedby="urls-hint"
+              onInput={(e) => setUrls(e.currentTarget.value)}
+            />
+            <div class="spread">
+              <span id="urls-hint" class="muted small">
+                {t('urlHint')}
+              </span>
+              <button type="submit" disabled={!urls.trim() || busy}>
+                {t('submitUrl')}
+              </button>
+            </div>
           </form>
-          {problem && <p class="error" role="alert">{problem}</p>}
+          {problem && (
+            <p class="error" role="alert">
+              {problem}
+            </p>
+          )}
         </div>
         <Options />
       </div>
@@ -166,38 +308,97 @@ export function Submit() {
 function Options() {
   const c = choices.value;
   const [prices, setPrices] = useState<Pricing | null>(null);
-  useEffect(() => { api.pricing().then(setPrices, () => { /* the price line is left out */ }); }, []);
-  const reader = lang.value, spoken = useMemo(() => languageChoices(reader), [reader]);
-  const perHour = (base: number) => (base + (c.asr && c.diarize ? prices!.diarize_price_per_hour : 0) + (c.events ? prices!.audio_events_price_per_hour : 0)) * (c.batch ? prices!.batch_discount : 1);
+  useEffect(() => {
+    api.pricing().then(setPrices, () => {
+      /* the price line is left out */
+    });
+  }, []);
+  const reader = lang.value,
+    spoken = useMemo(() => languageChoices(reader), [reader]);
+  const perHour = (base: number) =>
+    (base +
+      (c.asr && c.diarize ? prices!.diarize_price_per_hour : 0) +
+      (c.events ? prices!.audio_events_price_per_hour : 0)) *
+    (c.batch ? prices!.batch_discount : 1);
   const cost = () => {
-    const fast = perHour(prices!.zh_lite_price_per_hour).toFixed(2), careful = perHour(prices!.standard_price_per_hour).toFixed(2);
+    const fast = perHour(prices!.zh_lite_price_per_hour).toFixed(2),
+      careful = perHour(prices!.standard_price_per_hour).toFixed(2);
     return !c.asr || fast === careful || c.quality === 'words' ? careful : `${fast} – ${careful}`; // without a text the careful price is taken
   };
   return (
     <fieldset class="options">
       <legend>{t('options')}</legend>
-      <label class="check"><input type="checkbox" checked={c.asr} onChange={(e) => set({ asr: e.currentTarget.checked })} />{t('asr')}</label>
-      <label class="check"><input type="checkbox" checked={c.diarize && c.asr} disabled={!c.asr} onChange={(e) => set({ diarize: e.currentTarget.checked })} />{t('diarize')}{!c.asr && <span class="muted small">{t('diarizeNeeds')}</span>}</label>
-      <label class="check"><input type="checkbox" checked={c.events} onChange={(e) => set({ events: e.currentTarget.checked })} />{t('events')}</label>
+      <label class="check">
+        <input type="checkbox" checked={c.asr} onChange={(e) => set({ asr: e.currentTarget.checked })} />
+        {t('asr')}
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={c.diarize && c.asr}
+          disabled={!c.asr}
+          onChange={(e) => set({ diarize: e.currentTarget.checked })}
+        />
+        {t('diarize')}
+        {!c.asr && <span class="muted small">{t('diarizeNeeds')}</span>}
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={c.events} onChange={(e) => set({ events: e.currentTarget.checked })} />
+        {t('events')}
+      </label>
       <div class="pairs">
         <label for="o-language">{t('spoken')}</label>
-        <select id="o-language" value={c.language} disabled={!c.asr} onChange={(e) => set({ language: e.currentTarget.value })}>
+        <select
+          id="o-language"
+          value={c.language}
+          disabled={!c.asr}
+          onChange={(e) => set({ language: e.currentTarget.value })}
+        >
           <option value="">{t('auto')}</option>
-          {spoken.map(({ code, name }) => <option key={code} value={code}>{name}</option>)}
+          {spoken.map(({ code, name }) => (
+            <option key={code} value={code}>
+              {name}
+            </option>
+          ))}
         </select>
         <label for="o-quality">{t('quality')}</label>
-        <select id="o-quality" value={c.quality} disabled={!c.asr} onChange={(e) => set({ quality: e.currentTarget.value as Choices['quality'] })}>
-          <option value="auto">{t('qAuto')}</option><option value="words">{t('qWords')}</option><option value="fast">{t('qFast')}</option>
+        <select
+          id="o-quality"
+          value={c.quality}
+          disabled={!c.asr}
+          onChange={(e) => set({ quality: e.currentTarget.value as Choices['quality'] })}
+        >
+          <option value="auto">{t('qAuto')}</option>
+          <option value="words">{t('qWords')}</option>
+          <option value="fast">{t('qFast')}</option>
         </select>
         <label for="o-speakers">{t('speakers')}</label>
-        <select id="o-speakers" value={c.speakers} disabled={!c.asr || !c.diarize} onChange={(e) => set({ speakers: e.currentTarget.value })}>
+        <select
+          id="o-speakers"
+          value={c.speakers}
+          disabled={!c.asr || !c.diarize}
+          onChange={(e) => set({ speakers: e.currentTarget.value })}
+        >
           <option value="">{t('speakersAuto')}</option>
-          {Array.from({ length: 50 }, (_, i) => <option key={i} value={String(i + 1)}>{i + 1}</option>)}
+          {Array.from({ length: 50 }, (_, i) => (
+            <option key={i} value={String(i + 1)}>
+              {i + 1}
+            </option>
+          ))}
         </select>
         <label for="o-hotwords">{t('hotwords')}</label>
-        <input id="o-hotwords" value={c.hotwords} disabled={!c.asr} placeholder={t('hotwordsHint')} onInput={(e) => set({ hotwords: e.currentTarget.value })} />
+        <input
+          id="o-hotwords"
+          value={c.hotwords}
+          disabled={!c.asr}
+          placeholder={t('hotwordsHint')}
+          onInput={(e) => set({ hotwords: e.currentTarget.value })}
+        />
       </div>
-      <label class="check"><input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />{t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}</label>
+      <label class="check">
+        <input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />
+        {t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}
+      </label>
       {prices && <p class="muted small">{t('price', { amount: cost() })}</p>}
     </fieldset>
   );
@@ -213,32 +414,80 @@ function More() {
         <div>
           <Group title="gText">
             <Row id="o-times" label="times" hint="timesHint">
-              <select id="o-times" value={c.times} aria-describedby="o-times-hint" onChange={(e) => set({ times: e.currentTarget.value as Choices['times'] })}>
-                <option value="word">{t('timesWord')}</option><option value="segment">{t('timesSegment')}</option>
+              <select
+                id="o-times"
+                value={c.times}
+                aria-describedby="o-times-hint"
+                onChange={(e) => set({ times: e.currentTarget.value as Choices['times'] })}
+              >
+                <option value="word">{t('timesWord')}</option>
+                <option value="segment">{t('timesSegment')}</option>
               </select>
             </Row>
             <Row id="o-prompt" label="prompt" hint="promptHint">
-              <textarea id="o-prompt" rows={2} maxLength={1000} value={c.prompt} aria-describedby="o-prompt-hint" onInput={(e) => set({ prompt: e.currentTarget.value })} />
+              <textarea
+                id="o-prompt"
+                rows={2}
+                maxLength={1000}
+                value={c.prompt}
+                aria-describedby="o-prompt-hint"
+                onInput={(e) => set({ prompt: e.currentTarget.value })}
+              />
             </Row>
             <Numbers list={numeric.text} />
           </Group>
           <Group title="gAfter">
             <Row id="o-callback" label="callback" hint="callbackHint">
-              <input id="o-callback" type="url" value={c.callback} placeholder="https://" aria-describedby="o-callback-hint" onInput={(e) => set({ callback: e.currentTarget.value })} />
+              <input
+                id="o-callback"
+                type="url"
+                value={c.callback}
+                placeholder="https://"
+                aria-describedby="o-callback-hint"
+                onInput={(e) => set({ callback: e.currentTarget.value })}
+              />
             </Row>
             <Row id="o-secret" label="secret" hint="secretHint">
-              <input id="o-secret" type="password" autocomplete="off" value={c.secret} aria-describedby="o-secret-hint" onInput={(e) => set({ secret: e.currentTarget.value })} />
+              <input
+                id="o-secret"
+                type="password"
+                autocomplete="off"
+                value={c.secret}
+                aria-describedby="o-secret-hint"
+                onInput={(e) => set({ secret: e.currentTarget.value })}
+              />
             </Row>
           </Group>
-          <label class="check"><input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />{t('training')}</label>
-          <button type="button" class="small reset" onClick={() => { choices.value = defaults; }}>{t('reset')}</button>
+          <label class="check">
+            <input type="checkbox" checked={c.training} onChange={(e) => set({ training: e.currentTarget.checked })} />
+            {t('training')}
+          </label>
+          <button
+            type="button"
+            class="small reset"
+            onClick={() => {
+              choices.value = defaults;
+            }}
+          >
+            {t('reset')}
+          </button>
         </div>
         <div>
-          <Group title="gSpeech"><Numbers list={numeric.speech} /></Group>
-          <Group title="gVoices"><Numbers list={numeric.voices} /></Group>
+          <Group title="gSpeech">
+            <Numbers list={numeric.speech} />
+          </Group>
+          <Group title="gVoices">
+            <Numbers list={numeric.voices} />
+          </Group>
           <Group title="gSounds">
             <Row id="o-classes" label="eventClasses" hint="eventClassesHint">
-              <input id="o-classes" value={c.classes} placeholder="Music, Applause" aria-describedby="o-classes-hint" onInput={(e) => set({ classes: e.currentTarget.value })} />
+              <input
+                id="o-classes"
+                value={c.classes}
+                placeholder="Music, Applause"
+                aria-describedby="o-classes-hint"
+                onInput={(e) => set({ classes: e.currentTarget.value })}
+              />
             </Row>
             <Numbers list={numeric.sounds} />
           </Group>
@@ -250,12 +499,37 @@ function More() {
 
 /** Group is some of the further options under a heading. */
 function Group({ title, children }: { title: TextKey; children: ComponentChildren }) {
-  return <fieldset class="group-of-options"><legend>{t(title)}</legend><div class="pairs">{children}</div></fieldset>;
+  return (
+    <fieldset class="group-of-options">
+      <legend>{t(title)}</legend>
+      <div class="pairs">{children}</div>
+    </fieldset>
+  );
 }
 
 /** Row is an option with its name and what it does. */
-function Row({ id, label, hint, children }: { id: string; label: TextKey; hint: TextKey; children: ComponentChildren }) {
-  return <><div><label for={id}>{t(label)}</label><div id={`${id}-hint`} class="muted hint-line">{t(hint)}</div></div>{children}</>;
+function Row({
+  id,
+  label,
+  hint,
+  children,
+}: {
+  id: string;
+  label: TextKey;
+  hint: TextKey;
+  children: ComponentChildren;
+}) {
+  return (
+    <>
+      <div>
+        <label for={id}>{t(label)}</label>
+        <div id={`${id}-hint`} class="muted hint-line">
+          {t(hint)}
+        </div>
+      </div>
+      {children}
+    </>
+  );
 }
 
 /** Numbers are options with a default and bounds. */
@@ -267,9 +541,26 @@ function Numbers({ list }: { list: Numeric[] }) {
         const id = `o-${n.name}`;
         return (
           <Fragment key={n.name}>
-            <div><label for={id}>{t(n.text)}</label>
-              <div id={`${id}-hint`} class="muted hint-line">{t(n.hint)}{lang.value === 'zh' ? '' : ' '}{n.start ? t('bounds', { min: n.min, max: n.max, start: n.start }) : t('boundsOff', { min: n.min, max: n.max })}</div></div>
-            <input id={id} type="number" min={n.min} max={n.max} step={n.step} value={numbers[n.name]} aria-describedby={`${id}-hint`} onInput={(e) => set({ numbers: { ...choices.value.numbers, [n.name]: e.currentTarget.value } })} />
+            <div>
+              <label for={id}>{t(n.text)}</label>
+              <div id={`${id}-hint`} class="muted hint-line">
+                {t(n.hint)}
+                {lang.value === 'zh' ? '' : ' '}
+                {n.start
+                  ? t('bounds', { min: n.min, max: n.max, start: n.start })
+                  : t('boundsOff', { min: n.min, max: n.max })}
+              </div>
+            </div>
+            <input
+              id={id}
+              type="number"
+              min={n.min}
+              max={n.max}
+              step={n.step}
+              value={numbers[n.name]}
+              aria-describedby={`${id}-hint`}
+              onInput={(e) => set({ numbers: { ...choices.value.numbers, [n.name]: e.currentTarget.value } })}
+            />
           </Fragment>
         );
       })}

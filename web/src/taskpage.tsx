@@ -1,63 +1,160 @@
 // One finished recording of the service.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, plainly, sleep, type Task } from './api';
+import { follow, type TaskState } from './follow';
+import { MoreFormats } from './moreformats';
+import type { Keeper } from './notes';
+import { peaksOf } from './peaks';
 import { recordings } from './queue';
 import type { Result } from './result';
 import { ResultView } from './resultview';
+import { taskKeeper } from './tasknotes';
+import { Working } from './working';
 import { lang, t, when, type TextKey } from './texts';
+
+/** A recording of up to so many bytes is fetched without being asked for. */
+const loadAtOnce = 64e6;
 
 export function TaskPage({ id }: { id: string }) {
   const [task, setTask] = useState<Task | null>(null);
+  const [state, setState] = useState<TaskState | null>(null);
   const [result, setResult] = useState<Result | null>(null);
+  const [peaks, setPeaks] = useState<Float32Array>();
+  const [keeper, setKeeper] = useState<Keeper | null>(null);
+  const [kept, setKept] = useState<number>(); // bytes of the recording that the service keeps
+  const [opening, setOpening] = useState(false);
   const [problem, setProblem] = useState('');
-  const [audio, setAudio] = useState<File | undefined>(recordings.get(id));
+  const [audio, setAudio] = useState<Blob | undefined>(recordings.get(id));
+  const shown = useRef(id);
+  shown.current = id;
+  /** load fetches the recording that the service keeps. */
+  const load = async () => {
+    setOpening(true);
+    try {
+      const blob = await api.audio(id);
+      if (shown.current === id) setAudio(blob);
+    } catch (e) {
+      if (shown.current === id) setProblem(plainly(e));
+    } finally {
+      setOpening(false);
+    }
+  };
   useEffect(() => {
     let current = true;
-    setTask(null); setResult(null); setProblem(''); setAudio(recordings.get(id));
+    const stop = new AbortController();
+    setTask(null);
+    setState(null);
+    setResult(null);
+    setPeaks(undefined);
+    setKeeper(null);
+    setKept(undefined);
+    setProblem('');
+    setAudio(recordings.get(id));
     void (async () => {
       try {
-        for (;;) {
-          const now = await api.task(id);
-          if (!current) return;
+        for (let now = await api.task(id); current;) {
           setTask(now);
           if (now.status === 'done') {
-            const got = await api.result(id);
-            if (current) setResult(got);
+            void api.waveform(id).then(
+              (stored) => {
+                if (current && stored) setPeaks(peaksOf(stored));
+              },
+              () => {
+                /* the band stays */
+              },
+            );
+            const [notes, got] = await Promise.all([api.annotations(id), api.result(id)]);
+            if (!current) return;
+            setKeeper(taskKeeper(id, notes));
+            setResult(got);
+            if (recordings.has(id)) return;
+            const size = await api.audioSize(id);
+            if (!current || !size) return;
+            setKept(size);
+            if (size <= loadAtOnce) void load();
             return;
           }
           if (now.status === 'abandoned' || (now.status === 'failed' && now.finished_at)) return;
-          await sleep(3000);
-          if (!current) return;
+          let last: TaskState | null = null;
+          const ended = await follow(id, (to) => setState((last = to)), stop.signal);
+          if (ended) now = { ...now, ...(last as TaskState | null) };
+          else if (current) {
+            await sleep(3000);
+            now = await api.task(id);
+          }
         }
-      } catch (e) { if (current) setProblem(plainly(e)); }
+      } catch (e) {
+        if (current) setProblem(plainly(e));
+      }
     })();
-    return () => { current = false; };
+    return () => {
+      current = false;
+      stop.abort();
+    };
   }, [id]);
   const [sounds, setSounds] = useState<Record<string, string>>({});
   const chinese = lang.value === 'zh';
-  useEffect(() => { // the service knows the sounds' Chinese names
+  useEffect(() => {
+    // the service knows the sounds' Chinese names
     if (!chinese) return setSounds({});
     let current = true;
-    api.soundClasses().then((all) => { if (current) setSounds(Object.fromEntries(all.map((c) => [c.display_name, c.zh_name]))); }, () => { /* the English names stay */ });
-    return () => { current = false; };
+    api.soundClasses().then(
+      (all) => {
+        if (current) setSounds(Object.fromEntries(all.map((c) => [c.display_name, c.zh_name])));
+      },
+      () => {
+        /* the English names stay */
+      },
+    );
+    return () => {
+      current = false;
+    };
   }, [chinese]);
-  useEffect(() => { if (task) document.title = `${task.audio_filename} · Otograph`; return () => { document.title = 'Otograph'; }; }, [task]);
+  useEffect(() => {
+    if (task) document.title = `${task.audio_filename} · Otograph`;
+    return () => {
+      document.title = 'Otograph';
+    };
+  }, [task]);
+
+  const status = state?.status ?? task?.status,
+    said = state ? state.error_message : task?.error_message;
 
   return (
     <>
-      <p><a href="#/">← {t('back')}</a></p>
-      {problem && <p class="error" role="alert">{problem}</p>}
+      <p>
+        <a href="#/">← {t('back')}</a>
+      </p>
+      {problem && (
+        <p class="error" role="alert">
+          {problem}
+        </p>
+      )}
       {!problem && !result && (
         <div class="card pad" role="status">
           {task && <h1 dir="auto">{task.audio_filename}</h1>}
-          <p>{task && task.status !== 'done' ? t(task.status as TextKey) : t('resultLoading')}</p>
-          {task?.error_message && <p class="error">{t('said', { message: task.error_message })}</p>}
-          {(!task || task.status === 'processing') && <progress aria-label={t('loading')} />}
+          <p>{status && status !== 'done' ? t(status as TextKey) : t('resultLoading')}</p>
+          {said && <p class="error">{t('said', { message: said })}</p>}
+          {!task ? <progress aria-label={t('loading')} /> : status === 'processing' && <Working state={state} />}
         </div>
       )}
-      {task && result && (
-        <ResultView name={task.audio_filename} result={result} audio={audio} memory={id} reader={lang.value} sounds={sounds}
-          onAudio={(f) => { recordings.set(id, f); setAudio(f); }}>
+      {task && result && keeper && (
+        <ResultView
+          name={task.audio_filename}
+          result={result}
+          audio={audio}
+          peaks={peaks}
+          keeper={keeper}
+          opening={opening}
+          load={kept && !opening ? { size: kept, begin: () => void load() } : undefined}
+          more={<MoreFormats task={id} name={task.audio_filename} result={result} keeper={keeper} />}
+          reader={lang.value}
+          sounds={sounds}
+          onAudio={(f) => {
+            recordings.set(id, f);
+            setAudio(f);
+          }}
+        >
           <p class="muted small">{when(task.created_at)}</p>
         </ResultView>
       )}

@@ -3,19 +3,33 @@ import { computed, signal } from '@preact/signals';
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 const systemDark = signal(system.matches);
-system.addEventListener('change', (e) => { systemDark.value = e.matches; });
+system.addEventListener('change', (e) => {
+  systemDark.value = e.matches;
+});
 
-const stored = (() => { try { return localStorage.getItem('otograph.theme'); } catch { return null; } })();
+const stored = (() => {
+  try {
+    return localStorage.getItem('otograph.theme');
+  } catch {
+    return null;
+  }
+})();
 const chosen = signal(stored === 'dark' || stored === 'light' ? stored : '');
 
 export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : systemDark.value));
 
-dark.subscribe((on) => { document.documentElement.dataset.theme = on ? 'dark' : 'light'; });
+dark.subscribe((on) => {
+  document.documentElement.dataset.theme = on ? 'dark' : 'light';
+});
 
 /** toggleTheme goes from light to dark or back, and remembers it. */
 export function toggleTheme(): void {
   chosen.value = dark.value ? 'light' : 'dark';
-  try { localStorage.setItem('otograph.theme', chosen.value); } catch { /* a file:// page may have no storage */ }
+  try {
+    localStorage.setItem('otograph.theme', chosen.value);
+  } catch {
+    /* a file:// page may have no storage */
+  }
 }
 
 const inks = new Map<string, string>();

@@ -2,25 +2,36 @@
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import WaveSurfer from 'wavesurfer.js';
-import { decodePeaks, speechBand } from './peaks';
+import { speechBand } from './peaks';
 import type { Player } from './player';
 import type { Result, SoundEvent } from './result';
 import { indexAt, soundsOf } from './result';
 import { clock, t } from './texts';
 import { dark, inkOf, voice } from './theme';
 
-const waveHeight = 72, axisHeight = 20, laneHeight = 16, gap = 6, maxSounds = 5;
+const waveHeight = 72,
+  axisHeight = 20,
+  laneHeight = 16,
+  gap = 6,
+  maxSounds = 5;
 /** The widest time line, in pixels: wider elements are cut by browsers. */
 const maxWidth = 8e6;
 
-interface Lane { name: string; voice: string; bars: { start: number; end: number; label?: string }[] }
+interface Lane {
+  name: string;
+  voice: string;
+  bars: { start: number; end: number; label?: string }[];
+}
 
 /** lanesOf makes a lane of each speaker and of the sounds that are heard longest. */
 function lanesOf(r: Result, speakers: string[], names: (s: string) => string, called: Record<string, string>): Lane[] {
   const lanes: Lane[] = speakers.map((s, i) => ({ name: names(s), voice: voice(i), bars: [] }));
   const index = new Map(speakers.map((s, i) => [s, i]));
   const turns = r.diarize_segments?.length ? r.diarize_segments : (r.segments ?? []).filter((s) => s.speaker);
-  for (const d of turns) { const i = index.get(d.speaker!); if (i !== undefined) lanes[i].bars.push(d); }
+  for (const d of turns) {
+    const i = index.get(d.speaker!);
+    if (i !== undefined) lanes[i].bars.push(d);
+  }
   const byClass = new Map<string, SoundEvent[]>();
   for (const e of soundsOf(r)) if (e.class !== 'Silence') byClass.set(e.class, [...(byClass.get(e.class) ?? []), e]);
   const weight = (list: SoundEvent[]) => list.reduce((n, e) => n + (e.end - e.start) * e.confidence, 0);
@@ -39,18 +50,20 @@ export interface TimelineProps {
   peaks?: Float32Array;
 }
 
-export function Timeline({ result, player, speakers, names, called, peaks: known }: TimelineProps) {
-  const wave = useRef<HTMLDivElement>(null), lanesCanvas = useRef<HTMLCanvasElement>(null), head = useRef<HTMLDivElement>(null);
+export function Timeline({ result, player, speakers, names, called, peaks }: TimelineProps) {
+  const wave = useRef<HTMLDivElement>(null),
+    lanesCanvas = useRef<HTMLCanvasElement>(null),
+    head = useRef<HTMLDivElement>(null);
   const surfer = useRef<WaveSurfer | null>(null);
   const [zoom, setZoom] = useState(0); // pixels per second; 0 = all of it
   const [width, setWidth] = useState(0);
-  const [drawn, setDrawn] = useState<number | 'band' | 'never'>('band'); // the share of the waveform that is the recording's own
   const duration = Math.max(result.audio_duration, 0.01);
   const band = useMemo(() => speechBand(result), [result]);
   const shown = speakers.map(names).join('\n');
   const lanes = useMemo(() => lanesOf(result, speakers, names, called), [result, speakers, shown, called]);
   const height = axisHeight + lanes.length * (laneHeight + gap);
-  const fit = width / duration, scale = Math.max(zoom, fit);
+  const fit = width / duration,
+    scale = Math.max(zoom, fit);
   const most = Math.max(fit, Math.min(300, maxWidth / duration));
 
   const live = useRef({ lanes, scale, height, width });
@@ -66,13 +79,19 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   };
   // However many things ask for it, a frame draws once.
   const due = useRef(0);
-  const draw = () => { due.current ||= requestAnimationFrame(() => { due.current = 0; drawNow(); }); };
+  const draw = () => {
+    due.current ||= requestAnimationFrame(() => {
+      due.current = 0;
+      drawNow();
+    });
+  };
   const drawNow = () => {
     const canvas = lanesCanvas.current;
     const { lanes, scale, height, width } = live.current;
     if (!canvas || !width) return;
     const ratio = devicePixelRatio || 1;
-    const wide = Math.round(width * ratio), high = Math.round(height * ratio);
+    const wide = Math.round(width * ratio),
+      high = Math.round(height * ratio);
     if (canvas.width !== wide || canvas.height !== high) {
       canvas.width = wide;
       canvas.height = high;
@@ -81,20 +100,31 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
     const g = canvas.getContext('2d')!;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, width, height);
-    const left = scrolled(), from = left / scale, to = (left + width) / scale;
-    const ink = inkOf('muted'), line = inkOf('line');
+    const left = scrolled(),
+      from = left / scale,
+      to = (left + width) / scale;
+    const ink = inkOf('muted'),
+      line = inkOf('line');
     g.font = '11px system-ui, sans-serif';
     g.textBaseline = 'middle';
-    const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((s) => s * scale >= 70) ?? 3600;
+    const step =
+      [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((s) => s * scale >= 70) ?? 3600;
     for (let k = Math.floor(from / step); k * step <= Math.min(to, duration); k++) {
       const x = Math.round(k * step * scale - left) + 0.5;
       g.strokeStyle = line;
-      g.beginPath(); g.moveTo(x, 0); g.lineTo(x, height); g.stroke();
+      g.beginPath();
+      g.moveTo(x, 0);
+      g.lineTo(x, height);
+      g.stroke();
       const label = clock(k * step, step < 1);
-      if (x + g.measureText(label).width + 6 < width) { g.fillStyle = ink; g.fillText(label, x + 4, axisHeight / 2); }
+      if (x + g.measureText(label).width + 6 < width) {
+        g.fillStyle = ink;
+        g.fillText(label, x + 4, axisHeight / 2);
+      }
     }
     lanes.forEach((lane, i) => {
-      const y = axisHeight + i * (laneHeight + gap), colour = inkOf(lane.voice);
+      const y = axisHeight + i * (laneHeight + gap),
+        colour = inkOf(lane.voice);
       g.fillStyle = line;
       g.fillRect(0, y + laneHeight / 2, width, 1);
       g.fillStyle = colour;
@@ -103,9 +133,13 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
         const b = lane.bars[k];
         if (b.start > to) break;
         if (b.end < from || b.end * scale - left < covered) continue;
-        const x = Math.max(-4, b.start * scale - left), w = Math.max(2, Math.min(width + 4, b.end * scale - left) - x);
+        const x = Math.max(-4, b.start * scale - left),
+          w = Math.max(2, Math.min(width + 4, b.end * scale - left) - x);
         covered = x + w;
-        if (w < 5) { g.fillRect(x, y, w, laneHeight); continue; }
+        if (w < 5) {
+          g.fillRect(x, y, w, laneHeight);
+          continue;
+        }
         g.beginPath();
         g.roundRect(x, y, w, laneHeight, 4);
         g.fill();
@@ -117,38 +151,59 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   useEffect(() => {
     const nonce = document.querySelector<HTMLMetaElement>('meta[name=otograph-nonce]')?.content;
     const ws = WaveSurfer.create({
-      container: wave.current!, height: waveHeight, media: player.element, cspNonce: nonce, hideScrollbar: true, autoScroll: false, autoCenter: false,
-      cursorWidth: 0, barWidth: 2, barGap: 1, barRadius: 2, dragToSeek: true, normalize: false, maxPeak: 1,
-      waveColor: inkOf('wave'), progressColor: inkOf('wave-done'),
+      container: wave.current!,
+      height: waveHeight,
+      media: player.element,
+      cspNonce: nonce,
+      hideScrollbar: true,
+      autoScroll: false,
+      autoCenter: false,
+      cursorWidth: 0,
+      barWidth: 2,
+      barGap: 1,
+      barRadius: 2,
+      dragToSeek: true,
+      normalize: false,
+      maxPeak: 1,
+      waveColor: inkOf('wave'),
+      progressColor: inkOf('wave-done'),
     });
     surfer.current = ws;
     const off = [
       ws.on('interaction', (time) => player.seek(time)), // also while dragging
       ws.on('click', () => player.play()),
-      ws.on('scroll', draw), ws.on('redraw', draw), ws.on('zoom', draw),
-      ws.on('error', () => { /* the player tells of it */ }),
+      ws.on('scroll', draw),
+      ws.on('redraw', draw),
+      ws.on('zoom', draw),
+      ws.on('error', () => {
+        /* the player tells of it */
+      }),
     ];
     const size = new ResizeObserver(() => setWidth(wave.current?.clientWidth ?? 0));
     size.observe(wave.current!);
-    return () => { cancelAnimationFrame(due.current); size.disconnect(); off.forEach((f) => f()); ws.destroy(); surfer.current = null; };
+    return () => {
+      cancelAnimationFrame(due.current);
+      size.disconnect();
+      off.forEach((f) => f());
+      ws.destroy();
+      surfer.current = null;
+    };
   }, []);
 
   const source = player.source.value;
   useEffect(() => {
-    const stop = new AbortController();
-    const show = (peaks: Float32Array) => { surfer.current?.load(player.src, [peaks], duration).catch(() => { /* superseded, or the player tells of it */ }); };
-    show(known ?? band);
-    setDrawn(known ? 1 : 'band');
-    if (source && !known) {
-      setDrawn(0);
-      void decodePeaks(source, duration, band, (peaks, share) => { show(peaks); setDrawn(share); }, stop.signal)
-        .then((able) => { if (!stop.signal.aborted && !able) setDrawn('never'); });
-    }
-    return () => stop.abort();
-  }, [source, band, known]);
+    surfer.current?.load(player.src, [peaks ?? band], duration).catch(() => {
+      /* superseded, or the player tells of it */
+    });
+  }, [source, band, peaks]);
 
-  useLayoutEffect(() => { // before zoomTo scrolls to its place
-    try { surfer.current?.zoom(zoom); } catch { surfer.current?.setOptions({ minPxPerSec: zoom }); } // what is being loaded is drawn with it
+  useLayoutEffect(() => {
+    // before zoomTo scrolls to its place
+    try {
+      surfer.current?.zoom(zoom);
+    } catch {
+      surfer.current?.setOptions({ minPxPerSec: zoom });
+    } // what is being loaded is drawn with it
     draw();
   }, [zoom, width]);
   useEffect(() => draw(), [lanes, scale, width]);
@@ -158,7 +213,9 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
     draw();
   });
   useSignalEffect(() => {
-    const time = player.time.value, ws = surfer.current, { scale, width } = live.current;
+    const time = player.time.value,
+      ws = surfer.current,
+      { scale, width } = live.current;
     if (ws && width) {
       const x = time * scale - ws.getScroll();
       if (x < 0 || x > width) ws.setScroll(Math.max(0, time * scale - width * 0.1));
@@ -167,14 +224,24 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   });
 
   const zoomTo = (next: number, atX = width / 2) => {
-    const bounded = Math.min(most, next), time = (scrolled() + atX) / scale;
+    const bounded = Math.min(most, next),
+      time = (scrolled() + atX) / scale;
     setZoom(bounded <= fit ? 0 : bounded);
-    requestAnimationFrame(() => { surfer.current?.setScroll(Math.max(0, time * Math.max(bounded, fit) - atX)); draw(); });
+    requestAnimationFrame(() => {
+      surfer.current?.setScroll(Math.max(0, time * Math.max(bounded, fit) - atX));
+      draw();
+    });
   };
   const onWheel = (e: WheelEvent) => {
     const box = wave.current!.getBoundingClientRect();
-    if (e.ctrlKey || e.metaKey) { e.preventDefault(); zoomTo(scale * Math.exp(-e.deltaY / 300), e.clientX - box.left); }
-    else if (zoom && (e.deltaX || e.shiftKey)) { e.preventDefault(); surfer.current?.setScroll(scrolled() + (e.deltaX || e.deltaY)); draw(); }
+    if (e.ctrlKey || e.metaKey) {
+      e.preventDefault();
+      zoomTo(scale * Math.exp(-e.deltaY / 300), e.clientX - box.left);
+    } else if (zoom && (e.deltaX || e.shiftKey)) {
+      e.preventDefault();
+      surfer.current?.setScroll(scrolled() + (e.deltaX || e.deltaY));
+      draw();
+    }
   };
   const board = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -184,12 +251,18 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   });
   // On the lanes a click plays from there, and dragging moves the view.
   const drag = useRef<{ x: number; left: number; moved: boolean } | null>(null);
-  const onDown = (e: PointerEvent) => { drag.current = { x: e.clientX, left: scrolled(), moved: false }; (e.currentTarget as Element).setPointerCapture(e.pointerId); };
+  const onDown = (e: PointerEvent) => {
+    drag.current = { x: e.clientX, left: scrolled(), moved: false };
+    (e.currentTarget as Element).setPointerCapture(e.pointerId);
+  };
   const onMove = (e: PointerEvent) => {
     const d = drag.current;
     if (!d) return;
     if (Math.abs(e.clientX - d.x) > 4) d.moved = true;
-    if (d.moved) { surfer.current?.setScroll(Math.max(0, d.left + d.x - e.clientX)); draw(); }
+    if (d.moved) {
+      surfer.current?.setScroll(Math.max(0, d.left + d.x - e.clientX));
+      draw();
+    }
   };
   const onUp = (e: PointerEvent) => {
     const d = drag.current;
@@ -199,7 +272,8 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
   const [hint, setHint] = useState('');
   const onHover = (e: PointerEvent) => {
     const box = lanesCanvas.current!.getBoundingClientRect();
-    const i = Math.floor((e.clientY - box.top - axisHeight) / (laneHeight + gap)), time = (scrolled() + e.clientX - box.left) / scale;
+    const i = Math.floor((e.clientY - box.top - axisHeight) / (laneHeight + gap)),
+      time = (scrolled() + e.clientX - box.left) / scale;
     const bar = lanes[i]?.bars.find((b) => b.start <= time && b.end >= time);
     setHint(bar ? `${lanes[i].name} · ${clock(bar.start, true)} – ${clock(bar.end, true)}` : '');
   };
@@ -208,22 +282,63 @@ export function Timeline({ result, player, speakers, names, called, peaks: known
     <section class="timeline" aria-label={t('position')}>
       <div class="timeline-board" ref={board}>
         <div class="timeline-names" aria-hidden="true">
-          {lanes.map((lane, i) => <span key={i} class={lane.voice} title={lane.name}>{lane.name}</span>)}
+          {lanes.map((lane, i) => (
+            <span key={i} class={lane.voice} title={lane.name}>
+              {lane.name}
+            </span>
+          ))}
         </div>
         <div class="timeline-view">
           <div class="timeline-wave" ref={wave} />
-          <canvas ref={lanesCanvas} class="timeline-lanes" role="img" title={hint}
-            aria-label={t('timeline', { speakers: speakers.length, events: soundsOf(result).length, length: clock(duration) })}
-            onPointerDown={onDown} onPointerMove={(e) => { onMove(e); onHover(e); }} onPointerUp={onUp} onPointerCancel={() => { drag.current = null; }} />
+          <canvas
+            ref={lanesCanvas}
+            class="timeline-lanes"
+            role="img"
+            title={hint}
+            aria-label={t('timeline', {
+              speakers: speakers.length,
+              events: soundsOf(result).length,
+              length: clock(duration),
+            })}
+            onPointerDown={onDown}
+            onPointerMove={(e) => {
+              onMove(e);
+              onHover(e);
+            }}
+            onPointerUp={onUp}
+            onPointerCancel={() => {
+              drag.current = null;
+            }}
+          />
           <div class="timeline-head" ref={head} />
         </div>
       </div>
       <div class="timeline-foot">
-        <span class="muted small">{drawn === 'band' ? t('onlyTimes') : drawn === 'never' ? t('noWave') : drawn < 1 ? t('drawing', { percent: Math.floor(drawn * 100) }) : ''}</span>
+        <span class="muted small">{peaks ? '' : t('onlyTimes')}</span>
         <span class="group">
-          <button type="button" class="small" onClick={() => zoomTo(scale / 2)} disabled={!zoom} aria-label={t('zoomOut')} title={t('zoomOut')}>−</button>
-          <button type="button" class="small" onClick={() => zoomTo(scale * 2)} disabled={scale >= most} aria-label={t('zoomIn')} title={t('zoomIn')}>+</button>
-          <button type="button" class="small" onClick={() => zoomTo(0)} disabled={!zoom}>{t('fit')}</button>
+          <button
+            type="button"
+            class="small"
+            onClick={() => zoomTo(scale / 2)}
+            disabled={!zoom}
+            aria-label={t('zoomOut')}
+            title={t('zoomOut')}
+          >
+            −
+          </button>
+          <button
+            type="button"
+            class="small"
+            onClick={() => zoomTo(scale * 2)}
+            disabled={scale >= most}
+            aria-label={t('zoomIn')}
+            title={t('zoomIn')}
+          >
+            +
+          </button>
+          <button type="button" class="small" onClick={() => zoomTo(0)} disabled={!zoom}>
+            {t('fit')}
+          </button>
         </span>
       </div>
     </section>

@@ -12,7 +12,10 @@ import { VirtualList, type ListHandle } from './virtuallist';
 /** Words that the recogniser gave less probability than this are marked. */
 const doubtful = 0.5;
 
-interface Place { segment: number; word: number }
+interface Place {
+  segment: number;
+  word: number;
+}
 
 /** placeAt finds the segment and word of a time; -1 where there is none. */
 export function placeAt(segments: readonly Segment[], time: number): Place {
@@ -29,7 +32,8 @@ function marked(p: Piece, hits: Hit[], chosen: Hit | undefined): ComponentChildr
   const out: ComponentChildren[] = [];
   let at = 0;
   for (const h of inside) {
-    const from = Math.max(0, h.from - p.at), to = Math.min(p.text.length, h.to - p.at);
+    const from = Math.max(0, h.from - p.at),
+      to = Math.min(p.text.length, h.to - p.at);
     out.push(p.text.slice(at, from), <mark class={h === chosen ? 'chosen' : ''}>{p.text.slice(from, to)}</mark>);
     at = to;
   }
@@ -37,7 +41,15 @@ function marked(p: Piece, hits: Hit[], chosen: Hit | undefined): ComponentChildr
   return out;
 }
 
-export interface TranscriptProps { result: Result; player: Player; speakers: string[]; names: (s: string) => string; searchId: string; edited: Record<string, string>; onEdit: (id: number, text: string) => void }
+export interface TranscriptProps {
+  result: Result;
+  player: Player;
+  speakers: string[];
+  names: (s: string) => string;
+  searchId: string;
+  edited: Record<string, string>;
+  onEdit: (id: number, text: string) => void;
+}
 
 export function Transcript({ result, player, speakers, names, searchId, edited, onEdit }: TranscriptProps) {
   const segments = result.segments ?? [];
@@ -46,15 +58,23 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   const [chosen, setChosen] = useState(0);
   const [doubts, setDoubts] = useState(true);
   const [editing, setEditing] = useState(-1);
-  const follow = useRef(true), back = useRef(-1), all = useRef<HTMLElement>(null);
-  useLayoutEffect(() => { // after a correction by keyboard the focus is where it was before
-    if (editing < 0 && back.current >= 0) all.current?.querySelector<HTMLElement>(`[data-segment="${back.current}"] button.edit`)?.focus();
+  const follow = useRef(true),
+    back = useRef(-1),
+    all = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    // after a correction by keyboard the focus is where it was before
+    if (editing < 0 && back.current >= 0)
+      all.current?.querySelector<HTMLElement>(`[data-segment="${back.current}"] button.edit`)?.focus();
     back.current = -1;
   }, [editing]);
   const hits = useMemo(() => find(segments, query), [segments, query]);
   const bySegment = useMemo(() => {
     const map = new Map<number, Hit[]>();
-    for (const h of hits) { const l = map.get(h.segment); if (l) l.push(h); else map.set(h.segment, [h]); }
+    for (const h of hits) {
+      const l = map.get(h.segment);
+      if (l) l.push(h);
+      else map.set(h.segment, [h]);
+    }
     return map;
   }, [hits]);
   const cut = useMemo(() => new Map<number, Piece[]>(), [segments]);
@@ -62,7 +82,10 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   const hasWords = useMemo(() => segments.some((s) => s.words?.length), [segments]);
 
   // Only a change of the word draws the rows again, not each tick of the clock.
-  const key = useComputed(() => { const p = placeAt(segments, player.time.value); return `${p.segment}:${p.word}`; });
+  const key = useComputed(() => {
+    const p = placeAt(segments, player.time.value);
+    return `${p.segment}:${p.word}`;
+  });
   const [nowSegment, nowWord] = key.value.split(':').map(Number);
   const nowOnly = useComputed(() => Number(key.value.split(':')[0]));
   useSignalEffect(() => {
@@ -80,39 +103,84 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   };
   const onSearch = (text: string) => {
     setQuery(text);
-    const found = find(segments, text), time = player.time.peek();
-    const from = Math.max(0, found.findIndex((h) => segments[h.segment].end > time)); // the first from here on, or of all
+    const found = find(segments, text),
+      time = player.time.peek();
+    const from = Math.max(
+      0,
+      found.findIndex((h) => segments[h.segment].end > time),
+    ); // the first from here on, or of all
     setChosen(from);
     if (found.length) list.current?.show(found[from].segment);
   };
   const onClick = (e: MouseEvent) => {
     if (getSelection()?.isCollapsed === false) return; // text is being selected
-    const target = e.target as Element, row = target.closest<HTMLElement>('[data-segment]');
+    const target = e.target as Element,
+      row = target.closest<HTMLElement>('[data-segment]');
     if (!row || target.closest('button, textarea')) return;
-    const s = segments[Number(row.dataset.segment)], word = target.closest<HTMLElement>('[data-word]');
+    const s = segments[Number(row.dataset.segment)],
+      word = target.closest<HTMLElement>('[data-word]');
     if (word) player.playFrom(s.words![Number(word.dataset.word)].start);
     else if (target.closest('.text')) player.playFrom(s.start);
   };
 
   const row = (i: number) => {
-    const s = segments[i], who = s.speaker ? speakers.indexOf(s.speaker) : -1;
-    const found = bySegment.get(i) ?? [], pick = hits[chosen];
+    const s = segments[i],
+      who = s.speaker ? speakers.indexOf(s.speaker) : -1;
+    const found = bySegment.get(i) ?? [],
+      pick = hits[chosen];
     return (
       <div class={`segment ${voice(who)} ${i === nowSegment ? 'now' : ''}`} data-segment={i}>
-        <button type="button" class="time" onClick={() => player.playFrom(s.start)} aria-label={t('playFrom', { time: clock(s.start) })}>{clock(s.start)}</button>
-        {s.speaker && <span class="who" title={names(s.speaker)}>{names(s.speaker)}</span>}
-        {editing === i ? <Editor s={s} onDone={(text, typed) => { if (typed) back.current = i; setEditing(-1); if (text !== undefined && text !== s.text) onEdit(s.id, text); }} /> : <p class="text" lang={result.language}>
-          {piecesOf(i).map((p, k) => {
-            if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
-            const w = s.words![p.word], unsure = doubts && w.probability < doubtful;
-            return (
-              <span key={k} data-word={p.word} class={`word ${unsure ? 'unsure' : ''} ${i === nowSegment && p.word === nowWord ? 'now' : ''}`}
-                title={unsure ? t('unsure', { percent: Math.round(w.probability * 100) }) : undefined}>{marked(p, found, pick)}</span>
-            );
-          })}
-          {edited[s.id] !== undefined && <span class="muted small edited"> · {t('edited')}</span>}
-        </p>}
-        <button type="button" class="edit" onClick={() => setEditing(i)} title={t('edit')} aria-label={t('editTitle', { time: clock(s.start) })}>✎</button>
+        <button
+          type="button"
+          class="time"
+          onClick={() => player.playFrom(s.start)}
+          aria-label={t('playFrom', { time: clock(s.start) })}
+        >
+          {clock(s.start)}
+        </button>
+        {s.speaker && (
+          <span class="who" title={names(s.speaker)}>
+            {names(s.speaker)}
+          </span>
+        )}
+        {editing === i ? (
+          <Editor
+            s={s}
+            onDone={(text, typed) => {
+              if (typed) back.current = i;
+              setEditing(-1);
+              if (text !== undefined && text !== s.text) onEdit(s.id, text);
+            }}
+          />
+        ) : (
+          <p class="text" lang={result.language}>
+            {piecesOf(i).map((p, k) => {
+              if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
+              const w = s.words![p.word],
+                unsure = doubts && w.probability < doubtful;
+              return (
+                <span
+                  key={k}
+                  data-word={p.word}
+                  class={`word ${unsure ? 'unsure' : ''} ${i === nowSegment && p.word === nowWord ? 'now' : ''}`}
+                  title={unsure ? t('unsure', { percent: Math.round(w.probability * 100) }) : undefined}
+                >
+                  {marked(p, found, pick)}
+                </span>
+              );
+            })}
+            {edited[s.id] !== undefined && <span class="muted small edited"> · {t('edited')}</span>}
+          </p>
+        )}
+        <button
+          type="button"
+          class="edit"
+          onClick={() => setEditing(i)}
+          title={t('edit')}
+          aria-label={t('editTitle', { time: clock(s.start) })}
+        >
+          ✎
+        </button>
       </div>
     );
   };
@@ -122,24 +190,79 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
       <div class="bar">
         <h2>{t('transcript')}</h2>
         <div class="search" role="search">
-          <input id={searchId} type="search" value={query} placeholder={t('search')} aria-label={t('search')} onInput={(e) => onSearch(e.currentTarget.value)}
-            onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); go(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') { onSearch(''); e.currentTarget.blur(); } }} />
-          <span class="small muted" role="status">{query.trim() ? (hits.length ? t('searchCount', { i: chosen + 1, n: hits.length }) : t('searchNone')) : ''}</span>
-          {hits.length > 1 && <><button type="button" class="small" onClick={() => go(-1)} aria-label={t('prev')}>↑</button><button type="button" class="small" onClick={() => go(1)} aria-label={t('next')}>↓</button></>}
+          <input
+            id={searchId}
+            type="search"
+            value={query}
+            placeholder={t('search')}
+            aria-label={t('search')}
+            onInput={(e) => onSearch(e.currentTarget.value)}
+            onKeyDown={(e) => {
+              if (e.key === 'Enter') {
+                e.preventDefault();
+                go(e.shiftKey ? -1 : 1);
+              }
+              if (e.key === 'Escape') {
+                onSearch('');
+                e.currentTarget.blur();
+              }
+            }}
+          />
+          <span class="small muted" role="status">
+            {query.trim() ? (hits.length ? t('searchCount', { i: chosen + 1, n: hits.length }) : t('searchNone')) : ''}
+          </span>
+          {hits.length > 1 && (
+            <>
+              <button type="button" class="small" onClick={() => go(-1)} aria-label={t('prev')}>
+                ↑
+              </button>
+              <button type="button" class="small" onClick={() => go(1)} aria-label={t('next')}>
+                ↓
+              </button>
+            </>
+          )}
         </div>
-        {hasWords && <label class="check small"><input type="checkbox" checked={doubts} onChange={(e) => setDoubts(e.currentTarget.checked)} />{t('unsureShow')}</label>}
-        <label class="check small"><input type="checkbox" defaultChecked onChange={(e) => { follow.current = e.currentTarget.checked; }} />{t('follow')}</label>
+        {hasWords && (
+          <label class="check small">
+            <input type="checkbox" checked={doubts} onChange={(e) => setDoubts(e.currentTarget.checked)} />
+            {t('unsureShow')}
+          </label>
+        )}
+        <label class="check small">
+          <input
+            type="checkbox"
+            defaultChecked
+            onChange={(e) => {
+              follow.current = e.currentTarget.checked;
+            }}
+          />
+          {t('follow')}
+        </label>
       </div>
-      {segments.length === 0 ? <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
-        : <VirtualList class="transcript-rows" count={segments.length} estimate={(i) => 35 + 24 * Math.floor(segments[i].text.length / 85)} row={row} label={t('transcript')} handle={list} onClick={onClick} />}
+      {segments.length === 0 ? (
+        <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
+      ) : (
+        <VirtualList
+          class="transcript-rows"
+          count={segments.length}
+          estimate={(i) => 35 + 24 * Math.floor(segments[i].text.length / 85)}
+          row={row}
+          label={t('transcript')}
+          handle={list}
+          onClick={onClick}
+        />
+      )}
     </section>
   );
 }
 
 /** Editor corrects the text of one segment; onDone hears the new text, and whether a key ended it. */
 function Editor({ s, onDone }: { s: Segment; onDone: (text: string | undefined, typed: boolean) => void }) {
-  const field = useRef<HTMLTextAreaElement>(null), over = useRef(false);
-  useLayoutEffect(() => { field.current?.focus(); }, []);
+  const field = useRef<HTMLTextAreaElement>(null),
+    over = useRef(false);
+  useLayoutEffect(() => {
+    field.current?.focus();
+  }, []);
   const end = (text: string | undefined, typed: boolean) => {
     if (over.current) return; // a field that goes away loses the focus, too
     over.current = true;
@@ -147,11 +270,20 @@ function Editor({ s, onDone }: { s: Segment; onDone: (text: string | undefined, 
   };
   return (
     <div class="text editor">
-      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} onBlur={(e) => end(e.currentTarget.value, false)}
+      <textarea
+        ref={field}
+        rows={2}
+        defaultValue={s.text}
+        aria-label={t('editTitle', { time: clock(s.start) })}
+        onBlur={(e) => end(e.currentTarget.value, false)}
         onKeyDown={(e) => {
-          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); end(e.currentTarget.value, true); }
+          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) {
+            e.preventDefault();
+            end(e.currentTarget.value, true);
+          }
           if (e.key === 'Escape') end(undefined, true);
-        }} />
+        }}
+      />
       <span class="muted small">{t('editHint')}</span>
     </div>
   );

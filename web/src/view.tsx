@@ -1,15 +1,22 @@
 // The view of one result as a file of its own.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { storedPeaks } from './peaks';
+import { bytesOf } from './base64';
+import { peaksOf } from './peaks';
+import { tabKeeper } from './notes';
 import type { Result } from './result';
 import { ResultView } from './resultview';
 import './style.css';
 import { lang, setLang, t } from './texts';
 import { toggleTheme } from './theme';
 
-const data = JSON.parse(document.getElementById('data')!.textContent!) as { name: string; result: Result; peaks?: string; audioType?: string };
-const peaks = data.peaks ? storedPeaks(data.peaks) : undefined;
+const data = JSON.parse(document.getElementById('data')!.textContent!) as {
+  name: string;
+  result: Result;
+  peaks?: string;
+  audioType?: string;
+};
+const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
 
 /** audio is the embedded recording, once it has been unpacked. */
 const audio = signal<Blob | undefined>(undefined);
@@ -18,11 +25,11 @@ const unpacking = signal(!!data.audioType);
 
 /** unpack makes the embedded text a recording that can be played and sought in, piece by piece: hours of it are tens of megabytes. */
 async function unpack(): Promise<void> {
-  const text = document.getElementById('audio')!.textContent!, parts: BlobPart[] = [], step = 1 << 20; // a multiple of 4, so that the pieces can be joined
+  const text = document.getElementById('audio')!.textContent!,
+    parts: BlobPart[] = [],
+    step = 1 << 20; // a multiple of 4, so that the pieces can be joined
   for (let at = 0; at < text.length; at += step) {
-    const piece = atob(text.slice(at, at + step)), bytes = new Uint8Array(piece.length);
-    for (let i = 0; i < piece.length; i++) bytes[i] = piece.charCodeAt(i);
-    parts.push(bytes);
+    parts.push(bytesOf(text.slice(at, at + step)));
     await new Promise((go) => setTimeout(go));
   }
   document.getElementById('audio')!.remove();
@@ -31,6 +38,8 @@ async function unpack(): Promise<void> {
 }
 if (data.audioType) void unpack();
 
+const keeper = tabKeeper(data.result.audio_md5);
+
 function App() {
   document.documentElement.lang = lang.value === 'zh' ? 'zh-CN' : 'en';
   return (
@@ -38,11 +47,30 @@ function App() {
       <header class="top">
         <span class="brand">{t('title')}</span>
         <span class="top-tools">
-          <button type="button" class="quiet" onClick={() => setLang(lang.value === 'en' ? 'zh' : 'en')} lang={lang.value === 'en' ? 'zh-CN' : 'en'}>{t('language')}</button>
-          <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>◐</button>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => setLang(lang.value === 'en' ? 'zh' : 'en')}
+            lang={lang.value === 'en' ? 'zh-CN' : 'en'}
+          >
+            {t('language')}
+          </button>
+          <button type="button" class="quiet" onClick={toggleTheme} aria-label={t('theme')} title={t('theme')}>
+            ◐
+          </button>
         </span>
       </header>
-      <main id="main"><ResultView name={data.name} result={data.result} audio={audio.value} opening={unpacking.value} peaks={peaks} memory={data.result.audio_md5} reader={lang.value} /></main>
+      <main id="main">
+        <ResultView
+          name={data.name}
+          result={data.result}
+          audio={audio.value}
+          opening={unpacking.value}
+          peaks={peaks}
+          keeper={keeper}
+          reader={lang.value}
+        />
+      </main>
     </>
   );
 }

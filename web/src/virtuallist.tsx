@@ -3,7 +3,10 @@ import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } 
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-export interface ListHandle { show(index: number, align?: 'auto' | 'center'): void; visible(): [number, number] }
+export interface ListHandle {
+  show(index: number, align?: 'auto' | 'center'): void;
+  visible(): [number, number];
+}
 
 interface Props {
   count: number;
@@ -19,8 +22,14 @@ export function VirtualList(p: Props) {
   const scroll = useRef<HTMLDivElement>(null);
   const [, redraw] = useState(0);
   const options = {
-    count: p.count, estimateSize: p.estimate, overscan: 6, getScrollElement: () => scroll.current,
-    observeElementRect, observeElementOffset, scrollToFn: elementScroll, onChange: () => redraw((n) => n + 1),
+    count: p.count,
+    estimateSize: p.estimate,
+    overscan: 6,
+    getScrollElement: () => scroll.current,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+    onChange: () => redraw((n) => n + 1),
     initialRect: { width: 600, height: 400 },
   };
   const [virtual] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options));
@@ -31,7 +40,8 @@ export function VirtualList(p: Props) {
     p.handle.current = {
       show: (index, align = 'center') => virtual.scrollToIndex(index, { align }),
       visible: () => {
-        const top = virtual.scrollOffset ?? 0, bottom = top + (virtual.scrollRect?.height ?? 0);
+        const top = virtual.scrollOffset ?? 0,
+          bottom = top + (virtual.scrollRect?.height ?? 0);
         const seen = virtual.getVirtualItems().filter((i) => i.start >= top && i.end <= bottom);
         return seen.length ? [seen[0].index, seen[seen.length - 1].index] : [-1, -1];
       },
@@ -39,11 +49,26 @@ export function VirtualList(p: Props) {
   }
   const items = virtual.getVirtualItems();
   return (
-    <div class={`rows ${p.class ?? ''}`} ref={scroll} tabIndex={0} role="group" aria-label={p.label} onClick={p.onClick}>
+    <div
+      class={`rows ${p.class ?? ''}`}
+      ref={scroll}
+      tabIndex={0}
+      role="group"
+      aria-label={p.label}
+      onClick={p.onClick}
+    >
       <div class="rows-all" role="list" style={{ height: `${virtual.getTotalSize()}px` }}>
         {items.map((i) => (
-          <div key={i.key} data-index={i.index} ref={virtual.measureElement} class="rows-one" role="listitem"
-            aria-setsize={p.count} aria-posinset={i.index + 1} style={{ transform: `translateY(${i.start}px)` }}>
+          <div
+            key={i.key}
+            data-index={i.index}
+            ref={virtual.measureElement}
+            class="rows-one"
+            role="listitem"
+            aria-setsize={p.count}
+            aria-posinset={i.index + 1}
+            style={{ transform: `translateY(${i.start}px)` }}
+          >
             {p.row(i.index)}
           </div>
         ))}

@@ -1,35 +1,90 @@
 // The recordings: those being sent, worked on, ready, failed.
 import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, type Task } from './api';
-import { again, drop, filter, list, listProblem, page, reasons, recordings, refresh, uploads, watch, type Upload } from './queue';
+import {
+  again,
+  drop,
+  filter,
+  list,
+  listProblem,
+  page,
+  reasons,
+  recordings,
+  refresh,
+  states,
+  uploads,
+  watch,
+  type Upload,
+} from './queue';
 import { t, when, type TextKey } from './texts';
+import { Working } from './working';
 
 export function Worklist() {
   useEffect(watch, []);
-  const l = list.value, pending = uploads.value;
+  const l = list.value,
+    pending = uploads.value;
   const pages = l ? Math.max(1, Math.ceil(l.total / 20)) : 1;
   return (
     <section class="card queue" aria-labelledby="queue-title">
       <div class="bar">
         <h2 id="queue-title">{t('queue')}</h2>
-        <label class="small">{t('filter')} <select value={filter.value} onChange={(e) => { page.value = 1; filter.value = e.currentTarget.value; }}>
-          <option value="">{t('all')}</option>
-          {(['processing', 'done', 'failed', 'abandoned'] as const).map((s) => <option key={s} value={s}>{t(s)}</option>)}
-        </select></label>
+        <label class="small">
+          {t('filter')}{' '}
+          <select
+            value={filter.value}
+            onChange={(e) => {
+              page.value = 1;
+              filter.value = e.currentTarget.value;
+            }}
+          >
+            <option value="">{t('all')}</option>
+            {(['processing', 'done', 'failed', 'abandoned'] as const).map((s) => (
+              <option key={s} value={s}>
+                {t(s)}
+              </option>
+            ))}
+          </select>
+        </label>
       </div>
-      {listProblem.value && <p class="error" role="alert">{listProblem.value}</p>}
-      <p class="sr" role="status">{announce(l?.tasks ?? [])}</p>
+      {listProblem.value && (
+        <p class="error" role="alert">
+          {listProblem.value}
+        </p>
+      )}
+      <p class="sr" role="status">
+        {announce(l?.tasks ?? [])}
+      </p>
       {!l && !listProblem.value && <p class="muted pad">{t('loading')}</p>}
       {l && l.tasks.length === 0 && pending.length === 0 && <p class="muted pad empty">{t('empty')}</p>}
       <ul class="tasks">
-        {pending.map((u) => <UploadRow key={u.id} u={u} />)}
-        {l?.tasks.map((task) => <TaskRow key={task.id} task={task} />)}
+        {pending.map((u) => (
+          <UploadRow key={u.id} u={u} />
+        ))}
+        {l?.tasks.map((task) => (
+          <TaskRow key={task.id} task={task} />
+        ))}
       </ul>
       {pages > 1 && (
         <div class="pager">
-          <button type="button" disabled={page.value <= 1} onClick={() => { page.value--; }}>{t('newer')}</button>
+          <button
+            type="button"
+            disabled={page.value <= 1}
+            onClick={() => {
+              page.value--;
+            }}
+          >
+            {t('newer')}
+          </button>
           <span class="muted small">{t('pageOf', { page: page.value, pages })}</span>
-          <button type="button" disabled={page.value >= pages} onClick={() => { page.value++; }}>{t('older')}</button>
+          <button
+            type="button"
+            disabled={page.value >= pages}
+            onClick={() => {
+              page.value++;
+            }}
+          >
+            {t('older')}
+          </button>
         </div>
       )}
     </section>
@@ -45,15 +100,35 @@ function stateText(task: Task): string {
 }
 
 function UploadRow({ u }: { u: Upload }) {
-  const text = u.state === 'failed' ? t('failed') : u.state === 'sending' ? (u.share >= 1 ? t('sent') : t('sending', { percent: Math.floor(u.share * 100) })) : t(u.state);
+  const text =
+    u.state === 'failed'
+      ? t('failed')
+      : u.state === 'sending'
+        ? u.share >= 1
+          ? t('sent')
+          : t('sending', { percent: Math.floor(u.share * 100) })
+        : t(u.state);
   return (
     <li class={`task ${u.state}`}>
-      <div class="task-name"><strong dir="auto">{u.file.name}</strong>{u.error && <p class="error small" role="alert">{u.error()}</p>}
-        {u.state === 'sending' || u.state === 'reading' ? <progress max={1} value={u.share} aria-label={text} /> : null}</div>
+      <div class="task-name">
+        <strong dir="auto">{u.file.name}</strong>
+        {u.error && (
+          <p class="error small" role="alert">
+            {u.error()}
+          </p>
+        )}
+        {u.state === 'sending' || u.state === 'reading' ? <progress max={1} value={u.share} aria-label={text} /> : null}
+      </div>
       <span class={`state ${u.state === 'failed' ? 'failed' : 'processing'}`}>{text}</span>
       <span class="task-actions">
-        {u.state === 'failed' && !u.hopeless && <button type="button" class="small" onClick={() => again(u)}>{t('again')}</button>}
-        <button type="button" class="small" onClick={() => drop(u)}>{t(u.state === 'failed' ? 'dismiss' : 'cancel')}</button>
+        {u.state === 'failed' && !u.hopeless && (
+          <button type="button" class="small" onClick={() => again(u)}>
+            {t('again')}
+          </button>
+        )}
+        <button type="button" class="small" onClick={() => drop(u)}>
+          {t(u.state === 'failed' ? 'dismiss' : 'cancel')}
+        </button>
       </span>
     </li>
   );
@@ -65,26 +140,67 @@ function TaskRow({ task }: { task: Task }) {
   const reason = reasons.value[task.id + task.updated_at];
   const remove = async () => {
     setAsked(false);
-    try { await api.remove(task.id); recordings.delete(task.id); await refresh(); } catch (e) { setProblem(plainly(e)); }
+    try {
+      await api.remove(task.id);
+      recordings.delete(task.id);
+      await refresh();
+    } catch (e) {
+      setProblem(plainly(e));
+    }
   };
   const waiting = task.status === 'failed' && !task.finished_at;
   return (
     <li class={`task ${task.status}`}>
       <div class="task-name">
-        {task.status === 'done' ? <a href={`#/task/${task.id}`} dir="auto"><strong>{task.audio_filename}</strong></a> : <strong dir="auto">{task.audio_filename}</strong>}
+        {task.status === 'done' ? (
+          <a href={`#/task/${task.id}`} dir="auto">
+            <strong>{task.audio_filename}</strong>
+          </a>
+        ) : (
+          <strong dir="auto">{task.audio_filename}</strong>
+        )}
         <span class="muted small">{when(task.created_at)}</span>
-        {(problem || reason) && <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || t('said', { message: reason })}</p>}
-        {task.status === 'processing' && <progress aria-label={t('processing')} />}
+        {(problem || reason) && (
+          <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || t('said', { message: reason })}</p>
+        )}
+        {task.status === 'processing' && <Working state={states.value[task.id]} />}
       </div>
       <span class={`state ${waiting ? 'waiting' : task.status}`}>{stateText(task)}</span>
       <span class="task-actions">
         {asked ? (
-          <><span class="small" role="alert">{t('removeAsk', { name: task.audio_filename })}</span>
-            <button type="button" class="small danger" onClick={() => void remove()}>{t('remove')}</button>
-            <button type="button" class="small" onClick={() => setAsked(false)}>{t('cancel')}</button></>
+          <>
+            <span class="small" role="alert">
+              {t('removeAsk', { name: task.audio_filename })}
+            </span>
+            <button type="button" class="small danger" onClick={() => void remove()}>
+              {t('remove')}
+            </button>
+            <button type="button" class="small" onClick={() => setAsked(false)}>
+              {t('cancel')}
+            </button>
+          </>
         ) : (
-          <>{task.status === 'done' && <a class="button small primary" href={`#/task/${task.id}`} aria-label={`${t('open')}: ${task.audio_filename}`}>{t('open')}</a>}
-            {task.status !== 'processing' && <button type="button" class="small" aria-label={`${t('remove')}: ${task.audio_filename}`} onClick={() => setAsked(true)}>{t('remove')}</button>}</>
+          <>
+            {task.status === 'done' && (
+              <a
+                class="button small primary"
+                href={`#/task/${task.id}`}
+                aria-label={`${t('open')}: ${task.audio_filename}`}
+              >
+                {t('open')}
+              </a>
+            )}
+            {task.status !== 'processing' && (
+              <button
+                type="button"
+                class="small"
+                aria-label={`${t('remove')}: ${task.audio_filename}`}
+                onClick={() => setAsked(true)}
+              >
+                {t('remove')}
+              </button>
+            )}
+          </>
         )}
       </span>
     </li>

@@ -1,11 +1,10 @@
 // Package crosscheck compares the engine with the Go bindings that whisper.cpp
-// publishes: same library, model and sound, hence the same text. It has code only under
-// the build tag crosscheck, because the bindings are linked against libwhisper:
+// publishes: same library, model and sound, hence the same text. They stay a
+// check: they decode one window after another, keep every segment of a recording
+// in the library, and cannot be opened at run time. As they are linked against
+// libwhisper, there is code only under the build tag crosscheck, which run.sh
+// sets together with the paths of the library; `make test` runs it.
 //
-//	N=$PWD/third_party/native
-//	export CGO_CFLAGS=-I$N/include
-//	export CGO_LDFLAGS="-L$N/lib -Wl,-rpath,$N/lib -Wl,--disable-new-dtags"
-//	go test -tags crosscheck ./asr/whisper/crosscheck
-//
-// With the tag long as well it also measures the error rate of both over testdata/demo.
+// With the tag long as well it also measures the error rate of both over
+// testdata/demo.
 package crosscheck

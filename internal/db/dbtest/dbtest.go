@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package dbtest gives tests a fresh, migrated store: SQLite always, PostgreSQL where its server programs are installed
 // (Debian's postgresql-15 and the like; nothing has to run). Call Main from TestMain so that the server ends with the tests.
 package dbtest

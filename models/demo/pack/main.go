@@ -31,6 +31,7 @@ var files = []struct {
 	{"demo-ctc-lm.arpa", 1},
 	{"demo-vad.onnx", 4},
 	{"demo-speaker.onnx", 4},
+	{"demo-segmenter.onnx", 4},
 	{"demo-tagger.onnx", 4},
 }
 

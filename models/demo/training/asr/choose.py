@@ -2,9 +2,11 @@
 windows of several sentences up to 10 s.  Every second clip gets white noise at 18 dB.
 usage: choose.py ctc|whisper CK …      a checkpoint may be a mixture: A@B@0.5 weighs A by 0.5 and B by the rest
        choose.py mix A@B@0.5 OUT"""
-import collections, sys
-from data import *
+import collections
+import sys
+
 from beam import prefix_beam
+from data import *
 
 WINDOW, PAUSE = 9.3, 0.45  # seconds
 

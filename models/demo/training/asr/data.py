@@ -1,11 +1,16 @@
 """Clip pools, augmentation, the two feature kinds, and batch makers."""
-import glob, json, math, os, random
+import glob
+import json
+import math  # noqa: F401 (used by programs that take all names of this file)
+import os
+import random
+
 import numpy as np
 import torch
 from scipy import fft
-from scipy.signal import butter, sosfilt, fftconvolve, lfilter
+from scipy.signal import butter, fftconvolve, lfilter, sosfilt
+from score import wer_counts  # noqa: F401
 from vocab import *
-from score import wer_counts
 
 SR = 16000
 AUG = float(os.environ.get('AUG', 1))  # strength of the augmentation; light first, full later

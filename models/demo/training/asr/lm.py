@@ -3,8 +3,13 @@ usage: lm.py OUT.arpa [SENTENCES] [THRESHOLD]
 Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation of Markov
 source parameters from sparse data", 1980); then those that change the entropy by less than the threshold go (A. Stolcke,
 "Entropy-based pruning of backoff language models", 1998). Words are formed as the program does (asr/ngram)."""
-import collections, math, re, sys
-from texts import Corpus, LANGS
+import collections
+import math
+import re
+import sys
+
+from texts import LANGS, Corpus
+
 ORDER, MIX = 3, 0.1
 SHARES = dict(en=10, es=4, fr=4, pt=4, de=4, zh=4)
 

@@ -1,11 +1,15 @@
 """Builds the held-out evaluation set and the demo conversation from evaluation clips (synth.py ... test).
 usage: make_eval.py CLIPS_PREFIX OUT_DIR [SEED]   short, long and non-speech recordings + manifest.jsonl
        make_eval.py conversation OUT_DIR"""
-import json, os, random, subprocess, sys
+import json
+import os
+import random
+import subprocess
+import sys
+
 import numpy as np
 from data import *
 from synth import Synth
-from texts import Corpus
 
 
 def save(path, x, rate=16000):
@@ -122,7 +126,6 @@ def evalset(prefix, out, seed=77):
         if kind in ('noise', 'room'):
             x = x + aug.noises[1][:len(x)] * np.sqrt((x ** 2).mean()) * 10 ** (-18 / 20)
         return x
-    n = 0
     for lang in LANGS:
         for k in range(60 if lang == 'en' else 12):
             d = pick(lang)
@@ -134,7 +137,6 @@ def evalset(prefix, out, seed=77):
                                       sentences=[dict(start=.25, end=round(.25 + d['n'] / SR, 2), text=d['text'])]), ensure_ascii=False) + '\n')
     for k, (lang, secs) in enumerate([('en', 150), ('en', 90), ('en', 70), ('es', 70), ('de', 70), ('zh', 60)]):
         parts, sents, pos = [np.zeros(SR // 2, np.float32)], [], 0.5
-        voices = {}
         while pos < secs:
             d = pick(lang, 1.0, 8.0)
             x = pool.wav(d) * 0.5

@@ -1,6 +1,9 @@
 """Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
-import math, os
-import torch, torch.distributed
+import math
+import os
+
+import torch
+import torch.distributed
 from data import DTYPE
 
 

@@ -5,6 +5,7 @@ A fine-tuned model averaged with the one it came from keeps most of what both kn
 added to the logit (averaged models are less sure of themselves).  Graph and metadata are A's.
 """
 import sys
+
 from train_vad import Vad, load_onnx, store_onnx
 
 

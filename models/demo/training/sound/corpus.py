@@ -1,8 +1,9 @@
 """Reading the two corpora."""
 import json
-from scipy.signal import butter, sosfilt
+
 import numpy as np
 from dsp import *
+from scipy.signal import butter, sosfilt
 
 
 class Speech:

@@ -5,7 +5,11 @@ CLIPS for training and HELD held-out ones per class of events.CLASSES, or of
 negatives.NEGATIVES; writes events.i16 (16 kHz int16) and events.json
 [{class, split, off, len}].
 """
-import json, os, sys, zlib
+import json
+import os
+import sys
+import zlib
+
 import numpy as np
 from dsp import *
 from events import CLASSES

@@ -5,9 +5,10 @@ take turns with speech, as loud as it or louder: a detector that never heard mus
 level and without a voice calls it one.
 """
 import subprocess
+
 import numpy as np
-from dsp import *
 from corpus import MUSIC, band, room_noise
+from dsp import *
 
 TUNES = MUSIC | {"Piano, any", "Instrument, any", "Instruments", "Notes"}
 

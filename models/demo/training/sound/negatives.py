@@ -3,11 +3,14 @@
 Like the generators of events.py, each draws its parameters from `r`; NEGATIVES has the
 form of events.CLASSES, but the names are our own and no tagger learns them.
 """
-import os, subprocess, tempfile
+import os
+import subprocess
+import tempfile
+
 import numpy as np
+from dsp import SR, convolve, normal, room
+from events import SF2, adsr, bp, lp, midi, notes_for, pattern, pink, place, slow, sweep, t_, tone, white
 from scipy.signal import lfilter
-from dsp import SR, normal, room, convolve
-from events import SF2, adsr, bp, decay, lp, midi, notes_for, pattern, pink, place, slow, sweep, t_, tone, white
 
 
 def play(notes, program, drums, sec):

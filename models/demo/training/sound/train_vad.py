@@ -12,12 +12,20 @@ mixtures.free_mix and mixtures.turn_mix; WEIGHT of their speech-free frames in t
 BATCH.
 OUT.onnx.SEED.npz keeps the features of the mixtures, OUT.onnx.pt the last epoch's weights.
 """
-import inspect, os, sys, time
-import numpy as np, onnx, torch, torch.nn as nn, torch.nn.functional as F
-from onnx import numpy_helper
-from dsp import *
+import inspect
+import os
+import sys
+import time
+
+import numpy as np
+import onnx
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
 from corpus import *
-from mixtures import free_mix, turn_mix, through_opus
+from dsp import *
+from mixtures import free_mix, through_opus, turn_mix
+from onnx import numpy_helper
 
 torch.set_num_threads(1)
 

@@ -1,0 +1,148 @@
+package otograph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+)
+
+// ErrNoText is returned by Align for a text without a word.
+var ErrNoText = errors.New("the text has no words")
+
+// leastFound is the mean probability of its words from which a text counts as what
+// is said. The right text of clean speech has one above 0.8, another text one below
+// 0.1; a text of which every other word is wrong lies between.
+const leastFound = 0.4
+
+// AlignOptions configures an alignment.
+type AlignOptions struct {
+	// Language is the language of text and speech, as in Options.ASRLanguage; ""
+	// detects it.
+	Language string
+	// Progress, if not nil, is called with the seconds of speech heard so far and in
+	// all, never from two goroutines at once.
+	Progress func(done, total float64)
+}
+
+// Alignment is a known text laid onto a recording. Times are seconds from the start
+// of the audio.
+type Alignment struct {
+	// AudioDuration is the decoded length in seconds.
+	AudioDuration float64
+	// Language is the code of the language, detected or given.
+	Language string
+	// Words are all words of the text, in order, as they are written. Words that are
+	// Missing were not found in the sound.
+	Words []align.Word
+	// Extra is the speech that is not in the text, in order of time.
+	Extra []align.Extra
+	// Score is how well text and sound agree, 0 to 1: words that were not found and
+	// speech that is not in the text both lower it.
+	Score float64
+}
+
+// Fits reports whether the text is said in the recording: the mean probability of
+// those of its words that the model can spell. A text of a part of the recording
+// fits, too. The times of a text that does not mean nothing.
+func (a *Alignment) Fits() bool {
+	var sum float64
+	n := 0
+	for _, w := range a.Words {
+		if !w.Wild {
+			sum += w.Probability
+			n++
+		}
+	}
+	return n > 0 && sum >= leastFound*float64(n)
+}
+
+// Align finds out when each word of a text is spoken. It needs a model for voice
+// activity and, for the language, a model of the optimized tier with a CTC output;
+// the error is one of package models (ErrMissing) or asr/onnx (ErrNoRows) without,
+// ErrNoText for a text without words, and one of package audio for bad input.
+//
+// Words that the model cannot spell (numbers, signs, other scripts) get the place of
+// the speech between their neighbors. Memory hardly grows with the recording.
+func (p *Pipeline) Align(ctx context.Context, src Source, text string, o AlignOptions) (*Alignment, error) {
+	return p.AlignWords(ctx, src, align.Split(text), o)
+}
+
+// AlignWords is Align for a text that is divided into words already, as align.Split
+// divides one; the result has as many.
+func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o AlignOptions) (*Alignment, error) {
+	if strings.TrimSpace(strings.Join(words, "")) == "" {
+		return nil, ErrNoText
+	}
+	var options Options
+	if o.Language != "" {
+		options.ASRLanguage = &o.Language
+	}
+	opt, err := options.Effective()
+	if err != nil {
+		return nil, err
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
+
+	pcm, err := audio.Open(ctx, src, p.audio)
+	if err != nil {
+		return nil, err
+	}
+	defer pcm.Close()
+	s := stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log}
+	a, err := s.align(ctx, pcm, words, o.Progress)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return a, err
+}
+
+// align lays words onto a decoded recording.
+func (s *stages) align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (*Alignment, error) {
+	heard, err := s.detectSpeech(ctx, pcm)
+	if err != nil {
+		return nil, err
+	}
+	language, err := s.findLanguage(ctx, pcm, heard.Spans)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.engines.set.OptimizedFor(language.Code); !ok {
+		return nil, fmt.Errorf("%w: role %s: no model of set %q knows the language %q; alignment needs one with a CTC output",
+			models.ErrMissing, models.RoleOptimized, s.engines.set.Name, language.Code)
+	}
+	model, err := s.engines.loadOptimized(language.Code)
+	if err != nil {
+		return nil, err
+	}
+	listener, ok := model.(align.Model)
+	if !ok {
+		return nil, fmt.Errorf("%w: role %s: the model for the language %q cannot align", models.ErrMissing, models.RoleOptimized, language.Code)
+	}
+	found, err := align.Words(ctx, listener, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.cores, Gate: s.gate, Progress: report})
+	if err != nil {
+		return nil, err
+	}
+	at := clock(pcm.Duration())
+	a := &Alignment{AudioDuration: math.Round(pcm.Duration()*1e4) / 1e4, Language: language.Code, Words: found.Words, Extra: found.Extra, Score: round4(found.Score)}
+	for i := range a.Words {
+		w := &a.Words[i]
+		w.Start, w.End, w.Probability = at.centi(w.Start), at.centi(w.End), round4(w.Probability)
+	}
+	for i := range a.Extra {
+		a.Extra[i].Start, a.Extra[i].End = at.centi(a.Extra[i].Start), at.centi(a.Extra[i].End)
+	}
+	return a, nil
+}

@@ -1,0 +1,45 @@
+package align
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+func seconds(s ...float64) (spans []audio.Span) {
+	for i := 0; i < len(s); i += 2 {
+		spans = append(spans, audio.Span{Start: int(s[i] * audio.SampleRate), End: int(s[i+1] * audio.SampleRate)})
+	}
+	return spans
+}
+
+// A word that was not found shares the sound of the one before when that had taken
+// all of it; it does not move into the pause. It is doubtful, what was heard is not.
+func TestMissingWordsShareTheSound(t *testing.T) {
+	words := []*asr.Word{
+		{Text: "my", Start: 18.4, End: 18.6, Doubtful: true},
+		{Text: "husband.", Start: 18.6, End: 19, Doubtful: true},
+		{Text: "Turn", Start: 19.6, End: 20, Doubtful: true},
+	}
+	speech := seconds(17.8, 19.01, 19.58, 21)
+	move(words, []Word{{Start: 18.54, End: 19.01}, {Missing: true}, {Start: 19.59, End: 19.95}}, speech)
+	assert.InDelta(t, 18.54, words[0].Start, 1e-9)
+	assert.Greater(t, words[1].Start, 18.6)
+	assert.InDelta(t, 19.01, words[1].End, 1e-6)
+	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Doubtful, words[1].Doubtful, words[2].Doubtful})
+}
+
+// A token that fires in the pause behind a stretch of speech does not carry its word
+// to the next stretch.
+func TestWordEndsWithItsStretchOfSpeech(t *testing.T) {
+	speech := seconds(54.6, 55.8, 56.2, 58.6)
+	words := []Spoken{{Start: 55.2, Last: 55.84}, {Start: 56.22, First: 56.3, Last: 56.5, Fresh: true}}
+	setEnds(words, speech)
+	assert.InDelta(t, 55.84, words[0].End, 1e-9)
+	near := []Spoken{{Start: 56.1, Last: 56.15}, {Start: 57, First: 57.1, Last: 57.3}}
+	setEnds(near, speech)
+	assert.InDelta(t, 56.75, near[0].End, 1e-9, "a token right before a stretch belongs to it")
+}

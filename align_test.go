@@ -1,0 +1,75 @@
+package otograph_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// A text is found in its recording, word by word, in order; numbers written as
+// digits have a place, words that nobody says have none, and speech that is not in
+// the text is reported.
+func TestAlign(t *testing.T) {
+	p := open(t, demo.Models())
+	text := strings.NewReplacer("four thousand two hundred", "4200", "How about Monday?", "", "the invoice tomorrow", "the hedgehog invoice tomorrow").Replace(spoken)
+	done := 0.0
+	a, err := p.Align(t.Context(), otograph.File(conversation), text, otograph.AlignOptions{Progress: func(now, total float64) {
+		assert.GreaterOrEqual(t, now, done)
+		assert.LessOrEqual(t, now, total+1e-6)
+		done = now
+	}})
+	require.NoError(t, err)
+	assert.Positive(t, done)
+	assert.Equal(t, "en", a.Language)
+	assert.Equal(t, 60.43, a.AudioDuration)
+	require.Len(t, a.Words, len(strings.Fields(text)))
+	assert.True(t, a.Fits())
+	assert.Greater(t, a.Score, 0.9)
+	at := 0.0
+	for _, w := range a.Words {
+		if strings.Contains(w.Text, "hedgehog") {
+			assert.True(t, w.Missing)
+			continue
+		}
+		assert.False(t, w.Missing, w.Text)
+		assert.Equal(t, w.Text == "4200", w.Wild, w.Text)
+		assert.GreaterOrEqual(t, w.Start, at-1e-9)
+		assert.Greater(t, w.End, w.Start)
+		at = w.Start
+	}
+	require.Len(t, a.Extra, 1)
+	assert.Equal(t, "How about Monday?", a.Extra[0].Text)
+
+	wrong, err := p.Align(t.Context(), otograph.File(conversation), "Fish cannot wear purple umbrellas because hedgehogs juggle", otograph.AlignOptions{Language: "en"})
+	require.NoError(t, err)
+	assert.False(t, wrong.Fits())
+	assert.Less(t, wrong.Score, 0.1)
+
+	part, err := p.AlignWords(t.Context(), otograph.File(conversation), align.Split("I am fine, thank you."), otograph.AlignOptions{Language: "en"})
+	require.NoError(t, err)
+	assert.True(t, part.Fits(), "a text of a part of the recording")
+	assert.Less(t, part.Words[4].End-part.Words[0].Start, 3.0, "its words stay together")
+}
+
+func TestAlignRefusals(t *testing.T) {
+	p := open(t, demo.Models())
+	_, err := p.Align(t.Context(), otograph.File(conversation), " \n", otograph.AlignOptions{})
+	require.ErrorIs(t, err, otograph.ErrNoText)
+	_, err = p.Align(t.Context(), otograph.File(conversation), "ciao", otograph.AlignOptions{Language: "it"})
+	require.ErrorIs(t, err, models.ErrMissing)
+	assert.ErrorContains(t, err, `"it"`)
+	_, err = p.Align(t.Context(), otograph.File(conversation), "a", otograph.AlignOptions{Language: "klingon"})
+	require.ErrorIs(t, err, otograph.ErrOptions)
+	_, err = p.Align(t.Context(), otograph.File("missing.wav"), "a", otograph.AlignOptions{Language: "en"})
+	require.Error(t, err)
+	require.NoError(t, p.Close())
+	_, err = p.Align(t.Context(), otograph.File(conversation), "a", otograph.AlignOptions{})
+	require.ErrorIs(t, err, otograph.ErrClosed)
+}

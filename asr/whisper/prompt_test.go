@@ -1,0 +1,67 @@
+package whisper
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// The demo model was not trained with prompts, which makes it the worst case: with
+// these it wrote "mon month." or nothing at all.
+func TestPromptLosesNoSpeech(t *testing.T) {
+	e := openDemo(t)
+	for _, c := range clips[:3] {
+		pcm := read(t, c.name)
+		for _, prompt := range []string{"Hello.", "Otograph, Kubernetes, PostgreSQL"} {
+			o := asr.DefaultOptions()
+			o.Language, o.InitialPrompt = c.language, prompt
+			tr, err := e.Transcribe(context.Background(), pcm, c.speech(), o)
+			require.NoError(t, err)
+			require.Len(t, tr.Segments, 1, "%s, %q", c.name, prompt)
+			assert.Equal(t, c.text, tr.Segments[0].Text, "%q", prompt)
+			assert.Equal(t, 1, tr.Stats.Unprompted)
+		}
+	}
+}
+
+// A model that is said to take no prompts does not get any, and does the work once.
+func TestModelWithoutPrompts(t *testing.T) {
+	needLibrary(t)
+	m := demoModel(t)
+	m.NoPrompts = true
+	e := openModel(t, m)
+	assert.False(t, e.Abilities().InitialPrompt)
+	o := asr.DefaultOptions()
+	o.Language, o.InitialPrompt = "en", "Hello."
+	tr, err := e.Transcribe(context.Background(), read(t, clips[0].name), clips[0].speech(), o)
+	require.NoError(t, err)
+	assert.Equal(t, clips[0].text, tr.Segments[0].Text)
+	assert.Equal(t, 1, tr.Stats.EncoderPasses)
+}
+
+func TestSpoiledText(t *testing.T) {
+	text := func(s string, logProb float64) attempt {
+		return attempt{tokens: make([]token, 3), text: s, avgLogProb: logProb}
+	}
+	looped := text("and so on and so on", -0.1)
+	looped.looped = true
+	for name, test := range map[string]struct {
+		prompted, plain attempt
+		spoiled         bool
+	}{
+		"nothing":                     {attempt{}, text("Good morning.", -0.5), true},
+		"nothing, and nothing":        {attempt{}, attempt{}, false},
+		"a loop":                      {looped, text("Good morning.", -0.5), true},
+		"a loop, and nothing":         {looped, attempt{}, false},
+		"a few letters":               {text("Good.", -0.1), text("Good morning.", -0.5), true},
+		"less likely":                 {text("Good moaning.", -0.6), text("Good morning.", -0.5), true},
+		"likelier, in another style":  {text("good morning", -0.3), text("Good morning.", -0.5), false},
+		"the plain text is the worse": {text("Good morning.", -0.9), text("Good morning.", -1.2), false},
+	} {
+		assert.Equal(t, test.spoiled, spoiled(test.prompted, test.plain), name)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package audio
+
+import "os"
+
+// killGroup ends the child.
+func killGroup(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+}

@@ -1,0 +1,19 @@
+package audio
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// unnamedFile makes a file that the system deletes when it is closed: here every file has a name.
+func unnamedFile(dir string) (*os.File, error) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	name := filepath.Join(dir, fmt.Sprintf("otograph-%016x", rand.Uint64()))
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|windows.FILE_FLAG_DELETE_ON_CLOSE, 0o600)
+}

@@ -1,0 +1,115 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Difference is a figure of an account that is not what the rows say that it is
+// a sum of.
+type Difference struct {
+	Account string
+	Figure  string // a column of account_sums, or "balance"
+	Kept    int64  // money in ten-thousandths
+	Real    int64
+}
+
+// String says which figure differs, and how.
+func (d Difference) String() string {
+	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Kept, d.Real)
+}
+
+// figures are the sums that Check compares, by what computes them for account $1.
+var figures = []struct{ name, sum string }{
+	{"held_tasks", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND NOT batch"},
+	{"held_batch", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND batch"},
+	{"active_tasks", "SELECT COUNT(*) FROM holds WHERE account_id = $1 AND NOT batch"},
+	{"waiting_batch", "SELECT COUNT(*) FROM holds WHERE account_id = $1 AND batch"},
+	{"entries", "SELECT COUNT(*) FROM ledger WHERE account_id = $1"},
+	{"done", "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase = 'final' AND status = 'done'"},
+	{"failed", "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase = 'final' AND status = 'failed'"},
+	{"abandoned", "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase = 'final' AND status = 'abandoned'"},
+}
+
+const (
+	checkTimeout = time.Minute // of one account
+	balanceSum   = "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM ledger WHERE account_id = $1"
+)
+
+// Check compares every account's balance with its ledger, and its running sums
+// with the rows that they are sums of. With repair it sets sums that differ; a
+// balance is never changed. It returns all differences, those that it repaired
+// included.
+func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err error) {
+	ids, err := db.Column[string](s.db.Read().QueryContext(ctx, "SELECT id FROM accounts ORDER BY id"))
+	if err != nil {
+		return nil, s.wrap("check sums", err)
+	}
+	ctx = db.Patient(ctx, checkTimeout)
+	for _, id := range ids {
+		different, err := compare(ctx, s.db.Read(), id) // without a lock
+		if err == nil && len(different) > 0 {
+			err = s.db.Write(ctx, func(tx *sql.Tx) error {
+				// Final tasks are counted without the account's lock, so there the sums' row is what others wait for.
+				if _, err := s.lock(ctx, tx, id); err != nil {
+					return err
+				}
+				if _, err := tx.ExecContext(ctx, "UPDATE account_sums SET entries = entries WHERE account_id = $1", id); err != nil {
+					return err
+				}
+				if different, err = compare(ctx, tx, id); err != nil || !repair {
+					return err
+				}
+				return mend(ctx, tx, different)
+			})
+		}
+		if err != nil {
+			return found, s.wrap("check sums of account "+id, err)
+		}
+		found = append(found, different...)
+	}
+	return found, nil
+}
+
+// compare finds the figures of an account that differ, in one statement and so
+// at one moment.
+func compare(ctx context.Context, from Querier, account string) (different []Difference, err error) {
+	query, values := "SELECT a.balance, ("+balanceSum+")", make([]int64, 2+2*len(figures))
+	for _, f := range figures {
+		query += ", s." + f.name + ", (" + f.sum + ")"
+	}
+	targets := make([]any, len(values))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	if err := from.QueryRowContext(ctx, query+" FROM accounts a JOIN account_sums s ON s.account_id = a.id WHERE a.id = $1", account).Scan(targets...); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(values); i += 2 {
+		name := "balance"
+		if i > 0 {
+			name = figures[i/2-1].name
+		}
+		if values[i] != values[i+1] {
+			different = append(different, Difference{account, name, values[i], values[i+1]})
+		}
+	}
+	return different, nil
+}
+
+// mend sets the running sums that differ.
+func mend(ctx context.Context, tx *sql.Tx, different []Difference) error {
+	for _, d := range different {
+		if d.Figure == "balance" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE account_sums SET "+d.Figure+" = $2 WHERE account_id = $1", d.Account, d.Real); err != nil { //nolint:gosec // a name from figures
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/subtitle"
+)
+
+type alignCmd struct {
+	Audio    string `arg:"" help:"Recording of any format."`
+	Text     string `arg:"" help:"What is said in it: a text file, or subtitles (SRT, WebVTT) that are to be timed anew."`
+	Format   string `short:"f" enum:"json,srt,vtt,textgrid" default:"json" help:"json (words with their times, what is missing, a score), srt, vtt or textgrid (Praat)."`
+	Output   string `short:"o" placeholder:"FILE" help:"Write to this file; default: standard output."`
+	Language string `short:"l" placeholder:"CODE" help:"Language of the speech (en, zh, deu); detected when not set."`
+	Quiet    bool   `short:"q" help:"No progress bar, no notices."`
+	Cores    int    `placeholder:"N" help:"Cores to use; default: all."`
+
+	modelFlags
+}
+
+// maxTextFile bounds the text, in bytes: five hours of speech have 0.3 MB.
+const maxTextFile = 32 << 20
+
+// Run lays the text onto the recording and writes when its words are spoken.
+func (c *alignCmd) Run(ctx context.Context) error {
+	if c.Output != "" {
+		if err := checkWritable(c.Output); err != nil {
+			return &usageError{fmt.Errorf("-o: %w", err)}
+		}
+	}
+	script, words, cueOf, err := readText(c.Text)
+	if err != nil {
+		return err
+	}
+	set, err := c.open()
+	if err != nil {
+		return err
+	}
+	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithAudio(audio.Options{FollowLinks: true}))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	b := newBar(os.Stderr, filepath.Base(c.Audio), c.Quiet)
+	a, err := p.AlignWords(ctx, otograph.File(c.Audio), words, otograph.AlignOptions{Language: c.Language, Progress: func(done, total float64) {
+		b.update(otograph.Progress{Stage: otograph.StageTranscribe, Fraction: done / max(total, done, 1)})
+	}})
+	b.clear()
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(c.Audio), err)
+	}
+	if !a.Fits() && c.Format != "json" {
+		return fmt.Errorf("%s: the text is not what is said (score %.2f): nothing was written; --format json shows what was found", c.Text, a.Score)
+	}
+	if !c.Quiet {
+		c.report(a)
+	}
+	var buf bytes.Buffer
+	if err := c.render(&buf, a, script, cueOf); err != nil {
+		return err
+	}
+	if c.Output == "" {
+		_, err = io.Copy(os.Stdout, &buf)
+		return err
+	}
+	return writeWhole(c.Output, func(w io.Writer) error {
+		_, err := w.Write(buf.Bytes())
+		return err
+	})
+}
+
+// readText reads a text or subtitles: its words, and of subtitles the cue of each.
+func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxTextFile+1))
+	switch {
+	case err != nil:
+		return nil, nil, nil, err
+	case len(data) > maxTextFile:
+		return nil, nil, nil, fmt.Errorf("%s: expected a text of at most %d bytes", path, maxTextFile)
+	case !utf8.Valid(data):
+		return nil, nil, nil, fmt.Errorf("%s: expected a text in UTF-8", path)
+	}
+	if ext := strings.ToLower(filepath.Ext(path)); ext != ".srt" && ext != ".vtt" {
+		return nil, align.Split(strings.TrimPrefix(string(data), "\ufeff")), nil, nil
+	}
+	if script, err = subtitle.ParseScript(data); err != nil {
+		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range script.Cues {
+		for _, w := range align.Split(script.Text(i)) {
+			words, cueOf = append(words, w), append(cueOf, i)
+		}
+	}
+	return script, words, cueOf, nil
+}
+
+// report says what does not fit.
+func (c *alignCmd) report(a *otograph.Alignment) {
+	missing := 0
+	for _, w := range a.Words {
+		if w.Missing {
+			missing++
+		}
+	}
+	if !a.Fits() {
+		fmt.Fprintf(os.Stderr, "otograph: %s: the text is not what is said (score %.2f): its times mean nothing\n", c.Text, a.Score)
+		return
+	}
+	if missing > 0 {
+		fmt.Fprintf(os.Stderr, "otograph: %s: %s of %d not found in the sound\n", c.Text, plural(missing, "word"), len(a.Words))
+	}
+	var extra float64
+	for _, e := range a.Extra {
+		extra += e.End - e.Start
+	}
+	if extra > 0 {
+		fmt.Fprintf(os.Stderr, "otograph: %s: %.1f s of speech are not in the text\n", filepath.Base(c.Audio), extra)
+	}
+}
+
+// render writes an alignment; script is that of subtitles, nil for a text.
+func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
+	if c.Format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(alignmentJSON(a))
+	}
+	if script != nil && c.Format != "textgrid" {
+		if lost := retime(script, a.Words, cueOf); lost > 0 && !c.Quiet {
+			fmt.Fprintf(os.Stderr, "otograph: %s: %s of %d not found in the sound: moved with those around\n", c.Text, plural(lost, "cue"), len(script.Cues))
+		}
+		return script.Write(w, c.Format == "vtt")
+	}
+	cues := alignedCues(a.Words, cueOf)
+	switch c.Format {
+	case "srt":
+		return subtitle.SRT(w, cues, subtitle.Options{})
+	case "vtt":
+		return subtitle.VTT(w, cues, subtitle.Options{})
+	case "textgrid":
+		return subtitle.TextGrid(w, a.AudioDuration, cues)
+	}
+	return errors.New("unknown format " + c.Format)
+}
+
+// alignedJSON is the JSON form of an alignment.
+type alignedJSON struct {
+	AudioDuration float64       `json:"audio_duration"`
+	Language      string        `json:"language"`
+	Score         float64       `json:"score"`
+	Fits          bool          `json:"fits"`
+	Words         []alignedWord `json:"words"`
+	Extra         []extraSpeech `json:"extra"`
+}
+
+type alignedWord struct {
+	Word        string   `json:"word"`
+	Start       *float64 `json:"start"` // null for a word that is not in the sound
+	End         *float64 `json:"end"`
+	Probability *float64 `json:"probability"`         // null for a word that the model cannot spell
+	Unspelled   bool     `json:"unspelled,omitempty"` // it has the place of some speech between its neighbors
+}
+
+type extraSpeech struct {
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+	Text  string  `json:"text"`
+}
+
+func alignmentJSON(a *otograph.Alignment) alignedJSON {
+	j := alignedJSON{AudioDuration: a.AudioDuration, Language: a.Language, Score: a.Score, Fits: a.Fits(), Words: []alignedWord{}, Extra: []extraSpeech{}}
+	for i := range a.Words {
+		w := &a.Words[i]
+		out := alignedWord{Word: w.Text, Unspelled: w.Wild}
+		if !w.Missing {
+			out.Start, out.End = &w.Start, &w.End
+			if !w.Wild {
+				out.Probability = &w.Probability
+			}
+		}
+		j.Words = append(j.Words, out)
+	}
+	for _, e := range a.Extra {
+		j.Extra = append(j.Extra, extraSpeech{e.Start, e.End, e.Text})
+	}
+	return j
+}

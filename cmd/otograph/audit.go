@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
+	"github.com/otograph/otograph/spec"
+)
+
+type auditCmd struct {
+	storeFlags
+	Since string `placeholder:"TIME" help:"Only from this time on: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
+	Limit int    `default:"100" placeholder:"N" help:"At most this many, the newest ones."`
+	JSON  bool   `help:"Print as JSON."`
+}
+
+// auditLine is an entry of the audit log.
+type auditLine struct {
+	Seq      int64     `json:"seq"`
+	At       time.Time `json:"at"`
+	Operator string    `json:"operator"`
+	Action   string    `json:"action"`
+	Subject  string    `json:"subject"`
+	Detail   string    `json:"detail"`
+}
+
+func (c *auditCmd) Run(ctx context.Context) error {
+	var since time.Time
+	if c.Since != "" {
+		var err error
+		if since, err = parseTime(c.Since, time.Now()); err != nil {
+			return &usageError{fmt.Errorf("--since: %w", err)}
+		}
+	}
+	return c.with(ctx, func(s *stores) error {
+		entries, err := s.audit.List(ctx, since, c.Limit)
+		if err != nil {
+			return err
+		}
+		lines := []auditLine{}
+		for _, e := range entries {
+			lines = append(lines, auditLine(e))
+		}
+		if c.JSON {
+			return printJSON(lines)
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "TIME\tOPERATOR\tACTION\tSUBJECT\tDETAIL")
+		for _, l := range lines {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.At.Format(time.RFC3339), l.Operator, l.Action, spec.Shorten(l.Subject), spec.Shorten(l.Detail))
+		}
+		return w.Flush()
+	})
+}
+
+// change is with, for a command that changes something: it is in the audit log
+// before it is done, and once more if it then fails.
+func (f *storeFlags) change(ctx context.Context, action, subject, detail string, work func(*stores) error) error {
+	return f.with(ctx, func(s *stores) error {
+		return s.recorded(ctx, action, subject, detail, func() error { return work(s) })
+	})
+}
+
+// changeAccount is change, for a command about one account.
+func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail string, work func(*stores, accounts.Account) error) error {
+	return f.withAccount(ctx, name, func(s *stores, a accounts.Account) error {
+		return s.recorded(ctx, action, a.Name, detail, func() error { return work(s, a) })
+	})
+}
+
+// recorded writes into the audit log what is about to be done, and does it.
+func (s *stores) recorded(ctx context.Context, action, subject, detail string, work func() error) error {
+	e := audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}
+	if err := s.audit.Record(ctx, e); err != nil {
+		return fmt.Errorf("%s: not done: %w", action, err)
+	}
+	err := work()
+	if err != nil {
+		e.Detail = "failed: " + err.Error()
+		err = errors.Join(err, s.audit.Record(context.WithoutCancel(ctx), e))
+	}
+	return err
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/worker"
+)
+
+// audioRedirects is how many redirects a download of audio follows.
+const audioRedirects = 5
+
+// fetchFlags bound the downloads of audio.
+type fetchFlags struct {
+	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Downloads of audio at the same time; 0: none here, other servers download."`
+	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Downloads for one account at the same time."`
+	FetchesPerHost    int           `default:"8" placeholder:"N" group:"Network" help:"Downloads from one host at the same time."`
+	FetchLimit        time.Duration `default:"1h" group:"Network" help:"How long one attempt at a download may take."`
+}
+
+// fetcher returns what downloads the audio of tasks that name a URL.
+func (f *fetchFlags) fetcher(s *tasks.Service, c *safehttp.Client, m *metrics.Metrics, grace time.Duration) (*worker.Fetcher, error) {
+	if f.FetchesPerAccount < 1 || f.FetchesPerHost < 1 || f.FetchLimit <= 0 {
+		return nil, &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}
+	}
+	return worker.NewFetcher(s, worker.FetcherConfig{
+		HTTP: c, Check: checkHead, Version: version, Trouble: m.Trouble("fetcher"),
+		AtOnce: f.Fetches, PerAccount: f.FetchesPerAccount, PerHost: f.FetchesPerHost, Limit: f.FetchLimit, Grace: grace,
+	})
+}
+
+// checkHead ends the download of what is no recording.
+func checkHead(filename string, head []byte) error {
+	return tasks.Permanent(audio.CheckHead(filename, head))
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/otograph/otograph/internal/accounts"
+)
+
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Create an API key and print it, this once."`
+	List   keyListCmd   `cmd:"" help:"List an account's keys."`
+	Revoke keyRevokeCmd `cmd:"" help:"Make a key useless."`
+}
+
+type keyCreateCmd struct {
+	storeFlags
+	Account  string `arg:"" help:"Name or id."`
+	ReadOnly bool   `help:"The key can read tasks and results, and change nothing."`
+	Expires  string `placeholder:"TIME" help:"When it expires: 2027-01-31, an RFC 3339 time, or a duration such as 720h; default: never."`
+}
+
+func (c *keyCreateCmd) Run(ctx context.Context) error {
+	options := accounts.KeyOptions{ReadOnly: c.ReadOnly}
+	detail := "unlimited"
+	if c.ReadOnly {
+		detail = "read only"
+	}
+	if c.Expires != "" {
+		var err error
+		if options.ExpiresAt, err = parseTime(c.Expires, time.Now()); err != nil {
+			return &usageError{fmt.Errorf("--expires: %w", err)}
+		}
+		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)
+	}
+	return c.changeAccount(ctx, "key create", c.Account, detail, func(s *stores, a accounts.Account) error {
+		key, _, err := s.accounts.CreateLimitedKey(ctx, a.ID, options)
+		if err != nil {
+			return err
+		}
+		fmt.Println(key)
+		return nil
+	})
+}
+
+type keyListCmd struct {
+	storeFlags
+	Account string `arg:"" help:"Name or id."`
+}
+
+func (c *keyListCmd) Run(ctx context.Context) error {
+	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
+		keys, err := s.accounts.Keys(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tKEY\tMAY\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+		for _, k := range keys {
+			may := "all"
+			if k.ReadOnly {
+				may = "read"
+			}
+			fmt.Fprintf(w, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, may, k.CreatedAt.Format(time.RFC3339), stamp(k.ExpiresAt), stamp(k.UsedAt), stamp(k.RevokedAt))
+		}
+		return w.Flush()
+	})
+}
+
+type keyRevokeCmd struct {
+	storeFlags
+	ID string `arg:"" help:"The key's id, as key list prints it."`
+}
+
+func (c *keyRevokeCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "key revoke", c.ID, "", func(s *stores) error {
+		if err := s.accounts.RevokeKey(ctx, c.ID); err != nil {
+			return fmt.Errorf("key %q: %w", c.ID, err)
+		}
+		return nil
+	})
+}
+
+// stamp returns a time for a table, "" for none.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}

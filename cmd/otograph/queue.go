@@ -1,0 +1,314 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks/queue"
+)
+
+type queueCmd struct {
+	List    queueListCmd    `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers."`
+	Tasks   queueTasksCmd   `cmd:"" help:"List unfinished tasks, those that wait longest first."`
+	Pause   queuePauseCmd   `cmd:"" help:"Pause a lane: its tasks are not claimed; running ones finish, new ones are accepted."`
+	Resume  queueResumeCmd  `cmd:"" help:"Resume a paused lane."`
+	Cancel  queueCancelCmd  `cmd:"" help:"End a task as failed, without a charge."`
+	Retry   queueRetryCmd   `cmd:"" help:"Run a delayed, failed or abandoned task again."`
+	Drain   queueDrainCmd   `cmd:"" help:"Stop a worker from claiming tasks; it finishes the one that it has."`
+	Undrain queueUndrainCmd `cmd:"" help:"Let a draining worker claim tasks again."`
+}
+
+type queueListCmd struct {
+	storeFlags
+	Accounts int  `default:"20" placeholder:"N" help:"Show at most this many accounts, those with the most unfinished tasks; 0: all."`
+	JSON     bool `help:"Print as JSON, with all accounts."`
+}
+
+// loadLine is a queue.Load in JSON.
+type loadLine struct {
+	Waiting int        `json:"waiting"`
+	Running int        `json:"running"`
+	Delayed int        `json:"delayed"`
+	Oldest  *time.Time `json:"oldest"` // when the first of the waiting tasks began to wait
+}
+
+func newLoadLine(l queue.Load) loadLine {
+	line := loadLine{Waiting: l.Waiting, Running: l.Running, Delayed: l.Delayed}
+	if !l.Oldest.IsZero() {
+		line.Oldest = &l.Oldest
+	}
+	return line
+}
+
+type laneLine struct {
+	Lane   string `json:"lane"`
+	Paused bool   `json:"paused"`
+	loadLine
+}
+
+type accountLoadLine struct {
+	ID      string `json:"id"`
+	Account string `json:"account"`
+	Lane    string `json:"lane"`
+	loadLine
+}
+
+type workerLine struct {
+	ID       string    `json:"id"`
+	Version  string    `json:"version"`
+	PID      int       `json:"pid"`
+	Draining bool      `json:"draining"`
+	Task     string    `json:"task,omitempty"`
+	Started  time.Time `json:"started_at"`
+	Beat     time.Time `json:"beat_at"`
+}
+
+func (c *queueListCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(s *stores) error {
+		o, err := s.tasks.Queue().Overview(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printOverviewJSON(o)
+		}
+		return printOverview(o, c.Accounts, time.Now())
+	})
+}
+
+func printOverviewJSON(o queue.Overview) error {
+	lanes, owners, workers := []laneLine{}, []accountLoadLine{}, []workerLine{}
+	for _, l := range o.Lanes {
+		lanes = append(lanes, laneLine{l.Lane, l.Paused, newLoadLine(l.Load)})
+	}
+	for _, a := range o.Accounts {
+		owners = append(owners, accountLoadLine{a.AccountID, a.Account, a.Lane, newLoadLine(a.Load)})
+	}
+	for _, w := range o.Workers {
+		workers = append(workers, workerLine{w.ID, w.Version, w.PID, w.Draining, w.TaskID, w.StartedAt, w.BeatAt})
+	}
+	return printJSON(map[string]any{"lanes": lanes, "accounts": owners, "workers": workers})
+}
+
+// printOverview prints three tables; those of accounts and workers only if there
+// are any.
+func printOverview(o queue.Overview, most int, now time.Time) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "LANE\tSTATE\tWAITING\tRUNNING\tDELAYED\tOLDEST")
+	for _, l := range o.Lanes {
+		state := "open"
+		if l.Paused {
+			state = "paused"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", l.Lane, state, l.Waiting, l.Running, l.Delayed, age(l.Oldest, now))
+	}
+	if len(o.Accounts) > 0 {
+		fmt.Fprintln(w, "\nACCOUNT\tLANE\tWAITING\tRUNNING\tDELAYED\tOLDEST")
+		shown := busiest(o.Accounts, most)
+		for _, a := range shown {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
+		}
+		if hidden := len(o.Accounts) - len(shown); hidden > 0 {
+			fmt.Fprintf(w, "%d more: --accounts 0\n", hidden)
+		}
+	}
+	if len(o.Workers) > 0 {
+		fmt.Fprintln(w, "\nWORKER\tSTATE\tTASK\tPID\tVERSION\tLAST BEAT")
+		for _, m := range o.Workers {
+			state := "idle"
+			if m.TaskID != "" {
+				state = "busy"
+			}
+			if m.Draining {
+				state += ", draining"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.ID, state, m.TaskID, m.PID, m.Version, age(m.BeatAt, now))
+		}
+	}
+	return w.Flush()
+}
+
+// busiest returns the accounts with the most unfinished tasks, at most n of them
+// if n is positive.
+func busiest(list []queue.AccountState, n int) []queue.AccountState {
+	open := func(a queue.AccountState) int { return a.Waiting + a.Running + a.Delayed }
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b queue.AccountState) int { return cmp.Compare(open(b), open(a)) })
+	if n > 0 {
+		list = list[:min(n, len(list))]
+	}
+	return list
+}
+
+// age returns how long ago a time was, "" for the zero time.
+func age(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return max(0, now.Sub(t)).Round(time.Second).String()
+}
+
+type queueTasksCmd struct {
+	storeFlags
+	Account string `placeholder:"NAME" help:"Of this account, by name or id."`
+	Lane    string `placeholder:"LANE" help:"Of this lane, as queue list names it."`
+	Ended   bool   `help:"Tasks that failed for good or were abandoned, newest first; needs --account."`
+	Limit   int    `default:"100" placeholder:"N" help:"At most this many."`
+	JSON    bool   `help:"Print as JSON."`
+}
+
+// taskLine is a task in a list.
+type taskLine struct {
+	Task     string     `json:"task"`
+	Account  string     `json:"account"`
+	Lane     string     `json:"lane"`
+	Phase    string     `json:"phase"`
+	Status   string     `json:"status"`
+	Attempt  int        `json:"attempt"`
+	Failures int        `json:"failures"`
+	Worker   string     `json:"worker,omitempty"`
+	Queued   time.Time  `json:"queued_at"`
+	RunAt    *time.Time `json:"run_at,omitempty"`
+	Error    string     `json:"error,omitempty"`
+}
+
+func (c *queueTasksCmd) Run(ctx context.Context) error {
+	if c.Ended && c.Account == "" {
+		return &usageError{errors.New("queue tasks: --ended needs --account")}
+	}
+	return c.with(ctx, func(s *stores) error {
+		filter := queue.ListFilter{Lane: c.Lane, Ended: c.Ended, Limit: c.Limit}
+		if c.Account != "" {
+			a, err := s.accounts.Find(ctx, c.Account)
+			if err != nil {
+				return fmt.Errorf("account %q: %w", c.Account, err)
+			}
+			filter.AccountID = a.ID
+		}
+		items, err := s.tasks.Queue().List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		lines := []taskLine{}
+		for _, i := range items {
+			l := taskLine{i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Attempt, i.Failures, i.WorkerID, i.QueuedAt, nil, i.Error}
+			if !i.RunAt.IsZero() {
+				l.RunAt = &i.RunAt
+			}
+			lines = append(lines, l)
+		}
+		if c.JSON {
+			return printJSON(lines)
+		}
+		return printTasks(lines, time.Now())
+	})
+}
+
+func printTasks(lines []taskLine, now time.Time) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TASK\tACCOUNT\tLANE\tPHASE\tSTATUS\tFAILURES\tSINCE\tERROR")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
+	}
+	return w.Flush()
+}
+
+// laneArg names a lane.
+type laneArg struct {
+	Lane string `arg:"" help:"The lane, as queue list names it: tasks or batch, for example."`
+}
+
+type queuePauseCmd struct {
+	storeFlags
+	laneArg
+}
+
+func (c *queuePauseCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "queue pause", c.Lane, "", func(s *stores) error { return s.tasks.Queue().SetPaused(ctx, c.Lane, true) })
+}
+
+type queueResumeCmd struct {
+	storeFlags
+	laneArg
+}
+
+func (c *queueResumeCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "queue resume", c.Lane, "", func(s *stores) error { return s.tasks.Queue().SetPaused(ctx, c.Lane, false) })
+}
+
+type queueCancelCmd struct {
+	storeFlags
+	Task      string        `arg:"" help:"The task's id."`
+	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep an uploaded recording this long, so that the task can be retried; default: delete it now."`
+}
+
+func (c *queueCancelCmd) Run(ctx context.Context) error {
+	return c.withOpening(ctx, opening{keepAudio: c.KeepAudio}, func(s *stores) error {
+		return s.recorded(ctx, "queue cancel", c.Task, "", func() error {
+			t, err := s.tasks.Cancel(ctx, c.Task)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s is %s: %s\n", t.ID, t.Status, *t.ErrorMessage)
+			return nil
+		})
+	})
+}
+
+type queueRetryCmd struct {
+	storeFlags
+	Task string `arg:"" help:"The task's id."`
+}
+
+func (c *queueRetryCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {
+		t, err := s.tasks.Retry(ctx, c.Task)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s is queued\n", t.ID)
+		return nil
+	})
+}
+
+// workerArg names a worker.
+type workerArg struct {
+	Worker string `arg:"" help:"The worker's id, as queue list shows it, or its first characters."`
+}
+
+type queueDrainCmd struct {
+	storeFlags
+	workerArg
+}
+
+func (c *queueDrainCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "queue drain", c.Worker, "", func(s *stores) error {
+		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, true)
+		if err == nil {
+			fmt.Printf("worker %s claims no more tasks\n", id)
+		}
+		return err
+	})
+}
+
+type queueUndrainCmd struct {
+	storeFlags
+	workerArg
+}
+
+func (c *queueUndrainCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "queue undrain", c.Worker, "", func(s *stores) error {
+		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, false)
+		if err == nil {
+			fmt.Printf("worker %s claims tasks\n", id)
+		}
+		return err
+	})
+}

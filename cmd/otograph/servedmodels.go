@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// embeddingSize is the number of floats of speaker_embeddings[].embedding in the
+// interface specification.
+const embeddingSize = 192
+
+// servedModelFlags say which models the service takes.
+type servedModelFlags struct {
+	AnyEmbedding bool `group:"Models" help:"Take a speaker embedder whose embeddings have another size than the interface's 192 numbers."`
+}
+
+// checkModels refuses models that break the interface's promises, and says which tier
+// tasks get that cannot get the optimized one.
+func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error {
+	if m, ok := set.Role(models.RoleEmbedder); ok && !f.AnyEmbedding {
+		size, err := sizeOfEmbeddings(m.Main())
+		if err != nil {
+			return fmt.Errorf("%s: %w", m, err)
+		}
+		if size > 0 && size != embeddingSize {
+			return fmt.Errorf("%s: its embeddings have %d numbers, expected %d as the interface promises; --any-embedding takes it all the same", m, size, embeddingSize)
+		}
+	}
+	available := set.Available()
+	if !available.Standard {
+		return nil
+	}
+	var without []string
+	for _, language := range spec.OptimizedLanguages() {
+		if !slices.Contains(available.Optimized, language) {
+			without = append(without, language)
+		}
+	}
+	if len(without) > 0 {
+		log.Warn("no optimized model for some languages of the optimized tier: tasks in them run in the standard tier, also with optimize=true, and are held and charged at its price",
+			"languages", strings.Join(without, " "))
+	}
+	return nil
+}
+
+// sizeOfEmbeddings reads from a network's file how many numbers its embeddings
+// have; 0 when the file leaves it open.
+func sizeOfEmbeddings(file models.File) (int64, error) {
+	var r io.ReaderAt
+	var size int64
+	if file.Data != nil {
+		data, err := file.Data()
+		if err != nil {
+			return 0, err
+		}
+		r, size = bytes.NewReader(data), int64(len(data))
+	} else {
+		f, err := os.Open(file.Path)
+		if err != nil {
+			return 0, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		r, size = f, info.Size()
+	}
+	h, err := onnxfile.Read(r, size)
+	if err != nil {
+		return 0, err
+	}
+	for _, output := range h.Outputs {
+		if strings.HasPrefix(output.Name, "emb") || len(h.Outputs) == 1 {
+			return max(0, output.Last()), nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/models"
+)
+
+// TestServedModels: the service takes embedders of 192 numbers and those that do
+// not say, others only when told to; and it says which tier is charged where no
+// optimized model is installed.
+func TestServedModels(t *testing.T) {
+	embedder := func(dims ...any) models.Model {
+		path := filepath.Join(t.TempDir(), "voices.onnx")
+		g := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 80).Output("embs", onnxgraph.Float32, dims...)
+		require.NoError(t, os.WriteFile(path, g.Bytes(), 0o600))
+		return models.Model{Role: models.RoleEmbedder, Name: "voices", Contract: models.ContractWeSpeaker, Files: []models.File{{Part: models.PartModel, Name: "voices.onnx", Path: path}}}
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	check := func(m models.Model, f servedModelFlags) error {
+		return f.checkModels(&models.Set{Models: []models.Model{m}}, quiet)
+	}
+	require.NoError(t, check(embedder("B", 192), servedModelFlags{}))
+	require.NoError(t, check(embedder("B", "D"), servedModelFlags{}))
+	require.NoError(t, check(embedder("B", 256), servedModelFlags{AnyEmbedding: true}))
+	assert.EqualError(t, check(embedder("B", 256), servedModelFlags{}),
+		"voices (embedder, wespeaker): its embeddings have 256 numbers, expected 192 as the interface promises; --any-embedding takes it all the same")
+
+	var log bytes.Buffer
+	standard := models.Model{Role: models.RoleStandard, Name: "own"}
+	demo := models.Model{Role: models.RoleOptimized, Name: "demo", Demo: true, Languages: []string{"en"}}
+	f := servedModelFlags{}
+	require.NoError(t, f.checkModels(&models.Set{Models: []models.Model{standard, demo}}, slog.New(slog.NewTextHandler(&log, nil))))
+	assert.Contains(t, log.String(), "held and charged at its price")
+	assert.Contains(t, log.String(), `languages="zh en es fr pt"`)
+}

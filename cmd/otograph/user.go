@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/internal/accounts"
+)
+
+type userCmd struct {
+	Create userCreateCmd `cmd:"" help:"Create a user who logs in with a password."`
+	Passwd userPasswdCmd `cmd:"" help:"Change a user's password; the user's access tokens end."`
+	List   userListCmd   `cmd:"" help:"List an account's users."`
+	Logout userLogoutCmd `cmd:"" help:"End a user's access tokens; the password stays."`
+	Delete userDeleteCmd `cmd:"" help:"Delete a user; the user's access tokens end."`
+}
+
+// passwordFlag is a password from the flag, or asked for.
+type passwordFlag struct {
+	Password string `env:"OTOGRAPH_PASSWORD" help:"Password; asked for when left out."`
+}
+
+func (f passwordFlag) read() (string, error) {
+	if f.Password != "" {
+		return f.Password, nil
+	}
+	fd := int(os.Stdin.Fd())
+	if !term.IsTerminal(fd) {
+		b, err := io.ReadAll(io.LimitReader(os.Stdin, 4096))
+		if p := strings.TrimRight(string(b), "\r\n"); err == nil && p != "" {
+			return p, nil
+		}
+		return "", &usageError{errors.New("a password is needed: --password, or on standard input")}
+	}
+	fmt.Fprint(os.Stderr, "Password: ")
+	first, err := term.ReadPassword(fd)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprint(os.Stderr, "\nOnce more: ")
+	second, err := term.ReadPassword(fd)
+	fmt.Fprintln(os.Stderr)
+	if err == nil && string(first) != string(second) {
+		err = errors.New("the two passwords differ")
+	}
+	return string(first), err
+}
+
+type userCreateCmd struct {
+	storeFlags
+	passwordFlag
+	Account  string `arg:"" help:"Account, by name or id."`
+	Username string `arg:""`
+}
+
+func (c *userCreateCmd) Run(ctx context.Context) error {
+	password, err := c.read()
+	if err != nil {
+		return err
+	}
+	return c.changeAccount(ctx, "user create", c.Account, c.Username, func(s *stores, a accounts.Account) error {
+		u, err := s.accounts.CreateUser(ctx, a.ID, c.Username, password)
+		if err != nil {
+			return fmt.Errorf("user %q: %w", c.Username, err)
+		}
+		fmt.Println(u.ID)
+		return nil
+	})
+}
+
+type userPasswdCmd struct {
+	storeFlags
+	passwordFlag
+	Username string `arg:""`
+}
+
+func (c *userPasswdCmd) Run(ctx context.Context) error {
+	password, err := c.read()
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, "user passwd", c.Username, "", func(s *stores) error {
+		if err := s.accounts.SetPassword(ctx, c.Username, password); err != nil {
+			return fmt.Errorf("user %q: %w", c.Username, err)
+		}
+		return nil
+	})
+}
+
+type userListCmd struct {
+	storeFlags
+	Account string `arg:"" help:"Account, by name or id."`
+}
+
+func (c *userListCmd) Run(ctx context.Context) error {
+	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
+		users, err := s.accounts.Users(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "NAME\tID\tCREATED")
+		for _, u := range users {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", u.Username, u.ID, u.CreatedAt.Format(time.RFC3339))
+		}
+		return w.Flush()
+	})
+}
+
+type userLogoutCmd struct {
+	storeFlags
+	Username string `arg:""`
+}
+
+func (c *userLogoutCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "user logout", c.Username, "", func(s *stores) error {
+		if err := s.accounts.EndSessions(ctx, c.Username); err != nil {
+			return fmt.Errorf("user %q: %w", c.Username, err)
+		}
+		return nil
+	})
+}
+
+type userDeleteCmd struct {
+	storeFlags
+	Username string `arg:""`
+}
+
+func (c *userDeleteCmd) Run(ctx context.Context) error {
+	return c.change(ctx, "user delete", c.Username, "", func(s *stores) error {
+		if err := s.accounts.DeleteUser(ctx, c.Username); err != nil {
+			return fmt.Errorf("user %q: %w", c.Username, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,349 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+// voicesCmd keeps a register of voices known by name.
+type voicesCmd struct {
+	Add    voicesAddCmd    `cmd:"" help:"Remember a person's voice from recordings in which nobody else speaks."`
+	List   voicesListCmd   `cmd:"" help:"List the known voices."`
+	Remove voicesRemoveCmd `cmd:"" help:"Forget a person's voice."`
+	Export voicesExportCmd `cmd:"" help:"Write the register to standard output."`
+}
+
+// registerFlag names the file of the register.
+type registerFlag struct {
+	Voices string `placeholder:"FILE" env:"OTOGRAPH_VOICES" help:"Register of voices; default: voices.json beside the user's model folder."`
+}
+
+// path is the register's file.
+func (f registerFlag) path() (string, error) {
+	if f.Voices != "" {
+		return f.Voices, nil
+	}
+	dir, _, err := models.DefaultDir()
+	if err != nil {
+		return "", fmt.Errorf("register of voices: %w; name a file with --voices", err)
+	}
+	return filepath.Join(filepath.Dir(dir), "voices.json"), nil
+}
+
+// read reads a register; a file that is not there is an empty one.
+func readRegister(path string) (*diarize.Register, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &diarize.Register{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := diarize.ReadRegister(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// keep writes a register, readable by its owner alone.
+func keepRegister(path string, r *diarize.Register) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := writeWhole(path, r.Write); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o600)
+}
+
+type voicesAddCmd struct {
+	Name    string   `arg:"" help:"The person's name."`
+	Files   []string `arg:"" name:"file" help:"Recordings of that person alone, each with a few seconds of speech."`
+	Consent string   `required:"" placeholder:"NOTE" help:"What the person agreed to, and when: a voice identifies a person."`
+
+	registerFlag
+	modelFlags
+}
+
+// leastVoice is the least speech of a recording that describes a voice, in seconds.
+const leastVoice = 2.0
+
+func (c *voicesAddCmd) Run(ctx context.Context) error {
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	register, err := readRegister(path)
+	if err != nil {
+		return err
+	}
+	set, err := c.open()
+	if err != nil {
+		return err
+	}
+	hash, err := embedderHash(set)
+	if err != nil {
+		return err
+	}
+	l, err := openListener(set)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	voice := diarize.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
+	for _, file := range c.Files {
+		v, err := l.oneVoice(ctx, file)
+		if err != nil {
+			return err
+		}
+		voice.Vectors = append(voice.Vectors, v)
+	}
+	if err := register.Add(voice); err != nil {
+		return err
+	}
+	if err := keepRegister(path, register); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d recordings of %s are in the register.\n", path, len(c.Files), spec.Shorten(strings.TrimSpace(c.Name)))
+	return nil
+}
+
+// listener finds the speech of a recording and the voices in it.
+type listener struct {
+	vad    *silero.Model
+	voices *embed.Model
+}
+
+func openListener(set *models.Set) (*listener, error) {
+	detector, err := set.Need(models.RoleVAD)
+	if err != nil {
+		return nil, err
+	}
+	embedder, err := set.Need(models.RoleEmbedder)
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{}
+	if l.vad, err = silero.Open(detector, silero.Options{}); err != nil {
+		return nil, err
+	}
+	if l.voices, err = embed.Open(embedder, embed.Options{Threads: runtime.NumCPU()}); err != nil {
+		return nil, errors.Join(err, l.vad.Close())
+	}
+	return l, nil
+}
+
+func (l *listener) Close() error { return errors.Join(l.vad.Close(), l.voices.Close()) }
+
+// oneVoice is the vector of the only voice of a recording.
+func (l *listener) oneVoice(ctx context.Context, file string) (vector []float32, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+	}()
+	pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
+	if err != nil {
+		return nil, err
+	}
+	defer pcm.Close()
+	speech, err := vad.Detect(ctx, l.vad, pcm, vad.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	seconds := 0.0
+	for _, s := range speech {
+		start, end := s.Seconds()
+		seconds += end - start
+	}
+	if seconds < leastVoice {
+		return nil, fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastVoice, seconds)
+	}
+	found, err := diarize.Diarize(ctx, l.voices, pcm, speech, diarize.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Speakers) != 1 {
+		return nil, fmt.Errorf("expected one voice, found %d: cut out what others say", len(found.Speakers))
+	}
+	return found.Speakers[0].Embedding, nil
+}
+
+// embedderHash is the SHA-256 of the speaker model's file.
+func embedderHash(set *models.Set) (string, error) {
+	m, err := set.Need(models.RoleEmbedder)
+	if err != nil {
+		return "", err
+	}
+	f := m.Main()
+	if f.SHA256 != "" && f.Data != nil { // an embedded file is what it says
+		return f.SHA256, nil
+	}
+	h := sha256.New()
+	in, err := os.Open(f.Path)
+	if err != nil {
+		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+	}
+	defer in.Close()
+	if _, err := io.Copy(h, in); err != nil {
+		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+type voicesListCmd struct{ registerFlag }
+
+func (c *voicesListCmd) Run(context.Context) error {
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	register, err := readRegister(path)
+	if err != nil {
+		return err
+	}
+	for _, v := range register.Voices {
+		fmt.Printf("%-30s %2d recordings  model %.8s  %s  %s\n", v.Name, len(v.Vectors), v.Model, v.Added.Format(time.DateOnly), v.Consent)
+	}
+	return nil
+}
+
+type voicesRemoveCmd struct {
+	Name string `arg:"" help:"The person's name."`
+	registerFlag
+}
+
+func (c *voicesRemoveCmd) Run(context.Context) error {
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	register, err := readRegister(path)
+	if err != nil {
+		return err
+	}
+	if !register.Remove(c.Name) {
+		return fmt.Errorf("%s: there is no voice %q", path, spec.Shorten(c.Name))
+	}
+	if err := keepRegister(path, register); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %s is forgotten.\n", path, spec.Shorten(c.Name))
+	return nil
+}
+
+type voicesExportCmd struct{ registerFlag }
+
+func (c *voicesExportCmd) Run(context.Context) error {
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	register, err := readRegister(path)
+	if err != nil {
+		return err
+	}
+	return register.Write(os.Stdout)
+}
+
+// knownVoice is a speaker of a result whose voice is known, as JSON shows it.
+type knownVoice struct {
+	Speaker string  `json:"speaker"`
+	Name    string  `json:"name"`
+	Cosine  float64 `json:"cosine"` // of the voice and the known one
+}
+
+// knownVoices is a register with what it takes to compare a speaker model's voices.
+type knownVoices struct {
+	register *diarize.Register
+	model    string  // hash
+	alike    float64 // cosine
+}
+
+// openKnown opens the register that --voices names; its voices must be of the set's
+// speaker model.
+func openKnown(path string, set *models.Set) (*knownVoices, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, &usageError{fmt.Errorf("--voices: %w", err)}
+	}
+	register, err := readRegister(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := set.Need(models.RoleEmbedder)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := embedderHash(set)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(register.Voices, func(v diarize.Voice) bool { return v.Model == hash }) {
+		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
+	}
+	return &knownVoices{register, hash, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)}, nil
+}
+
+// identify finds the speakers of a result in the register.
+func (k *knownVoices) identify(res *otograph.Result) []knownVoice {
+	if k == nil {
+		return nil
+	}
+	speakers := make([]diarize.Speaker, len(res.SpeakerEmbeddings))
+	for i, s := range res.SpeakerEmbeddings {
+		speakers[i].Embedding = s.Embedding
+	}
+	var out []knownVoice
+	for i, m := range k.register.Identify(k.model, speakers, k.alike) {
+		if m.Name != "" {
+			out = append(out, knownVoice{res.SpeakerEmbeddings[i].SpeakerID, m.Name, math.Round(m.Cosine*1e4) / 1e4})
+		}
+	}
+	return out
+}
+
+// named returns a copy of the result with names in place of speakers.
+func named(res *otograph.Result, known []knownVoice) *otograph.Result {
+	if len(known) == 0 {
+		return res
+	}
+	out := *res
+	out.Segments, out.DiarizeSegments = slices.Clone(res.Segments), slices.Clone(res.DiarizeSegments)
+	for _, k := range known {
+		for i := range out.Segments {
+			if out.Segments[i].Speaker == k.Speaker {
+				out.Segments[i].Speaker = k.Name
+			}
+		}
+		for i := range out.DiarizeSegments {
+			if out.DiarizeSegments[i].Speaker == k.Speaker {
+				out.DiarizeSegments[i].Speaker = k.Name
+			}
+		}
+	}
+	return &out
+}

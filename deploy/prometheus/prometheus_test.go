@@ -1,0 +1,170 @@
+// Package prometheus_test checks the alert rules and the dashboard against the
+// metrics that there are.
+package prometheus_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/tasks"
+)
+
+// registered returns the names of the metrics of a server.
+func registered(t *testing.T) map[string]bool {
+	t.Helper()
+	m := metrics.New(func(context.Context) (tasks.Stats, error) { return tasks.Stats{}, nil })
+	m.Build("test")
+	m.Workers(func() int { return 0 })
+	m.Restarts(func() int { return 0 })
+	m.Upkeep(func(context.Context) (tasks.Upkeep, error) { return tasks.Upkeep{}, nil })
+	m.RefusedConnections()
+	ch := make(chan *prometheus.Desc)
+	go func() {
+		m.Registry().Describe(ch)
+		close(ch)
+	}()
+	names := map[string]bool{}
+	for d := range ch {
+		names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())[1]] = true
+	}
+	require.True(t, names["otograph_queue_waiting"])
+	return names
+}
+
+var (
+	metricName = regexp.MustCompile(`\b(?:otograph|process|go)_[a-z0-9_]+`)
+	suffix     = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+// assertKnown asserts that an expression names metrics, and only those that are.
+func assertKnown(t *testing.T, known map[string]bool, what, expr string) {
+	t.Helper()
+	names := metricName.FindAllString(expr, -1)
+	if len(names) == 0 {
+		assert.Contains(t, expr, "up{", what)
+	}
+	for _, name := range names {
+		assert.True(t, known[name] || known[suffix.ReplaceAllString(name, "")], "%s names %s, which is no metric", what, name)
+	}
+}
+
+// alert is a rule of rules.yml.
+type alert struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+func readAlerts(t *testing.T) (alerts []alert) {
+	t.Helper()
+	text, err := os.ReadFile("rules.yml")
+	require.NoError(t, err)
+	var file struct {
+		Groups []struct {
+			Rules []alert `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	for _, g := range file.Groups {
+		alerts = append(alerts, g.Rules...)
+	}
+	require.NotEmpty(t, alerts)
+	return alerts
+}
+
+func TestAlertsNameMetricsThatExist(t *testing.T) {
+	known := registered(t)
+	page, err := os.ReadFile("../../docs/alerts.md")
+	require.NoError(t, err)
+	tests, err := os.ReadFile("rules_test.yml")
+	require.NoError(t, err)
+	alerts := readAlerts(t)
+	for _, a := range alerts {
+		assertKnown(t, known, a.Alert, a.Expr)
+		assert.Contains(t, []string{"warning", "critical"}, a.Labels["severity"], a.Alert)
+		assert.NotEmpty(t, a.Annotations["summary"], a.Alert)
+		assert.Contains(t, string(page), "| `"+a.Alert+"` | "+a.Labels["severity"]+" |", "docs/alerts.md says what to do")
+		assert.Equal(t, 2, strings.Count(string(tests), "alertname: "+a.Alert), "rules_test.yml shows when %s fires and when it does not", a.Alert)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(Otograph[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1) {
+		found := false
+		for _, a := range alerts {
+			found = found || a.Alert == row[1]
+		}
+		assert.True(t, found, "docs/alerts.md describes %s, which is no alert", row[1])
+	}
+}
+
+// dashboardQueries returns the expressions of the dashboard by the panel's title.
+func dashboardQueries(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("dashboard.json")
+	require.NoError(t, err)
+	var board struct {
+		Panels []struct {
+			Title   string `json:"title"`
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	require.NoError(t, json.Unmarshal(text, &board))
+	queries := map[string][]string{}
+	for _, p := range board.Panels {
+		assert.NotEmpty(t, p.Targets, p.Title)
+		for _, target := range p.Targets {
+			queries[p.Title] = append(queries[p.Title], target.Expr)
+		}
+	}
+	require.NotEmpty(t, queries)
+	return queries
+}
+
+func TestDashboardQueriesNameMetricsThatExist(t *testing.T) {
+	known := registered(t)
+	for title, queries := range dashboardQueries(t) {
+		for _, q := range queries {
+			assertKnown(t, known, title, q)
+		}
+	}
+}
+
+// TestPromtool checks and runs the rules, and checks the dashboard's queries as
+// if they were rules.
+func TestPromtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed")
+	}
+	type record struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var records []record
+	for _, queries := range dashboardQueries(t) {
+		for _, q := range queries {
+			records = append(records, record{"dashboard", q})
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": records}}})
+	require.NoError(t, err)
+	board := filepath.Join(t.TempDir(), "dashboard.yml")
+	require.NoError(t, os.WriteFile(board, text, 0o600))
+	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}, {"check", "rules", "--lint=none", board}} {
+		out, err := exec.Command(promtool, args...).CombinedOutput()
+		assert.NoError(t, err, "promtool %v: %s", args, out)
+	}
+}

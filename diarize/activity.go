@@ -1,0 +1,142 @@
+package diarize
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Segmenter hears who speaks when within short windows, also where two voices
+// speak at once. Its speakers are local: speaker 0 of one window and speaker 0 of
+// the next are not the same voice. Implementations are safe for concurrent use.
+type Segmenter interface {
+	// Window is the length of a window in samples.
+	Window() int
+	// Segment listens to the windows, each Window samples long or, at the end of
+	// the recording, shorter.
+	Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]Activity, error)
+	// Close frees the model; it may be called more than once.
+	Close() error
+}
+
+// Activity says which local speakers are heard in a window, frame by frame.
+type Activity struct {
+	// Active is a set of local speakers for each frame: bit 0 is the first one.
+	Active []uint8
+	// Shift is the distance between two frames and Field the length of the sound
+	// that a frame is about, in samples. Frame i is centred on i·Shift + Field/2.
+	Shift, Field int
+}
+
+// frame is the frame that is about a sample of the window.
+func (a Activity) frame(sample int) int {
+	if len(a.Active) == 0 {
+		return 0
+	}
+	return min(max((sample-a.Field/2+a.Shift/2)/a.Shift, 0), len(a.Active)-1)
+}
+
+// at is the set of local speakers at a sample of the window.
+func (a Activity) at(sample int) uint8 {
+	if len(a.Active) == 0 {
+		return 0
+	}
+	return a.Active[a.frame(sample)]
+}
+
+// sceneStep is the distance of the scene's frames: 10 ms, as fine as turns are
+// shown.
+const sceneStep = audio.SampleRate / 100
+
+// tile is a window of the segmenter and the part of it that counts: the middle,
+// which is heard with sound on both sides.
+type tile struct {
+	window audio.Span
+	middle audio.Span
+	heard  Activity
+}
+
+// at is the set of the tile's local speakers at a sample of the recording.
+func (t tile) at(sample int) uint8 { return t.heard.at(sample - t.window.Start) }
+
+// scene is what a segmenter heard of the speech of a recording.
+type scene struct {
+	tiles []tile // in order of time; their middles do not overlap
+}
+
+// listen runs the segmenter over the speech: windows every half window, of which
+// the middle half counts.
+func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, speech []audio.Span) (*scene, error) {
+	length := s.Window()
+	if length < 2*sceneStep {
+		return nil, fmt.Errorf("diarize: the segmenter has windows of %d samples, expected at least %d", length, 2*sceneStep)
+	}
+	var out scene
+	var windows []audio.Span
+	hop, next := length/2, 0
+	for at := 0; at < pcm.Len(); at += hop {
+		for next < len(speech) && speech[next].End <= at {
+			next++
+		}
+		if next == len(speech) {
+			break
+		}
+		if speech[next].Start >= at+hop {
+			continue
+		}
+		start := max(0, min(at-(length-hop)/2, pcm.Len()-length))
+		t := tile{window: audio.Span{Start: start, End: min(start+length, pcm.Len())}, middle: audio.Span{Start: at, End: min(at+hop, pcm.Len())}}
+		out.tiles, windows = append(out.tiles, t), append(windows, t.window)
+	}
+	for from := 0; from < len(windows); from += embedAtOnce {
+		batch := windows[from:min(from+embedAtOnce, len(windows))]
+		heard, err := s.Segment(ctx, pcm, batch)
+		if err != nil {
+			return nil, fmt.Errorf("diarize: segmenting %d windows: %w", len(batch), err)
+		}
+		if len(heard) != len(batch) {
+			return nil, fmt.Errorf("diarize: the segmenter gave %d activities for %d windows", len(heard), len(batch))
+		}
+		for i, h := range heard {
+			if len(h.Active) == 0 || h.Shift <= 0 || h.Field < 0 {
+				return nil, fmt.Errorf("diarize: the segmenter gave %d frames every %d samples for window %d", len(h.Active), h.Shift, from+i)
+			}
+			out.tiles[from+i].heard = h
+		}
+	}
+	return &out, nil
+}
+
+// solo are the stretches of the speech in which at most one voice speaks, and for
+// each the speech segment that it lies in. Where the voice changes inside one is left
+// to the embedder, which hears it better: a segmenter that parts one voice in two
+// would otherwise leave pieces too short to tell whose they are.
+func (s *scene) solo(speech []audio.Span) (spans []audio.Span, within []int) {
+	add := func(start, end, segment int) {
+		if n := len(spans); n > 0 && spans[n-1].End == start && within[n-1] == segment {
+			spans[n-1].End = end
+			return
+		}
+		spans, within = append(spans, audio.Span{Start: start, End: end}), append(within, segment)
+	}
+	next := 0
+	for i, segment := range speech {
+		for next < len(s.tiles) && s.tiles[next].middle.End <= segment.Start {
+			next++
+		}
+		for _, t := range s.tiles[next:] {
+			start, end := max(segment.Start, t.middle.Start), min(segment.End, t.middle.End)
+			if start >= end {
+				break
+			}
+			for at := start; at < end; at += sceneStep {
+				if bits.OnesCount8(t.at(at)) <= 1 {
+					add(at, min(at+sceneStep, end), i)
+				}
+			}
+		}
+	}
+	return spans, within
+}

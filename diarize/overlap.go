@@ -1,0 +1,273 @@
+package diarize
+
+import (
+	"cmp"
+	"context"
+	"math/bits"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+const (
+	// leastOverlap is the shortest stretch of a second voice that becomes a turn,
+	// in samples: shorter ones are mostly the blur around a change of speaker.
+	leastOverlap = audio.SampleRate / 5
+	// leastHeard is how much of a local speaker must be heard to be embedded, in
+	// samples, when it never speaks alone.
+	leastHeard = 3 * audio.SampleRate / 10
+	// maxSpeakers is the largest number of speakers whose overlaps are told.
+	maxSpeakers = 64
+	// maxLocal is the largest number of local speakers of a window.
+	maxLocal = 8
+)
+
+// overlapping returns who speaks when, with overlaps: the pieces that are known
+// (solo, of one voice each), and elsewhere the speakers behind the local ones.
+func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]piece, error) {
+	voices, err := localVoices(ctx, e, known, centre)
+	if err != nil {
+		return nil, err
+	}
+	b := newBoard(max(centre.n, 1))
+	next, tile := 0, 0
+	for _, segment := range e.original {
+		for tile < len(e.scene.tiles) && e.scene.tiles[tile].middle.End <= segment.Start {
+			tile++
+		}
+		b.begin(segment)
+		i := tile
+		for at := segment.Start; at < segment.End; {
+			to := min(at+sceneStep, segment.End)
+			for next < len(known) && known[next].End <= at {
+				next++
+			}
+			for i+1 < len(e.scene.tiles) && e.scene.tiles[i].middle.End <= at {
+				i++
+			}
+			var who uint64
+			if next < len(known) && known[next].Start <= at {
+				who = 1 << known[next].speaker
+				to = min(to, known[next].End)
+			} else if i < len(e.scene.tiles) {
+				who = voices[i].global(e.scene.tiles[i].at(at))
+				if next < len(known) {
+					to = min(to, max(known[next].Start, at+1))
+				}
+			}
+			b.add(audio.Span{Start: at, End: to}, who)
+			at = to
+		}
+		b.end()
+	}
+	return nearest(e.original, b.pieces()), nil
+}
+
+// voice is the speaker behind each local speaker of a tile, −1 where nobody knows.
+type voice [maxLocal]int
+
+// global is the set of speakers behind a set of local ones.
+func (v voice) global(local uint8) (who uint64) {
+	for ; local != 0; local &= local - 1 {
+		if s := v[bits.TrailingZeros8(local)]; s >= 0 {
+			who |= 1 << s
+		}
+	}
+	return who
+}
+
+// localVoices finds the speaker behind each local speaker of each tile. What a
+// local speaker says alone votes for the speaker of the known piece there; two
+// local speakers of a window are never one speaker. One that is only heard
+// together with others is embedded, and takes the nearest voice that is left.
+func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]voice, error) {
+	type stranger struct{ tile, local int }
+	voices := make([]voice, len(e.scene.tiles))
+	var strangers []stranger
+	var spans []audio.Span
+	votes := make([]int, maxLocal*centre.n)
+	first := 0 // the first known piece that may touch a tile
+	for i, t := range e.scene.tiles {
+		for first < len(known) && known[first].End <= t.window.Start {
+			first++
+		}
+		count(votes, t, known[first:], centre.n)
+		voices[i] = elect(votes, centre.n)
+		for local, s := range voices[i] {
+			if s >= 0 {
+				continue
+			}
+			if span, ok := t.longest(local); ok && e.embedder != nil {
+				strangers, spans = append(strangers, stranger{i, local}), append(spans, span)
+			}
+		}
+	}
+	for from := 0; from < len(spans); from += embedAtOnce {
+		to := min(from+embedAtOnce, len(spans))
+		vectors, err := embed(ctx, e.embedder, e.pcm, spans[from:to])
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range vectors {
+			s := strangers[from+k]
+			voices[s.tile][s.local] = nearestFree(v, centre, voices[s.tile])
+		}
+	}
+	return voices, nil
+}
+
+// count counts, for each local speaker of a tile and each speaker, the samples that
+// it speaks alone during known pieces of the speaker.
+func count(votes []int, t tile, known []piece, speakers int) {
+	clear(votes)
+	for _, p := range known {
+		if p.Start >= t.window.End {
+			break
+		}
+		for at := max(p.Start, t.window.Start); at < min(p.End, t.window.End); at += sceneStep {
+			if who := t.at(at); bits.OnesCount8(who) == 1 {
+				votes[bits.TrailingZeros8(who)*speakers+p.speaker] += sceneStep
+			}
+		}
+	}
+}
+
+// elect gives each local speaker the speaker with most votes that no other local
+// speaker has more of.
+func elect(votes []int, speakers int) (v voice) {
+	for local := range v {
+		v[local] = -1
+	}
+	for {
+		best, most := -1, 0
+		for i, n := range votes {
+			if local, speaker := i/speakers, i%speakers; n > most && v[local] < 0 && !slices.Contains(v[:], speaker) {
+				best, most = i, n
+			}
+		}
+		if best < 0 {
+			return v
+		}
+		v[best/speakers] = best % speakers
+	}
+}
+
+// longest is the longest stretch of the tile's window in which a local speaker is
+// heard, alone or not; false if it is too short to tell a voice.
+func (t tile) longest(local int) (audio.Span, bool) {
+	var best audio.Span
+	for at := t.window.Start; at < t.window.End; {
+		if t.at(at)>>local&1 == 0 {
+			at += sceneStep
+			continue
+		}
+		from := at
+		for at < t.window.End && t.at(at)>>local&1 != 0 {
+			at += sceneStep
+		}
+		if to := min(at, t.window.End); to-from > best.Len() {
+			best = audio.Span{Start: from, End: to}
+		}
+	}
+	return best, best.Len() >= leastHeard
+}
+
+// nearestFree is the speaker whose centroid is nearest to a vector among those that
+// no local speaker of the tile has; −1 if none is left.
+func nearestFree(v []float32, centre matrix, taken voice) int {
+	best, most := -1, float32(-2)
+	for s := range centre.n {
+		if slices.Contains(taken[:], s) {
+			continue
+		}
+		if c := dot1(v, centre.row(s)); c > most {
+			best, most = s, c
+		}
+	}
+	return best
+}
+
+// board collects who speaks, step by step, and makes turns of it.
+type board struct {
+	segment audio.Span
+	steps   []step
+	out     []piece
+	count   int // speakers
+}
+
+// step is a stretch with the set of its speakers.
+type step struct {
+	audio.Span
+	who uint64
+}
+
+func newBoard(speakers int) *board { return &board{count: speakers} }
+
+func (b *board) begin(segment audio.Span) { b.segment, b.steps = segment, b.steps[:0] }
+
+func (b *board) add(s audio.Span, who uint64) {
+	if n := len(b.steps); n > 0 && b.steps[n-1].who == who {
+		b.steps[n-1].End = s.End
+		return
+	}
+	b.steps = append(b.steps, step{s, who})
+}
+
+// end makes turns of a segment's steps: speech without a speaker goes to the one
+// before it, or else after it, and what a second voice says in less than
+// leastOverlap is left out.
+func (b *board) end() {
+	last := uint64(0)
+	for i := range b.steps {
+		if b.steps[i].who == 0 {
+			b.steps[i].who = last
+		}
+		last = lowest(b.steps[i].who)
+	}
+	for i := len(b.steps) - 1; i >= 0; i-- {
+		if b.steps[i].who == 0 {
+			b.steps[i].who = last
+		}
+		last = lowest(b.steps[i].who)
+	}
+	for speaker := range b.count {
+		for i := 0; i < len(b.steps); i++ {
+			if b.steps[i].who>>speaker&1 == 0 {
+				continue
+			}
+			from := i
+			alone := false
+			for i < len(b.steps) && b.steps[i].who>>speaker&1 != 0 {
+				alone = alone || bits.OnesCount64(b.steps[i].who) == 1
+				i++
+			}
+			p := piece{audio.Span{Start: b.steps[from].Start, End: b.steps[i-1].End}, speaker}
+			if alone || p.Len() >= leastOverlap {
+				b.out = append(b.out, p)
+			}
+		}
+	}
+}
+
+func lowest(who uint64) uint64 { return who & -who }
+
+// pieces are the turns of all segments, in order of time.
+func (b *board) pieces() []piece {
+	slices.SortStableFunc(b.out, func(x, y piece) int { return cmp.Compare(x.Start, y.Start) })
+	return b.out
+}
+
+// exclusive cuts turns that overlap so that one voice speaks at a time: the one
+// that began first keeps the floor until it ends.
+func exclusive(turns []piece) []piece {
+	var out []piece
+	end := 0
+	for _, p := range turns {
+		start := max(p.Start, end)
+		if start >= p.End {
+			continue
+		}
+		out, end = append(out, piece{audio.Span{Start: start, End: p.End}, p.speaker}), p.End
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+package diarize
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// earwitness is a segmenter that knows the truth, and numbers the speakers of every
+// window anew.
+type earwitness struct {
+	truth  []said
+	broken error
+}
+
+func (*earwitness) Window() int  { return 10 * audio.SampleRate }
+func (*earwitness) Close() error { return nil }
+
+func (w *earwitness) Segment(ctx context.Context, _ *audio.PCM, windows []audio.Span) ([]Activity, error) {
+	if w.broken != nil {
+		return nil, w.broken
+	}
+	const shift, field = 320, 960
+	out := make([]Activity, len(windows))
+	for i, span := range windows {
+		order := rand.New(rand.NewPCG(uint64(span.Start), 5)).Perm(3)
+		local := map[int]int{}
+		a := Activity{Shift: shift, Field: field}
+		for at := span.Start + field/2; at < span.End || len(a.Active) == 0; at += shift {
+			var who uint8
+			for _, s := range w.truth {
+				if s.Start <= at && at < s.End {
+					if _, ok := local[s.who]; !ok && len(local) < len(order) {
+						local[s.who] = order[len(local)]
+					}
+					if l, ok := local[s.who]; ok {
+						who |= 1 << l
+					}
+				}
+			}
+			a.Active = append(a.Active, who)
+		}
+		out[i] = a
+	}
+	return out, ctx.Err()
+}
+
+// heard returns the seconds in which hypothesis and truth have the same set of
+// speakers, and all seconds of the truth's speech.
+func heard(truth []said, turns []Turn, seconds float64) (same, all float64) {
+	for at := 0.005; at < seconds; at += 0.01 {
+		var ref, hyp uint64
+		for _, s := range truth {
+			if from, to := s.Seconds(); from <= at && at < to {
+				ref |= 1 << s.who
+			}
+		}
+		for _, turn := range turns {
+			if turn.Start <= at && at < turn.End {
+				hyp |= 1 << turn.Speaker
+			}
+		}
+		if ref != 0 {
+			all += 0.01
+			if ref == hyp {
+				same += 0.01
+			}
+		}
+	}
+	return same, all
+}
+
+func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
+	truth := []said{
+		{span(0.5, 6.3), 0}, {span(5.5, 12), 1}, {span(8, 8.9), 0}, {span(13, 21.2), 2}, {span(19.8, 26), 0}, {span(26, 33), 1}, {span(28.1, 29.3), 2},
+	}
+	speech := []audio.Span{span(0.5, 12), span(13, 33)}
+	opt := DefaultOptions()
+	without, err := Diarize(t.Context(), newMadeUp(3, truth, 0.4), silence(34), speech, opt)
+	require.NoError(t, err)
+	opt.Segmenter = &earwitness{truth: truth}
+	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.4), silence(34), speech, opt)
+	require.NoError(t, err)
+	require.Len(t, r.Speakers, 3)
+	same, all := heard(truth, r.Turns, 34)
+	before, _ := heard(truth, without.Turns, 34)
+	assert.Greater(t, same/all, 0.97)
+	assert.Less(t, before/all, 0.9, "without a segmenter the overlaps are missed")
+
+	end := 0.0
+	var covered float64
+	for _, turn := range r.Exclusive {
+		assert.GreaterOrEqual(t, turn.Start, end)
+		end, covered = turn.End, covered+turn.End-turn.Start
+	}
+	assert.InDelta(t, 31.5, covered, 1e-6, "the exclusive turns are exactly the speech")
+	for _, turn := range r.Exclusive {
+		if turn.Start < 8.5 && 8.5 < turn.End {
+			assert.Equal(t, 1, turn.Speaker, "a word in between does not take the floor")
+		}
+	}
+}
+
+func TestVoiceOnlyHeardInOverlap(t *testing.T) {
+	// Within its windows, speaker 1 never speaks alone at 40 s; elsewhere it does.
+	truth := []said{{span(0, 8), 0}, {span(8, 16), 1}, {span(16, 60), 0}, {span(40, 41.5), 1}}
+	opt := DefaultOptions()
+	opt.Segmenter = &earwitness{truth: truth}
+	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(60), []audio.Span{span(0, 60)}, opt)
+	require.NoError(t, err)
+	require.Len(t, r.Speakers, 2)
+	same, all := heard(truth, r.Turns, 60)
+	assert.Greater(t, same/all, 0.98)
+}
+
+func TestSegmenterThatHearsNobody(t *testing.T) {
+	truth := []said{{span(1, 9), 0}, {span(9, 18), 1}}
+	speech := []audio.Span{span(1, 18)}
+	opt := DefaultOptions()
+	without, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
+	require.NoError(t, err)
+	opt.Segmenter = &earwitness{}
+	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
+	require.NoError(t, err)
+	assert.Len(t, r.Speakers, len(without.Speakers))
+	same, all := heard(truth, r.Turns, 20)
+	assert.Greater(t, same/all, 0.95, "as without a segmenter")
+}
+
+func TestSegmenterErrors(t *testing.T) {
+	opt := DefaultOptions()
+	broken := errors.New("broken")
+	opt.Segmenter = &earwitness{broken: broken}
+	_, err := Diarize(t.Context(), newMadeUp(1, nil, 0), silence(3), []audio.Span{span(0, 2)}, opt)
+	assert.ErrorIs(t, err, broken)
+	opt.Segmenter = mute{}
+	_, err = Diarize(t.Context(), newMadeUp(1, nil, 0), silence(3), []audio.Span{span(0, 2)}, opt)
+	assert.ErrorContains(t, err, "0 frames every 0 samples")
+}
+
+// mute gives activities without frames.
+type mute struct{}
+
+func (mute) Window() int  { return audio.SampleRate }
+func (mute) Close() error { return nil }
+func (mute) Segment(_ context.Context, _ *audio.PCM, windows []audio.Span) ([]Activity, error) {
+	return make([]Activity, len(windows)), nil
+}
+
+// Whatever the segmenter hears, the turns together are exactly the speech, the
+// exclusive ones as well, and speakers are numbered by their first turn.
+func TestOverlappingTurnsCoverTheSpeech(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var speech []audio.Span
+		at := 0
+		for range rapid.IntRange(1, 5).Draw(t, "segments") {
+			start := at + rapid.IntRange(1, 60000).Draw(t, "pause")
+			at = start + rapid.IntRange(1, 250000).Draw(t, "length")
+			speech = append(speech, audio.Span{Start: start, End: at})
+		}
+		total := at + rapid.IntRange(0, 20000).Draw(t, "rest")
+		var truth []said
+		for range rapid.IntRange(0, 12).Draw(t, "turns") {
+			start := rapid.IntRange(0, total-1).Draw(t, "start")
+			truth = append(truth, said{audio.Span{Start: start, End: start + rapid.IntRange(1, 100000).Draw(t, "turn")}, rapid.IntRange(0, 3).Draw(t, "who")})
+		}
+		opt := DefaultOptions()
+		opt.Segmenter = &earwitness{truth: truth}
+		r, err := Diarize(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt)
+		require.NoError(t, err)
+		covered := func(turns []Turn) (seconds float64) {
+			end := 0.0
+			for i, turn := range turns {
+				require.Less(t, turn.Start, turn.End)
+				if i > 0 {
+					require.GreaterOrEqual(t, turn.Start, turns[i-1].Start)
+				}
+				seconds += max(0, turn.End-max(turn.Start, end))
+				end = max(end, turn.End)
+			}
+			return seconds
+		}
+		samples := 0
+		for _, s := range speech {
+			samples += s.Len()
+		}
+		require.InDelta(t, float64(samples)/audio.SampleRate, covered(r.Turns), 1e-6)
+		require.InDelta(t, float64(samples)/audio.SampleRate, covered(r.Exclusive), 1e-6)
+		seen := 0
+		for _, turn := range r.Turns {
+			require.LessOrEqual(t, turn.Speaker, seen)
+			seen = max(seen, turn.Speaker+1)
+		}
+	})
+}

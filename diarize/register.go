@@ -1,0 +1,206 @@
+package diarize
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// ErrRegister marks a register of voices that cannot be read, or a voice that
+// cannot be kept.
+var ErrRegister = errors.New("diarize: register of voices")
+
+// Limits of a register.
+const (
+	maxRegister   = 64 << 20 // bytes of a file
+	maxVoiceName  = 100      // characters
+	maxConsent    = 1000     // characters
+	maxVoiceParts = 1000     // vectors of a voice
+)
+
+// Voice is somebody's voice, as a speaker model describes it. It identifies a
+// person: keep it like a password, and only with that person's consent.
+type Voice struct {
+	Name string `json:"name"`
+	// Model is the SHA-256 of the speaker model's file: vectors of different models
+	// cannot be compared.
+	Model   string    `json:"model"`
+	Added   time.Time `json:"added"`
+	Consent string    `json:"consent"` // what the person agreed to, and when
+	// Vectors are of unit length, one for each recording.
+	Vectors [][]float32 `json:"vectors"`
+}
+
+// Register is a list of voices that are known by name.
+type Register struct {
+	Voices []Voice `json:"voices"`
+}
+
+// ReadRegister reads what Write wrote. Errors wrap ErrRegister and name the voice
+// and the field.
+func ReadRegister(r io.Reader) (*Register, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxRegister+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxRegister {
+		return nil, fmt.Errorf("%w: larger than %d bytes", ErrRegister, maxRegister)
+	}
+	var out, read Register
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return nil, fmt.Errorf("%w: expected a JSON object with voices: %w", ErrRegister, err)
+	}
+	for _, v := range read.Voices {
+		if err := out.Add(v); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+// Write writes the register as JSON.
+func (r *Register) Write(w io.Writer) error {
+	out := Register{Voices: r.Voices}
+	if out.Voices == nil {
+		out.Voices = []Voice{}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+// Add adds a voice. Vectors of a name that is there already, from the same model,
+// join it; the newer date and consent replace the older ones.
+func (r *Register) Add(v Voice) error {
+	bad := func(field, want string) error {
+		return fmt.Errorf("%w: voice %q: %s must be %s", ErrRegister, spec.Shorten(v.Name), field, want)
+	}
+	v.Name = strings.TrimSpace(v.Name)
+	switch {
+	case v.Name == "" || utf8.RuneCountInString(v.Name) > maxVoiceName || !printable(v.Name):
+		return bad("name", fmt.Sprintf("1 to %d printable characters", maxVoiceName))
+	case v.Model == "":
+		return bad("model", "the hash of the speaker model")
+	case strings.TrimSpace(v.Consent) == "" || utf8.RuneCountInString(v.Consent) > maxConsent || !printable(v.Consent):
+		return bad("consent", fmt.Sprintf("a note of 1 to %d printable characters: what the person agreed to", maxConsent))
+	case len(v.Vectors) == 0:
+		return bad("vectors", "at least one vector")
+	}
+	i := slices.IndexFunc(r.Voices, func(o Voice) bool { return o.Name == v.Name && o.Model == v.Model })
+	dim := len(v.Vectors[0])
+	if j := slices.IndexFunc(r.Voices, func(o Voice) bool { return o.Model == v.Model }); j >= 0 {
+		dim = len(r.Voices[j].Vectors[0])
+	}
+	vectors := make([][]float32, len(v.Vectors))
+	for k, x := range v.Vectors {
+		vectors[k] = slices.Clone(x)
+		if len(x) != dim || dim == 0 || !normalize(vectors[k]) {
+			return bad("vectors", fmt.Sprintf("of %d finite numbers that are not all zero", dim))
+		}
+	}
+	if i < 0 {
+		v.Vectors = vectors
+		r.Voices = append(r.Voices, v)
+		i = len(r.Voices) - 1
+	} else {
+		r.Voices[i].Vectors = append(r.Voices[i].Vectors, vectors...)
+		r.Voices[i].Added, r.Voices[i].Consent = v.Added, v.Consent
+	}
+	if len(r.Voices[i].Vectors) > maxVoiceParts {
+		return bad("vectors", fmt.Sprintf("at most %d", maxVoiceParts))
+	}
+	return nil
+}
+
+// Remove forgets a name, with every model. It reports whether it was there.
+func (r *Register) Remove(name string) bool {
+	before := len(r.Voices)
+	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return v.Name == name })
+	return len(r.Voices) < before
+}
+
+// Match says whose voice a speaker has.
+type Match struct {
+	Name string // "" when in doubt
+	// Cosine is that of the speaker and the nearest known voice, −1 without one.
+	Cosine float64
+}
+
+// matchMargin is how much nearer the best voice must be than the second.
+const matchMargin = 0.08
+
+// Identify names the speakers of one recording, all from the speaker model with the
+// hash. A voice names one speaker, the one it fits best; a speaker whose nearest
+// voice has a cosine below alike (models.Model.KnownVoice), or is hardly nearer than
+// the next one, stays without a name.
+func (r *Register) Identify(model string, speakers []Speaker, alike float64) []Match {
+	type person struct {
+		name   string
+		centre []float32
+	}
+	var people []person
+	for _, v := range r.Voices {
+		if v.Model != model {
+			continue
+		}
+		centre := make([]float32, len(v.Vectors[0]))
+		for _, x := range v.Vectors {
+			for d, w := range x {
+				centre[d] += w
+			}
+		}
+		if normalize(centre) {
+			people = append(people, person{v.Name, centre})
+		}
+	}
+	out := make([]Match, len(speakers))
+	type claim struct {
+		speaker, person int
+		cosine          float64
+	}
+	var claims []claim
+	for i, s := range speakers {
+		out[i].Cosine = -1
+		best, second, who := -1.0, -1.0, -1
+		for j, p := range people {
+			if len(p.centre) != len(s.Embedding) {
+				continue
+			}
+			c := float64(dot1(s.Embedding, p.centre))
+			if c > best {
+				best, second, who = c, best, j
+			} else {
+				second = max(second, c)
+			}
+		}
+		if who < 0 {
+			continue
+		}
+		out[i].Cosine = best
+		if best >= alike && best-second >= matchMargin {
+			claims = append(claims, claim{i, who, best})
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.cosine, a.cosine) })
+	taken := map[int]bool{}
+	for _, c := range claims {
+		if !taken[c.person] {
+			taken[c.person] = true
+			out[c.speaker].Name = people[c.person].name
+		}
+	}
+	return out
+}
+
+// printable reports whether a text has no control characters and is UTF-8.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
+}

@@ -1,0 +1,148 @@
+package diarize_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/vad"
+)
+
+// clip is a recording of one voice.
+type clip struct {
+	voice  string
+	vector []float32
+}
+
+// clips embeds the recordings VOICE_N.flac of a folder.
+func (l listener) clips(t *testing.T, folder string) []clip {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.flac"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	opt := diarize.DefaultOptions()
+	opt.NumSpeakers = 1
+	var out []clip
+	for _, file := range files {
+		pcm := open(t, file)
+		speech, err := vad.Detect(t.Context(), l.vad, pcm, vad.DefaultOptions())
+		require.NoError(t, err)
+		r, err := diarize.Diarize(t.Context(), l.voice, pcm, speech, opt)
+		require.NoError(t, err)
+		require.Len(t, r.Speakers, 1, file)
+		name := filepath.Base(file)
+		out = append(out, clip{name[:strings.LastIndexByte(name, '_')], r.Speakers[0].Embedding})
+	}
+	return out
+}
+
+func cosine(a, b []float32) (c float64) {
+	for i := range a {
+		c += float64(a[i]) * float64(b[i])
+	}
+	return c
+}
+
+// pairs returns the cosines of all pairs of clips of one voice and of two.
+func pairs(clips []clip) (same, other []float64) {
+	for i, a := range clips {
+		for _, b := range clips[:i] {
+			if c := cosine(a.vector, b.vector); a.voice == b.voice {
+				same = append(same, c)
+			} else {
+				other = append(other, c)
+			}
+		}
+	}
+	return same, other
+}
+
+// equalError is the error rate at the threshold where both kinds of error are
+// equally frequent, and that threshold.
+func equalError(same, other []float64) (rate, threshold float64) {
+	slices.Sort(same)
+	slices.Sort(other)
+	for i, c := range same {
+		missed := float64(i) / float64(len(same))
+		at, _ := slices.BinarySearch(other, c)
+		if alarms := 1 - float64(at)/float64(len(other)); missed >= alarms {
+			return (missed + alarms) / 2, c
+		}
+	}
+	return 1, 1
+}
+
+// TestKnownVoices measures how well voices are known again: OTOGRAPH_VOICES_TUNE and
+// OTOGRAPH_VOICES_TEST name folders that models/demo/training/sound/make_voices.py
+// makes, of different voices.
+func TestKnownVoices(t *testing.T) {
+	tune, test := os.Getenv("OTOGRAPH_VOICES_TUNE"), os.Getenv("OTOGRAPH_VOICES_TEST")
+	if tune == "" || test == "" {
+		t.Skip("OTOGRAPH_VOICES_TUNE and OTOGRAPH_VOICES_TEST are not set: no recordings of voices")
+	}
+	l := newListener(t)
+	same, other := pairs(l.clips(t, tune))
+	rate, threshold := equalError(same, other)
+	t.Logf("tuning voices: equal error rate %.2f %% at a cosine of %.3f; 99.9 %% of pairs of two voices below %.3f",
+		100*rate, threshold, other[len(other)*999/1000])
+
+	clips := l.clips(t, test)
+	same, other = pairs(clips)
+	rate, at := equalError(same, other)
+	t.Logf("test voices: %d pairs of one voice, %d of two; equal error rate %.2f %% at %.3f", len(same), len(other), 100*rate, at)
+
+	var register diarize.Register
+	voices, order := map[string]int{}, map[string]int{}
+	for _, c := range clips {
+		if _, ok := order[c.voice]; !ok {
+			order[c.voice] = len(order)
+		}
+	}
+	var tried, right, wrong, unknown, strangers, named int
+	for pass := range 2 {
+		clear(voices)
+		for _, c := range clips {
+			n := voices[c.voice]
+			voices[c.voice]++
+			known := order[c.voice]%2 == 0
+			enrolled := known && n < 2 // two recordings of every second voice
+			if pass == 0 {
+				if enrolled {
+					require.NoError(t, register.Add(diarize.Voice{Name: c.voice, Model: "m", Consent: "synthetic", Vectors: [][]float32{c.vector}}))
+				}
+				continue
+			}
+			if enrolled {
+				continue
+			}
+			m := register.Identify("m", []diarize.Speaker{{Embedding: c.vector}}, demoModel(t, models.RoleEmbedder).KnownVoice)[0]
+			switch {
+			case !known:
+				strangers++
+				if m.Name != "" {
+					named++
+				}
+			default:
+				tried++
+				switch m.Name {
+				case c.voice:
+					right++
+				case "":
+					unknown++
+				default:
+					wrong++
+				}
+			}
+		}
+	}
+	t.Logf("%d known voices: of %d recordings %d right, %d unknown, %d wrong; of %d recordings of strangers %d got a name",
+		len(register.Voices), tried, right, unknown, wrong, strangers, named)
+	assert.Zero(t, wrong)
+}

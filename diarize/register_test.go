@@ -1,0 +1,117 @@
+package diarize
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unit is a unit vector at an angle in degrees.
+func unit(degrees float64) []float32 {
+	return []float32{float32(math.Cos(degrees * math.Pi / 180)), float32(math.Sin(degrees * math.Pi / 180))}
+}
+
+func ann() Voice {
+	return Voice{Name: "Ann", Model: "m", Added: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Consent: "by mail, 2026-11-20", Vectors: [][]float32{unit(0)}}
+}
+
+func TestRegisterKeepsVoices(t *testing.T) {
+	var r Register
+	require.NoError(t, r.Add(ann()))
+	more := ann()
+	more.Vectors, more.Consent = [][]float32{{3, 3}}, "again"
+	require.NoError(t, r.Add(more))
+	bob := ann()
+	bob.Name, bob.Vectors = "  Bob ", [][]float32{unit(90)}
+	require.NoError(t, r.Add(bob))
+	require.Len(t, r.Voices, 2)
+	assert.Len(t, r.Voices[0].Vectors, 2)
+	assert.InDelta(t, math.Sqrt(0.5), r.Voices[0].Vectors[1][0], 1e-6, "vectors have unit length")
+	assert.Equal(t, "again", r.Voices[0].Consent)
+	assert.Equal(t, "Bob", r.Voices[1].Name)
+
+	var file bytes.Buffer
+	require.NoError(t, r.Write(&file))
+	again, err := ReadRegister(&file)
+	require.NoError(t, err)
+	assert.Equal(t, &r, again)
+
+	assert.True(t, r.Remove("Ann"))
+	assert.False(t, r.Remove("Ann"))
+	file.Reset()
+	require.NoError(t, r.Write(&file))
+	assert.NotContains(t, file.String(), "Ann", "nothing is left of a voice that was removed")
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Voice){
+		"name must be 1 to 100 printable characters": func(v *Voice) { v.Name = "A\x1b[31m" },
+		"model must be":                                        func(v *Voice) { v.Model = "" },
+		"consent must be a note":                               func(v *Voice) { v.Consent = " " },
+		"vectors must be at least one vector":                  func(v *Voice) { v.Vectors = nil },
+		"vectors must be of 2 finite numbers that are not all": func(v *Voice) { v.Vectors = append(v.Vectors, []float32{1, 2, 3}) },
+		"finite numbers that are not all zero":                 func(v *Voice) { v.Vectors[0] = []float32{0, 0} },
+		`voice "Ann": vectors must be of 2 finite numbers`:     func(v *Voice) { v.Vectors[0] = []float32{float32(math.NaN()), 1} },
+		"name must be 1 to 100 printable characters ":          func(v *Voice) { v.Name = strings.Repeat("x", 101) },
+	} {
+		v := ann()
+		change(&v)
+		err := (&Register{}).Add(v)
+		require.ErrorIs(t, err, ErrRegister)
+		assert.ErrorContains(t, err, strings.TrimSpace(want))
+	}
+	_, err := ReadRegister(strings.NewReader("no JSON"))
+	assert.ErrorIs(t, err, ErrRegister)
+}
+
+func TestIdentify(t *testing.T) {
+	r := Register{}
+	for name, degrees := range map[string]float64{"Ann": 0, "Bob": 90} {
+		v := ann()
+		v.Name, v.Vectors = name, [][]float32{unit(degrees)}
+		require.NoError(t, r.Add(v))
+	}
+	speakers := []Speaker{{Embedding: unit(25)}, {Embedding: unit(5)}, {Embedding: unit(80)}, {Embedding: unit(200)}}
+	names := func(matches []Match) (out []string) {
+		for _, m := range matches {
+			out = append(out, m.Name)
+		}
+		return out
+	}
+	matches := r.Identify("m", speakers, 0.8)
+	assert.Equal(t, []string{"", "Ann", "Bob", ""}, names(matches), "a voice names the speaker that fits it best")
+	assert.InDelta(t, math.Cos(5*math.Pi/180), matches[1].Cosine, 1e-6)
+	assert.Equal(t, []string{"", "", "", ""}, names(r.Identify("another model", speakers, 0.8)))
+	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: unit(46)}}, 0.5)), "between two voices is nobody")
+	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: []float32{1, 0, 0}}}, 0.5)))
+}
+
+func FuzzReadRegister(f *testing.F) {
+	var file bytes.Buffer
+	r := Register{Voices: []Voice{ann()}}
+	_ = r.Write(&file)
+	f.Add(file.Bytes())
+	f.Add([]byte(`{"voices":[{"name":"x","vectors":[[1e39]]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ReadRegister(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		v := make([]float32, 8)
+		for i := range v {
+			v[i] = rand.Float32()
+		}
+		r.Identify("m", []Speaker{{Embedding: v}}, 0.5)
+		var out bytes.Buffer
+		require.NoError(t, r.Write(&out))
+		again, err := ReadRegister(&out)
+		require.NoError(t, err)
+		assert.Len(t, again.Voices, len(r.Voices))
+	})
+}

@@ -1,0 +1,278 @@
+// Package segment runs speaker segmentation networks through ONNX Runtime: who
+// speaks when within ten seconds, with overlaps. The contract is that of
+// pyannote/segmentation-3.0 and its relatives (Bredin and Laurent 2021; Plaquet and
+// Bredin 2023, powerset classes), as k2-fsa publishes them for ONNX.
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"sync"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/models"
+)
+
+var (
+	// ErrContract is returned for a file that is not a segmentation network.
+	ErrContract = ort.ErrContract
+	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	ErrInvalid = ort.ErrInvalid
+	// ErrClosed is returned by a Model after Close.
+	ErrClosed = ort.ErrClosed
+)
+
+// batchWindows bounds the windows of one call of the network.
+const batchWindows = 4
+
+// What pyannote/segmentation-3.0 has, for files without metadata.
+const (
+	defaultWindow   = 10 * audio.SampleRate
+	defaultField    = 991 // samples
+	defaultShift    = 270 // samples
+	defaultSpeakers = 3
+	defaultAtOnce   = 2
+)
+
+// activeAt is the probability from which a speaker is active in networks whose
+// outputs are speakers, not powerset classes (pyannote's pipeline default).
+const activeAt = 0.5
+
+// Options configures a Model.
+type Options struct {
+	// Threads is how many cores one call of Segment uses; 0 means one. The result
+	// does not depend on it.
+	Threads int
+}
+
+// Model is an open network. It is safe for concurrent use.
+type Model struct {
+	session       *ort.Session
+	input, output string
+	window        int     // samples
+	field, shift  int     // of a frame, in samples
+	classes       []uint8 // per class the set of its speakers; nil where the outputs are speakers
+	width         int     // outputs of a frame
+	threads       int
+}
+
+var _ diarize.Segmenter = (*Model)(nil)
+
+// Open opens a segmentation network, as models.OpenFile and models.OpenDir return
+// it: waveform [N,1,samples] at 16 kHz → [N,frames,classes], log-probabilities of
+// the powerset classes (no one, each speaker, each pair …) or probabilities of the
+// speakers. Errors name the file and its role, what was expected and what was found.
+func Open(model *models.Model, opt Options) (*Model, error) {
+	src, err := modelfile.Source(model, model.Main())
+	if err != nil {
+		return nil, err
+	}
+	return openSource(src, opt)
+}
+
+// openSource opens a network from a file or from memory.
+func openSource(src ort.Source, opt Options) (*Model, error) {
+	graph, err := ort.Inspect(src)
+	if err != nil {
+		return nil, err
+	}
+	m, err := read(graph)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	m.threads = max(opt.Threads, 1)
+	if m.session, err = ort.Open(src, ort.Options{Outputs: []string{m.output}}); err != nil {
+		return nil, err
+	}
+	// A network that cannot take its own contract's input is found here.
+	if _, err := m.run(context.Background(), make([]float32, m.window), 1); err != nil {
+		return nil, errors.Join(err, m.session.Close())
+	}
+	return m, nil
+}
+
+// read finds out how to feed a graph and what its outputs mean.
+func read(g *ort.Graph) (*Model, error) {
+	wrong := func(what string) error {
+		return fmt.Errorf("%w: expected a speaker segmentation network, one input [N,1,samples] and one output [N,frames,classes]%s; found %s", ort.ErrContract, what, g.IOList())
+	}
+	if len(g.Inputs) != 1 || len(g.Outputs) == 0 {
+		return nil, wrong("")
+	}
+	in, out := g.Inputs[0], g.Outputs[0]
+	if in.Type != ort.Float32 || out.Type != ort.Float32 || in.Rank() != 3 || in.Shape[1] > 1 || out.Rank() != 3 {
+		return nil, wrong("")
+	}
+	m := &Model{input: in.Name, output: out.Name}
+	numbers := map[string]*int{"window_size": &m.window, "receptive_field_size": &m.field, "receptive_field_shift": &m.shift}
+	m.window, m.field, m.shift = defaultWindow, defaultField, defaultShift
+	if fixed := in.Shape[2]; fixed > 0 {
+		m.window = int(fixed)
+	}
+	for key, into := range numbers {
+		if err := number(g, key, into); err != nil {
+			return nil, err
+		}
+	}
+	rate, speakers, atOnce, width := audio.SampleRate, defaultSpeakers, defaultAtOnce, int(out.Shape[2])
+	for key, into := range map[string]*int{"sample_rate": &rate, "num_speakers": &speakers, "powerset_max_classes": &atOnce, "num_classes": &width} {
+		if err := number(g, key, into); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case rate != audio.SampleRate:
+		return nil, fmt.Errorf("%w: expected a sample rate of %d, found %d", ort.ErrContract, audio.SampleRate, rate)
+	case speakers > 8:
+		return nil, fmt.Errorf("%w: expected at most 8 speakers in a window, found %d", ort.ErrContract, speakers)
+	case m.window < audio.SampleRate || m.window > 60*audio.SampleRate:
+		return nil, fmt.Errorf("%w: expected windows of 1 to 60 s, found %d samples", ort.ErrContract, m.window)
+	}
+	m.classes = powerset(speakers, atOnce)
+	if width < 0 {
+		width = len(m.classes)
+	}
+	m.width = width
+	switch width {
+	case len(m.classes):
+	case speakers:
+		m.classes = nil
+	default:
+		return nil, wrong(fmt.Sprintf(" with %d powerset classes of %d speakers, %d at once, or %d speakers", len(m.classes), speakers, atOnce, speakers))
+	}
+	return m, nil
+}
+
+// number reads a positive whole number of the metadata, if it is there.
+func number(g *ort.Graph, key string, into *int) error {
+	text, ok := g.Metadata[key]
+	if !ok {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 || n > math.MaxInt32 {
+		return fmt.Errorf("%w: metadata %s: expected a positive whole number, found %q", ort.ErrContract, key, text)
+	}
+	*into = n
+	return nil
+}
+
+// powerset lists the sets of at most atOnce of the speakers in pyannote's order: by
+// size, then by the speakers' numbers.
+func powerset(speakers, atOnce int) []uint8 {
+	var sets []uint8
+	for size := 0; size <= min(atOnce, speakers); size++ {
+		sets = appendSets(sets, 0, 0, size, speakers)
+	}
+	return sets
+}
+
+func appendSets(sets []uint8, set uint8, from, size, speakers int) []uint8 {
+	if size == 0 {
+		return append(sets, set)
+	}
+	for s := from; s <= speakers-size; s++ {
+		sets = appendSets(sets, set|1<<s, s+1, size-1, speakers)
+	}
+	return sets
+}
+
+// Window is the length of a window in samples.
+func (m *Model) Window() int { return m.window }
+
+// Close frees the network after the calls in progress; it may be called more than once.
+func (m *Model) Close() error { return m.session.Close() }
+
+// Segment implements diarize.Segmenter. A window shorter than Window is followed by
+// silence for the network; its frames end with it.
+func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
+	for i, w := range windows {
+		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 || w.Len() > m.window {
+			return nil, fmt.Errorf("%s: window %d [%d, %d) is empty, longer than %d samples or outside the recording of %d samples",
+				m.session.Source(), i, w.Start, w.End, m.window, pcm.Len())
+		}
+	}
+	out := make([]diarize.Activity, len(windows))
+	batches := (len(windows) + batchWindows - 1) / batchWindows
+	crew := ort.NewCrew(min(m.threads, batches))
+	defer crew.Close()
+	buffers := sync.Pool{New: func() any { s := make([]float32, batchWindows*m.window); return &s }}
+	err := crew.Do(ctx, batches, func(b int) error {
+		batch := windows[b*batchWindows : min((b+1)*batchWindows, len(windows))]
+		buffer := buffers.Get().(*[]float32)
+		defer buffers.Put(buffer)
+		samples := (*buffer)[:len(batch)*m.window]
+		for i, w := range batch {
+			n := copy(samples[i*m.window:(i+1)*m.window], pcm.Samples(w.Start, w.End))
+			clear(samples[i*m.window+n : (i+1)*m.window])
+		}
+		scores, err := m.run(ctx, samples, len(batch))
+		if err != nil {
+			return err
+		}
+		for i, w := range batch {
+			out[b*batchWindows+i] = m.activity(scores[i*len(scores)/len(batch):(i+1)*len(scores)/len(batch)], w.Len())
+		}
+		return nil
+	})
+	return out, err
+}
+
+// run returns the outputs of n windows, frame after frame.
+func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, error) {
+	feed := map[string]*ort.Tensor{m.input: ort.NewFloat32([]int64{int64(n), 1, int64(m.window)}, samples)}
+	out, err := m.session.Run(ctx, feed, m.output)
+	if err != nil {
+		return nil, err
+	}
+	shape := out[0].Shape()
+	if len(shape) != 3 || shape[0] != int64(n) || shape[1] < 1 || shape[2] != int64(m.width) {
+		return nil, fmt.Errorf("%s: %w: expected output %s as [%d,frames,%d]; found %v", m.session.Source(), ort.ErrContract, m.output, n, m.width, shape)
+	}
+	if last := (int(shape[1])-1)*m.shift + m.field; last > m.window+m.field+m.shift {
+		return nil, fmt.Errorf("%s: %w: %d frames every %d samples reach beyond the window of %d", m.session.Source(), ort.ErrContract, shape[1], m.shift, m.window)
+	}
+	return out[0].Float32(), nil
+}
+
+// activity reads the outputs of one window, of which so many samples are sound.
+func (m *Model) activity(scores []float32, samples int) diarize.Activity {
+	a := diarize.Activity{Shift: m.shift, Field: m.field}
+	frames := len(scores) / m.width
+	frames = min(frames, max(1, (samples-m.field/2)/m.shift+1))
+	a.Active = make([]uint8, frames)
+	for i := range a.Active {
+		row := scores[i*m.width : (i+1)*m.width]
+		if m.classes == nil {
+			for s, p := range row {
+				if p >= activeAt {
+					a.Active[i] |= 1 << s
+				}
+			}
+			continue
+		}
+		best := 0
+		for c, v := range row {
+			if v > row[best] {
+				best = c
+			}
+		}
+		a.Active[i] = m.classes[best]
+	}
+	return a
+}
+
+// Speakers is the largest number of speakers that the network tells apart in a window.
+func (m *Model) Speakers() int {
+	if m.classes == nil {
+		return m.width
+	}
+	return bits.Len8(m.classes[len(m.classes)-1])
+}

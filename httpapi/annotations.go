@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/tasks"
+)
+
+// maxAnnotationsBody bounds a change of annotations, in bytes.
+const maxAnnotationsBody = 2 << 20
+
+// getAnnotations is GET /tasks/:id/annotations, which the specification does not
+// have.
+func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	a, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeAnnotations(w, a)
+}
+
+// patchAnnotations is PATCH /tasks/:id/annotations, which the specification does
+// not have.
+func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	match, err := matched(r.Header.Values("If-Match"))
+	if err != nil {
+		return err
+	}
+	if err := wantJSON(r.Request); err != nil {
+		return err
+	}
+	body, err := s.body(w, r.Request, maxAnnotationsBody)
+	if err != nil {
+		return err
+	}
+	var patch tasks.AnnotationPatch
+	part := func(into *map[string]*string) func(*jsonstream.Value) error {
+		return func(v *jsonstream.Value) error {
+			raw, err := v.Raw()
+			if err != nil {
+				return err
+			}
+			if json.Unmarshal(raw, into) != nil {
+				return invalid("speakers, texts: each is an object of texts, with null for what is to go")
+			}
+			return nil
+		}
+	}
+	err = readJSON(body, maxAnnotationsBody, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
+	if err != nil {
+		return err
+	}
+	a, err := s.cfg.Tasks.Annotate(r.Context(), r.who.Account, id, patch, match)
+	if errors.Is(err, tasks.ErrAnnotation) {
+		return invalidBecause(err, "%s", strings.TrimPrefix(err.Error(), "tasks: annotate: "))
+	}
+	if err != nil {
+		return err
+	}
+	return writeAnnotations(w, a)
+}
+
+func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
+	w.Header().Set("ETag", `"`+strconv.FormatInt(a.Version, 10)+`"`)
+	var updated *string
+	if !a.UpdatedAt.IsZero() {
+		at := a.UpdatedAt.Format(tasks.TimeFormat)
+		updated = &at
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Version   int64             `json:"version"`
+		Speakers  map[string]string `json:"speakers"`
+		Texts     map[string]string `json:"texts"`
+		UpdatedAt *string           `json:"updated_at"`
+	}{a.Version, a.Speakers, a.Texts, updated})
+}
+
+// matched reads If-Match: the version that it names, nil for any.
+func matched(values []string) (*int64, error) {
+	if len(values) == 0 || (len(values) == 1 && strings.TrimSpace(values[0]) == "*") {
+		return nil, nil
+	}
+	text, quoted := strings.CutPrefix(strings.TrimSpace(values[0]), `"`)
+	text, closed := strings.CutSuffix(text, `"`)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !quoted || !closed || len(values) > 1 {
+		return nil, invalid(`If-Match: expected the ETag of the annotations, such as "3", or *`)
+	}
+	return &version, nil
+}

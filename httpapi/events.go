@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
+)
+
+const (
+	// followLimit ends a stream, so that whoever follows logs in again: keys are
+	// revoked and tokens run out.
+	followLimit = time.Hour
+	// followRetry is how long a client waits before it comes back to a stream
+	// that broke off.
+	followRetry = time.Second
+)
+
+// taskState is the data of an event of GET /tasks/:id/events.
+type taskState struct {
+	TaskID       string       `json:"task_id"`
+	Status       tasks.Status `json:"status"`
+	Final        bool         `json:"final"`
+	Stage        *spec.Stage  `json:"stage"`
+	Percent      *int         `json:"percent"`
+	ErrorMessage *string      `json:"error_message"`
+	UpdatedAt    string       `json:"updated_at"`
+	FinishedAt   *string      `json:"finished_at"`
+}
+
+func stateOf(s tasks.Snapshot) taskState {
+	out := taskState{TaskID: s.TaskID, Status: s.Status, Final: s.Final, UpdatedAt: s.UpdatedAt.Format(tasks.TimeFormat)}
+	percent := min(99, int(math.Round(s.Fraction*100))) // the end is told by the state
+	if s.Stage != "" {
+		out.Stage, out.Percent = &s.Stage, &percent
+	}
+	if s.Status == tasks.StatusDone {
+		percent = 100
+		out.Percent = &percent
+	}
+	if s.Error != "" {
+		out.ErrorMessage = &s.Error
+	}
+	if s.Final {
+		at := s.FinishedAt.Format(tasks.TimeFormat)
+		out.FinishedAt = &at
+	}
+	return out
+}
+
+// id names what the event says; the same state has the same id on every server.
+func (s taskState) id() string {
+	parts := []string{string(s.Status), s.UpdatedAt}
+	if s.Stage != nil {
+		parts = append(parts, string(*s.Stage), strconv.Itoa(*s.Percent))
+	}
+	return strings.Join(parts, "/")
+}
+
+// getEvents is GET /tasks/:id/events, which the specification does not have: the
+// task's state now and after every change, as server-sent events, until it is
+// final. Nothing is kept for a client: one that is slow misses states between the
+// one it reads and the newest.
+func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	states, err := s.cfg.Tasks.Follow(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		eventStreamHeader(w)
+		return nil
+	}
+	defer s.metrics.Waiting()()
+	seen := r.Header.Get("Last-Event-ID")
+	var stream *eventStream // nil before the answer begins
+	begin := func() error {
+		if stream != nil {
+			return nil
+		}
+		begun := newEventStream(w)
+		stream = &begun
+		return stream.write("retry: " + strconv.FormatInt(followRetry.Milliseconds(), 10) + "\n\n")
+	}
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	end := time.NewTimer(followLimit)
+	defer end.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-s.draining:
+			return nil // the client comes back, to another server
+		case <-end.C:
+			return nil
+		case <-beat.C:
+			if err = begin(); err == nil {
+				err = stream.beat()
+			}
+		case snapshot := <-states:
+			if snapshot.Gone {
+				if stream == nil {
+					return notFound("the task does not exist")
+				}
+				return nil
+			}
+			state := stateOf(snapshot)
+			if stream == nil && state.Final && state.id() == seen { // it has heard everything, and asks no more
+				w.WriteHeader(http.StatusNoContent)
+				return nil
+			}
+			if err = begin(); err == nil && state.id() != seen {
+				seen = state.id()
+				err = stream.sendAs("task", seen, state)
+			}
+			if state.Final {
+				return nil
+			}
+		}
+		if err != nil {
+			return nil // the client has gone
+		}
+	}
+}

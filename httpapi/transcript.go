@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// getTranscript is GET /tasks/:id/transcript, which the specification does not
+// have: the result as a file, with the owner's names and corrections.
+func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	format := subtitle.Format(r.URL.Query().Get("format"))
+	if format.MediaType() == "" {
+		return invalid("format: %q; expected one of %s", format, joined(subtitle.Formats()))
+	}
+	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
+	notes, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	var text, out bytes.Buffer
+	if _, err := stored.WriteTo(&text); err != nil {
+		return err
+	}
+	var result spec.Result
+	if err := json.Unmarshal(text.Bytes(), &result); err != nil {
+		return err
+	}
+	notes.Apply(&result)
+	name, date := stored.Task.AudioFilename, time.Now()
+	if stored.Task.FinishedAt != nil {
+		date = *stored.Task.FinishedAt
+	}
+	err = subtitle.Write(&out, format, name, date, &result)
+	switch {
+	case errors.Is(err, subtitle.ErrNoWordTimes):
+		return &Error{Status: http.StatusConflict, Code: CodeConflict, Message: "format: ctm lists words with their times, and not every segment of this result has them", cause: err}
+	case errors.Is(err, subtitle.ErrNoTurns):
+		return &Error{Status: http.StatusConflict, Code: CodeConflict, Message: "format: rttm lists speaker turns, and speakers were not told apart (enable_diarize)", cause: err}
+	case err != nil:
+		return err
+	}
+	stem := name
+	if at := strings.LastIndexByte(name, '.'); at > 0 {
+		stem = name[:at]
+	}
+	w.Header().Set("Content-Disposition", attachment(stem+format.Extension()))
+	writeBody(w, http.StatusOK, format.MediaType(), out.Bytes())
+	return nil
+}
+
+func joined(formats []subtitle.Format) string {
+	var b strings.Builder
+	for i, f := range formats {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(f))
+	}
+	return b.String()
+}

@@ -1,0 +1,25 @@
+package accounts
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed commonpasswords.txt
+var commonPasswordsFile string
+
+// commonPasswords returns the commonest passwords, in lower case.
+var commonPasswords = sync.OnceValue(func() map[string]bool {
+	words := map[string]bool{}
+	for line := range strings.Lines(commonPasswordsFile) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			words[strings.ToLower(line)] = true
+		}
+	}
+	return words
+})
+
+// common reports whether a password is among the commonest ones, in whatever
+// case.
+func common(password string) bool { return commonPasswords()[strings.ToLower(password)] }

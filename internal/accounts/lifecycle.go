@@ -1,0 +1,82 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// ErrSuspended says that the account is suspended (HTTP 403).
+var ErrSuspended = errors.New("account is suspended")
+
+// Suspend refuses the keys, logins and tokens of an account (its id) from now on.
+// Its tasks go on, and its data and money stay. Suspending it again changes
+// nothing.
+func (s *Store) Suspend(ctx context.Context, account string) error {
+	return s.one(ctx, "account "+account, "UPDATE accounts SET suspended_at = COALESCE(suspended_at, $2) WHERE id = $1", account, db.Micros(s.clock()))
+}
+
+// Resume ends an account's suspension.
+func (s *Store) Resume(ctx context.Context, account string) error {
+	return s.one(ctx, "account "+account, "UPDATE accounts SET suspended_at = NULL WHERE id = $1", account)
+}
+
+// Users returns an account's users in the order of their names.
+func (s *Store) Users(ctx context.Context, account string) ([]User, error) {
+	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, account_id, username, created_at, updated_at FROM users WHERE account_id = $1 ORDER BY username", account)
+	if err != nil {
+		return nil, s.wrap("users", err)
+	}
+	list, err := db.Collect(rows, func(rows *sql.Rows, u *User) error {
+		var created, set int64
+		err := rows.Scan(&u.ID, &u.AccountID, &u.Username, &created, &set)
+		u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
+		return err
+	})
+	return list, s.wrap("users", err)
+}
+
+// DeleteUser deletes a user. Access tokens of the user end with it.
+func (s *Store) DeleteUser(ctx context.Context, username string) error {
+	return s.one(ctx, "user "+username, "DELETE FROM users WHERE username = $1", username)
+}
+
+// EndSessions ends all access tokens of a user; the password stays.
+func (s *Store) EndSessions(ctx context.Context, username string) error {
+	return s.one(ctx, "user "+username, "UPDATE users SET updated_at = CASE WHEN updated_at >= $2 THEN updated_at + 1 ELSE $2 END WHERE username = $1", username, db.Micros(s.clock()))
+}
+
+// KeyOptions limit an API key. The zero value limits nothing.
+type KeyOptions struct {
+	ReadOnly  bool
+	ExpiresAt time.Time // zero: never
+}
+
+// usedEvery is how exact a key's last use is kept: a write for every request
+// would cost more than most requests.
+const usedEvery = 10 * time.Minute
+
+// used notes the use of a key. That it can't be noted is no reason to refuse a
+// request.
+func (s *Store) used(ctx context.Context, k Key) {
+	now := s.clock()
+	if k.UsedAt != nil && now.Sub(*k.UsedAt) < usedEvery && !now.Before(*k.UsedAt) {
+		return
+	}
+	_ = s.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE api_keys SET used_at = $2 WHERE id = $1", k.ID, db.Micros(now))
+		return err
+	})
+}
+
+// optionalTime returns the time that a column holds, nil for none.
+func optionalTime(n sql.NullInt64) *time.Time {
+	if !n.Valid {
+		return nil
+	}
+	at := db.Time(n.Int64)
+	return &at
+}

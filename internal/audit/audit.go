@@ -1,0 +1,85 @@
+// Package audit keeps a log of what operators did, to which nothing but new
+// entries can be done.
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Entry is one action.
+type Entry struct {
+	Seq      int64
+	At       time.Time
+	Operator string // see Operator
+	Action   string // as the command is called: account credit
+	Subject  string // name or id of what it was done to
+	Detail   string // amounts and the like; never a secret
+}
+
+// Log is the log in one database.
+type Log struct {
+	db    *db.DB
+	clock func() time.Time
+}
+
+// New returns the log in a migrated database. A nil clock is time.Now.
+func New(d *db.DB, clock func() time.Time) *Log {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Log{d, clock}
+}
+
+// Operator returns the name of the user of this process and of the machine. Of a
+// user who became another one with sudo, it is both names.
+func Operator() string {
+	name := fmt.Sprintf("uid %d", os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if before := os.Getenv("SUDO_USER"); before != "" {
+		name = before + " as " + name
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+// Record writes an entry; its time and number are the log's.
+func (l *Log) Record(ctx context.Context, e Entry) error {
+	err := l.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
+			db.Micros(l.clock()), e.Operator, e.Action, e.Subject, e.Detail)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("audit log: %w", l.db.Classify(err))
+	}
+	return nil
+}
+
+// List returns the entries since a time, newest first, at most limit.
+func (l *Log) List(ctx context.Context, since time.Time, limit int) ([]Entry, error) {
+	from := int64(0)
+	if !since.IsZero() {
+		from = db.Micros(since)
+	}
+	rows, err := l.db.Read().QueryContext(ctx, "SELECT seq, at, operator, action, subject, detail FROM audit WHERE at >= $1 ORDER BY seq DESC LIMIT $2", from, limit)
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", l.db.Classify(err))
+	}
+	return db.Collect(rows, func(rows *sql.Rows, e *Entry) error {
+		var at int64
+		err := rows.Scan(&e.Seq, &at, &e.Operator, &e.Action, &e.Subject, &e.Detail)
+		e.At = db.Time(at)
+		return err
+	})
+}

@@ -1,0 +1,24 @@
+package flock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// Try takes the lock of a file. The error is ErrTaken when another process holds it.
+func Try(f *os.File) error {
+	err := lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return ErrTaken
+	}
+	return err
+}
+
+// Wait takes the lock of a file when whoever holds it releases it.
+func Wait(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+func lock(f *os.File, flags uint32) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30}) // beyond what is written
+}

@@ -1,0 +1,324 @@
+// Package jsonstream reads a JSON object from a stream, field by field and
+// strictly. A long string of Base64 is decoded while it comes.
+package jsonstream
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Bounds on the parts of a JSON body that are held in memory.
+const (
+	maxFieldName = 256      // bytes of a field's name
+	maxDepth     = 32       // nesting of one value
+	readBuffer   = 64 << 10 // bytes read at once
+)
+
+// Fields maps the names of an object's fields to the functions that read their
+// values.
+type Fields map[string]func(*Value) error
+
+// object is an object that is being read. It never holds more than one value,
+// and never more than max bytes of it.
+type object struct {
+	r      *bufio.Reader
+	max    int // bytes of one captured value
+	fields Fields
+}
+
+// Value is a field's value that has not been read yet. The function that gets
+// it calls one of its methods, once.
+type Value struct {
+	o    *object
+	name string
+	kind byte // first byte: " { [ t f n - or a digit
+	read bool
+}
+
+// ReadObject reads r, which holds one JSON object, to its end: names in their
+// exact case, each once, nothing after the object. max bounds a single captured
+// value, in bytes. It returns an *Error if the object is wrong, a *ReadError if r
+// fails, and otherwise the error of a field's function.
+func ReadObject(r io.Reader, max int, fields Fields) error {
+	o := &object{r: bufio.NewReaderSize(r, readBuffer), max: max, fields: fields}
+	first, err := o.next()
+	if errors.Is(err, io.EOF) {
+		return invalid("the body is empty: a JSON object is expected")
+	}
+	if err != nil {
+		return &ReadError{err}
+	}
+	if first != '{' {
+		return invalid("the body must be a JSON object")
+	}
+	if err := o.members(); err != nil {
+		return err
+	}
+	switch _, err := o.next(); {
+	case err == nil:
+		return invalid("the body is not valid JSON: something follows the object")
+	case !errors.Is(err, io.EOF):
+		return &ReadError{err}
+	}
+	return nil
+}
+
+func (o *object) members() error {
+	seen := make(map[string]bool, len(o.fields))
+	for n := 0; ; n++ {
+		c, err := o.next()
+		if err != nil {
+			return &ReadError{err}
+		}
+		if c == '}' && n == 0 {
+			return nil
+		}
+		if n > 0 {
+			if c == '}' {
+				return nil
+			}
+			if c != ',' {
+				return invalid("the body is not valid JSON: expected , or } after a value")
+			}
+			if c, err = o.next(); err != nil {
+				return &ReadError{err}
+			}
+		}
+		if c != '"' {
+			return invalid("the body is not valid JSON: expected a field name in double quotes")
+		}
+		name, err := o.fieldName()
+		if err != nil {
+			return err
+		}
+		take := o.fields[name]
+		if take == nil {
+			names := make([]string, 0, len(o.fields))
+			for k := range o.fields {
+				names = append(names, k)
+			}
+			slices.Sort(names)
+			return invalid("%s: there is no such field; did you mean %q?", spec.Shorten(name), spec.Nearest(name, names))
+		}
+		if seen[name] {
+			return invalid("%s: is given twice", name)
+		}
+		seen[name] = true
+		if c, err = o.next(); err != nil {
+			return &ReadError{err}
+		}
+		if c != ':' {
+			return invalid("the body is not valid JSON: expected : after a field name")
+		}
+		if c, err = o.next(); err != nil {
+			return &ReadError{err}
+		}
+		_ = o.r.UnreadByte()
+		v := &Value{o: o, name: name, kind: c}
+		if err := take(v); err != nil {
+			return err
+		}
+		if !v.read {
+			return fmt.Errorf("field %s was not read by its handler", name)
+		}
+	}
+}
+
+// next returns the next byte that is not white space. It skips white space a
+// buffer at a time: a body of nothing else must not cost much.
+func (o *object) next() (byte, error) {
+	for {
+		if _, err := o.r.Peek(1); err != nil {
+			return 0, err
+		}
+		chunk, _ := o.r.Peek(o.r.Buffered())
+		rest := bytes.TrimLeft(chunk, " \n\r\t")
+		_, _ = o.r.Discard(len(chunk) - len(rest))
+		if len(rest) > 0 {
+			return o.r.ReadByte()
+		}
+	}
+}
+
+// fieldName reads a name whose opening quote is already read.
+func (o *object) fieldName() (string, error) {
+	raw := []byte{'"'}
+	if err := o.stringRest(&raw, maxFieldName); err != nil {
+		if errors.Is(err, errTooLong) {
+			return "", invalid("a field name is longer than %d bytes", maxFieldName)
+		}
+		return "", err
+	}
+	var name string
+	if !utf8.Valid(raw) || json.Unmarshal(raw, &name) != nil {
+		return "", invalid("the body is not valid JSON: a field name cannot be read")
+	}
+	return name, nil
+}
+
+// stringRest appends the rest of a string, closing quote included.
+func (o *object) stringRest(raw *[]byte, max int) error {
+	for {
+		c, err := o.r.ReadByte()
+		if err != nil {
+			return &ReadError{err}
+		}
+		if *raw = append(*raw, c); len(*raw) > max {
+			return errTooLong
+		}
+		switch c {
+		case '"':
+			return nil
+		case '\\':
+			if c, err = o.r.ReadByte(); err != nil {
+				return &ReadError{err}
+			}
+			*raw = append(*raw, c)
+		}
+	}
+}
+
+// Raw returns the value as it stands in the body: valid JSON, valid UTF-8, at
+// most as long as ReadObject allows and 32 levels deep.
+func (v *Value) Raw() (json.RawMessage, error) {
+	v.read = true
+	var raw []byte
+	depth := 0
+	for {
+		c, err := v.o.r.ReadByte()
+		if err != nil {
+			return nil, &ReadError{err}
+		}
+		if depth == 0 && len(raw) > 0 && (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+			_ = v.o.r.UnreadByte()
+			break // the end of a number or literal
+		}
+		if raw = append(raw, c); len(raw) > v.o.max {
+			return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
+		}
+		switch c {
+		case '"':
+			if err := v.o.stringRest(&raw, v.o.max); err != nil {
+				if errors.Is(err, errTooLong) {
+					return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
+				}
+				return nil, err
+			}
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return nil, invalid("%s: nested more than %d levels deep", v.name, maxDepth)
+			}
+		case '}', ']':
+			depth--
+		}
+		if depth <= 0 && (c == '"' || c == '}' || c == ']') {
+			break
+		}
+	}
+	if !utf8.Valid(raw) {
+		return nil, invalid("%s: not valid UTF-8", v.name)
+	}
+	if !json.Valid(raw) {
+		return nil, invalid("%s: not valid JSON", v.name)
+	}
+	return raw, nil
+}
+
+// Text reads a string of at most max characters without NUL.
+func (v *Value) Text(dst *string, max int) error {
+	raw, err := v.Raw()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '"' {
+		return invalid("%s: must be a string, not %s", v.name, spec.Shorten(string(raw)))
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return invalid("%s: must be a string", v.name)
+	}
+	return CheckText(v.name, *dst, max)
+}
+
+// CheckText returns an *Error that names the field if s has more than max
+// characters or a NUL.
+func CheckText(name, s string, max int) error {
+	if n := utf8.RuneCountInString(s); n > max {
+		return invalid("%s: has %d characters, at most %d are allowed", name, n, max)
+	}
+	if bytes.ContainsRune([]byte(s), 0) {
+		return invalid("%s: must not contain the character NUL", name)
+	}
+	return nil
+}
+
+// Bool reads true or false.
+func (v *Value) Bool(dst *bool) error {
+	raw, err := v.Raw()
+	if err != nil {
+		return err
+	}
+	switch string(raw) {
+	case "true":
+		*dst = true
+	case "false":
+		*dst = false
+	default:
+		return invalid("%s: must be true or false, not %s", v.name, spec.Shorten(string(raw)))
+	}
+	return nil
+}
+
+// Texts reads an array of strings of at most maxItems; more are not even held.
+func (v *Value) Texts(dst *[]string, maxItems, maxLen int) error {
+	raw, err := v.Raw()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '[' {
+		return invalid("%s: must be an array of strings, not %s", v.name, spec.Shorten(string(raw)))
+	}
+	var list []*string
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return invalid("%s: must be an array of strings", v.name)
+	}
+	if len(list) > maxItems {
+		return invalid("%s: has %d entries, at most %d are allowed", v.name, len(list), maxItems)
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		if s == nil {
+			return invalid("%s: entry %d must be a string, not null", v.name, i)
+		}
+		if err := CheckText(fmt.Sprintf("%s[%d]", v.name, i), *s, maxLen); err != nil {
+			return err
+		}
+		out[i] = *s
+	}
+	*dst = out
+	return nil
+}
+
+// Base64 returns the decoded bytes of a string as a stream. The caller reads it
+// to io.EOF or stops reading the body altogether.
+func (v *Value) Base64() (io.Reader, error) {
+	v.read = true
+	if v.kind != '"' {
+		raw, err := v.Raw()
+		if err != nil {
+			return nil, err
+		}
+		return nil, invalid("%s: must be a string of Base64, not %s", v.name, spec.Shorten(string(raw)))
+	}
+	if _, err := v.o.r.ReadByte(); err != nil {
+		return nil, &ReadError{err}
+	}
+	return &base64Reader{r: v.o.r, name: v.name}, nil
+}

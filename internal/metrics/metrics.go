@@ -1,0 +1,115 @@
+// Package metrics holds the Prometheus metrics of a server and of its workers,
+// and counts in them what passes through an engine, a client or a store.
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/otograph/otograph/tasks"
+)
+
+// Metrics are the Prometheus metrics of one process, in a registry of their
+// own: a server's, or a worker's. Other parts of the process add theirs through
+// Registry.
+type Metrics struct {
+	registry *prometheus.Registry
+	handler  http.Handler
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	upload   prometheus.Counter
+	waiting  prometheus.Gauge
+
+	runs      *prometheus.CounterVec
+	audio     *prometheus.CounterVec
+	work      *prometheus.CounterVec
+	rtf       *prometheus.HistogramVec
+	stages    *prometheus.HistogramVec
+	callbacks *prometheus.CounterVec
+	failures  *prometheus.CounterVec
+
+	database, store *storeMetrics
+}
+
+// New makes the metrics. stats is asked at every scrape for the state of
+// the queue; nil leaves it out.
+func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_http_requests_total", Help: "Requests answered, by route, method and status.",
+	}, []string{"route", "method", "status"})
+	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "otograph_http_request_seconds", Help: "Time to answer a request, by route.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600},
+	}, []string{"route"})
+	m.upload = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "otograph_upload_bytes_total", Help: "Bytes of audio taken from request bodies, decoded.",
+	})
+	m.waiting = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
+	})
+	m.runs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_runs_total", Help: "Attempts to work on a task that ended, by outcome (done, failed, refused).",
+	}, []string{"outcome"})
+	m.audio = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_audio_seconds_total", Help: "Seconds of audio worked through, by tier.",
+	}, []string{"tier"})
+	m.work = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_work_seconds_total", Help: "Seconds of work on tasks, by tier.",
+	}, []string{"tier"})
+	m.rtf = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "otograph_real_time_factor", Help: "Seconds of work per second of audio, by tier.",
+		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
+	}, []string{"tier"})
+	m.stages = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "otograph_stage_seconds", Help: "Time of one stage of one task.",
+		Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200},
+	}, []string{"stage"})
+	m.callbacks = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "otograph_callback_attempts_total", Help: "Callback deliveries tried, by outcome (delivered, failed).",
+	}, []string{"outcome"})
+	m.failures = newFailures()
+	m.registry.MustRegister(m.requests, m.seconds, m.upload, m.waiting, m.runs, m.audio, m.work, m.rtf, m.stages, m.callbacks, m.failures,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.database = newStoreMetrics(m.registry, "database", "database")
+	m.store = newStoreMetrics(m.registry, "store", "file store")
+	if stats != nil {
+		m.registry.MustRegister(&queueCollector{ask: stats})
+	}
+	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
+	return m
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler { return m.handler }
+
+// Registry is where further metrics of the process are registered.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Request counts a request that was answered. Methods beyond HTTP's own count as
+// "other".
+func (m *Metrics) Request(route, method string, status int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodPut, http.MethodPatch, http.MethodOptions:
+	default:
+		method = "other" // a stranger's word must not become a label
+	}
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// Upload counts bytes of audio taken from a request body.
+func (m *Metrics) Upload(bytes int64) { m.upload.Add(float64(bytes)) }
+
+// Waiting counts a request that waits for its task to finish, until done is
+// called.
+func (m *Metrics) Waiting() (done func()) {
+	m.waiting.Inc()
+	return m.waiting.Dec
+}

@@ -1,0 +1,58 @@
+package metrics
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// storeMetrics measure the database and the file store as this process sees
+// them.
+type storeMetrics struct {
+	seconds *prometheus.HistogramVec
+	errors  *prometheus.CounterVec
+}
+
+func newStoreMetrics(r prometheus.Registerer, subject, what string) *storeMetrics {
+	m := &storeMetrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "otograph_" + subject + "_seconds", Help: "Time of one operation of the " + what + ", by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"op"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "otograph_" + subject + "_errors_total", Help: "Operations that failed because the " + what + " could not be reached, was full, or took too long, by operation.",
+		}, []string{"op"}),
+	}
+	r.MustRegister(m.seconds, m.errors)
+	return m
+}
+
+func (m *storeMetrics) observe(op string, took time.Duration, err error) {
+	m.seconds.WithLabelValues(op).Observe(took.Seconds())
+	count := m.errors.WithLabelValues(op) // from the first operation on there is a zero to compare with
+	if err != nil {
+		count.Inc()
+	}
+}
+
+// ObserveDatabase counts one query ("read") or transaction ("write") of the
+// database; err is set if the database is to blame.
+func (m *Metrics) ObserveDatabase(op string, took time.Duration, err error) {
+	m.database.observe(op, took, err)
+}
+
+// ObserveStore counts one operation of the file store; err is set if the store
+// is to blame.
+func (m *Metrics) ObserveStore(op string, took time.Duration, err error) {
+	m.store.observe(op, took, err)
+}
+
+// Build adds otograph_build_info, always 1, with the program's version.
+func (m *Metrics) Build(version string) {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_build_info", Help: "The program: its version and Go's.",
+	}, []string{"version", "go"})
+	info.WithLabelValues(version, runtime.Version()).Set(1)
+	m.registry.MustRegister(info)
+}

@@ -1,0 +1,51 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/otograph/otograph/tasks/worker"
+)
+
+// Trouble returns what a worker or fetcher reports its trouble to: for each part
+// whether it keeps the member from claiming tasks, and since when. Call it once.
+func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time) {
+	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_trouble", Help: "1 while trouble with a part keeps a member (worker, fetcher) from claiming tasks.",
+		ConstLabels: prometheus.Labels{"member": member},
+	}, []string{"part"})
+	begun := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_trouble_since_seconds", Help: "When the trouble began, in seconds since 1970; 0 without trouble.",
+		ConstLabels: prometheus.Labels{"member": member},
+	}, []string{"part"})
+	m.registry.MustRegister(state, begun)
+	report := func(part worker.Part, since time.Time) {
+		if since.IsZero() {
+			state.WithLabelValues(string(part)).Set(0)
+			begun.WithLabelValues(string(part)).Set(0)
+			return
+		}
+		state.WithLabelValues(string(part)).Set(1)
+		begun.WithLabelValues(string(part)).Set(float64(since.UnixMilli()) / 1000)
+	}
+	for _, part := range worker.Parts {
+		report(part, time.Time{})
+	}
+	return report
+}
+
+// Cage shows which parts of the decoder's cage are in force in this process.
+func (m *Metrics) Cage(parts map[string]bool) {
+	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_cage", Help: "1 for each part of the decoder's cage that is in force, 0 for each that is not.",
+	}, []string{"part"})
+	m.registry.MustRegister(state)
+	for part, there := range parts {
+		value := 0.0
+		if there {
+			value = 1
+		}
+		state.WithLabelValues(part).Set(value)
+	}
+}

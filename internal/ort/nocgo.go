@@ -1,0 +1,66 @@
+//go:build !cgo
+
+package ort
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/otograph/otograph/internal/native"
+)
+
+// Session is an open model. Without cgo there is none: Open checks the model and
+// says so.
+type Session struct{}
+
+// Binding runs a session again and again over the same memory.
+type Binding struct{}
+
+// Open checks a model. The error then says that this program can't run it.
+func Open(src Source, _ Options) (*Session, error) {
+	if _, err := Inspect(src); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: %w", src, native.ErrNoCgo)
+}
+
+// Version returns the error that says what is missing.
+func Version() (string, error) { return "", native.ErrNoCgo }
+
+// TrimHeap does nothing: no native library has a heap.
+func TrimHeap() {}
+
+// Source is never called: there is no session.
+func (*Session) Source() Source { return Source{} }
+
+// Inputs is never called: there is no session.
+func (*Session) Inputs() []Info { return nil }
+
+// Outputs is never called: there is no session.
+func (*Session) Outputs() []Info { return nil }
+
+// Metadata is never called: there is no session.
+func (*Session) Metadata() map[string]string { return nil }
+
+// Graph is never called: there is no session.
+func (*Session) Graph() *Graph { return nil }
+
+// Check is never called: there is no session.
+func (*Session) Check(Contract) error { return native.ErrNoCgo }
+
+// Run is never called: there is no session.
+func (*Session) Run(context.Context, map[string]*Tensor, ...string) ([]*Tensor, error) {
+	return nil, native.ErrNoCgo
+}
+
+// Bind is never called: there is no session.
+func (*Session) Bind(_, _ map[string]*Tensor) (*Binding, error) { return nil, native.ErrNoCgo }
+
+// Close does nothing.
+func (*Session) Close() error { return nil }
+
+// Run is never called: there is no binding.
+func (*Binding) Run() error { return native.ErrNoCgo }
+
+// Close does nothing.
+func (*Binding) Close() error { return nil }

@@ -1,0 +1,23 @@
+// Package userdata finds the folder in which programs keep a user's data.
+package userdata
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Dir returns otograph's folder with the given name in the user's data folder:
+// $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name where the
+// variable is not set or, as the XDG Base Directory Specification demands, not
+// absolute. The error says that the user has no home folder.
+func Dir(name string) (string, error) {
+	data := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(data, "otograph", name), nil
+}

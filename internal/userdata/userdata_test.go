@@ -1,0 +1,26 @@
+package userdata
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDir(t *testing.T) {
+	t.Setenv("HOME", "/home/ann")
+	for data, want := range map[string]string{
+		"/srv/data": "/srv/data/otograph/models",
+		"":          "/home/ann/.local/share/otograph/models",
+		"relative":  "/home/ann/.local/share/otograph/models",
+	} {
+		t.Setenv("XDG_DATA_HOME", data)
+		dir, err := Dir("models")
+		require.NoError(t, err)
+		assert.Equal(t, want, dir, data)
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_DATA_HOME", "")
+	_, err := Dir("models")
+	assert.Error(t, err)
+}

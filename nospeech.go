@@ -1,0 +1,54 @@
+package otograph
+
+import (
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/vad"
+)
+
+// coarse returns probabilities in steps of 1/255: five hours are 560 KB.
+func coarse(probs []float32) []byte {
+	out := make([]byte, len(probs))
+	for i, p := range probs {
+		out[i] = byte(math.Round(255 * float64(min(max(p, 0), 1))))
+	}
+	return out
+}
+
+// silence returns the detector's probability that nobody speaks in a segment: one
+// minus the mean over its windows. ok is false where the detector's probabilities
+// are not known (a checkpoint of an earlier version).
+func (s *speech) silence(segment asr.Segment) (p float64, ok bool) {
+	const seconds = float64(vad.Window) / audio.SampleRate
+	from := min(max(int(segment.Start/seconds), 0), len(s.Probabilities))
+	to := min(max(int(math.Ceil(segment.End/seconds)), from), len(s.Probabilities))
+	if from == to {
+		return 0, false
+	}
+	sum := 0
+	for _, p := range s.Probabilities[from:to] {
+		sum += int(p)
+	}
+	return 1 - float64(sum)/float64(255*(to-from)), true
+}
+
+// discard sets the no-speech probability of the optimized tier's segments and
+// removes those above the threshold. It is the mean of what the voice activity
+// detector says and what the recognizer does (its blank where the tokens fire), or
+// the detector's alone where the recognizer does not tell.
+func (s *speech) discard(t *asr.Transcript, abilities asr.Abilities, threshold float64) {
+	before := len(t.Segments)
+	t.Segments = slices.DeleteFunc(t.Segments, func(segment asr.Segment) bool {
+		p := segment.NoSpeechProb
+		if silent, ok := s.silence(segment); ok && abilities.NoSpeech {
+			p = (p + silent) / 2
+		} else if ok {
+			p = silent
+		}
+		return p > threshold
+	})
+	t.Stats.Discarded += before - len(t.Segments)
+}

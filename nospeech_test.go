@@ -1,0 +1,49 @@
+package otograph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// A segment's no-speech probability is the mean of the detector's over it and the
+// recognizer's; segments above the threshold go.
+func TestDiscardByNoSpeechProbability(t *testing.T) {
+	probs := make([]float32, 100) // 3.2 s: half a second each of 1, 0.5, 0.1, then nothing
+	for i := range probs[:48] {
+		probs[i] = []float32{1, 0.5, 0.1}[i/16]
+	}
+	heard := &speech{Probabilities: coarse(probs)}
+	segments := func() []asr.Segment {
+		return []asr.Segment{
+			{Start: 0, End: 0.512, NoSpeechProb: 0.1, Text: "sure"},
+			{Start: 0.512, End: 1.024, NoSpeechProb: 0.2, Text: "fair"},
+			{Start: 1.024, End: 1.536, NoSpeechProb: 0.4, Text: "faint"},
+			{Start: 10, End: 11, NoSpeechProb: 0.3, Text: "behind the end"},
+		}
+	}
+	for _, test := range []struct {
+		threshold float64
+		recognize bool
+		want      []string
+	}{
+		{1, true, []string{"sure", "fair", "faint", "behind the end"}},
+		{0.66, true, []string{"sure", "fair", "faint", "behind the end"}},
+		{0.6, true, []string{"sure", "fair", "behind the end"}},
+		{0.3, true, []string{"sure", "behind the end"}},
+		{0, true, nil},
+		{0.6, false, []string{"sure", "fair", "behind the end"}},
+		{0.4, false, []string{"sure", "behind the end"}},
+	} {
+		tr := &asr.Transcript{Segments: segments()}
+		heard.discard(tr, asr.Abilities{NoSpeech: test.recognize}, test.threshold)
+		var left []string
+		for _, s := range tr.Segments {
+			left = append(left, s.Text)
+		}
+		assert.Equal(t, test.want, left, "%+v", test)
+		assert.Equal(t, 4-len(left), tr.Stats.Discarded)
+	}
+}

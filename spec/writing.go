@@ -1,0 +1,38 @@
+package spec
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// unspaced are the scripts written without spaces between words.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+}
+
+// Unspaced reports whether r is a letter of a script written without spaces
+// between words. Its text is timed, counted and joined by the character.
+func Unspaced(r rune) bool { return unicode.In(r, unspaced...) }
+
+// Separated returns next as it continues before, both of them sentences or parts
+// of one: with a space in front unless one of them is empty or both sides are
+// Chinese or Japanese. Thai and its neighbors, which have no spaces between
+// words, have them between sentences.
+func Separated(before, next string) string {
+	if before == "" || next == "" {
+		return next
+	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(next)
+	if chineseOrJapanese(last) && chineseOrJapanese(first) {
+		return next
+	}
+	return " " + next
+}
+
+// chineseOrJapanese reports whether r is a character of these languages, or of
+// their punctuation: the blocks CJK Symbols and Punctuation, and Halfwidth and
+// Fullwidth Forms.
+func chineseOrJapanese(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
+}

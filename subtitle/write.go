@@ -1,0 +1,118 @@
+package subtitle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Format names a form in which a result can be written.
+type Format string
+
+// The formats of Write.
+const (
+	FormatSRT      Format = "srt"
+	FormatVTT      Format = "vtt"
+	FormatTSV      Format = "tsv"
+	FormatMarkdown Format = "md"
+	FormatDOCX     Format = "docx"
+	FormatTextGrid Format = "textgrid" // Praat
+	FormatEAF      Format = "eaf"      // ELAN
+	FormatLabels   Format = "labels"   // Audacity
+	FormatCTM      Format = "ctm"
+	FormatRTTM     Format = "rttm"
+)
+
+// formats are the formats of Write with what their files are.
+var formats = []struct {
+	format            Format
+	extension, medium string
+}{
+	{FormatSRT, ".srt", "application/x-subrip; charset=utf-8"},
+	{FormatVTT, ".vtt", "text/vtt; charset=utf-8"},
+	{FormatTSV, ".tsv", "text/tab-separated-values; charset=utf-8"},
+	{FormatMarkdown, ".md", "text/markdown; charset=utf-8"},
+	{FormatDOCX, ".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{FormatTextGrid, ".TextGrid", "text/plain; charset=utf-8"},
+	{FormatEAF, ".eaf", "application/xml"},
+	{FormatLabels, ".labels.txt", "text/plain; charset=utf-8"},
+	{FormatCTM, ".ctm", "text/plain; charset=utf-8"},
+	{FormatRTTM, ".rttm", "text/plain; charset=utf-8"},
+}
+
+// Formats returns the formats that Write knows.
+func Formats() []Format {
+	out := make([]Format, len(formats))
+	for i, f := range formats {
+		out[i] = f.format
+	}
+	return out
+}
+
+// Extension returns what the names of the format's files end with, "" for an
+// unknown format.
+func (f Format) Extension() string {
+	for _, known := range formats {
+		if known.format == f {
+			return known.extension
+		}
+	}
+	return ""
+}
+
+// MediaType returns the format's media type, "" for an unknown format.
+func (f Format) MediaType() string {
+	for _, known := range formats {
+		if known.format == f {
+			return known.medium
+		}
+	}
+	return ""
+}
+
+// Errors of Write.
+var (
+	// ErrNoTurns is returned for RTTM when diarization did not run.
+	ErrNoTurns = errors.New("subtitle: no speaker turns")
+	// ErrFormat is returned for an unknown format.
+	ErrFormat = errors.New("subtitle: unknown format")
+)
+
+// Write writes a result with its sound events in a format. name is the
+// recording's file name, which some formats repeat, and date the day of an EAF
+// file. An error wraps ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
+func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
+	cues := Cues(r, true)
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	switch f {
+	case FormatSRT:
+		return SRT(w, cues, Options{})
+	case FormatVTT:
+		return VTT(w, cues, Options{})
+	case FormatTSV:
+		return TSV(w, cues)
+	case FormatMarkdown:
+		return Markdown(w, stem, cues)
+	case FormatDOCX:
+		return DOCX(w, stem, cues)
+	case FormatTextGrid:
+		return TextGrid(w, r.AudioDuration, cues)
+	case FormatEAF:
+		return EAF(w, name, date, cues)
+	case FormatLabels:
+		return Labels(w, cues)
+	case FormatCTM:
+		return CTM(w, stem, cues)
+	case FormatRTTM:
+		if !r.Ran.Diarize {
+			return ErrNoTurns
+		}
+		return RTTM(w, stem, Turns(r))
+	}
+	return fmt.Errorf("%w %q", ErrFormat, f)
+}

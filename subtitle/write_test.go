@@ -1,0 +1,40 @@
+package subtitle_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// TestWriteKnowsEveryFormat: each format has an extension, a media type, and a
+// file that is not empty; what a format needs and a result lacks is an error.
+func TestWriteKnowsEveryFormat(t *testing.T) {
+	full := &spec.Result{
+		AudioDuration: 2, Ran: spec.Capabilities{ASR: true, Diarize: true},
+		Segments: []spec.Segment{{
+			Start: 0.5, End: 1.5, Text: "hello", Speaker: "SPEAKER_0",
+			Words: []spec.Word{{Word: "hello", Start: 0.5, End: 1.5, Probability: 0.9}},
+		}},
+		DiarizeSegments: []spec.Turn{{Start: 0.5, End: 1.5, Speaker: "SPEAKER_0"}},
+	}
+	for _, f := range subtitle.Formats() {
+		assert.NotEmpty(t, f.Extension(), f)
+		assert.NotEmpty(t, f.MediaType(), f)
+		var out bytes.Buffer
+		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
+		assert.NotZero(t, out.Len(), f)
+	}
+	bare := &spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "hello", End: 1}}}
+	for f, want := range map[subtitle.Format]error{
+		subtitle.FormatCTM: subtitle.ErrNoWordTimes, subtitle.FormatRTTM: subtitle.ErrNoTurns, "pdf": subtitle.ErrFormat,
+	} {
+		require.ErrorIs(t, subtitle.Write(&bytes.Buffer{}, f, "a.wav", time.Time{}, bare), want)
+	}
+	assert.Empty(t, subtitle.Format("pdf").MediaType()+subtitle.Format("pdf").Extension())
+}

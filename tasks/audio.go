@@ -1,0 +1,86 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Audio is the recording of a task, as it was submitted. It is an
+// io.ReadSeekCloser: what is read is fetched from where it was sought.
+type Audio struct {
+	Task Task
+
+	at, size int64
+	open     func(offset int64) (io.ReadCloser, error)
+	file     io.ReadCloser // nil before the first read and after a seek
+}
+
+// Audio opens the recording of a task, as long as the service has it: until the
+// task is final, and for Config.KeepAudio after that. Close it. Errors wrap
+// ErrNotFound or ErrForbidden; a recording that is gone is ErrNoAudio.
+func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error) {
+	t, err := s.Get(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	var key sql.NullString
+	err = s.db.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && (key.String == "" || t.AudioSize == nil)) {
+		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
+	}
+	if err != nil {
+		return nil, s.wrap("audio", err)
+	}
+	a := &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.blobs.OpenAt(ctx, key.String, offset) }}
+	return a, nil
+}
+
+// Size returns the recording's length in bytes.
+func (a *Audio) Size() int64 { return a.size }
+
+// Read implements io.Reader.
+func (a *Audio) Read(p []byte) (int, error) {
+	if a.at >= a.size {
+		return 0, io.EOF
+	}
+	if a.file == nil {
+		file, err := a.open(a.at)
+		if err != nil {
+			return 0, err
+		}
+		a.file = file
+	}
+	n, err := a.file.Read(p)
+	a.at += int64(n)
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (a *Audio) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += a.at
+	case io.SeekEnd:
+		offset += a.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("tasks: seek to %d", offset)
+	}
+	if offset != a.at && a.file != nil {
+		a.file.Close()
+		a.file = nil
+	}
+	a.at = offset
+	return offset, nil
+}
+
+// Close implements io.Closer.
+func (a *Audio) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}

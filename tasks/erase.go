@@ -1,0 +1,172 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+const (
+	eraseBatch  = 200 // files that are erased with the same two transactions
+	eraseAtOnce = 8   // requests to the file store at the same time, unless Config says otherwise
+)
+
+// doom notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
+func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
+	return err
+}
+
+// erase deletes at most eraseBatch doomed files (or prefixes) and then forgets them; in between it may be done again. Files
+// that are not doomed any more are left alone.
+func (s *Service) erase(ctx context.Context, keys []string) error {
+	var doomed []string
+	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may point at a file that is about to go
+		list, args := in(keys)
+		// In one order, so that those who erase the same files do not wait for one another in a circle.
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.db.ForUpdate()+")", args...); err != nil {
+			return err
+		}
+		// Looked at with the tasks' rows locked: a retry has its row when it spares the files.
+		doomed, err = db.Column[string](tx.QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...))
+		return err
+	})
+	if err != nil || len(doomed) == 0 {
+		return err
+	}
+	gone, failed := s.eraseFiles(ctx, doomed)
+	if len(gone) == 0 {
+		return failed
+	}
+	return errors.Join(failed, s.db.Write(ctx, func(tx *sql.Tx) error { return forgetDoomed(ctx, tx, gone) }))
+}
+
+// eraseFiles deletes files and prefixes, and returns those that are gone.
+func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
+	var g errgroup.Group
+	g.SetLimit(s.EraseAtOnce)
+	errs := make([]error, len(keys))
+	for i, key := range keys {
+		g.Go(func() error {
+			if strings.HasSuffix(key, "/") {
+				errs[i] = s.blobs.DeletePrefix(ctx, key)
+			} else {
+				errs[i] = s.blobs.Delete(ctx, key)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions keep their errors apart
+	for i, key := range keys {
+		if errs[i] == nil {
+			gone = append(gone, key)
+		}
+	}
+	return gone, errors.Join(errs...)
+}
+
+// forgetDoomed removes the notes of files that are deleted.
+func forgetDoomed(ctx context.Context, tx *sql.Tx, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	list, args := in(keys)
+	_, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key IN ("+list+")", args...)
+	return err
+}
+
+// in returns the placeholders and arguments of an IN list.
+func in(keys []string) (list string, args []any) {
+	marks := make([]string, len(keys))
+	for i, key := range keys {
+		marks[i] = fmt.Sprintf("$%d", i+1)
+		args = append(args, key)
+	}
+	return strings.Join(marks, ", "), args
+}
+
+// erased are files of done tasks that this process has deleted, and whose notes are still in the database. The end of the
+// next task forgets them in its own transaction. What is lost with the process is deleted again by the clean-up.
+type erased struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+// some returns at most eraseBatch of them.
+func (e *erased) some() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string(nil), e.keys[:min(len(e.keys), eraseBatch)]...)
+}
+
+// add adds files that were deleted.
+func (e *erased) add(keys []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.keys) < 10*eraseBatch { // else nothing has ended for long, and the clean-up has them
+		e.keys = append(e.keys, keys...)
+	}
+}
+
+// drop drops those that the database has forgotten.
+func (e *erased) drop(keys []string) {
+	gone := map[string]bool{}
+	for _, key := range keys {
+		gone[key] = true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.keys = slices.DeleteFunc(e.keys, func(key string) bool { return gone[key] })
+}
+
+// sweepDone erases what a done task leaves behind: its checkpoints, and its audio unless that is kept. Nobody takes a done
+// task up again, so that this needs no transaction.
+func (s *Service) sweepDone(ctx context.Context, task, audio string) {
+	ctx = context.WithoutCancel(ctx)
+	s.queue.Changed(ctx)
+	keys := []string{CheckpointPrefix(task)}
+	if audio != "" && s.KeepAudio <= 0 {
+		keys = append(keys, audio)
+	}
+	gone, err := s.eraseFiles(ctx, keys)
+	s.erased.add(gone)
+	if err != nil {
+		s.log.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
+	}
+}
+
+// sweepTask tells of the end of a claim or a task and erases what a task that has ended left behind; what can't be erased now is the clean-up's.
+func (s *Service) sweepTask(ctx context.Context, id string) {
+	ctx = context.WithoutCancel(ctx)
+	s.queue.Changed(ctx)
+	var final int
+	err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
+	if err == nil && final > 0 {
+		err = s.sweepDoomed(ctx)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
+	}
+}
+
+// sweepDoomed erases all files that are due, as long as that works.
+func (s *Service) sweepDoomed(ctx context.Context) error {
+	for {
+		keys, err := db.Column[string](s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now())))
+		if err != nil || len(keys) == 0 {
+			return s.wrap("sweep", err)
+		}
+		if err := s.erase(ctx, keys); err != nil || len(keys) < eraseBatch {
+			return s.wrap("sweep", err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// LanguageError refuses a task whose language no model of the registered workers
+// knows. While no worker has reported its models, nothing is refused.
+type LanguageError struct {
+	Language  string   // that was asked for
+	Installed []string // codes that some worker's models know with the task's options
+}
+
+// Error implements error. The text is for the customer.
+func (e *LanguageError) Error() string {
+	return fmt.Sprintf("asr_language: no installed model knows %q; installed: %s", e.Language, strings.Join(e.Installed, ", "))
+}
+
+// checkLanguage returns a LanguageError if options ask for a language that none
+// of the sets knows.
+func checkLanguage(options json.RawMessage, sets []spec.Available) error {
+	var effective spec.EffectiveOptions
+	if err := json.Unmarshal(options, &effective); err != nil {
+		return fmt.Errorf("%w: options: %w", ErrRequest, err)
+	}
+	o := spec.Options(effective)
+	if o.ASRLanguage == nil || !on(o.EnableASR) || len(sets) == 0 || len(spec.PossibleTiers(o, sets)) > 0 {
+		return nil
+	}
+	e := &LanguageError{Language: *o.ASRLanguage}
+	for _, set := range sets {
+		e.Installed = append(e.Installed, set.Languages(o)...)
+	}
+	slices.Sort(e.Installed)
+	e.Installed = slices.Compact(e.Installed)
+	return e
+}

@@ -1,0 +1,66 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
+	"github.com/otograph/otograph/tasks/taskstest"
+)
+
+// TestLanguageThatNoModelKnows is refused before anything is held or kept, with
+// the languages that are installed; while no worker has reported, nothing is.
+func TestLanguageThatNoModelKnows(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		german := func(r *tasks.Request) { r.Options = json.RawMessage(`{"asr_language":"de"}`) }
+		f.Add(german)
+		for id, available := range map[string]spec.Available{"one": {Standard: true, StandardLanguages: []string{"en", "es"}}, "other": {Standard: true, StandardLanguages: []string{"fr", "en"}}} {
+			leave, err := f.Queue().Enter(t.Context(), queue.Member{ID: id, Kind: queue.Worker, Available: available}, time.Hour, nil)
+			require.NoError(t, err)
+			t.Cleanup(leave)
+		}
+		files := f.Files()
+		_, _, err := f.Create(t.Context(), f.Request(german), tasks.Idempotency{})
+		var refused *tasks.LanguageError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, `asr_language: no installed model knows "de"; installed: en, es, fr`, refused.Error())
+		batch := f.Request(german)
+		batch.Batch = true
+		_, _, err = f.CreateBatch(t.Context(), []tasks.Request{batch}, tasks.Idempotency{})
+		require.ErrorAs(t, err, &refused)
+		f.DropAudio(t.Context(), batch.Audio.Key)
+		assert.Equal(t, files, f.Files(), "the audio went")
+		for _, options := range []string{`{"asr_language":"fr"}`, `{}`, `{"enable_asr":false,"enable_diarize":false,"asr_language":"de"}`} {
+			f.Add(func(r *tasks.Request) { r.Options = json.RawMessage(options) })
+		}
+		f.Exact()
+	})
+}
+
+// TestErrorIsNullWhileProcessing: an error of the attempt before is not shown
+// while the next one runs.
+func TestErrorIsNullWhileProcessing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		now := time.Now()
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return now } })
+		task := f.Add(nil)
+		require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndRecoverable, "no luck"))
+		failed := f.Row(task.ID)
+		assert.Equal(t, tasks.StatusFailed, failed.Status)
+		assert.Equal(t, "no luck", *failed.ErrorMessage)
+		now = now.Add(time.Hour)
+		require.NotNil(t, f.Take())
+		again := f.Row(task.ID)
+		assert.Equal(t, tasks.StatusProcessing, again.Status)
+		assert.Nil(t, again.ErrorMessage)
+	})
+}

@@ -1,0 +1,74 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Filter selects a page of an account's tasks.
+type Filter struct {
+	Status Status // "" for all
+	Page   int    // from 1
+	Size   int    // entries in a page, from 1
+}
+
+// List returns a page of an account's tasks, newest first, and how many match in all.
+func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
+	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.Valid()) {
+		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
+	}
+	total, err := s.total(ctx, account, f.Status)
+	if err != nil || f.Page-1 > total/f.Size {
+		return nil, total, s.wrap("list", err)
+	}
+	where, args := "account_id = $1", []any{account}
+	if f.Status != "" {
+		where, args = where+" AND status = $2", append(args, string(f.Status))
+	}
+	if f.Page > 1 {
+		// An index alone says where the page begins; only the page's own rows are read.
+		var created int64
+		var id string
+		err := s.db.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
+			Scan(&created, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, total, nil
+		}
+		if err != nil {
+			return nil, 0, s.wrap("list", err)
+		}
+		where += fmt.Sprintf(" AND (created_at, id) <= ($%d, $%d)", len(args)+1, len(args)+2)
+		args = append(args, created, id)
+	}
+	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
+	if err != nil {
+		return nil, 0, s.wrap("list", err)
+	}
+	list, err := db.Collect(rows, func(rows *sql.Rows, t *Task) (err error) {
+		*t, err = scanTask(rows)
+		return err
+	})
+	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have come since the sums were read
+}
+
+// total returns how many tasks of an account have a status, from the running sums: the open holds are the tasks that are
+// not final. Of these, the few that wait for a retry are counted.
+func (s *Service) total(ctx context.Context, account string, status Status) (n int, err error) {
+	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
+	counts := map[Status]string{
+		"":               "active_tasks + waiting_batch + done + failed + abandoned",
+		StatusProcessing: "active_tasks + waiting_batch - " + retrying,
+		StatusDone:       "done",
+		StatusFailed:     "failed + " + retrying,
+		StatusAbandoned:  "abandoned",
+	}
+	err = s.db.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) { // no such account
+		return 0, nil
+	}
+	return n, err
+}

@@ -1,0 +1,112 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/spec"
+)
+
+// Means says how long the audio of a claimed task may be.
+type Means struct {
+	Held float64 // seconds that the task's hold pays for
+	Most float64 // seconds that the account could pay for at this moment, Held among them
+}
+
+// longestPriced bounds Means, in minutes: a day, far above the longest recording that is taken.
+const longestPriced = 24 * 60
+
+// Probed holds the price of the task's real length, before money is spent on it: the hold is raised, or stays if it is
+// enough. If the account cannot pay for the length, nothing is changed and the error wraps an *UnpaidError.
+func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Means, error) {
+	t, err := s.tariff(ctx, c, seconds)
+	if err != nil {
+		return Means{}, s.wrap("price of "+c.ID, err)
+	}
+	held, most, err := s.billing.Means(ctx, c.ID)
+	if err != nil {
+		return Means{}, s.wrap("price of "+c.ID, err)
+	}
+	if price := t.quote.Total; price > held {
+		if err := s.raise(ctx, c, price, seconds); err != nil {
+			return Means{}, s.wrap("raise hold of "+c.ID, err)
+		}
+		held, most = price, max(price, most)
+	}
+	m := Means{}
+	for _, part := range []struct {
+		seconds *float64
+		amount  billing.Money
+	}{{&m.Held, held}, {&m.Most, most}} {
+		minutes, err := t.prices.LongestPaid(part.amount, longestPriced, t.usage, t.tiers...)
+		if err != nil {
+			return Means{}, s.wrap("price of "+c.ID, err)
+		}
+		*part.seconds = float64(minutes) * 60
+	}
+	return m, nil
+}
+
+// raise lifts the hold of a claim that is current.
+func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seconds float64) error {
+	return s.db.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := s.guard(ctx, tx, c); err != nil {
+			return err
+		}
+		return unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
+	})
+}
+
+// tariff is what a task costs.
+type tariff struct {
+	prices billing.Prices
+	usage  billing.Usage
+	tiers  []spec.Tier // those that may run
+	quote  billing.Quote
+}
+
+// tariff prices a claimed task of a length, at the dearest tier that the workers' models allow.
+func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff, err error) {
+	sets, err := s.queue.Available(ctx, s.db.Read())
+	if err != nil {
+		return t, err
+	}
+	if t.usage, t.tiers, err = usage(c.Options, seconds, c.BatchMode, sets); err != nil {
+		return t, Permanent(err)
+	}
+	if t.prices, err = s.billing.PricesByID(ctx, s.db.Read(), c.price); err != nil {
+		return t, err
+	}
+	t.quote, err = t.prices.Dearest(t.usage, t.tiers...)
+	return t, Permanent(err)
+}
+
+// unaffordable turns a shortage of money into the error that ends the task; other errors pass.
+func unaffordable(err error, seconds float64) error {
+	var short *billing.Shortage
+	if !errors.As(err, &short) {
+		return err
+	}
+	minutes, _ := billing.BillableMinutes(seconds) // it was priced
+	return &UnpaidError{err, fmt.Sprintf("insufficient_balance: %d min of audio require %s, %s available; nothing is charged",
+		minutes, short.Required.Number(), max(0, short.Available).Number())}
+}
+
+// UnpaidError ends a task whose account cannot pay for the length of its audio. It is permanent (see IsPermanent), wraps
+// billing.ErrInsufficientBalance, and its text is for the customer.
+type UnpaidError struct {
+	cause error
+	text  string
+}
+
+// Error implements error.
+func (e *UnpaidError) Error() string { return e.text }
+
+// Unwrap returns the shortage.
+func (e *UnpaidError) Unwrap() error { return e.cause }
+
+// Permanent reports true: no attempt brings money.
+func (e *UnpaidError) Permanent() bool { return true }

@@ -1,0 +1,180 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Overview is the state of the queue for an operator.
+type Overview struct {
+	Lanes    []LaneState    // tasks first
+	Accounts []AccountState // those with unfinished tasks, by name
+	Workers  []WorkerState  // by id
+}
+
+// Load counts the unfinished tasks of a lane, or of an account in it.
+type Load struct {
+	Waiting int // could run now
+	Running int
+	Delayed int // wait for a time
+	// Oldest is when the first of the waiting tasks began to wait; zero when
+	// none waits.
+	Oldest time.Time
+}
+
+// LaneState is the state of a lane.
+type LaneState struct {
+	Lane   string
+	Paused bool
+	Load
+}
+
+// AccountState is what an account has in a lane.
+type AccountState struct {
+	AccountID, Account string // id and name
+	Lane               string
+	Load
+}
+
+// WorkerState is a worker process with a heartbeat row.
+type WorkerState struct {
+	ID, Version       string
+	PID               int
+	Draining          bool
+	TaskID            string // what it runs, "" for nothing
+	StartedAt, BeatAt time.Time
+}
+
+// Overview reads lanes, accounts and workers.
+func (q *Queue) Overview(ctx context.Context) (Overview, error) {
+	var o Overview
+	paused, err := q.Paused(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, lane := range slices.Backward(slices.Sorted(maps.Keys(paused))) {
+		o.Lanes = append(o.Lanes, LaneState{Lane: lane, Paused: paused[lane]})
+	}
+	if o.Accounts, err = q.accountStates(ctx); err != nil {
+		return o, q.wrap("overview", err)
+	}
+	for _, a := range o.Accounts {
+		for i := range o.Lanes {
+			if o.Lanes[i].Lane == a.Lane {
+				o.Lanes[i].add(a.Load)
+			}
+		}
+	}
+	o.Workers, err = q.workerStates(ctx)
+	return o, q.wrap("overview", err)
+}
+
+func (l *Load) add(other Load) {
+	l.Waiting += other.Waiting
+	l.Running += other.Running
+	l.Delayed += other.Delayed
+	if l.Oldest.IsZero() || (!other.Oldest.IsZero() && other.Oldest.Before(l.Oldest)) {
+		l.Oldest = other.Oldest
+	}
+}
+
+// Paused returns the lanes and whether each is paused.
+func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
+	rows, err := q.config.DB.Read().QueryContext(ctx, "SELECT lane, paused FROM lanes")
+	if err != nil {
+		return nil, q.wrap("lanes", err)
+	}
+	lanes, err := db.Collect(rows, func(rows *sql.Rows, l *LaneState) error { return rows.Scan(&l.Lane, &l.Paused) })
+	paused := map[string]bool{}
+	for _, l := range lanes {
+		paused[l.Lane] = l.Paused
+	}
+	return paused, q.wrap("lanes", err)
+}
+
+// accountStates counts each phase by its own index.
+func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
+	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
+		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
+		) x JOIN accounts a ON a.id = x.account_id GROUP BY x.account_id, a.name, x.lane ORDER BY a.name, x.lane DESC`)
+	if err != nil {
+		return nil, err
+	}
+	return db.Collect(rows, func(rows *sql.Rows, a *AccountState) error {
+		var oldest int64
+		err := rows.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, &oldest)
+		if oldest > 0 {
+			a.Oldest = db.Time(oldest)
+		}
+		return err
+	})
+}
+
+func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
+	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(MIN(t.id), ''), w.started_at, w.beat_at
+		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
+		WHERE w.kind = $1 GROUP BY w.id, w.version, w.pid, w.draining, w.started_at, w.beat_at ORDER BY w.id`, string(Worker))
+	if err != nil {
+		return nil, err
+	}
+	return db.Collect(rows, func(rows *sql.Rows, w *WorkerState) error {
+		var started, beat int64
+		err := rows.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &started, &beat)
+		w.StartedAt, w.BeatAt = db.Time(started), db.Time(beat)
+		return err
+	})
+}
+
+// Item is a task in an operator's list.
+type Item struct {
+	TaskID, Account   string // the account's name
+	Lane              string
+	Phase, Status     string
+	Attempt, Failures int
+	WorkerID          string
+	QueuedAt          time.Time
+	RunAt             time.Time // of a delayed task, else zero
+	Error             string
+}
+
+// ListFilter selects the tasks of a list.
+type ListFilter struct {
+	AccountID string // "" for all
+	Lane      string // "" for both
+	// Ended selects the tasks that ended without a result, newest first, instead
+	// of the unfinished ones. It needs AccountID: only then is there an index.
+	Ended bool
+	Limit int
+}
+
+// List returns tasks, those that wait longest first.
+func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
+	// Each phase has an index.
+	from, where, order := `(SELECT * FROM tasks WHERE phase = 'queued' UNION ALL SELECT * FROM tasks WHERE phase = 'running' UNION ALL SELECT * FROM tasks WHERE phase = 'delayed')`, "1 = 1", "t.queued_at, t.id"
+	if f.Ended {
+		from, where, order = "tasks", "t.phase = 'final' AND t.status <> 'done'", "t.created_at DESC, t.id DESC"
+	}
+	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT t.id, a.name, t.lane, t.phase, t.status, t.attempt, t.failures, COALESCE(t.worker_id, ''), t.queued_at, t.run_at, COALESCE(t.error_message, '')
+		FROM `+from+` t JOIN accounts a ON a.id = t.account_id
+		WHERE `+where+" AND ($1 = '' OR t.account_id = $1) AND ($2 = '' OR t.lane = $2) ORDER BY "+order+" LIMIT $3", f.AccountID, f.Lane, f.Limit)
+	if err != nil {
+		return nil, q.wrap("list", err)
+	}
+	items, err := db.Collect(rows, func(rows *sql.Rows, i *Item) error {
+		var queued, run int64
+		err := rows.Scan(&i.TaskID, &i.Account, &i.Lane, &i.Phase, &i.Status, &i.Attempt, &i.Failures, &i.WorkerID, &queued, &run, &i.Error)
+		i.QueuedAt = db.Time(queued)
+		if run > 0 {
+			i.RunAt = db.Time(run)
+		}
+		return err
+	})
+	return items, q.wrap("list", err)
+}

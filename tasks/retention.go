@@ -1,0 +1,75 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+const (
+	expireBatch = 100         // tasks that one transaction removes
+	expireTime  = time.Minute // that one clean-up spends on it; the next one goes on
+)
+
+// expire removes tasks that ended longer than KeepTasks ago, the oldest first, with their results, audio and callbacks. The
+// ledger and what it says about how they were charged stay.
+func (s *Service) expire(ctx context.Context) error {
+	if s.KeepTasks <= 0 {
+		return nil
+	}
+	before, begun, removed := db.Micros(s.now().Add(-s.KeepTasks)), time.Now(), 0
+	defer func() {
+		if removed > 0 {
+			s.log.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
+		}
+	}()
+	for time.Since(begun) < expireTime {
+		n := 0
+		err := s.db.Write(ctx, func(tx *sql.Tx) error {
+			ids, err := db.Column[string](tx.QueryContext(ctx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.db.SkipLocked(), before))
+			if err != nil {
+				return err
+			}
+			n = len(ids)
+			for _, id := range ids {
+				r, err := s.lockTask(ctx, tx, id)
+				if err != nil {
+					return err
+				}
+				if _, err := s.remove(ctx, tx, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		removed += n
+		if err != nil || n < expireBatch {
+			return s.wrap("remove old tasks", err)
+		}
+	}
+	return nil
+}
+
+// remove removes a task whose row is locked, with its callback, and notes its files for deletion.
+func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []string, err error) {
+	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{r.audio, r.result, waveformKey(r.result), CheckpointPrefix(r.ID)} {
+		if key == "" {
+			continue
+		}
+		if err := s.doom(ctx, tx, key, s.now()); err != nil {
+			return nil, err
+		}
+		doomed = append(doomed, key)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM annotations WHERE task_id = $1", r.ID); err != nil {
+		return nil, err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM tasks WHERE id = $1", r.ID)
+	return doomed, err
+}

@@ -1,0 +1,101 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// ErrNotRetryable says that a task can't be run again: it is done, it waits for
+// a worker or has one, or its recording is gone.
+var ErrNotRetryable = errors.New("task cannot be retried")
+
+// Retry runs a task again. One that waits for its retry is queued now, with the
+// attempts that it has left. One that failed for good or was abandoned gets a
+// hold as if it were new, at the prices of its creation, and all its attempts;
+// its old callback is withdrawn, and its new end is announced. A done task is
+// not run again: it would be charged twice. Uploaded audio that was deleted at
+// the task's end can't be fetched again.
+//
+// Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
+// billing.ErrConcurrencyLimit. Retry is an operator's: it asks for no account.
+func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
+	var t Task
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.lockTask(ctx, tx, id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("%w: %.40q", ErrNotFound, id)
+		case err != nil:
+			return err
+		case r.phase == "delayed":
+			err = s.queue.Hurry(ctx, tx, r.ref())
+		case !r.Final():
+			err = fmt.Errorf("%w: %s is %s", ErrNotRetryable, id, r.phase)
+		case r.Status == StatusDone:
+			err = fmt.Errorf("%w: %s is done and charged", ErrNotRetryable, id)
+		default:
+			err = s.reopen(ctx, tx, r)
+		}
+		if err != nil {
+			return err
+		}
+		t, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+" FROM tasks WHERE id = $1", id))
+		return err
+	})
+	if err != nil {
+		return Task{}, s.wrap("retry", err)
+	}
+	s.log.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
+	s.queue.Wake(ctx)
+	return t, nil
+}
+
+// reopen moves a task that ended without a result, and whose row is locked, back
+// into the queue.
+func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
+	if r.AudioSourceType != SourceURL && r.audio == "" {
+		return fmt.Errorf("%w: the recording of %s is gone: it must be submitted again", ErrNotRetryable, r.ID)
+	}
+	if err := s.holdAgain(ctx, tx, r); err != nil {
+		return err
+	}
+	// What was to be deleted with the old end is needed again; see erase.
+	for _, key := range []string{r.audio, CheckpointPrefix(r.ID)} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key = $1", key); err != nil {
+			return err
+		}
+	}
+	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'queued', status = 'processing', run_at = 0, queued_at = $2, updated_at = $2, finished_at = NULL,
+		error_message = NULL, failures = 0, crashes = 0, interruptions = 0 WHERE id = $1`, r.ID, db.Micros(s.now())); err != nil {
+		return err
+	}
+	return s.queue.Added(ctx, tx, r.ref())
+}
+
+// holdAgain takes the hold of a task that had one before.
+func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
+	sets, err := s.queue.Available(ctx, tx)
+	if err != nil {
+		return err
+	}
+	prices, err := s.billing.PricesByID(ctx, tx, r.price)
+	if err != nil {
+		return err
+	}
+	seconds := 0.0
+	if r.AudioDuration != nil {
+		seconds = *r.AudioDuration
+	}
+	price, err := s.firstPrice(r.Options, seconds, r.BatchMode, prices, sets)
+	if err != nil {
+		return err
+	}
+	return s.billing.Hold(ctx, tx, r.AccountID, r.ID, price, r.BatchMode)
+}

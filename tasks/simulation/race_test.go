@@ -1,0 +1,15 @@
+//go:build race
+
+package simulation_test
+
+import "time"
+
+// How much the tests do under the race detector, which makes the database ten times slower.
+const (
+	histories         = 3
+	postgresHistories = 1
+	repeats           = 1 // seeds that run twice
+)
+
+// large is the size of the large fleet's history.
+var large = size{servers: 2, workers: 10, notifiers: 2, customers: 5, accounts: 50, submissions: 20, length: 30 * time.Second}

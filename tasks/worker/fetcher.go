@@ -1,0 +1,339 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
+)
+
+// FetcherConfig configures a Fetcher. HTTP is required; zero values of the rest
+// are the service's rules.
+type FetcherConfig struct {
+	HTTP HTTPDoer // follows redirects
+	// Check judges the first 64 KiB of a source, or all of a smaller one; an
+	// error that is marked permanent ends the task before the rest is fetched.
+	Check   func(filename string, head []byte) error
+	Version string // of the program, for the list of members
+	TempDir string // on the disk that is probed after trouble; "" is the system's
+	// Trouble is called when a part gets into trouble, with the time since when
+	// nothing is claimed, and with the zero time when the trouble is over.
+	Trouble func(part Part, since time.Time)
+
+	AtOnce     int           // downloads at the same time; default 32
+	PerAccount int           // of these, for one account; default 4
+	PerHost    int           // and from one host; default 8
+	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
+	Limit      time.Duration // of one attempt; default 1 hour
+	Slow       time.Duration // how long a source may send less than Rate; default 30 s
+	Rate       int64         // bytes a second that a source must send; default 8 KiB
+	Stall      time.Duration // longest silence of a source; default 1 min
+	Pause      time.Duration // before a dropped download is taken up again; default 1 s
+	MinBytes   int64         // of audio; default 1 KB
+	MaxBytes   int64         // of audio; default 2 GB
+	Poll       time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
+	Heartbeat  time.Duration // default 5 s
+	Grace      time.Duration // how long downloads may go on when the fetcher is asked to end; default 15 s
+}
+
+// Fetcher downloads the audio of tasks that name a URL, before a worker is taken
+// up by them. Accounts take turns, and neither one account nor one host gets
+// more than its share of the places.
+type Fetcher struct {
+	service *tasks.Service
+	config  FetcherConfig
+	id      string
+
+	slots chan struct{} // holds a value for each place taken
+	freed chan struct{} // receives when a place was given back
+
+	mu      sync.Mutex
+	held    map[string]fetching // by task
+	unheard bool                // claims may have been committed without our hearing of it
+	part    Part                // in trouble since the last claim; "" for none
+}
+
+// fetching is one download under way.
+type fetching struct {
+	claim  *tasks.Claim
+	host   string
+	cancel context.CancelCauseFunc
+}
+
+// errFetchLimit ends a download that takes too long.
+var errFetchLimit = errors.New("the download exceeded the time limit")
+
+// NewFetcher returns a fetcher over a service.
+func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
+	if c.HTTP == nil {
+		return nil, errors.New("worker: FetcherConfig needs HTTP")
+	}
+	if c.Trouble == nil {
+		c.Trouble = func(Part, time.Time) {}
+	}
+	setDefault(&c.AtOnce, 32)
+	setDefault(&c.PerAccount, 4)
+	setDefault(&c.PerHost, 8)
+	setDefault(&c.Ahead, 64)
+	setDefault(&c.Limit, time.Hour)
+	setDefault(&c.Slow, 30*time.Second)
+	setDefault(&c.Rate, 8<<10)
+	setDefault(&c.Stall, time.Minute)
+	setDefault(&c.Pause, time.Second)
+	setDefault(&c.MinBytes, 1<<10)
+	setDefault(&c.MaxBytes, 2<<30)
+	if s.DB.Dialect() == db.Postgres {
+		setDefault(&c.Poll, 5*time.Second)
+	}
+	setDefault(&c.Poll, 250*time.Millisecond)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.Grace, 15*time.Second)
+	return &Fetcher{
+		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{},
+		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1),
+	}, nil
+}
+
+// Run downloads until ctx is done; downloads under way may end within Grace, the
+// others are handed back.
+func (f *Fetcher) Run(ctx context.Context) error {
+	s := f.service
+	stop, joined := s.Queue().Join(ctx, queue.Member{ID: f.id, Kind: queue.Fetcher, Version: f.config.Version}, f.config.Heartbeat, f.dropSuperseded)
+	if !joined {
+		return nil
+	}
+	defer stop()
+	wake := s.Queue().Wakeups(ctx)
+	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Trouble}
+	var wait sync.WaitGroup
+	for {
+		select {
+		case f.slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if part := f.takeTrouble(); part != "" {
+			trouble.open(part)
+		}
+		if ctx.Err() != nil || !trouble.wait(ctx) {
+			break
+		}
+		c, err := f.claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log().WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
+			trouble.open(partOf(err, PartDatabase))
+		}
+		if c == nil {
+			<-f.slots
+			if err == nil {
+				f.idle(ctx, wake)
+			}
+			continue
+		}
+		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		f.mu.Lock()
+		f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), cancel}
+		f.mu.Unlock()
+		wait.Go(func() {
+			defer cancel(nil)
+			f.work(run, c)
+			f.release(c)
+		})
+	}
+	drained := make(chan struct{})
+	go func() {
+		wait.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(f.config.Grace):
+		f.cancelAll(errDraining)
+		<-drained
+	}
+	return nil
+}
+
+// claim claims a download, after what this fetcher holds without knowing was
+// handed back.
+func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
+	busy, known := f.busy()
+	f.mu.Lock()
+	unheard := f.unheard
+	f.unheard = false
+	f.mu.Unlock()
+	var c *tasks.Claim
+	var err error
+	if unheard {
+		err = f.service.HandBack(ctx, f.id, known...)
+	}
+	if err == nil {
+		c, err = f.service.NextFetch(ctx, f.id, busy)
+	}
+	if err != nil {
+		f.loseSight()
+	}
+	return c, err
+}
+
+// loseSight notes that the queue may have claims of this fetcher that it does
+// not know of.
+func (f *Fetcher) loseSight() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unheard = true
+}
+
+// release gives back the place of a download that has ended.
+func (f *Fetcher) release(c *tasks.Claim) {
+	f.mu.Lock()
+	delete(f.held, c.ID)
+	f.mu.Unlock()
+	<-f.slots
+	select {
+	case f.freed <- struct{}{}:
+	default:
+	}
+}
+
+// busy returns what must not be claimed now, and the tasks at hand.
+func (f *Fetcher) busy() (busy queue.Busy, known []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	accounts, hosts := map[string]int{}, map[string]int{}
+	for task, d := range f.held {
+		known = append(known, task)
+		if accounts[d.claim.AccountID]++; accounts[d.claim.AccountID] == f.config.PerAccount {
+			busy.Accounts = append(busy.Accounts, d.claim.AccountID)
+		}
+		if hosts[d.host]++; hosts[d.host] == f.config.PerHost {
+			busy.Hosts = append(busy.Hosts, d.host)
+		}
+	}
+	busy.Ahead = f.config.Ahead
+	return busy, known
+}
+
+// takeTrouble returns the part that a download found in trouble, once.
+func (f *Fetcher) takeTrouble() Part {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	part := f.part
+	f.part = ""
+	return part
+}
+
+// dropSuperseded ends the downloads whose tasks were canceled or deleted, or
+// belong to others by now.
+func (f *Fetcher) dropSuperseded(ctx context.Context) {
+	f.mu.Lock()
+	held := make([]fetching, 0, len(f.held))
+	for _, d := range f.held {
+		held = append(held, d)
+	}
+	f.mu.Unlock()
+	for _, d := range held {
+		if still, err := f.service.Queue().Current(ctx, d.claim.Held); err == nil && !still {
+			d.cancel(queue.ErrSuperseded)
+		}
+	}
+}
+
+func (f *Fetcher) cancelAll(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, d := range f.held {
+		d.cancel(cause)
+	}
+}
+
+// idle waits until there may be something to download: a wake-up, a place, the
+// end of the first delay, or Poll.
+func (f *Fetcher) idle(ctx context.Context, wake <-chan struct{}) {
+	wait := f.config.Poll
+	if at, ok, err := f.service.Queue().NextDue(ctx); err == nil && ok {
+		wait = min(wait, max(at.Sub(f.service.Clock()), shortestIdle))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-f.freed:
+	case <-timer.C:
+	}
+}
+
+// work downloads the audio of one claim and writes how that ended.
+func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
+	s, log := f.service, f.service.Log()
+	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
+	begun := time.Now()
+	size, err := f.fetch(run, c)
+	if err == nil {
+		log.InfoContext(run, "download done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "bytes", size, "seconds", time.Since(begun).Seconds())
+		return
+	}
+	cause := context.Cause(run)
+	how, message := tasks.EndRecoverable, "internal error"
+	if errors.As(err, new(shown)) {
+		message = err.Error()
+	}
+	switch {
+	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
+		return
+	case errors.Is(cause, errDraining):
+		how, message = tasks.EndHandedBack, errDraining.Error()
+	case ours(err):
+		how = tasks.EndTrouble
+		f.mu.Lock()
+		f.part = partOf(err, PartStore)
+		f.mu.Unlock()
+	case tasks.IsPermanent(err):
+		how = tasks.EndPermanent
+	}
+	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
+	if how == tasks.EndTrouble {
+		message = "the service's storage was not available"
+	}
+	last, done := context.WithTimeout(context.WithoutCancel(run), 20*time.Second)
+	defer done()
+	if err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Release(ctx, c, how, message) }); err != nil && !errors.Is(err, queue.ErrSuperseded) {
+		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
+		f.loseSight()
+	}
+}
+
+// fetch downloads the audio of a claim into the file store, hands the task to
+// the workers, and returns the audio's size.
+func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err error) {
+	s := f.service
+	key, err := tasks.AudioKey(c.AudioFilename)
+	if err != nil {
+		return 0, err
+	}
+	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
+	if f.config.Check != nil {
+		limits.check = func(head []byte) error { return f.config.Check(c.AudioFilename, head) }
+	}
+	limited, done := context.WithTimeoutCause(ctx, f.config.Limit, fmt.Errorf("%w of %s", errFetchLimit, f.config.Limit))
+	defer done()
+	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
+	if err != nil {
+		return 0, shown{err}
+	}
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info.Key, info.Size, info.MD5) })
+	if errors.Is(err, queue.ErrSuperseded) {
+		s.DropAudio(ctx, key)
+	}
+	return info.Size, err
+}

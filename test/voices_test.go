@@ -1,0 +1,73 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// TestVoicesAreNamed: a voice that was added from one stretch of a recording is
+// named in the whole of it, until it is removed.
+func TestVoicesAreNamed(t *testing.T) {
+	const conversation = "../diarize/testdata/conv3.flac"
+	pcm, err := audio.Open(t.Context(), audio.File(conversation), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	alone := filepath.Join(t.TempDir(), "alone.wav")
+	require.NoError(t, os.WriteFile(alone, wav(pcm.Samples(int(0.7*audio.SampleRate), int(9.7*audio.SampleRate))), 0o600))
+	register := filepath.Join(t.TempDir(), "voices.json")
+	run := func(args ...string) ([]byte, error) {
+		cmd := exec.Command(binary, args...)
+		cmd.Env = append(os.Environ(), "OTOGRAPH_VOICES="+register)
+		return cmd.CombinedOutput()
+	}
+
+	out, err := run("voices", "add", "Ruth", alone, "--consent", "by mail, 2026-11-20")
+	require.NoError(t, err, string(out))
+	out, err = run("voices", "list")
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), "by mail, 2026-11-20")
+	info, err := os.Stat(register)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	out, err = run("transcribe", "-q", "--demo", "--format", "json", "--voices", register, conversation)
+	require.NoError(t, err, string(out))
+	var result struct {
+		Segments []struct {
+			Start   float64
+			Speaker string
+		}
+		Voices []struct {
+			Speaker, Name string
+			Cosine        float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &result))
+	require.Len(t, result.Voices, 1)
+	assert.Equal(t, "Ruth", result.Voices[0].Name)
+	assert.Equal(t, result.Segments[0].Speaker, result.Voices[0].Speaker, "the specification's speakers stay in JSON")
+	out, err = run("transcribe", "-q", "--demo", "--format", "rttm", "--voices", register, conversation)
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), " Ruth ")
+	assert.Contains(t, string(out), " SPEAKER_1 ")
+
+	out, err = run("voices", "add", "Two", conversation, "--consent", "x")
+	require.Error(t, err)
+	assert.Contains(t, string(out), "conv3.flac: expected one voice, found 3")
+	out, err = run("voices", "remove", "Ruth")
+	require.NoError(t, err, string(out))
+	raw, err := os.ReadFile(register)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "Ruth")
+	out, err = run("transcribe", "-q", "--demo", "--voices", register, conversation)
+	require.Error(t, err)
+	assert.Contains(t, string(out), "expected voices of the speaker model demo-speaker")
+}

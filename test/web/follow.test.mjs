@@ -1,0 +1,102 @@
+// How the page shows work as it goes on: told by the service, asked for where it
+// is not told.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { browser, logIn, open, recording, service } from './world.mjs';
+
+let s, b;
+before(async () => {
+  [s, b] = await Promise.all([service(), browser()]);
+});
+after(async () => {
+  await b?.close();
+  await s?.stop();
+});
+
+const file = (name) => ({ name, mimeType: 'audio/flac', buffer: readFileSync(recording) });
+const choose = (page, name) => page.getByLabel('Choose files').setInputFiles(file(name));
+
+test('a recording is shown as done when the service says so, without the list being asked', async () => {
+  const page = await open(b, { origin: s.url });
+  await logIn(page, s);
+  await page.getByText('Nothing here yet').waitFor();
+  let shown = false;
+  await page.route(`${s.url}/v1/tasks?*`, (route) => {
+    if (shown) return; // never answered again
+    shown = true;
+    return route.continue();
+  });
+  await choose(page, 'told.flac');
+  await page.getByRole('link', { name: 'Open: told.flac' }).waitFor();
+  const seen = Date.now();
+  const { tasks } = await s.ask('/tasks');
+  console.log(`shown as done ${seen - Date.parse(tasks[0].finished_at)} ms after its end`);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('where there are no events the list is asked', async () => {
+  const page = await open(b, { origin: s.url });
+  await page.route(`${s.url}/v1/tasks/*/events`, (route) => route.abort());
+  await logIn(page, s);
+  await choose(page, 'asked.flac');
+  await page.getByRole('link', { name: 'Open: asked.flac' }).waitFor();
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('stage and percentage are shown in the list and on the task’s own page, and its end brings the result', async () => {
+  const page = await open(b, { origin: s.url });
+  const { tasks } = await s.ask('/tasks');
+  const task = { ...(await s.ask(`/tasks/${tasks[0].id}`)), status: 'processing', finished_at: null };
+  const state = (more) => ({
+    task_id: task.id,
+    status: 'processing',
+    final: false,
+    stage: null,
+    percent: null,
+    error_message: null,
+    updated_at: task.updated_at,
+    finished_at: null,
+    ...more,
+  });
+  const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
+  const asked = [];
+  let end = false;
+  await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json({ tasks: [task], total: 1, page: 1, page_size: 20 })));
+  await page.route(`${s.url}/v1/tasks/${task.id}`, (r) => r.fulfill(json(task)));
+  await page.route(`${s.url}/v1/tasks/${task.id}/events`, (r) => {
+    asked.push(r.request().headers()['last-event-id']);
+    const event = (id, data) => `event: task\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+    const now = end
+      ? event('end', state({ status: 'done', final: true, percent: 100, finished_at: tasks[0].finished_at }))
+      : event('begun', state({ stage: 'decode', percent: 3 })) +
+        ': still working\n\n' +
+        event('half', state({ stage: 'transcribe', percent: 42 }));
+    return r.fulfill({ status: 200, contentType: 'text/event-stream', body: 'retry: 1000\n\n' + now });
+  });
+  await logIn(page, s);
+  const row = page.locator('.task', { hasText: tasks[0].audio_filename });
+  await row.getByText('Writing down what is said, 42 %').waitFor();
+  assert.equal(await row.getByRole('progressbar').getAttribute('value'), '42');
+  await page.goto(`${s.url}/#/task/${task.id}`);
+  await page.getByText('Writing down what is said, 42 %').waitFor();
+  end = true;
+  await page.locator('.segment').first().waitFor();
+  assert.equal(asked[0], undefined);
+  assert.ok(asked.includes('half'), `a stream that broke off is taken up where it was: ${asked}`);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('a task that fails says why at once', async () => {
+  const page = await open(b, { origin: s.url });
+  await logIn(page, s);
+  await page
+    .getByLabel('Choose files')
+    .setInputFiles({ name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(5000, 'text ') });
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).locator('.error').waitFor();
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});

@@ -1,0 +1,43 @@
+package test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The optimized tier has words only in a service that is started with
+// --optimized-words, and only for tasks at word level.
+func TestOptimizedWordsOfTheService(t *testing.T) {
+	words := func(s *server, options map[string]any) (words, segments int) {
+		id := s.create(upload(clip(t, 5, 6), options))
+		require.Equal(t, "done", s.wait(id)["status"], s.logged())
+		data, err := json.Marshal(s.result(id))
+		require.NoError(t, err)
+		var result struct {
+			Segments []struct {
+				Words []struct{ Start, End float64 }
+			}
+		}
+		require.NoError(t, json.Unmarshal(data, &result))
+		for _, segment := range result.Segments {
+			words += len(segment.Words)
+		}
+		return words, len(result.Segments)
+	}
+	options := func(level string) map[string]any {
+		return map[string]any{"enable_diarize": false, "enable_audio_events": false, "asr_language": "en", "timestamp_level": level}
+	}
+	s := serve(t, t.TempDir(), "--optimized-words").unlimited()
+	n, segments := words(s, options("word"))
+	assert.Positive(t, segments)
+	assert.Greater(t, n, 3)
+	n, segments = words(s, options("segment"))
+	assert.Positive(t, segments)
+	assert.Zero(t, n)
+	n, segments = words(serve(t, t.TempDir()).unlimited(), options("word"))
+	assert.Positive(t, segments)
+	assert.Zero(t, n, "the specification's letter")
+}

@@ -1,0 +1,188 @@
+package otograph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/spec"
+)
+
+// circumstances are what an option's effect depends on.
+type circumstances struct {
+	given     Options
+	opt       EffectiveOptions
+	tier      Tier
+	language  string
+	abilities asr.Abilities // of the recognizer
+	heard     bool          // whether the recognizer ran: otherwise tier and abilities say nothing
+	segments  []asr.Segment
+	words     bool // whether the optimized tier is to give words
+}
+
+// effects is the table of options: for each one why it has no effect, "" where it
+// has. An option that is left out of the table has an effect always.
+var effects = map[string]func(c circumstances) string{
+	"optimize":            unoptimized,
+	"optimize_zh":         unoptimized,
+	"timestamp_level":     timestampEffect,
+	"asr_language":        ofTranscription(nil),
+	"asr_beam_size":       ofTranscription(beamEffect),
+	"asr_temperature":     ofTranscription(temperatureEffect),
+	"asr_best_of":         ofTranscription(bestOfEffect),
+	"hotwords":            ofTranscription(hotwordsEffect),
+	"initial_prompt":      ofTranscription(promptEffect),
+	"vad_threshold":       ofTranscription(nil),
+	"vad_min_speech_ms":   ofTranscription(nil),
+	"vad_min_silence_ms":  ofTranscription(nil),
+	"vad_speech_pad_ms":   ofTranscription(nil),
+	"no_speech_threshold": ofTranscription(nil),
+	"num_speakers":        ofDiarization(nil),
+	"min_speakers":        ofDiarization(boundEffect),
+	"max_speakers":        ofDiarization(boundEffect),
+
+	"diarize_min_segment_sec":          ofDiarization(nil),
+	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
+	"audio_events_threshold":           soundEffect,
+	"audio_events_classes":             soundEffect,
+}
+
+// warnings returns the options that were given and had no effect. A value that is
+// the default needs none, but for words that were asked for and did not come.
+func warnings(given Options, opt EffectiveOptions, said *transcription, words bool) (list []spec.Warning) {
+	c := circumstances{given: given, opt: opt, words: words}
+	if said != nil && said.Abilities != nil {
+		c.heard, c.tier, c.language, c.abilities, c.segments = true, said.Tier, said.Language.Code, *said.Abilities, said.Transcript.Segments
+	}
+	changed := given.Changed()
+	for _, name := range given.Given() {
+		effect := effects[name]
+		if effect == nil || !slices.Contains(changed, name) && name != "timestamp_level" {
+			continue
+		}
+		if reason := effect(c); reason != "" {
+			list = append(list, spec.Warning{Option: name, Reason: reason})
+		}
+	}
+	return list
+}
+
+// ofTranscription is the effect of an option that needs transcription; effect, if
+// not nil, is asked when the recognizer ran.
+func ofTranscription(effect func(c circumstances) string) func(c circumstances) string {
+	return func(c circumstances) string {
+		switch {
+		case !*c.opt.EnableASR:
+			return "has no effect without transcription (enable_asr)"
+		case effect == nil || !c.heard:
+			return ""
+		}
+		return effect(c)
+	}
+}
+
+// ofDiarization is the same for the identification of speakers.
+func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
+	return func(c circumstances) string {
+		switch {
+		case !*c.opt.EnableDiarize:
+			return "has no effect without speaker diarization (enable_diarize)"
+		case effect == nil:
+			return ""
+		}
+		return effect(c)
+	}
+}
+
+func unoptimized(c circumstances) string {
+	switch {
+	case !*c.opt.EnableASR:
+		return "has no effect without transcription (enable_asr)"
+	case c.heard && c.tier == TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
+		return fmt.Sprintf("the standard tier ran: no optimized model takes the language %q", c.language)
+	}
+	return ""
+}
+
+func isTrue(p *bool) bool { return p != nil && *p }
+
+func timestampEffect(c circumstances) string {
+	switch {
+	case !*c.opt.EnableASR:
+		return "has no effect without transcription (enable_asr)"
+	case !c.heard || *c.opt.TimestampLevel != TimestampWord || c.tier == TierStandard:
+		return ""
+	case !c.words:
+		return "the optimized tier gives segments without words"
+	case len(c.segments) > 0 && !slices.ContainsFunc(c.segments, func(s asr.Segment) bool { return len(s.Words) > 0 }):
+		return "the model does not give the times of words"
+	}
+	return ""
+}
+
+func beamEffect(c circumstances) string {
+	switch {
+	case c.abilities.Beam == 0:
+		return "has no effect: the model does not search with a beam"
+	case c.abilities.Temperature && *c.opt.ASRTemperature > 0:
+		return "has no effect: an asr_temperature above 0 samples instead"
+	case *c.opt.ASRBeamSize > c.abilities.Beam:
+		return fmt.Sprintf("the decoder ran with its limit of %d beams", c.abilities.Beam)
+	}
+	return ""
+}
+
+func temperatureEffect(c circumstances) string {
+	if !c.abilities.Temperature {
+		return "has no effect: the model does not sample"
+	}
+	return ""
+}
+
+func bestOfEffect(c circumstances) string {
+	switch {
+	case !c.abilities.Temperature:
+		return "has no effect: the model does not sample"
+	case *c.opt.ASRTemperature == 0:
+		return "has no effect at an asr_temperature of 0"
+	}
+	return ""
+}
+
+func hotwordsEffect(c circumstances) string {
+	if !c.abilities.Hotwords {
+		return "have no effect: the model takes no hotwords"
+	}
+	return ""
+}
+
+func promptEffect(c circumstances) string {
+	if !c.abilities.InitialPrompt {
+		return "is left out: the model takes no prompt"
+	}
+	return ""
+}
+
+func boundEffect(c circumstances) string {
+	if c.opt.NumSpeakers != nil {
+		return "has no effect beside num_speakers"
+	}
+	return ""
+}
+
+func singleSpeakerEffect(c circumstances) string {
+	switch {
+	case c.opt.NumSpeakers != nil:
+		return "has no effect beside num_speakers"
+	case *c.opt.MinSpeakers > 1:
+		return "has no effect with min_speakers above 1"
+	}
+	return ""
+}
+
+func soundEffect(c circumstances) string {
+	if !*c.opt.EnableAudioEvents {
+		return "has no effect without sound events (enable_audio_events)"
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+// How far the work on a recording is.
+import type { TaskState } from './follow';
+import { t, type TextKey } from './texts';
+
+/** The stages of a run, with what the reader is told of them. */
+const stages: Record<string, TextKey> = {
+  decode: 'stageDecode',
+  vad: 'stageSpeech',
+  language: 'stageLanguage',
+  transcribe: 'stageText',
+  embed: 'stageVoices',
+  events: 'stageSounds',
+  diarize: 'stageSpeakers',
+};
+
+/** Working shows what is being done and how much of all is done, as far as the service tells. */
+export function Working({ state }: { state?: TaskState | null }) {
+  if (!state?.stage || state.percent === null) return <progress aria-label={t('processing')} />;
+  const stage = t(stages[state.stage] ?? 'processing');
+  return (
+    <div class="working">
+      <progress max={100} value={state.percent} aria-label={t('processing')} />
+      <span class="muted small">{t('stageAt', { stage, percent: state.percent })}</span>
+    </div>
+  );
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -39,7 +38,7 @@ func (c *accountCreateCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("account %q: %w", c.Name, err)
 		}
-		fmt.Println(a.ID)
+		say("%s\n", a.ID)
 		return nil
 	})
 }
@@ -76,12 +75,11 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 		if c.JSON {
 			return printJSON(lines)
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "NAME\tBALANCE\tID\tCREATED\tSUSPENDED")
+		t := newTable(os.Stdout, "NAME", "BALANCE", "ID", "CREATED", "SUSPENDED")
 		for _, l := range lines {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly), stamp(l.Suspended))
+			t.row(l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly), stamp(l.Suspended))
 		}
-		return w.Flush()
+		return t.flush()
 	})
 }
 
@@ -131,7 +129,7 @@ func (c *accountCreditCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("balance %s\n", t.BalanceAfter)
+		say("balance %s\n", t.BalanceAfter)
 		return nil
 	})
 }
@@ -153,7 +151,7 @@ func (c *accountRefundCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("balance %s\n", t.BalanceAfter)
+		say("balance %s\n", t.BalanceAfter)
 		return nil
 	})
 }
@@ -248,7 +246,7 @@ func (c *accountPackCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
+		say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
 		return nil
 	})
 }

@@ -72,8 +72,7 @@ func (c *alignCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Output == "" {
-		_, err = io.Copy(os.Stdout, &buf)
-		return err
+		return printDocument(buf.Bytes(), c.Format, false)
 	}
 	return writeWhole(c.Output, func(w io.Writer) error {
 		_, err := w.Write(buf.Bytes())
@@ -120,18 +119,18 @@ func (c *alignCmd) report(a *otograph.Alignment) {
 		}
 	}
 	if !a.Fits() {
-		fmt.Fprintf(os.Stderr, "otograph: %s: the text is not what is said (score %.2f): its times mean nothing\n", c.Text, a.Score)
+		warn("otograph: %s: the text is not what is said (score %.2f): its times mean nothing\n", c.Text, a.Score)
 		return
 	}
 	if missing > 0 {
-		fmt.Fprintf(os.Stderr, "otograph: %s: %s of %d not found in the sound\n", c.Text, plural(missing, "word"), len(a.Words))
+		warn("otograph: %s: %s of %d not found in the sound\n", c.Text, plural(missing, "word"), len(a.Words))
 	}
 	var extra float64
 	for _, e := range a.Extra {
 		extra += e.End - e.Start
 	}
 	if extra > 0 {
-		fmt.Fprintf(os.Stderr, "otograph: %s: %.1f s of speech are not in the text\n", filepath.Base(c.Audio), extra)
+		warn("otograph: %s: %.1f s of speech are not in the text\n", filepath.Base(c.Audio), extra)
 	}
 }
 
@@ -145,7 +144,7 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 	}
 	if script != nil && c.Format != "textgrid" {
 		if lost := retime(script, a.Words, cueOf); lost > 0 && !c.Quiet {
-			fmt.Fprintf(os.Stderr, "otograph: %s: %s of %d not found in the sound: moved with those around\n", c.Text, plural(lost, "cue"), len(script.Cues))
+			warn("otograph: %s: %s of %d not found in the sound: moved with those around\n", c.Text, plural(lost, "cue"), len(script.Cues))
 		}
 		return script.Write(w, c.Format == "vtt")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
@@ -50,12 +49,11 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		if c.JSON {
 			return printJSON(lines)
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "TIME\tOPERATOR\tACTION\tSUBJECT\tDETAIL")
+		t := newTable(os.Stdout, "TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL")
 		for _, l := range lines {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.At.Format(time.RFC3339), l.Operator, l.Action, spec.Shorten(l.Subject), spec.Shorten(l.Detail))
+			t.row(l.At.Format(time.RFC3339), l.Operator, l.Action, spec.Shorten(l.Subject), spec.Shorten(l.Detail))
 		}
-		return w.Flush()
+		return t.flush()
 	})
 }
 

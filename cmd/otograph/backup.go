@@ -68,7 +68,7 @@ func (c *backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: the database and %d files\n", c.To, before+after)
+	say("%s: the database and %d files\n", c.To, before+after)
 	return nil
 }
 
@@ -303,12 +303,12 @@ func (s *stores) report(ctx context.Context) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	fmt.Printf("%d tasks are restored, %d of them unfinished: they run again when the service starts.\n", tasks, open)
+	say("%d tasks are restored, %d of them unfinished: they run again when the service starts.\n", tasks, open)
 	if silent > 0 {
-		fmt.Printf("The audio of %d unfinished tasks is gone: they will fail, without a charge.\n", silent)
+		say("The audio of %d unfinished tasks is gone: they will fail, without a charge.\n", silent)
 	}
 	if empty > 0 {
-		fmt.Printf("The results of %d finished tasks are gone.\n", empty)
+		say("The results of %d finished tasks are gone.\n", empty)
 	}
 	return nil
 }

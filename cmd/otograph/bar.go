@@ -54,7 +54,7 @@ func (b *bar) update(p otograph.Progress) {
 		return
 	}
 	b.drawn, b.shown = now, true
-	fmt.Fprintf(b.out, "\r\x1b[K%s", b.line(p, now.Sub(b.start)))
+	redraw(b.out, b.line(p, now.Sub(b.start)))
 }
 
 // line is the text of the bar after the given time.
@@ -90,7 +90,7 @@ func (b *bar) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shown {
-		fmt.Fprint(b.out, "\r\x1b[K")
+		redraw(b.out, "")
 		b.shown = false
 	}
 }

@@ -73,7 +73,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	clearBenchProgress(c.Quiet)
 	if err != nil {
 		if ctx.Err() != nil && c.Output != "" {
-			fmt.Fprintf(os.Stderr, "The measurements so far are in %s: the same command goes on from there.\n", config.RunFile)
+			warn("The measurements so far are in %s: the same command goes on from there.\n", config.RunFile)
 		}
 		return err
 	}
@@ -160,13 +160,13 @@ func benchProgress(quiet bool) func(bench.Step) {
 		if n, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && n > 20 {
 			width = n
 		}
-		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(line, width-1))
+		redraw(os.Stderr, clip(line, width-1))
 	}
 }
 
 func clearBenchProgress(quiet bool) {
 	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+		redraw(os.Stderr, "")
 	}
 }
 
@@ -187,13 +187,13 @@ func writeReport(r *bench.Report, format, dir string) error {
 			}
 		}
 		if f.name == format {
-			if _, err := os.Stdout.Write(buf.Bytes()); err != nil {
+			if err := printDocument(buf.Bytes(), f.name, false); err != nil {
 				return err
 			}
 		}
 	}
 	if dir != "" && format == "table" {
-		fmt.Printf("\nWritten to %s: report.html, report.json, report.csv, report.txt\n", strings.TrimSuffix(dir, "/"))
+		say("\nWritten to %s: report.html, report.json, report.csv, report.txt\n", strings.TrimSuffix(dir, "/"))
 	}
 	return nil
 }

@@ -49,9 +49,9 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 			if !f.OK {
 				mark = "MISS"
 			}
-			fmt.Printf("%s  %-14s %s\n", mark, f.Part, f.Found)
+			say("%s  %-14s %s\n", mark, f.Part, f.Found)
 			if f.ToDo != "" {
-				fmt.Printf("      %-14s → %s\n", "", f.ToDo)
+				say("      %-14s → %s\n", "", f.ToDo)
 			}
 		}
 	}

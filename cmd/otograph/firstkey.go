@@ -47,7 +47,7 @@ func (c *serveCmd) firstStart(ctx context.Context, s *stores, log *slog.Logger) 
 		log.InfoContext(ctx, "created the account local with a balance of 1000", "api_key_file", path)
 		return nil
 	}
-	fmt.Print(strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
+	say("%s", strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
 
   KEY
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
@@ -41,7 +40,7 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(key)
+		say("%s\n", key)
 		return nil
 	})
 }
@@ -57,16 +56,15 @@ func (c *keyListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tKEY\tMAY\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+		t := newTable(os.Stdout, "ID", "KEY", "MAY", "CREATED", "EXPIRES", "LAST USED", "REVOKED")
 		for _, k := range keys {
 			may := "all"
 			if k.ReadOnly {
 				may = "read"
 			}
-			fmt.Fprintf(w, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, may, k.CreatedAt.Format(time.RFC3339), stamp(k.ExpiresAt), stamp(k.UsedAt), stamp(k.RevokedAt))
+			t.row(k.ID, k.Hint+"…", may, k.CreatedAt.Format(time.RFC3339), stamp(k.ExpiresAt), stamp(k.UsedAt), stamp(k.RevokedAt))
 		}
-		return w.Flush()
+		return t.flush()
 	})
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -84,7 +83,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
+		warn("otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
 		return exitUsage
 	}
 	err = k.Run()
@@ -92,15 +91,15 @@ func run(ctx context.Context, args []string) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "otograph: interrupted")
+		warn("otograph: interrupted\n")
 		return exitInterrupted
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+		warn("otograph: %v\n", err)
 		return exitUsage
 	case errors.Is(err, errReported):
 		return exitFailed
 	default:
-		fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+		warn("otograph: %v\n", err)
 		return exitFailed
 	}
 }
@@ -117,6 +116,6 @@ func (e *usageError) Unwrap() error { return e.err }
 type versionCmd struct{}
 
 func (versionCmd) Run() error {
-	fmt.Println("otograph", version)
+	say("otograph %s\n", version)
 	return nil
 }

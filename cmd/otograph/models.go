@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/term"
@@ -67,8 +65,7 @@ func (c *modelsListCmd) Run() error {
 	if c.JSON {
 		return printJSON(shown)
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ROLE\tNAME\tSIZE\tLANGUAGES\tPROFILES\tLICENCE\tSTATE")
+	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENCE", "STATE")
 	for _, l := range shown {
 		state := ""
 		switch {
@@ -77,10 +74,10 @@ func (c *modelsListCmd) Run() error {
 		case l.Installed:
 			state = "installed"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
+		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
 			strings.Join(l.Profiles, " "), clip(l.Licence, 28), state)
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 type modelsPullCmd struct {
@@ -156,11 +153,11 @@ func (c *modelsVerifyCmd) Run(ctx context.Context) error {
 	if c.JSON {
 		err = printJSON(checks)
 	} else {
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		t := newTable(os.Stdout)
 		for _, k := range checks {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Status, k.Role, k.Model, k.Path)
+			t.row(k.Status, k.Role, k.Model, k.Path)
 		}
-		err = w.Flush()
+		err = t.flush()
 	}
 	if err == nil && bad > 0 {
 		err = fmt.Errorf("%s changed or missing; pull or import the model again", plural(bad, "file"))
@@ -182,15 +179,15 @@ func (c *modelsWhereCmd) Run() error {
 	if c.JSON {
 		return printJSON(places)
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable(os.Stdout)
 	for _, p := range places {
 		path := p.Path
 		if path == "" {
 			path = "(embedded demo model)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Role, p.Model, p.Part, size(p.Size), path)
+		t.row(p.Role, p.Model, p.Part, size(p.Size), path)
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 func printStored(stored []models.Stored) {
@@ -199,9 +196,9 @@ func printStored(stored []models.Stored) {
 		if s.Convert != "" {
 			state = "is fetched; before it can be used, run models/convert/" + s.Convert
 		}
-		fmt.Printf("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
+		say("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
 		for _, name := range s.Trusted {
-			fmt.Printf("  no hash is published for %s: what came is recorded and checked from now on\n", name)
+			say("  no hash is published for %s: what came is recorded and checked from now on\n", name)
 		}
 	}
 }
@@ -231,9 +228,9 @@ func showTransfer(store *models.Store, quiet bool) (done func()) {
 				text += fmt.Sprintf("  %s/s  %s left", size(int64(rate)), left.Round(time.Second))
 			}
 		}
-		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text)
+		redraw(os.Stderr, text)
 	}
-	return func() { fmt.Fprint(os.Stderr, "\r\x1b[K") }
+	return func() { redraw(os.Stderr, "") }
 }
 
 // size prints a number of bytes for people.
@@ -247,10 +244,4 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-}
-
-func printJSON(v any) error {
-	enc := json.NewEncoder(os.Stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -104,5 +103,5 @@ func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
 	if demos < len(roles) {
 		which = fmt.Sprintf("embedded demo models for %d of %d roles", demos, len(roles))
 	}
-	fmt.Fprintf(os.Stderr, "Using %s: they know synthetic voices and a small vocabulary. For real recordings: `otograph models pull balanced`.\n", which)
+	warn("Using %s: they know synthetic voices and a small vocabulary. For real recordings: `otograph models pull balanced`.\n", which)
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
 )
 
@@ -103,7 +104,7 @@ func describeProfile(store *models.Store, profile string) (string, error) {
 			continue
 		}
 		total += l.Size
-		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, l.Name, size(l.Size), l.Licence)
+		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, terminal.Line(l.Name), size(l.Size), terminal.Line(l.Licence))
 		for _, address := range downloads(l.Catalog) {
 			if u, err := url.Parse(address); err == nil && u.Host != "" {
 				hosts[u.Host] = true

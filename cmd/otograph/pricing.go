@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -112,12 +111,11 @@ func (c *callbackListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "TASK\tSTATE\tATTEMPTS\tUPDATED\tURL\tLAST ERROR")
+		t := newTable(os.Stdout, "TASK", "STATE", "ATTEMPTS", "UPDATED", "URL", "LAST ERROR")
 		for _, k := range list {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
+			t.row(k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
 		}
-		return w.Flush()
+		return t.flush()
 	})
 }
 

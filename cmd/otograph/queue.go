@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/otograph/otograph/spec"
@@ -100,27 +99,26 @@ func printOverviewJSON(o queue.Overview) error {
 // printOverview prints three tables; those of accounts and workers only if there
 // are any.
 func printOverview(o queue.Overview, most int, now time.Time) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "LANE\tSTATE\tWAITING\tRUNNING\tDELAYED\tOLDEST")
+	t := newTable(os.Stdout, "LANE", "STATE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
 	for _, l := range o.Lanes {
 		state := "open"
 		if l.Paused {
 			state = "paused"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", l.Lane, state, l.Waiting, l.Running, l.Delayed, age(l.Oldest, now))
+		t.row(l.Lane, state, l.Waiting, l.Running, l.Delayed, age(l.Oldest, now))
 	}
 	if len(o.Accounts) > 0 {
-		fmt.Fprintln(w, "\nACCOUNT\tLANE\tWAITING\tRUNNING\tDELAYED\tOLDEST")
+		t.section("ACCOUNT", "LANE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
 		shown := busiest(o.Accounts, most)
 		for _, a := range shown {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
+			t.row(a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
 		}
 		if hidden := len(o.Accounts) - len(shown); hidden > 0 {
-			fmt.Fprintf(w, "%d more: --accounts 0\n", hidden)
+			t.row(fmt.Sprintf("%d more: --accounts 0", hidden))
 		}
 	}
 	if len(o.Workers) > 0 {
-		fmt.Fprintln(w, "\nWORKER\tSTATE\tTASK\tPID\tVERSION\tLAST BEAT")
+		t.section("WORKER", "STATE", "TASK", "PID", "VERSION", "LAST BEAT")
 		for _, m := range o.Workers {
 			state := "idle"
 			if m.TaskID != "" {
@@ -129,10 +127,10 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 			if m.Draining {
 				state += ", draining"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.ID, state, m.TaskID, m.PID, m.Version, age(m.BeatAt, now))
+			t.row(m.ID, state, m.TaskID, m.PID, m.Version, age(m.BeatAt, now))
 		}
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 // busiest returns the accounts with the most unfinished tasks, at most n of them
@@ -212,12 +210,11 @@ func (c *queueTasksCmd) Run(ctx context.Context) error {
 }
 
 func printTasks(lines []taskLine, now time.Time) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TASK\tACCOUNT\tLANE\tPHASE\tSTATUS\tFAILURES\tSINCE\tERROR")
+	t := newTable(os.Stdout, "TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
+		t.row(l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 // laneArg names a lane.
@@ -256,7 +253,7 @@ func (c *queueCancelCmd) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%s is %s: %s\n", t.ID, t.Status, *t.ErrorMessage)
+			say("%s is %s: %s\n", t.ID, t.Status, *t.ErrorMessage)
 			return nil
 		})
 	})
@@ -273,7 +270,7 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s is queued\n", t.ID)
+		say("%s is queued\n", t.ID)
 		return nil
 	})
 }
@@ -292,7 +289,7 @@ func (c *queueDrainCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "queue drain", c.Worker, "", func(s *stores) error {
 		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, true)
 		if err == nil {
-			fmt.Printf("worker %s claims no more tasks\n", id)
+			say("worker %s claims no more tasks\n", id)
 		}
 		return err
 	})
@@ -307,7 +304,7 @@ func (c *queueUndrainCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "queue undrain", c.Worker, "", func(s *stores) error {
 		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, false)
 		if err == nil {
-			fmt.Printf("worker %s claims tasks\n", id)
+			say("worker %s claims tasks\n", id)
 		}
 		return err
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -26,7 +25,7 @@ func (c *secretRotateCmd) Run(ctx context.Context) error {
 		if err := s.accounts.RotateSigningKey(ctx); err != nil {
 			return err
 		}
-		fmt.Printf("The token key is replaced. Running servers refuse the old tokens within %s.\n", keyInterval)
+		say("The token key is replaced. Running servers refuse the old tokens within %s.\n", keyInterval)
 		return nil
 	})
 }

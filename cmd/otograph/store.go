@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -215,7 +214,7 @@ func (c *migrateCmd) Run(ctx context.Context) error {
 	}
 	version, err := d.Version(ctx)
 	if err == nil {
-		fmt.Printf("database %s: version %d\n", d.Source(), version)
+		say("database %s: version %d\n", d.Source(), version)
 	}
 	return errors.Join(err, d.Close())
 }
@@ -267,7 +266,7 @@ func (c *storeAdoptCmd) Run(ctx context.Context) error {
 		if err := s.db.SetClaimed(ctx); err != nil {
 			return err
 		}
-		fmt.Println(strings.TrimSpace(fmt.Sprintf("%s belongs to database %s now", s.blobs.Name(), id.ID)))
+		say("%s belongs to database %s now\n", s.blobs.Name(), id.ID)
 		return nil
 	})
 }

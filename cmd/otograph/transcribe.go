@@ -81,13 +81,13 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	failed := false
 	for i, file := range files {
 		if i > 0 && c.Output == "" && c.Format == "text" {
-			fmt.Println()
+			say("\n")
 		}
 		if err := c.one(ctx, p, file, len(files) > 1, opt); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintf(os.Stderr, "otograph: %v\n", err)
+			warn("otograph: %v\n", err)
 			failed = true
 		}
 	}
@@ -166,14 +166,14 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	}
 	if !c.Quiet {
 		for _, w := range res.Warnings {
-			fmt.Fprintf(os.Stderr, "otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
+			warn("otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
 		}
 	}
 	if werr := c.write(ctx, file, name, many, res, waveform); werr != nil {
 		return werr
 	}
 	if !c.Quiet && c.Format == "text" {
-		fmt.Fprintln(os.Stderr, summary(name, res, took))
+		warn("%s\n", summary(name, res, took))
 	}
 	if stage := (*otograph.StageError)(nil); errors.As(err, &stage) {
 		return fmt.Errorf("%s: %w (what the other stages found has been written)", name, err)
@@ -191,10 +191,9 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 	}
 	if path == "" {
 		if many && c.Format == "text" {
-			fmt.Printf("==> %s <==\n", file)
+			say("==> %s <==\n", file)
 		}
-		_, err := io.Copy(os.Stdout, &buf)
-		return err
+		return printDocument(buf.Bytes(), c.Format, c.Format == "text")
 	}
 	return writeWhole(path, func(w io.Writer) error {
 		_, err := w.Write(buf.Bytes())

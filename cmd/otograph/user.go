@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/term"
@@ -40,14 +39,14 @@ func (f passwordFlag) read() (string, error) {
 		}
 		return "", &usageError{errors.New("a password is needed: --password, or on standard input")}
 	}
-	fmt.Fprint(os.Stderr, "Password: ")
+	warn("Password: ")
 	first, err := term.ReadPassword(fd)
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprint(os.Stderr, "\nOnce more: ")
+	warn("\nOnce more: ")
 	second, err := term.ReadPassword(fd)
-	fmt.Fprintln(os.Stderr)
+	warn("\n")
 	if err == nil && string(first) != string(second) {
 		err = errors.New("the two passwords differ")
 	}
@@ -71,7 +70,7 @@ func (c *userCreateCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("user %q: %w", c.Username, err)
 		}
-		fmt.Println(u.ID)
+		say("%s\n", u.ID)
 		return nil
 	})
 }
@@ -106,12 +105,11 @@ func (c *userListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "NAME\tID\tCREATED")
+		t := newTable(os.Stdout, "NAME", "ID", "CREATED")
 		for _, u := range users {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", u.Username, u.ID, u.CreatedAt.Format(time.RFC3339))
+			t.row(u.Username, u.ID, u.CreatedAt.Format(time.RFC3339))
 		}
-		return w.Flush()
+		return t.flush()
 	})
 }
 

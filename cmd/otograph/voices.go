@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
@@ -128,7 +129,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err := keepRegister(path, register); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d recordings of %s are in the register.\n", path, len(c.Files), spec.Shorten(strings.TrimSpace(c.Name)))
+	say("%s: %d recordings of %s are in the register.\n", path, len(c.Files), spec.Shorten(strings.TrimSpace(c.Name)))
 	return nil
 }
 
@@ -227,7 +228,7 @@ func (c *voicesListCmd) Run(context.Context) error {
 		return err
 	}
 	for _, v := range register.Voices {
-		fmt.Printf("%-30s %2d recordings  model %.8s  %s  %s\n", v.Name, len(v.Vectors), v.Model, v.Added.Format(time.DateOnly), v.Consent)
+		say("%-30s %2d recordings  model %.8s  %s  %s\n", v.Name, len(v.Vectors), v.Model, v.Added.Format(time.DateOnly), v.Consent)
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func (c *voicesRemoveCmd) Run(context.Context) error {
 	if err := keepRegister(path, register); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %s is forgotten.\n", path, spec.Shorten(c.Name))
+	say("%s: %s is forgotten.\n", path, spec.Shorten(c.Name))
 	return nil
 }
 
@@ -267,7 +268,7 @@ func (c *voicesExportCmd) Run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return register.Write(os.Stdout)
+	return register.Write(terminal.JSON(os.Stdout))
 }
 
 // knownVoice is a speaker of a result whose voice is known, as JSON shows it.

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/tasks/worker"
 )
 
@@ -92,5 +93,5 @@ func (c *workCmd) Run(ctx context.Context) error {
 }
 
 func newLog(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(terminal.JSON(os.Stderr), &slog.HandlerOptions{Level: level}))
 }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"github.com/otograph/otograph/internal/terminal"
+)
+
+// Everything that a command prints goes through this file, because parts of it
+// come from receivers, model files, customers and servers.
+
+// say prints to standard output.
+func say(format string, args ...any) {
+	fmt.Fprint(os.Stdout, terminal.Clean(fmt.Sprintf(format, args...)))
+}
+
+// warn prints to standard error.
+func warn(format string, args ...any) {
+	fmt.Fprint(os.Stderr, terminal.Clean(fmt.Sprintf(format, args...)))
+}
+
+// redraw replaces the current line of a terminal.
+func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", terminal.Line(line)) }
+
+func printJSON(v any) error {
+	enc := json.NewEncoder(terminal.JSON(os.Stdout))
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printDocument writes a whole document to standard output: to a file or another
+// program as it is, to a terminal cleaned unless it was made for one. JSON is
+// the same document with its control characters escaped.
+func printDocument(document []byte, format string, madeForTerminal bool) error {
+	var out io.Writer = os.Stdout
+	switch {
+	case format == "json":
+		out = terminal.JSON(out)
+	case !madeForTerminal && term.IsTerminal(int(os.Stdout.Fd())):
+		document = []byte(terminal.Clean(string(document)))
+	}
+	_, err := out.Write(document)
+	return err
+}
+
+// table prints columns, each as wide as its widest cell.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(w io.Writer, header ...string) table {
+	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	if len(header) > 0 {
+		fmt.Fprintln(t.w, strings.Join(header, "\t"))
+	}
+	return t
+}
+
+// row adds a row of cells.
+func (t table) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = terminal.Line(fmt.Sprint(cell))
+	}
+	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
+}
+
+// section begins another table below this one.
+func (t table) section(header ...string) { fmt.Fprintln(t.w, "\n"+strings.Join(header, "\t")) }
+
+func (t table) flush() error { return t.w.Flush() }

@@ -1,0 +1,77 @@
+// Package terminal makes foreign text safe to show to an operator: texts of
+// receivers, model files, customers, and servers may hold control characters
+// that move the cursor, retitle or clear a terminal, and marks that make text
+// read differently from what it is.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Clean returns text in which every character that a terminal obeys instead of
+// showing it is replaced by U+FFFD. Line breaks and tabs stay.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if obeyed(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// Line is Clean for text that must stay on its line and in its column: line
+// breaks and tabs become spaces.
+func Line(text string) string {
+	return Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
+}
+
+// JSON returns a writer that hands JSON on to w with the characters that Clean
+// replaces written as \uXXXX, so that no value changes. Each Write must hold
+// whole characters, as those of encoding/json and log/slog do.
+func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ w io.Writer }
+
+func (j jsonWriter) Write(p []byte) (int, error) {
+	out := make([]byte, 0, len(p))
+	for rest := p; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		switch {
+		case r < 0x7f || !obeyed(r): // JSON has no other control characters inside strings
+			out = append(out, rest[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		rest = rest[n:]
+	}
+	if _, err := j.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// obeyed reports whether a terminal does something other than show r: control
+// characters, among them the eight-bit ones; line separators; and marks that
+// reorder, annotate or hide text. Marks that scripts need (joiners, left-to-right
+// and right-to-left marks) are not among them.
+func obeyed(r rune) bool {
+	switch {
+	case unicode.IsControl(r):
+		return true
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069': // embeddings, overrides, isolates
+		return true
+	case r == '\u2028', r == '\u2029': // line and paragraph separators
+		return true
+	case r >= '\ufff9' && r <= '\ufffb', r >= 0xe0000 && r <= 0xe007f: // annotations, tags
+		return true
+	}
+	return false
+}

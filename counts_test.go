@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/bench/shape"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 )
 
 // These tests count work instead of timing it: a change that makes the pipeline
@@ -46,7 +47,7 @@ func shapedWith(t *testing.T, opt shape.Options) *models.Set {
 	require.NoError(t, err)
 	require.NoError(t, shape.WriteModel(f, size, opt))
 	require.NoError(t, f.Close())
-	set, err := models.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
+	set, err := library.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
 	require.NoError(t, err)
 	return set
 }

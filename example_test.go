@@ -11,14 +11,14 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 )
 
 // Models of one's own: those of a folder, and the demonstration models for the roles
 // that it does not fill.
 func ExampleOpen() {
-	set, err := models.Load{Dir: "models", DirOptional: true, Fallback: demo.Models()}.Open()
+	set, err := library.Load{Dir: "models", DirOptional: true, Fallback: demo.Models()}.Open()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 // fingerprints are the SHA-256 of the systems' model files, by path. They are of what
@@ -18,7 +19,7 @@ func newFingerprints(systems []System) (fingerprints, error) {
 				if _, done := sums[f.Path]; done || f.Path == "" {
 					continue
 				}
-				sum, _, err := models.HashFile(f.Path)
+				sum, _, err := library.HashFile(f.Path)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s model %s: %w", s.Name, m.Role, m.Name, err)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -29,7 +30,7 @@ func TestOverlappingConversations(t *testing.T) {
 	var model *models.Model
 	if file := os.Getenv("OTOGRAPH_SEGMENTER"); file != "" {
 		var err error
-		model, err = models.OpenFile(models.RoleSegmenter, file)
+		model, err = library.OpenFile(models.RoleSegmenter, file)
 		require.NoError(t, err)
 	} else {
 		model = demoModel(t, models.RoleSegmenter)

@@ -97,8 +97,8 @@ func ContractRole(contract string) (Role, bool) {
 	return r, ok
 }
 
-// contractsOf lists the contracts of a role, for error texts, in a fixed order.
-func contractsOf(role Role) []string {
+// ContractsOf returns the contracts of a role in a fixed order.
+func ContractsOf(role Role) []string {
 	var names []string
 	for name, r := range contractRoles {
 		if r == role {

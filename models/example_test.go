@@ -2,45 +2,37 @@ package models_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
 
-// A set is put together from a folder that need not exist and a fallback.
-func ExampleLoad() {
-	set, err := models.Load{Dir: "testdata/none", DirOptional: true, Fallback: demo.Models()}.Open()
+// What a file is, is read from the file itself.
+func ExampleRecognise() {
+	detector, _ := demo.Models().Role(models.RoleVAD)
+	data, err := detector.Main().Bytes()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, m := range set.Models {
-		fmt.Println(m.String())
-	}
-	fmt.Println(set.RequireReal(models.RoleVAD))
-	// Output:
-	// demo-whisper (standard, whisper-ggml)
-	// demo-ctc (optimized, icefall-zipformer-ctc)
-	// demo-vad (vad, silero-v5)
-	// demo-speaker (embedder, wespeaker)
-	// demo-segmenter (segmenter, pyannote-segmentation)
-	// demo-tagger (tagger, yamnet)
-	// model missing: role vad: expected a real model, found the demonstration model demo-vad; run `otograph models pull balanced` or pass --vad-model FILE
-}
-
-func ExampleFind() {
-	entries, err := models.Find("small")
+	dir, err := os.MkdirTemp("", "otograph-")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, e := range entries {
-		fmt.Printf("%-9s %s\n", e.Role, e.Name)
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "mystery.onnx")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		fmt.Println(err)
+		return
 	}
-	// Output:
-	// standard  whisper-base-q5_1
-	// optimized sense-voice-int8-2024-07-17
-	// vad       silero-v6.2.1
-	// embedder  wespeaker-ecapa512-LM
-	// tagger    ced-tiny
+	found, err := models.Recognise(name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(found.Role, found.Contract)
+	// Output: vad silero-v5
 }

@@ -1,9 +1,5 @@
 package models
 
-// ContractsOf is contractsOf for the tests that need the engines, which import
-// this package.
-var ContractsOf = contractsOf
-
 // Family is a made-up file of a known family.
 type Family struct {
 	Role     Role

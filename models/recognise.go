@@ -20,13 +20,9 @@ import (
 // is an ErrBroken, too.
 var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
-// errUnknownGraph marks a sound ONNX model that fits no known family. With a
-// contract given by hand it may be one all the same.
-var errUnknownGraph = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
-
-// errGGML marks, without a word, trouble with a file that does begin like a
-// Whisper model; other files named .bin are none of ours.
-var errGGML = errors.New("")
+// ErrUnknown marks a sound ONNX model that fits no known family. With a contract
+// given by hand it may be one all the same. It is an ErrUnsupported, too.
+var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
 
 // Recognised is what a file turned out to be.
 type Recognised struct {
@@ -44,10 +40,10 @@ type Recognised struct {
 	External []string
 	// Signature is what the file takes and gives, on one line.
 	Signature string
-	// candidates are the contracts among which an empty one may be chosen.
-	candidates []string
-	// helper marks a graph that belongs to a model but is not needed.
-	helper bool
+	// Candidates are the contracts among which an empty one may be chosen.
+	Candidates []string
+	// Helper marks a graph that belongs to a model but is not needed.
+	Helper bool
 }
 
 // Recognise looks into a model file and says what it is, without loading it. The
@@ -101,7 +97,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 	if n >= 4 && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic {
 		w, err := ggmlfile.ReadWhisper(r, size)
 		if err != nil {
-			return nil, fmt.Errorf("%w%w", errGGML, notModel(err, ggmlfile.ErrNotWhisper))
+			return nil, notModel(err, ggmlfile.ErrNotWhisper)
 		}
 		found := &Recognised{
 			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel,
@@ -126,7 +122,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 		return nil, err
 	}
 	found.External = h.External
-	if rate, err := strconv.Atoi(h.Metadata["sample_rate"]); err == nil && validRate(rate) {
+	if rate, err := strconv.Atoi(h.Metadata["sample_rate"]); err == nil && ValidRate(rate) {
 		found.SampleRate = rate
 	}
 	found.Signature = h.Signature()
@@ -174,7 +170,7 @@ func foreign(head []byte) string {
 // unambiguous.
 func family(h *onnxfile.Header) (*Recognised, error) {
 	if len(h.Inputs) == 0 {
-		return nil, fmt.Errorf("%w; it has %s", errUnknownGraph, h.Signature())
+		return nil, fmt.Errorf("%w; it has %s", ErrUnknown, h.Signature())
 	}
 	meta := h.Metadata
 	modelType := meta["model_type"]
@@ -237,7 +233,7 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 		return found(RoleOptimized, ContractNeMoTransducer, PartDecoder)
 	case in("waveforms", "waveforms_lens") && out("features"):
 		r, err := found(RoleOptimized, ContractNeMoTransducer, "")
-		r.helper = true // the feature graph of onnx-asr; features are computed here
+		r.Helper = true // the feature graph of onnx-asr; features are computed here
 		return r, err
 
 	// Sounds. They come before the embedders' shapes: CED's input is called feats.
@@ -267,7 +263,7 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 		return found(RoleEmbedder, ContractSpeechBrainWave, PartModel)
 	case one && first.Rank() == 3 && first.Last() == 80 && lastIs(h, 192):
 		r, err := found(RoleEmbedder, "", PartModel)
-		r.candidates = []string{ContractWeSpeaker, Contract3DSpeaker, ContractSpeechBrain}
+		r.Candidates = []string{ContractWeSpeaker, Contract3DSpeaker, ContractSpeechBrain}
 		return r, err
 
 	// Known kinds that no role uses.
@@ -278,7 +274,7 @@ func family(h *onnxfile.Header) (*Recognised, error) {
 	case strings.Contains(modelType, "MultiTask"):
 		return refuse("a NeMo Canary model")
 	}
-	return nil, fmt.Errorf("%w; it has %s", errUnknownGraph, h.Signature())
+	return nil, fmt.Errorf("%w; it has %s", ErrUnknown, h.Signature())
 }
 
 // hasAll tells whether each name is among the values.
@@ -307,7 +303,7 @@ func lastIs(h *onnxfile.Header, n int64) bool {
 func languagesIn(meta map[string]string) []string {
 	var languages []string
 	for _, code := range strings.Split(meta["languages"], ",") {
-		if code = strings.ToLower(strings.TrimSpace(code)); isLanguage(code) && !slices.Contains(languages, code) {
+		if code = strings.ToLower(strings.TrimSpace(code)); ValidLanguage(code) && !slices.Contains(languages, code) {
 			languages = append(languages, code)
 		}
 	}
@@ -315,7 +311,7 @@ func languagesIn(meta map[string]string) []string {
 		return languages
 	}
 	for key := range meta {
-		if code, ok := strings.CutPrefix(key, "lang_"); ok && isLanguage(code) {
+		if code, ok := strings.CutPrefix(key, "lang_"); ok && ValidLanguage(code) {
 			languages = append(languages, code)
 		}
 	}
@@ -323,7 +319,10 @@ func languagesIn(meta map[string]string) []string {
 	return languages
 }
 
-// isLanguage tells whether s looks like an ISO 639 code of two or three letters.
-func isLanguage(s string) bool {
+// ValidLanguage reports whether s looks like an ISO 639 code of two or three letters.
+func ValidLanguage(s string) bool {
 	return (len(s) == 2 || len(s) == 3) && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
+
+// ValidRate reports whether a sample rate (Hz) is one that audio has.
+func ValidRate(rate int) bool { return rate >= 8000 && rate <= 192000 }

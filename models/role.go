@@ -1,6 +1,6 @@
-// Package models says which model files do which work: the roles, what a file
-// is recognised as, sets of models in a folder, the catalog of published files
-// and the operations on a model folder (pull, import, verify, where).
+// Package models says which model files do which work: the roles, the contracts,
+// sets of models, and what a file is recognised as. Package models/library keeps
+// them in folders and fetches them.
 //
 // The package reads model files only as bytes: it never loads them. What it
 // reports about a file (its contract, its inputs and outputs) comes from the

@@ -57,7 +57,7 @@ func (s *Set) Need(role Role) (*Model, error) {
 		name = fmt.Sprintf("set %q", s.Name)
 	}
 	return nil, fmt.Errorf("%w: role %s: %s has no model for it (expected %s); %s",
-		ErrMissing, role, name, strings.Join(contractsOf(role), ", "), advice(role))
+		ErrMissing, role, name, strings.Join(ContractsOf(role), ", "), advice(role))
 }
 
 // OptimizedFor returns the model of the optimized tier for a language

@@ -9,7 +9,7 @@ import (
 )
 
 // Open opens a recognizer of the optimized tier with all of its files, as
-// models.OpenFile, models.OpenDir and demo.Models return it. Errors wrap
+// library.OpenFile, library.OpenDir and demo.Models return it. Errors wrap
 // ErrContract, ErrTokens, ErrFile, or come from the runtime or the file system.
 func Open(m *models.Model, opt Options) (*Engine, error) {
 	p := parts{Name: m.Name, Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds}

@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/bench/shape"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 )
 
 type benchShapeCmd struct {
@@ -86,7 +87,7 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			set, err := models.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
+			set, err := library.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: demo.Models()}.Open()
 			if err != nil {
 				return err
 			}

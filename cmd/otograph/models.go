@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 type modelsCmd struct {
@@ -25,15 +26,15 @@ type folderFlag struct {
 	Models string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" help:"Model folder; default: otograph/models in the user's data folder."`
 }
 
-func (f folderFlag) store() (*models.Store, error) {
+func (f folderFlag) store() (*library.Store, error) {
 	dir := f.Models
 	if dir == "" {
 		var err error
-		if dir, _, err = models.DefaultDir(); err != nil {
+		if dir, _, err = library.DefaultDir(); err != nil {
 			return nil, err
 		}
 	}
-	return &models.Store{Dir: dir}, nil
+	return &library.Store{Dir: dir}, nil
 }
 
 type modelsListCmd struct {
@@ -56,7 +57,7 @@ func (c *modelsListCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	var shown []models.Listed
+	var shown []library.Listed
 	for _, l := range lines {
 		if c.Role == "" || l.Role == c.Role {
 			shown = append(shown, l)
@@ -122,7 +123,7 @@ func (c *modelsImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := store.Import(ctx, c.Source, models.ImportOptions{
+	stored, err := store.Import(ctx, c.Source, library.ImportOptions{
 		Name: c.Name, Role: c.Role, Contract: c.Contract, Languages: c.Languages,
 		WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	})
@@ -146,7 +147,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context) error {
 	}
 	bad := 0
 	for _, k := range checks {
-		if k.Status == models.StatusChanged || k.Status == models.StatusMissing {
+		if k.Status == library.StatusChanged || k.Status == library.StatusMissing {
 			bad++
 		}
 	}
@@ -175,7 +176,7 @@ func (c *modelsWhereCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	places := models.Where(set)
+	places := library.Where(set)
 	if c.JSON {
 		return printJSON(places)
 	}
@@ -190,7 +191,7 @@ func (c *modelsWhereCmd) Run() error {
 	return t.flush()
 }
 
-func printStored(stored []models.Stored) {
+func printStored(stored []library.Stored) {
 	for _, s := range stored {
 		state := "is in use"
 		if s.Convert != "" {
@@ -204,13 +205,13 @@ func printStored(stored []models.Stored) {
 }
 
 // showTransfer draws a store's progress on a terminal; done takes it away.
-func showTransfer(store *models.Store, quiet bool) (done func()) {
+func showTransfer(store *library.Store, quiet bool) (done func()) {
 	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return func() {}
 	}
 	var start, drawn time.Time
 	var file string
-	store.Progress = func(p models.Progress) {
+	store.Progress = func(p library.Progress) {
 		now := time.Now()
 		if p.File != file {
 			file, start = p.File, now

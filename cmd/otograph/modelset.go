@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 )
 
 // modelFlags say which models to use.
@@ -45,7 +46,7 @@ var wordBorder = regexp.MustCompile("([a-z])([A-Z])")
 
 // open puts the set together: named files, then the folder, then the demo models.
 func (f *modelFlags) open() (*models.Set, error) {
-	load := models.Load{
+	load := library.Load{
 		Dir: f.Models,
 		Files: map[models.Role]string{
 			models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
@@ -54,7 +55,7 @@ func (f *modelFlags) open() (*models.Set, error) {
 		Fallback: demo.Models(),
 	}
 	if load.Dir == "" {
-		dir, named, err := models.DefaultDir()
+		dir, named, err := library.DefaultDir()
 		if err == nil { // without a data folder there are only the demo models
 			load.Dir, load.DirOptional = dir, !named
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 // offeredProfile is what a first transcription on a terminal offers to download.
@@ -91,7 +92,7 @@ func rememberDeclined(dir string) error {
 }
 
 // describeProfile lists the models of a profile with size, license and host.
-func describeProfile(store *models.Store, profile string) (string, error) {
+func describeProfile(store *library.Store, profile string) (string, error) {
 	lines, err := store.List()
 	if err != nil {
 		return "", err
@@ -120,7 +121,7 @@ func describeProfile(store *models.Store, profile string) (string, error) {
 }
 
 // downloads are the addresses that a catalog entry is fetched from.
-func downloads(e *models.Entry) []string {
+func downloads(e *library.Entry) []string {
 	var out []string
 	if e.Archive != nil {
 		out = append(out, e.Archive.URL)

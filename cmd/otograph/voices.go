@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
@@ -46,7 +47,7 @@ func (f registerFlag) path() (string, error) {
 	if f.Voices != "" {
 		return f.Voices, nil
 	}
-	dir, _, err := models.DefaultDir()
+	dir, _, err := library.DefaultDir()
 	if err != nil {
 		return "", fmt.Errorf("register of voices: %w; name a file with --voices", err)
 	}

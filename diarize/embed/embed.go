@@ -68,7 +68,7 @@ type Model struct {
 
 var _ diarize.Embedder = (*Model)(nil)
 
-// Open opens a speaker network, as models.OpenFile, models.OpenDir and demo.Models
+// Open opens a speaker network, as library.OpenFile, library.OpenDir and demo.Models
 // return it. Errors name the file and its role, what was expected and what was
 // found.
 func Open(model *models.Model, opt Options) (*Model, error) {

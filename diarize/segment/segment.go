@@ -65,7 +65,7 @@ type Model struct {
 
 var _ diarize.Segmenter = (*Model)(nil)
 
-// Open opens a segmentation network, as models.OpenFile and models.OpenDir return
+// Open opens a segmentation network, as library.OpenFile and library.OpenDir return
 // it: waveform [N,1,samples] at 16 kHz → [N,frames,classes], log-probabilities of
 // the powerset classes (no one, each speaker, each pair …) or probabilities of the
 // speakers. Errors name the file and its role, what was expected and what was found.

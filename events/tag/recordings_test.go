@@ -20,6 +20,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -222,7 +223,7 @@ func TestScoresStop(t *testing.T) {
 // yamnet is the published network (log-mel patches).
 func yamnet(t *testing.T) *tag.Model {
 	needsRuntime(t)
-	file, err := models.OpenFile(models.RoleTagger, filepath.Join(shared(t), "models", "real", "yamnet.onnx"))
+	file, err := library.OpenFile(models.RoleTagger, filepath.Join(shared(t), "models", "real", "yamnet.onnx"))
 	require.NoError(t, err)
 	m, err := tag.Open(file, tag.Options{Threads: 2})
 	require.NoError(t, err)

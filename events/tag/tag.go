@@ -59,7 +59,7 @@ var _ events.Tagger = (*Model)(nil)
 // defaultRate is PANNs' own, in Hz.
 const defaultRate = 32000
 
-// Open opens a tagger, as models.OpenFile, models.OpenDir and demo.Models return
+// Open opens a tagger, as library.OpenFile, library.OpenDir and demo.Models return
 // it. Errors name the file and its role, what was expected and what was found.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())

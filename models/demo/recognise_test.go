@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 // The embedded models, written to a folder, are recognised as what they are
@@ -24,7 +25,7 @@ func TestModelsAreWhatTheySay(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o600))
 		}
 	}
-	set, err := models.OpenDir(dir)
+	set, err := library.OpenDir(dir)
 	require.NoError(t, err)
 	require.Len(t, set.Models, len(want))
 	for _, m := range set.Models {

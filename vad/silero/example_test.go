@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
@@ -46,7 +47,7 @@ func Example() {
 
 // A published network from a file.
 func ExampleOpen() {
-	file, err := models.OpenFile(models.RoleVAD, "silero_vad.onnx")
+	file, err := library.OpenFile(models.RoleVAD, "silero_vad.onnx")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -69,7 +69,7 @@ type Model struct {
 	closing atomic.Bool
 }
 
-// Open opens a voice activity network, as models.OpenFile, models.OpenDir and
+// Open opens a voice activity network, as library.OpenFile, library.OpenDir and
 // demo.Models return it. The error names the file, what was expected and what was
 // found where it is not a Silero network.
 func Open(model *models.Model, opt Options) (*Model, error) {

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/otograph/otograph/models"
 )
 
 // Status is what a check of a file found.
@@ -24,7 +26,7 @@ const (
 
 // Check is the result of checking one file.
 type Check struct {
-	Role   Role
+	Role   models.Role
 	Model  string
 	Path   string
 	Status Status
@@ -43,7 +45,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	}
 	var checks []Check
 	seen := map[string]bool{}
-	one := func(role Role, model, name, want string) error {
+	one := func(role models.Role, model, name, want string) error {
 		if seen[name] {
 			return nil
 		}
@@ -76,7 +78,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 		checks = append(checks, c)
 		return nil
 	}
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		for _, e := range m.Roles[string(role)] {
 			for _, name := range e.allFiles() {
 				if err := one(role, e.name(), name, e.SHA256[name]); err != nil {
@@ -118,7 +120,7 @@ func (e *entry) allFiles() []string {
 
 // publishedHash is the catalog's hash of a file, told by name and size. Versions
 // of one model may share both, so the hash that the file has comes first.
-func publishedHash(role Role, name string, size int64, sum string) string {
+func publishedHash(role models.Role, name string, size int64, sum string) string {
 	known := ""
 	for _, e := range Catalog() {
 		for _, f := range e.Files {
@@ -136,7 +138,7 @@ func publishedHash(role Role, name string, size int64, sum string) string {
 
 // Listed is a line of the list of models.
 type Listed struct {
-	Role      Role
+	Role      models.Role
 	Name      string
 	Contract  string
 	Languages []string
@@ -159,7 +161,7 @@ func (s *Store) List() ([]Listed, error) {
 		return nil, err
 	}
 	var lines []Listed
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		listed := map[string]bool{}
 		for _, c := range Catalog() {
 			if c.Role != role {
@@ -205,9 +207,9 @@ func (s *Store) List() ([]Listed, error) {
 
 // Location is where a file in use lies.
 type Location struct {
-	Role  Role
+	Role  models.Role
 	Model string
-	Part  Part
+	Part  models.Part
 	Path  string // empty for an embedded file
 	Size  int64  // bytes
 	Demo  bool
@@ -215,9 +217,9 @@ type Location struct {
 
 // Where returns the files that a set uses, by role. It is meant for the set that
 // a pipeline would open (Load.Open), demonstration models included.
-func Where(set *Set) []Location {
+func Where(set *models.Set) []Location {
 	var places []Location
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		for _, m := range set.All(role) {
 			for _, f := range m.Files {
 				places = append(places, Location{Role: role, Model: m.Name, Part: f.Part, Path: f.Path, Size: f.Size, Demo: m.Demo})

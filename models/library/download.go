@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"cmp"
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/resume"
+	"github.com/otograph/otograph/models"
 )
 
 // ErrOffline marks a download that could not reach its host at all.
@@ -126,7 +127,7 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 		}
 		var p permanent
 		if errors.As(err, &p) {
-			if errors.Is(err, ErrBroken) {
+			if errors.Is(err, models.ErrBroken) {
 				discard(part)
 			}
 			return "", p.error
@@ -191,7 +192,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	case errors.As(err, &status) && status.Temporary():
 		return fmt.Errorf("%s answers %s", address, resp.Status)
 	case err != nil:
-		return permanent{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
+		return permanent{fmt.Errorf("%w: %s: %s answers %s", models.ErrMissing, d.Name, address, resp.Status)}
 	case content == resume.Nothing:
 		return nil // it was complete already
 	case content == resume.Whole:
@@ -200,17 +201,17 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	}
 	total := going.Total
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return permanent{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", ErrBroken, d.Name, address, enc)}
+		return permanent{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", models.ErrBroken, d.Name, address, enc)}
 	}
 	limit := int64(maxDownload)
 	if d.Size > 0 {
 		limit = d.Size
 		if total >= 0 && total != d.Size {
-			return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", ErrBroken, d.Name, d.Size, address, total)}
+			return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", models.ErrBroken, d.Name, d.Size, address, total)}
 		}
 	}
 	if total > limit {
-		return permanent{fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", ErrBroken, d.Name, limit, address, total)}
+		return permanent{fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", models.ErrBroken, d.Name, limit, address, total)}
 	}
 
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -239,7 +240,7 @@ func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progre
 		if n > 0 {
 			watch.Reset(f.stall)
 			if p.Done+int64(n) > limit {
-				return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", ErrBroken, p.File, limit, address)}
+				return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", models.ErrBroken, p.File, limit, address)}
 			}
 			if _, err := out.Write(buf[:n]); err != nil {
 				return permanent{fmt.Errorf("%s: %w", p.File, err)}
@@ -265,10 +266,10 @@ func (f *fetcher) verify(d Download, part, address string) (string, error) {
 		return "", err
 	}
 	if d.Size > 0 && size != d.Size {
-		return "", fmt.Errorf("%w: %s from %s: expected %d bytes, found %d", ErrBroken, d.Name, address, d.Size, size)
+		return "", fmt.Errorf("%w: %s from %s: expected %d bytes, found %d", models.ErrBroken, d.Name, address, d.Size, size)
 	}
 	if d.SHA256 != "" && sum != d.SHA256 {
-		return "", fmt.Errorf("%w: %s from %s: expected sha256 %s, found %s", ErrBroken, d.Name, address, d.SHA256, sum)
+		return "", fmt.Errorf("%w: %s from %s: expected sha256 %s, found %s", models.ErrBroken, d.Name, address, d.SHA256, sum)
 	}
 	return sum, nil
 }

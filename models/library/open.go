@@ -1,4 +1,7 @@
-package models
+// Package library keeps models in folders: it opens a folder or a file as a
+// models.Set, and puts models into a folder (pull from the catalog of published
+// files, import of one's own), with their hashes in otograph.json.
+package library
 
 import (
 	"cmp"
@@ -10,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/models"
 )
 
 // ErrAmbiguous marks a folder that fits a role in more than one way and does
@@ -22,19 +27,19 @@ var ErrAmbiguous = errors.New("several models for one role")
 type Load struct {
 	// Files are models given by name, at most one per role. A file's tokens and
 	// other parts are looked for beside it.
-	Files map[Role]string
+	Files map[models.Role]string
 	// Dir is the model folder; empty for none.
 	Dir string
 	// DirOptional says that Dir is a default that need not exist.
 	DirOptional bool
 	// Fallback fills the roles that are left; nil for none.
-	Fallback *Set
+	Fallback *models.Set
 }
 
 // Open opens the set.
-func (l Load) Open() (*Set, error) {
-	set := &Set{}
-	for _, role := range Roles() {
+func (l Load) Open() (*models.Set, error) {
+	set := &models.Set{}
+	for _, role := range models.Roles() {
 		if file := l.Files[role]; file != "" {
 			m, err := OpenFile(role, file)
 			if err != nil {
@@ -44,7 +49,7 @@ func (l Load) Open() (*Set, error) {
 		}
 	}
 	for role := range l.Files {
-		if _, err := ParseRole(string(role)); err != nil {
+		if _, err := models.ParseRole(string(role)); err != nil {
 			return nil, err
 		}
 	}
@@ -67,22 +72,22 @@ func (l Load) Open() (*Set, error) {
 // subfolders. A folder that does not exist is ErrMissing (and fs.ErrNotExist); a
 // file that is named but not there ErrMissing; one that is damaged or of another
 // contract ErrBroken.
-func OpenDir(dir string) (*Set, error) {
+func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: model folder %s: %w", ErrMissing, dir, fs.ErrNotExist)
+		return nil, fmt.Errorf("%w: model folder %s: %w", models.ErrMissing, dir, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s: expected a folder of models, found a file", ErrBroken, dir)
+		return nil, fmt.Errorf("%w: %s: expected a folder of models, found a file", models.ErrBroken, dir)
 	}
 	m, err := readManifest(dir)
 	switch {
 	case err == nil:
 		return m.open(dir)
-	case errors.Is(err, ErrMissing):
+	case errors.Is(err, models.ErrMissing):
 		return scan(dir)
 	}
 	return nil, err
@@ -90,8 +95,8 @@ func OpenDir(dir string) (*Set, error) {
 
 // OpenFile opens the model that a file (or a folder with one model) is, for a
 // role. Where the folder's otograph.json names the file, what it says counts.
-func OpenFile(role Role, file string) (*Model, error) {
-	if _, err := ParseRole(string(role)); err != nil {
+func OpenFile(role models.Role, file string) (*models.Model, error) {
+	if _, err := models.ParseRole(string(role)); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
@@ -114,32 +119,32 @@ func OpenFile(role Role, file string) (*Model, error) {
 			}
 		}
 	}
-	found, err := Recognise(file)
+	found, err := models.Recognise(file)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
 	}
 	if found.Role != role {
 		return nil, wrongRole(file, role, found)
 	}
-	e := entry{Files: map[Part]string{found.Part: filepath.Base(file)}}
+	e := entry{Files: map[models.Part]string{found.Part: filepath.Base(file)}}
 	if err := e.companions(filepath.Dir(file), found); err != nil {
 		return nil, err
 	}
 	return e.open(filepath.Dir(file), role)
 }
 
-func wrongRole(file string, role Role, found *Recognised) error {
+func wrongRole(file string, role models.Role, found *models.Recognised) error {
 	return fmt.Errorf("%w: %s: role %s: expected %s; found a model for role %s (%s): %s",
-		ErrBroken, file, role, strings.Join(contractsOf(role), " or "), found.Role, found.Contract, found.Signature)
+		models.ErrBroken, file, role, strings.Join(models.ContractsOf(role), " or "), found.Role, found.Contract, found.Signature)
 }
 
 // open opens the models of a manifest.
-func (m *manifest) open(dir string) (*Set, error) {
-	set := &Set{Name: m.Name}
+func (m *manifest) open(dir string) (*models.Set, error) {
+	set := &models.Set{Name: m.Name}
 	if set.Name == "" {
 		set.Name = filepath.Base(dir)
 	}
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		for _, e := range m.Roles[string(role)] {
 			opened, err := e.open(dir, role)
 			if err != nil {
@@ -152,23 +157,23 @@ func (m *manifest) open(dir string) (*Set, error) {
 }
 
 // mainPart is the part that stands for the entry's model.
-func (e *entry) mainPart() Part {
-	if e.Files[PartModel] != "" {
-		return PartModel
+func (e *entry) mainPart() models.Part {
+	if e.Files[models.PartModel] != "" {
+		return models.PartModel
 	}
-	return PartEncoder
+	return models.PartEncoder
 }
 
 // partOrder is the order of a model's files.
-var partOrder = []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartLM, PartData}
+var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartData}
 
 // texts are the parts that are read into memory as they are.
-var texts = []Part{PartTokens, PartCMVN, PartConfig, PartLM}
+var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 
 // open checks an entry's files against its role and contract, and completes it
 // from what the files and the catalog say.
-func (e entry) open(dir string, role Role) (*Model, error) {
-	m := &Model{
+func (e entry) open(dir string, role models.Role) (*models.Model, error) {
+	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
 		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts,
 	}
@@ -180,28 +185,28 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s: role %s: %s expected here, found nothing", ErrMissing, file, role, part)
+			return nil, fmt.Errorf("%w: %s: role %s: %s expected here, found nothing", models.ErrMissing, file, role, part)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%w: %s: role %s: expected a file, found a %s", ErrBroken, file, role, kind(info.Mode()))
+			return nil, fmt.Errorf("%w: %s: role %s: expected a regular file, found %s", models.ErrBroken, file, role, info.Mode())
 		}
-		m.Files = append(m.Files, File{Part: part, Name: path.Base(name), Path: file, Size: info.Size(), SHA256: e.SHA256[name]})
+		m.Files = append(m.Files, models.File{Part: part, Name: path.Base(name), Path: file, Size: info.Size(), SHA256: e.SHA256[name]})
 		if slices.Contains(texts, part) {
 			limit := int64(maxText)
-			if part == PartLM {
+			if part == models.PartLM {
 				limit = maxLM
 			}
 			if info.Size() > limit {
-				return nil, fmt.Errorf("%w: %s: role %s: expected %s of at most %d bytes, found %d", ErrBroken, file, role, part, limit, info.Size())
+				return nil, fmt.Errorf("%w: %s: role %s: expected %s of at most %d bytes, found %d", models.ErrBroken, file, role, part, limit, info.Size())
 			}
 			continue
 		}
-		found, err := Recognise(file)
+		found, err := models.Recognise(file)
 		switch {
-		case errors.Is(err, errUnknownGraph) && e.Contract != "" && role != RoleStandard:
+		case errors.Is(err, models.ErrUnknown) && e.Contract != "" && role != models.RoleStandard:
 			// The engine checks inputs and outputs when it opens it.
 			continue
 		case err != nil:
@@ -209,14 +214,14 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 		case found.Role != role:
 			return nil, wrongRole(file, role, found)
 		case found.Part != part:
-			return nil, fmt.Errorf("%w: %s: role %s: expected a %s, found a %s: %s", ErrBroken, file, role, part, found.Part, found.Signature)
+			return nil, fmt.Errorf("%w: %s: role %s: expected a %s, found a %s: %s", models.ErrBroken, file, role, part, found.Part, found.Signature)
 		case found.Contract == "" && e.Contract == "":
 			return nil, fmt.Errorf("%w: %s: role %s: it could be of the contracts %s and does not tell; name one in %s. It has %s",
-				ErrAmbiguous, file, role, strings.Join(found.candidates, ", "), ManifestName, found.Signature)
-		case found.Contract == "" && !slices.Contains(found.candidates, e.Contract),
+				ErrAmbiguous, file, role, strings.Join(found.Candidates, ", "), ManifestName, found.Signature)
+		case found.Contract == "" && !slices.Contains(found.Candidates, e.Contract),
 			found.Contract != "" && e.Contract != "" && found.Contract != e.Contract:
 			return nil, fmt.Errorf("%w: %s: role %s: expected contract %s, found %s: %s",
-				ErrBroken, file, role, e.Contract, cmp.Or(found.Contract, strings.Join(found.candidates, " or ")), found.Signature)
+				models.ErrBroken, file, role, e.Contract, cmp.Or(found.Contract, strings.Join(found.Candidates, " or ")), found.Signature)
 		}
 		if m.Contract == "" {
 			m.Contract = found.Contract
@@ -229,10 +234,10 @@ func (e entry) open(dir string, role Role) (*Model, error) {
 			data := filepath.Join(filepath.Dir(file), external)
 			info, err := os.Stat(data)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %s: role %s: %s keeps its weights in it, found nothing", ErrMissing, data, role, path.Base(name))
+				return nil, fmt.Errorf("%w: %s: role %s: %s keeps its weights in it, found nothing", models.ErrMissing, data, role, path.Base(name))
 			}
-			m.Files = append(m.Files, File{
-				Part: PartData, Name: external, Path: data, Size: info.Size(), SHA256: e.SHA256[path.Join(path.Dir(name), external)],
+			m.Files = append(m.Files, models.File{
+				Part: models.PartData, Name: external, Path: data, Size: info.Size(), SHA256: e.SHA256[path.Join(path.Dir(name), external)],
 			})
 		}
 	}
@@ -251,21 +256,21 @@ const maxText = 32 << 20
 const maxLM = 2 << 30
 
 // complete checks that a model has all the parts that its contract needs.
-func complete(m *Model, dir string) error {
-	if m.Role != RoleOptimized {
+func complete(m *models.Model, dir string) error {
+	if m.Role != models.RoleOptimized {
 		return nil
 	}
-	need := []Part{PartModel, PartTokens}
-	if m.Contract == ContractNeMoTransducer {
-		need = []Part{PartEncoder, PartTokens}
-		if _, ok := m.File(PartDecoderJoint); !ok {
-			need = []Part{PartEncoder, PartDecoder, PartJoiner, PartTokens}
+	need := []models.Part{models.PartModel, models.PartTokens}
+	if m.Contract == models.ContractNeMoTransducer {
+		need = []models.Part{models.PartEncoder, models.PartTokens}
+		if _, ok := m.File(models.PartDecoderJoint); !ok {
+			need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartTokens}
 		}
 	}
 	for _, part := range need {
 		if _, ok := m.File(part); !ok {
 			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects a %s beside it, found none in %s",
-				ErrMissing, m.Main().Path, m.Role, m.Name, m.Contract, part, dir)
+				models.ErrMissing, m.Main().Path, m.Role, m.Name, m.Contract, part, dir)
 		}
 	}
 	return nil
@@ -273,7 +278,7 @@ func complete(m *Model, dir string) error {
 
 // published fills in what the catalog knows of a published file (languages,
 // licence, figures), told by name and size, where nothing else said it.
-func published(m *Model) {
+func published(m *models.Model) {
 	main := m.Main()
 	for _, e := range Catalog() {
 		if e.Role != m.Role {

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"archive/tar"
@@ -13,6 +13,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/otograph/otograph/models"
 )
 
 // Limits on an archive. The largest published one unpacks to 1.3 GB in some
@@ -47,7 +49,7 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 	defer f.Close()
 	r, err := decompress(bufio.NewReaderSize(f, 1<<20))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
+		return nil, fmt.Errorf("%w: %s: %w", models.ErrBroken, archive, err)
 	}
 	limited := &io.LimitedReader{R: r, N: allowed}
 	t := tar.NewReader(limited)
@@ -65,13 +67,13 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 			return nil, broken(archive, limited, allowed, err)
 		}
 		if count >= maxArchiveFiles {
-			return nil, fmt.Errorf("%w: %s: more than %d files", ErrBroken, archive, maxArchiveFiles)
+			return nil, fmt.Errorf("%w: %s: more than %d files", models.ErrBroken, archive, maxArchiveFiles)
 		}
 		if head.Typeflag != tar.TypeReg {
 			continue
 		}
 		if !filepath.IsLocal(filepath.FromSlash(head.Name)) || strings.Contains(head.Name, `\`) {
-			return nil, fmt.Errorf("%w: %s: the name %q leads out of the archive", ErrBroken, archive, head.Name)
+			return nil, fmt.Errorf("%w: %s: the name %q leads out of the archive", models.ErrBroken, archive, head.Name)
 		}
 		name := path.Base(head.Name)
 		if strings.HasPrefix(name, ".") || !want(name) {
@@ -85,7 +87,7 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 		// O_EXCL: a name that comes twice is not what a publisher writes.
 		out, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 		if errors.Is(err, os.ErrExist) {
-			return nil, fmt.Errorf("%w: %s: it holds %q twice", ErrBroken, archive, name)
+			return nil, fmt.Errorf("%w: %s: it holds %q twice", models.ErrBroken, archive, name)
 		}
 		if err != nil {
 			return nil, err
@@ -112,11 +114,11 @@ func broken(archive string, limited *io.LimitedReader, allowed int64, err error)
 	if errors.As(err, &disk) {
 		return err
 	}
-	return fmt.Errorf("%w: %s: %w", ErrBroken, archive, err)
+	return fmt.Errorf("%w: %s: %w", models.ErrBroken, archive, err)
 }
 
 func tooLarge(archive string, allowed int64) error {
-	return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", ErrBroken, archive, allowed)
+	return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", models.ErrBroken, archive, allowed)
 }
 
 // decompress looks at the first bytes to tell bzip2, gzip and plain tar.

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"archive/tar"
@@ -25,6 +25,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -143,14 +146,14 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // catalog entry and a store for it.
 func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) {
 	t.Helper()
-	data := append(sileroV5().Bytes(), onnxPadding(200_000)...)
+	data := append(made.SileroV5().Bytes(), onnxPadding(200_000)...)
 	h := &host{data: data, etag: `"v1"`}
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ErrorLog = nil
 	server.Start()
 	t.Cleanup(server.Close)
-	e := Entry{Name: "made-up-vad", Role: RoleVAD, Contract: ContractSileroV5, Licence: "MIT", Files: []Asset{
-		{Part: PartModel, Download: Download{Name: "vad.onnx", URL: server.URL + "/models/vad.onnx", Size: int64(len(data)), SHA256: hexSum(data)}},
+	e := Entry{Name: "made-up-vad", Role: models.RoleVAD, Contract: models.ContractSileroV5, Licence: "MIT", Files: []Asset{
+		{Part: models.PartModel, Download: Download{Name: "vad.onnx", URL: server.URL + "/models/vad.onnx", Size: int64(len(data)), SHA256: hexSum(data)}},
 	}}
 	client := server.Client()
 	client.Transport.(*http.Transport).DisableCompression = true
@@ -210,7 +213,7 @@ func TestPull(t *testing.T) {
 
 	set, err := OpenDir(s.Dir)
 	require.NoError(t, err)
-	m, err := set.Need(RoleVAD)
+	m, err := set.Need(models.RoleVAD)
 	require.NoError(t, err)
 	assert.Equal(t, "made-up-vad", m.Name)
 	assert.Equal(t, "MIT", m.Licence)
@@ -283,27 +286,27 @@ func TestPullRefusesWhatIsNotTheFile(t *testing.T) {
 		is     error
 		says   []string
 	}{
-		"other content": {func(h *host, e *Entry) { h.data = otherContent(h.data) }, ErrBroken, []string{"expected sha256", "found"}},
-		"longer":        {func(h *host, e *Entry) { h.data = append(h.data, 0) }, ErrBroken, []string{"bytes", "offers"}},
-		"shorter":       {func(h *host, e *Entry) { h.data = h.data[:1000] }, ErrBroken, []string{"bytes", "offers 1000"}},
+		"other content": {func(h *host, e *Entry) { h.data = otherContent(h.data) }, models.ErrBroken, []string{"expected sha256", "found"}},
+		"longer":        {func(h *host, e *Entry) { h.data = append(h.data, 0) }, models.ErrBroken, []string{"bytes", "offers"}},
+		"shorter":       {func(h *host, e *Entry) { h.data = h.data[:1000] }, models.ErrBroken, []string{"bytes", "offers 1000"}},
 		"longer, length not told": {func(h *host, e *Entry) {
 			h.data = append(bytes.Clone(h.data), make([]byte, 1<<20)...)
 			h.chunked = true
-		}, ErrBroken, []string{"sends more"}},
-		"shorter, length not told": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, ErrBroken, []string{"found 1000"}},
-		"gone":                     {func(h *host, e *Entry) { h.status = []int{404} }, ErrMissing, []string{"404"}},
+		}, models.ErrBroken, []string{"sends more"}},
+		"shorter, length not told": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, models.ErrBroken, []string{"found 1000"}},
+		"gone":                     {func(h *host, e *Entry) { h.status = []int{404} }, models.ErrMissing, []string{"404"}},
 		"web page with a hash that fits, of no model": {func(h *host, e *Entry) {
 			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
-		}, ErrBroken, []string{"web page"}},
+		}, models.ErrBroken, []string{"web page"}},
 		"web page trusted on first use": {func(h *host, e *Entry) {
 			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
 			e.Files[0].Size, e.Files[0].SHA256 = 0, ""
-		}, ErrBroken, []string{"web page"}},
+		}, models.ErrBroken, []string{"web page"}},
 		"model of another role": {func(h *host, e *Entry) {
-			h.data = yamnet().Bytes()
+			h.data = made.YAMNet().Bytes()
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
-		}, ErrBroken, []string{"role vad", "role tagger"}},
+		}, models.ErrBroken, []string{"role vad", "role tagger"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -352,7 +355,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s := serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part := partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
-	place(t, part, make([]byte, 70_000))
+	made.Place(t, part, make([]byte, 70_000))
 	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -361,7 +364,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part = partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
-	place(t, part, h.data)
+	made.Place(t, part, h.data)
 	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -485,10 +488,10 @@ func TestTrustOnFirstUse(t *testing.T) {
 	assert.Empty(t, done[0].Trusted)
 
 	// Damaged on disk and other content at the source: the record counts.
-	place(t, done[0].Files[0].Path, []byte("junk"))
-	h.data, h.etag = sileroV5().Meta("x", "y").Bytes(), `"v2"`
+	made.Place(t, done[0].Files[0].Path, []byte("junk"))
+	h.data, h.etag = made.SileroV5().Meta("x", "y").Bytes(), `"v2"`
 	_, err = s.pull(t.Context(), []Entry{e})
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected sha256")
 }
 
@@ -511,16 +514,16 @@ func TestTwoPullsAtOnce(t *testing.T) {
 
 func TestPulledModelsJoinThoseAlreadyThere(t *testing.T) {
 	_, e, s := serve(t, nil)
-	place(t, filepath.Join(s.Dir, "tagger.onnx"), yamnet().Bytes())
-	place(t, filepath.Join(s.Dir, "old-vad.onnx"), sileroV5().Bytes())
+	made.Place(t, filepath.Join(s.Dir, "tagger.onnx"), made.YAMNet().Bytes())
+	made.Place(t, filepath.Join(s.Dir, "old-vad.onnx"), made.SileroV5().Bytes())
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	set, err := OpenDir(s.Dir)
 	require.NoError(t, err)
-	tagger, err := set.Need(RoleTagger)
+	tagger, err := set.Need(models.RoleTagger)
 	require.NoError(t, err)
 	assert.Equal(t, "tagger", tagger.Name)
-	vad, _ := set.Role(RoleVAD)
+	vad, _ := set.Role(models.RoleVAD)
 	assert.Equal(t, "made-up-vad", vad.Name, "the pulled one is used now")
 	assert.FileExists(t, filepath.Join(s.Dir, "old-vad.onnx"))
 }
@@ -556,7 +559,7 @@ func bzip(t *testing.T, data []byte) []byte {
 }
 
 func TestPullArchive(t *testing.T) {
-	model, tokens := nemoCTC().Bytes(), []byte("<blk> 1024\n")
+	model, tokens := made.NeMoCTC().Bytes(), []byte("<blk> 1024\n")
 	packed := bzip(t, tarball(t, func(w *tar.Writer) {
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: "sherpa-x/", Typeflag: tar.TypeDir, Mode: 0o755}))
 		addFile(t, w, "sherpa-x/test_wavs/0.wav", make([]byte, 5000))
@@ -566,9 +569,9 @@ func TestPullArchive(t *testing.T) {
 	}))
 	h, _, s := serve(t, func(h *host, e *Entry) { h.data, h.cut = packed, []int{400} })
 	e := Entry{
-		Name: "x-ctc", Role: RoleOptimized, Contract: ContractNeMoCTC, Languages: []string{"es"},
+		Name: "x-ctc", Role: models.RoleOptimized, Contract: models.ContractNeMoCTC, Languages: []string{"es"},
 		Archive: &Download{Name: "x.tar.bz2", URL: "http://models.example/x.tar.bz2", Size: int64(len(packed)), SHA256: hexSum(packed)},
-		Files:   []Asset{{PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(model)}}, {PartTokens, Download{Name: "tokens.txt"}}},
+		Files:   []Asset{{models.PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(model)}}, {models.PartTokens, Download{Name: "tokens.txt"}}},
 	}
 	s.Mirror = "http://" + h.address(t, s)
 	done, err := s.pull(t.Context(), []Entry{e})
@@ -589,13 +592,13 @@ func TestPullArchive(t *testing.T) {
 
 	wrong := e
 	wrong.Name = "y-ctc"
-	wrong.Files = []Asset{{PartModel, Download{Name: "model.fp32.onnx"}}, {PartTokens, Download{Name: "tokens.txt"}}}
+	wrong.Files = []Asset{{models.PartModel, Download{Name: "model.fp32.onnx"}}, {models.PartTokens, Download{Name: "tokens.txt"}}}
 	_, err = s.pull(t.Context(), []Entry{wrong})
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "model.fp32.onnx")
-	wrong.Files = []Asset{{PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(tokens)}}}
+	wrong.Files = []Asset{{models.PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(tokens)}}}
 	_, err = s.pull(t.Context(), []Entry{wrong})
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 }
 
 // address is where the host listens, for use as a mirror.
@@ -634,14 +637,14 @@ func TestHostileArchives(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			place(t, filepath.Join(dir, "a.tar"), c.data)
+			made.Place(t, filepath.Join(dir, "a.tar"), c.data)
 			out := filepath.Join(dir, "out", "deep")
 			require.NoError(t, os.MkdirAll(out, 0o755))
 			_, err := unpackWithin(t.Context(), 3<<20, filepath.Join(dir, "a.tar"), out, worthUnpacking)
 			if name == "many, many files" {
 				_, err = unpack(t.Context(), filepath.Join(dir, "a.tar"), out, worthUnpacking)
 			}
-			require.ErrorIs(t, err, ErrBroken)
+			require.ErrorIs(t, err, models.ErrBroken)
 			assert.ErrorContains(t, err, c.says)
 			around, err := list(filepath.Join(dir, "out"))
 			require.NoError(t, err)
@@ -650,7 +653,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 	// Links are stepped over.
 	dir := t.TempDir()
-	place(t, filepath.Join(dir, "a.tar"), tarball(t, func(w *tar.Writer) {
+	made.Place(t, filepath.Join(dir, "a.tar"), tarball(t, func(w *tar.Writer) {
 		for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeFifo} {
 			require.NoError(t, w.WriteHeader(&tar.Header{Name: "m.onnx", Typeflag: kind, Linkname: "/etc/passwd"}))
 		}
@@ -703,12 +706,12 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{0x1f, 0x8b, 8})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		place(t, filepath.Join(dir, "a.tar"), data)
+		made.Place(t, filepath.Join(dir, "a.tar"), data)
 		out := filepath.Join(dir, "out")
 		if err := os.Mkdir(out, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := unpackWithin(context.Background(), 1<<20, filepath.Join(dir, "a.tar"), out, func(string) bool { return true }); err != nil && !errors.Is(err, ErrBroken) {
+		if _, err := unpackWithin(context.Background(), 1<<20, filepath.Join(dir, "a.tar"), out, func(string) bool { return true }); err != nil && !errors.Is(err, models.ErrBroken) {
 			var disk *os.PathError // a name that the file system does not take
 			if !errors.As(err, &disk) {
 				t.Fatalf("an error of another kind: %v", err)

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/models"
 )
 
 // ManifestName is the file in a model folder that says what the folder holds.
@@ -46,8 +48,8 @@ type entry struct {
 	Name     string `json:"name,omitempty"`
 	Contract string `json:"contract,omitempty"`
 	// File is short for Files with a "model" alone.
-	File  string          `json:"file,omitempty"`
-	Files map[Part]string `json:"files,omitempty"`
+	File  string                 `json:"file,omitempty"`
+	Files map[models.Part]string `json:"files,omitempty"`
 	// SHA256 holds the hash of each file, by its name as in Files.
 	SHA256        map[string]string `json:"sha256,omitempty"`
 	Languages     []string          `json:"languages,omitempty"`
@@ -102,13 +104,13 @@ func readManifest(dir string) (*manifest, error) {
 	file := filepath.Join(dir, ManifestName)
 	info, err := os.Stat(file)
 	if os.IsNotExist(err) {
-		return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, file)
+		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, file)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > maxManifest {
-		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", ErrBroken, file, maxManifest, info.Size())
+		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", models.ErrBroken, file, maxManifest, info.Size())
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -116,7 +118,7 @@ func readManifest(dir string) (*manifest, error) {
 	}
 	m, err := parseManifest(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrBroken, file, err)
+		return nil, fmt.Errorf("%w: %s: %w", models.ErrBroken, file, err)
 	}
 	return m, nil
 }
@@ -129,7 +131,7 @@ func parseManifest(data []byte) (*manifest, error) {
 	}
 	count := 0
 	for name, entries := range m.Roles {
-		role, err := ParseRole(name)
+		role, err := models.ParseRole(name)
 		if err != nil {
 			return nil, fmt.Errorf("roles: %w", err)
 		}
@@ -139,7 +141,7 @@ func parseManifest(data []byte) (*manifest, error) {
 		if len(entries) == 0 {
 			return nil, fmt.Errorf("roles.%s: expected a model, found an empty list", name)
 		}
-		if len(entries) > 1 && role != RoleOptimized {
+		if len(entries) > 1 && role != models.RoleOptimized {
 			return nil, fmt.Errorf("roles.%s: expected one model, found %d (only optimized takes several)", name, len(entries))
 		}
 		if count += len(entries); count > maxModels {
@@ -163,17 +165,17 @@ func parseManifest(data []byte) (*manifest, error) {
 
 // check validates an entry and folds File into Files. Errors begin with the
 // field's name.
-func (e *entry) check(role Role) error {
+func (e *entry) check(role models.Role) error {
 	if e.File != "" {
 		if len(e.Files) > 0 {
 			return fmt.Errorf("file: expected file or files, found both")
 		}
-		e.Files, e.File = map[Part]string{PartModel: e.File}, ""
+		e.Files, e.File = map[models.Part]string{models.PartModel: e.File}, ""
 	}
 	if len(e.Files) == 0 {
 		return fmt.Errorf("files: expected at least one, found none")
 	}
-	known := []Part{PartModel, PartEncoder, PartDecoder, PartJoiner, PartDecoderJoint, PartTokens, PartCMVN, PartConfig, PartLM}
+	known := []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 	for part, file := range e.Files {
 		if !slices.Contains(known, part) {
 			return fmt.Errorf("files: part %q is not known: expected one of %v", part, known)
@@ -182,12 +184,12 @@ func (e *entry) check(role Role) error {
 			return fmt.Errorf("files.%s: %w", part, err)
 		}
 	}
-	if e.Files[PartModel] == "" && e.Files[PartEncoder] == "" {
-		return fmt.Errorf("files: expected a %q or an %q", PartModel, PartEncoder)
+	if e.Files[models.PartModel] == "" && e.Files[models.PartEncoder] == "" {
+		return fmt.Errorf("files: expected a %q or an %q", models.PartModel, models.PartEncoder)
 	}
 	if e.Contract != "" {
-		if served, ok := ContractRole(e.Contract); !ok || served != role {
-			return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(contractsOf(role), ", "), e.Contract)
+		if served, ok := models.ContractRole(e.Contract); !ok || served != role {
+			return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(models.ContractsOf(role), ", "), e.Contract)
 		}
 	}
 	for file, sum := range e.SHA256 {
@@ -196,14 +198,14 @@ func (e *entry) check(role Role) error {
 		}
 	}
 	for _, code := range e.Languages {
-		if !isLanguage(code) {
+		if !models.ValidLanguage(code) {
 			return fmt.Errorf("languages: expected ISO 639 codes, found %q", code)
 		}
 	}
 	switch {
 	case math.IsNaN(e.WindowSeconds) || e.WindowSeconds < 0 || e.WindowSeconds > 3600:
 		return fmt.Errorf("window_seconds: expected 0 to 3600, found %g", e.WindowSeconds)
-	case e.SampleRate != 0 && !validRate(e.SampleRate):
+	case e.SampleRate != 0 && !models.ValidRate(e.SampleRate):
 		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
 	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
@@ -213,17 +215,14 @@ func (e *entry) check(role Role) error {
 	return nil
 }
 
-// validRate tells whether a sample rate (Hz) is one that audio has.
-func validRate(rate int) bool { return rate >= 8000 && rate <= 192000 }
-
 // name is the entry's name, or that of its main file.
 func (e *entry) name() string {
 	if e.Name != "" {
 		return e.Name
 	}
-	main := e.Files[PartModel]
+	main := e.Files[models.PartModel]
 	if main == "" {
-		main = e.Files[PartEncoder]
+		main = e.Files[models.PartEncoder]
 	}
 	if dir := path.Dir(main); dir != "." {
 		return path.Base(dir)

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"archive/tar"
@@ -13,15 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
 )
 
 func TestImportFileTakesItsCompanions(t *testing.T) {
-	encoder := tdtEncoder().Constant("w", onnxgraph.External(f32, []int64{4}, "encoder.weights", 16)).Bytes()
-	source := folder(t, map[string][]byte{
+	encoder := made.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
+	source := made.Folder(t, map[string][]byte{
 		"parakeet v3/encoder.onnx":    encoder,
 		"parakeet v3/encoder.weights": make([]byte, 16),
-		"parakeet v3/decoder.onnx":    tdtDecoder().Bytes(),
-		"parakeet v3/joiner.onnx":     tdtJoiner().Bytes(),
+		"parakeet v3/decoder.onnx":    made.TDTDecoder().Bytes(),
+		"parakeet v3/joiner.onnx":     made.TDTJoiner().Bytes(),
 		"parakeet v3/tokens.txt":      []byte("<blk> 0\n"),
 		"parakeet v3/readme.md":       []byte("no"),
 	})
@@ -40,7 +42,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	require.NoError(t, err)
 	m, ok := set.OptimizedFor("fr")
 	require.True(t, ok)
-	assert.Equal(t, ContractNeMoTransducer, m.Contract)
+	assert.Equal(t, models.ContractNeMoTransducer, m.Contract)
 	assert.Equal(t, "CC-BY-4.0", m.Licence)
 	for _, f := range m.Files {
 		sum, _, err := HashFile(f.Path)
@@ -53,7 +55,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)
-	place(t, filepath.Join(source, "parakeet v3", "tokens.txt"), []byte("other"))
+	made.Place(t, filepath.Join(source, "parakeet v3", "tokens.txt"), []byte("other"))
 	_, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.ErrorContains(t, err, "--name")
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Name: "../two"})
@@ -61,25 +63,25 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Equal(t, filepath.Join(s.Dir, "two"), done[0].Dir)
 	set, err = OpenDir(s.Dir)
 	require.NoError(t, err)
-	assert.Len(t, set.All(RoleOptimized), 2)
+	assert.Len(t, set.All(models.RoleOptimized), 2)
 }
 
 func TestImportFolderAndArchive(t *testing.T) {
-	files := map[string][]byte{"vad.onnx": sileroV5().Bytes(), "model.int8.onnx": senseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
+	files := map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "model.int8.onnx": made.SenseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
 	s := &Store{Dir: t.TempDir()}
-	done, err := s.Import(t.Context(), folder(t, files), ImportOptions{})
+	done, err := s.Import(t.Context(), made.Folder(t, files), ImportOptions{})
 	require.NoError(t, err)
 	assert.Len(t, done, 2)
 
 	archive := filepath.Join(t.TempDir(), "sherpa-sense.tar")
-	place(t, archive, tarball(t, func(w *tar.Writer) {
+	made.Place(t, archive, tarball(t, func(w *tar.Writer) {
 		for name, data := range files {
 			addFile(t, w, "sherpa/"+name, data)
 		}
 		addFile(t, w, "sherpa/test_wavs/a.wav", []byte("RIFF"))
 	}))
 	s = &Store{Dir: t.TempDir()}
-	done, err = s.Import(t.Context(), archive, ImportOptions{Role: RoleOptimized})
+	done, err = s.Import(t.Context(), archive, ImportOptions{Role: models.RoleOptimized})
 	require.NoError(t, err)
 	require.Len(t, done, 1, "only what is asked for")
 	assert.Equal(t, "sherpa-sense", done[0].Name)
@@ -90,13 +92,13 @@ func TestImportFolderAndArchive(t *testing.T) {
 	require.NoError(t, err)
 	m, ok := set.OptimizedFor("yue")
 	require.True(t, ok)
-	assert.Equal(t, ContractSenseVoice, m.Contract)
+	assert.Equal(t, models.ContractSenseVoice, m.Contract)
 }
 
 func TestImportRefuses(t *testing.T) {
-	dir := folder(t, map[string][]byte{
-		"vad.onnx": sileroV5().Bytes(), "bare.onnx": bare().Bytes(), "cut.onnx": sileroV5().Bytes()[:40],
-		"model.pth": []byte("PK\x03\x04"), "ctc.onnx": nemoCTC().Bytes(), "decoder.onnx": tdtDecoder().Bytes(),
+	dir := made.Folder(t, map[string][]byte{
+		"vad.onnx": made.SileroV5().Bytes(), "bare.onnx": made.Bare().Bytes(), "cut.onnx": made.SileroV5().Bytes()[:40],
+		"model.pth": []byte("PK\x03\x04"), "ctc.onnx": made.NeMoCTC().Bytes(), "decoder.onnx": made.TDTDecoder().Bytes(),
 		"junk/model.pth": []byte("PK\x03\x04"),
 	})
 	cases := map[string]struct {
@@ -105,16 +107,16 @@ func TestImportRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		"other role":       {"vad.onnx", ImportOptions{Role: RoleTagger}, ErrBroken, "expected a model for role tagger, found one for vad"},
-		"wrong contract":   {"vad.onnx", ImportOptions{Contract: ContractSileroV4}, ErrBroken, "expected contract silero-v4, found silero-v5"},
-		"unknown contract": {"vad.onnx", ImportOptions{Contract: "x"}, ErrBroken, "contract"},
+		"other role":       {"vad.onnx", ImportOptions{Role: models.RoleTagger}, models.ErrBroken, "expected a model for role tagger, found one for vad"},
+		"wrong contract":   {"vad.onnx", ImportOptions{Contract: models.ContractSileroV4}, models.ErrBroken, "expected contract silero-v4, found silero-v5"},
+		"unknown contract": {"vad.onnx", ImportOptions{Contract: "x"}, models.ErrBroken, "contract"},
 		"does not tell":    {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
-		"damaged":          {"cut.onnx", ImportOptions{}, ErrBroken, "cut.onnx"},
-		"checkpoint":       {"model.pth", ImportOptions{}, ErrUnsupported, "models/convert"},
-		"no tokens":        {"ctc.onnx", ImportOptions{}, ErrMissing, "tokens"},
-		"a part":           {"decoder.onnx", ImportOptions{}, ErrBroken, "encoder"},
-		"not there":        {"gone.onnx", ImportOptions{}, ErrMissing, "gone.onnx"},
-		"nothing in it":    {"junk", ImportOptions{}, ErrMissing, "model.pth"},
+		"damaged":          {"cut.onnx", ImportOptions{}, models.ErrBroken, "cut.onnx"},
+		"checkpoint":       {"model.pth", ImportOptions{}, models.ErrUnsupported, "models/convert"},
+		"no tokens":        {"ctc.onnx", ImportOptions{}, models.ErrMissing, "tokens"},
+		"a part":           {"decoder.onnx", ImportOptions{}, models.ErrBroken, "encoder"},
+		"not there":        {"gone.onnx", ImportOptions{}, models.ErrMissing, "gone.onnx"},
+		"nothing in it":    {"junk", ImportOptions{}, models.ErrMissing, "model.pth"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +130,7 @@ func TestImportRefuses(t *testing.T) {
 		})
 	}
 	s := &Store{Dir: t.TempDir()}
-	done, err := s.Import(t.Context(), filepath.Join(dir, "bare.onnx"), ImportOptions{Contract: Contract3DSpeaker, SameSpeaker: 0.4})
+	done, err := s.Import(t.Context(), filepath.Join(dir, "bare.onnx"), ImportOptions{Contract: models.Contract3DSpeaker, SameSpeaker: 0.4})
 	require.NoError(t, err)
 	assert.Equal(t, "bare", done[0].Name)
 	set, err := OpenDir(s.Dir)
@@ -145,13 +147,13 @@ func TestVerify(t *testing.T) {
 	_, e, s := serve(t, nil)
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
-	source := folder(t, map[string][]byte{"ctc.onnx": nemoCTC().Bytes(), "tokens.txt": []byte("x 0")})
+	source := made.Folder(t, map[string][]byte{"ctc.onnx": made.NeMoCTC().Bytes(), "tokens.txt": []byte("x 0")})
 	_, err = s.Import(t.Context(), filepath.Join(source, "ctc.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	m, err := readManifest(s.Dir)
 	require.NoError(t, err)
-	place(t, filepath.Join(s.Dir, "hand.onnx"), yamnet().Bytes())
-	m.Roles["tagger"] = oneOrMany[entry]{{Files: map[Part]string{PartModel: "hand.onnx"}}}
+	made.Place(t, filepath.Join(s.Dir, "hand.onnx"), made.YAMNet().Bytes())
+	m.Roles["tagger"] = oneOrMany[entry]{{Files: map[models.Part]string{models.PartModel: "hand.onnx"}}}
 	require.NoError(t, m.write(s.Dir))
 
 	status := func() map[string]Status {
@@ -171,7 +173,7 @@ func TestVerify(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(s.Dir, "made-up-vad/vad.onnx"))
 	require.NoError(t, err)
 	data[len(data)-1] ^= 1
-	place(t, filepath.Join(s.Dir, "made-up-vad/vad.onnx"), data)
+	made.Place(t, filepath.Join(s.Dir, "made-up-vad/vad.onnx"), data)
 	require.NoError(t, os.Remove(filepath.Join(s.Dir, "ctc/tokens.txt")))
 	assert.Equal(t, map[string]Status{
 		"made-up-vad/vad.onnx": StatusChanged, "ctc/ctc.onnx": StatusOK, "ctc/tokens.txt": StatusMissing, "hand.onnx": StatusUnrecorded,
@@ -181,14 +183,14 @@ func TestVerify(t *testing.T) {
 func TestPublishedHashOfVersionsOfOneSize(t *testing.T) {
 	versions := map[string]bool{}
 	for _, e := range Catalog() {
-		if e.Role == RoleVAD && e.Files[0].Size == 2327524 {
+		if e.Role == models.RoleVAD && e.Files[0].Size == 2327524 {
 			versions[e.Files[0].SHA256] = true
-			assert.Equal(t, e.Files[0].SHA256, publishedHash(RoleVAD, "silero_vad.onnx", 2327524, e.Files[0].SHA256))
+			assert.Equal(t, e.Files[0].SHA256, publishedHash(models.RoleVAD, "silero_vad.onnx", 2327524, e.Files[0].SHA256))
 		}
 	}
 	require.Len(t, versions, 3, "three versions of Silero share name and size")
-	assert.True(t, versions[publishedHash(RoleVAD, "silero_vad.onnx", 2327524, "other")])
-	assert.Empty(t, publishedHash(RoleVAD, "silero_vad.onnx", 1, "other"))
+	assert.True(t, versions[publishedHash(models.RoleVAD, "silero_vad.onnx", 2327524, "other")])
+	assert.Empty(t, publishedHash(models.RoleVAD, "silero_vad.onnx", 1, "other"))
 }
 
 func TestList(t *testing.T) {
@@ -203,24 +205,24 @@ func TestList(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, lines[i].Profiles)
 
-	s.Dir = folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes()})
+	s.Dir = made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes()})
 	lines, err = s.List()
 	require.NoError(t, err)
 	require.Len(t, lines, len(Catalog())+1)
 	i = slices.IndexFunc(lines, func(l Listed) bool { return l.Name == "mine" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, int64(len(sileroV5().Bytes())), lines[i].Size)
+	assert.Equal(t, int64(len(made.SileroV5().Bytes())), lines[i].Size)
 	assert.True(t, lines[i].Installed && lines[i].InUse)
 	assert.Nil(t, lines[i].Catalog)
 }
 
 func TestWhere(t *testing.T) {
-	dir := folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes()})
-	set, err := Load{Dir: dir, Fallback: &Set{Models: []Model{{Role: RoleTagger, Name: "demo-tagger", Demo: true, Files: []File{{Part: PartModel, Size: 7}}}}}}.Open()
+	dir := made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes()})
+	set, err := Load{Dir: dir, Fallback: &models.Set{Models: []models.Model{{Role: models.RoleTagger, Name: "demo-tagger", Demo: true, Files: []models.File{{Part: models.PartModel, Size: 7}}}}}}.Open()
 	require.NoError(t, err)
 	assert.Equal(t, []Location{
-		{Role: RoleVAD, Model: "mine", Part: PartModel, Path: filepath.Join(dir, "mine.onnx"), Size: int64(len(sileroV5().Bytes()))},
-		{Role: RoleTagger, Model: "demo-tagger", Part: PartModel, Size: 7, Demo: true},
+		{Role: models.RoleVAD, Model: "mine", Part: models.PartModel, Path: filepath.Join(dir, "mine.onnx"), Size: int64(len(made.SileroV5().Bytes()))},
+		{Role: models.RoleTagger, Model: "demo-tagger", Part: models.PartModel, Size: 7, Demo: true},
 	}, Where(set))
 }
 
@@ -250,11 +252,11 @@ func TestCatalogIsSound(t *testing.T) {
 		assert.False(t, names[e.Name], "%s twice", e.Name)
 		names[e.Name] = true
 		assert.Equal(t, e.Name, modelName(e.Name), "a name that is a folder")
-		served, ok := ContractRole(e.Contract)
+		served, ok := models.ContractRole(e.Contract)
 		assert.True(t, ok && served == e.Role, "%s: contract %s", e.Name, e.Contract)
 		assert.NotEmpty(t, e.Licence, e.Name)
 		for _, code := range e.Languages {
-			assert.True(t, isLanguage(code), "%s: %s", e.Name, code)
+			assert.True(t, models.ValidLanguage(code), "%s: %s", e.Name, code)
 		}
 		downloads := []Download{}
 		if e.Archive != nil {
@@ -262,7 +264,7 @@ func TestCatalogIsSound(t *testing.T) {
 			assert.True(t, isArchive(e.Archive.Name), e.Name)
 		}
 		files := map[string]bool{}
-		entry := entry{Files: map[Part]string{}}
+		entry := entry{Files: map[models.Part]string{}}
 		for _, a := range e.Files {
 			assert.False(t, files[a.Name])
 			files[a.Name] = true
@@ -275,9 +277,9 @@ func TestCatalogIsSound(t *testing.T) {
 			}
 		}
 		require.NoError(t, entry.check(e.Role), e.Name)
-		m := &Model{Role: e.Role, Name: e.Name, Contract: e.Contract}
+		m := &models.Model{Role: e.Role, Name: e.Name, Contract: e.Contract}
 		for part := range entry.Files {
-			m.Files = append(m.Files, File{Part: part})
+			m.Files = append(m.Files, models.File{Part: part})
 		}
 		require.NoError(t, complete(m, ""), e.Name)
 		known := 0
@@ -290,27 +292,27 @@ func TestCatalogIsSound(t *testing.T) {
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
 		if e.Convert != "" {
-			assert.FileExists(t, filepath.Join("convert", e.Convert))
+			assert.FileExists(t, filepath.Join("..", "convert", e.Convert))
 		}
 	}
 	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, Profiles())
 	for _, p := range Profiles() {
 		found, err := Find(p)
 		require.NoError(t, err)
-		roles := map[Role]int{}
+		roles := map[models.Role]int{}
 		for _, e := range found {
 			roles[e.Role]++
 			assert.Positive(t, e.Bytes(), "%s: a profile is of known sizes", e.Name)
 			assert.GreaterOrEqual(t, e.Sources, 2, "%s: a profile stands on more than one source", e.Name)
 			assert.Empty(t, e.Convert, "a profile needs no conversion")
 		}
-		assert.Equal(t, map[Role]int{RoleStandard: 1, RoleOptimized: 1, RoleVAD: 1, RoleEmbedder: 1, RoleTagger: 1}, roles, p)
+		assert.Equal(t, map[models.Role]int{models.RoleStandard: 1, models.RoleOptimized: 1, models.RoleVAD: 1, models.RoleEmbedder: 1, models.RoleTagger: 1}, roles, p)
 	}
 }
 
 func TestFindSuggests(t *testing.T) {
 	_, err := Find("silero")
-	require.ErrorIs(t, err, ErrMissing)
+	require.ErrorIs(t, err, models.ErrMissing)
 	assert.ErrorContains(t, err, "silero-v6.2.1")
 	_, err = Find("nonsense")
 	assert.ErrorContains(t, err, "profiles: small, balanced, best, zh")
@@ -319,7 +321,7 @@ func TestFindSuggests(t *testing.T) {
 func TestPulledCheckpointWaitsForItsConversion(t *testing.T) {
 	h, e, s := serve(t, func(h *host, e *Entry) {
 		h.data = []byte("PK\x03\x04 a checkpoint")
-		e.Role, e.Contract, e.Convert = RoleTagger, ContractPANNs, "panns.py"
+		e.Role, e.Contract, e.Convert = models.RoleTagger, models.ContractPANNs, "panns.py"
 		e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 	})
 	for _, already := range []bool{false, true} {
@@ -339,10 +341,10 @@ func TestPullReportsWhatWasDoneBeforeAFailure(t *testing.T) {
 	_, e, s := serve(t, nil)
 	gone := e
 	gone.Name = "gone"
-	gone.Files = []Asset{{PartModel, Download{Name: "x.onnx", URL: e.Files[0].URL}}}
+	gone.Files = []Asset{{models.PartModel, Download{Name: "x.onnx", URL: e.Files[0].URL}}}
 	gone.Files[0].Size = 5
 	done, err := s.pull(t.Context(), []Entry{e, gone})
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "model gone")
 	require.Len(t, done, 1)
 	assert.Equal(t, "made-up-vad", done[0].Name)

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/models"
 )
 
 // ImportOptions say about a model what its files do not. Zero fields are left to
@@ -20,7 +22,7 @@ type ImportOptions struct {
 	// Name is the model's name in the folder; empty means the file's.
 	Name string
 	// Role, if set, is what the model must be for.
-	Role Role
+	Role models.Role
 	// Contract, if set, is what it must be, or decides where it could be several.
 	Contract      string
 	Languages     []string
@@ -43,12 +45,12 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	info, err := os.Stat(source)
 	if err != nil {
 		if os.IsNotExist(err) {
-			return nil, fmt.Errorf("%w: %s: no such file or folder", ErrMissing, source)
+			return nil, fmt.Errorf("%w: %s: no such file or folder", models.ErrMissing, source)
 		}
 		return nil, err
 	}
 	dir, base := filepath.Dir(source), filepath.Base(source)
-	var found map[Role][]entry
+	var found map[models.Role][]entry
 	var ignored []error
 	switch {
 	case info.IsDir():
@@ -74,17 +76,17 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		return nil, err
 	}
 	var done []Stored
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		for _, e := range found[role] {
 			if o.Role != "" && o.Role != role {
 				if info.IsDir() || isArchive(filepath.Base(source)) {
 					continue
 				}
-				return done, fmt.Errorf("%w: %s: expected a model for role %s, found one for %s", ErrBroken, source, o.Role, role)
+				return done, fmt.Errorf("%w: %s: expected a model for role %s, found one for %s", models.ErrBroken, source, o.Role, role)
 			}
 			if o.Contract != "" {
-				if served, ok := ContractRole(o.Contract); !ok || served != role {
-					return done, fmt.Errorf("%w: contract: expected one of %s, found %q", ErrBroken, strings.Join(contractsOf(role), ", "), o.Contract)
+				if served, ok := models.ContractRole(o.Contract); !ok || served != role {
+					return done, fmt.Errorf("%w: contract: expected one of %s, found %q", models.ErrBroken, strings.Join(models.ContractsOf(role), ", "), o.Contract)
 				}
 			}
 			stored, err := s.importOne(ctx, dir, base, role, e, o)
@@ -99,12 +101,12 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		for _, why := range ignored {
 			reasons += "\n" + why.Error()
 		}
-		return nil, fmt.Errorf("%w: %s: expected a model%s, found none%s", ErrMissing, source, forRole(o.Role), reasons)
+		return nil, fmt.Errorf("%w: %s: expected a model%s, found none%s", models.ErrMissing, source, forRole(o.Role), reasons)
 	}
 	return done, nil
 }
 
-func forRole(role Role) string {
+func forRole(role models.Role) string {
 	if role == "" {
 		return ""
 	}
@@ -122,22 +124,22 @@ func worthUnpacking(name string) bool {
 }
 
 // recogniseOne makes an entry of a single model file.
-func recogniseOne(file string) (map[Role][]entry, error) {
-	found, err := Recognise(file)
+func recogniseOne(file string) (map[models.Role][]entry, error) {
+	found, err := models.Recognise(file)
 	if err != nil {
 		return nil, err
 	}
-	if found.helper {
-		return nil, fmt.Errorf("%w: %s: a feature graph, not a model: %s", ErrUnsupported, file, found.Signature)
+	if found.Helper {
+		return nil, fmt.Errorf("%w: %s: a feature graph, not a model: %s", models.ErrUnsupported, file, found.Signature)
 	}
-	e := entry{Files: map[Part]string{found.Part: filepath.Base(file)}}
+	e := entry{Files: map[models.Part]string{found.Part: filepath.Base(file)}}
 	if err := e.companions(filepath.Dir(file), found); err != nil {
 		return nil, err
 	}
-	return map[Role][]entry{found.Role: {e}}, nil
+	return map[models.Role][]entry{found.Role: {e}}, nil
 }
 
-func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e entry, o ImportOptions) (*Stored, error) {
+func (s *Store) importOne(ctx context.Context, dir, base string, role models.Role, e entry, o ImportOptions) (*Stored, error) {
 	e.Contract, e.Languages, e.Licence = o.Contract, o.Languages, o.Licence
 	e.WindowSeconds, e.SampleRate, e.SameSpeaker = o.WindowSeconds, o.SampleRate, o.SameSpeaker
 	if err := e.check(role); err != nil {
@@ -160,7 +162,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e en
 	defer os.RemoveAll(staging)
 
 	recorded := entry{
-		Name: name, Contract: m.Contract, Files: map[Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
+		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
 		Licence: m.Licence, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
 	}
 	stored := &Stored{Role: role, Name: name, Dir: target}
@@ -171,7 +173,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role Role, e en
 			return nil, err
 		}
 		recorded.add(f.Part, path.Join(name, f.Name), sum)
-		stored.Files = append(stored.Files, File{Part: f.Part, Name: f.Name, Path: filepath.Join(target, f.Name), Size: f.Size, SHA256: sum})
+		stored.Files = append(stored.Files, models.File{Part: f.Part, Name: f.Name, Path: filepath.Join(target, f.Name), Size: f.Size, SHA256: sum})
 		if there, _, err := HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
 			same = false
 		}
@@ -205,7 +207,7 @@ func (e *entry) importName(base, dir string) string {
 }
 
 // copyFile copies a model's file and returns its hash.
-func (s *Store) copyFile(ctx context.Context, model string, f File, to string) (sum string, err error) {
+func (s *Store) copyFile(ctx context.Context, model string, f models.File, to string) (sum string, err error) {
 	in, err := os.Open(f.Path)
 	if err != nil {
 		return "", err

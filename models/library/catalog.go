@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	_ "embed" // the catalog
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/otograph/otograph/models"
 )
 
 //go:embed catalog.json
@@ -13,11 +15,11 @@ var catalogJSON []byte
 
 // Entry is a published model of the catalog.
 type Entry struct {
-	Name      string   `json:"name"`
-	Role      Role     `json:"role"`
-	Contract  string   `json:"contract"`
-	Languages []string `json:"languages"` // empty: any, or all of Whisper's
-	Licence   string   `json:"licence"`
+	Name      string      `json:"name"`
+	Role      models.Role `json:"role"`
+	Contract  string      `json:"contract"`
+	Languages []string    `json:"languages"` // empty: any, or all of Whisper's
+	Licence   string      `json:"licence"`
 	// Sources counts the independent public texts in which the hash was read. One
 	// is weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`
@@ -48,7 +50,7 @@ type Download struct {
 
 // Asset is a file of a catalog entry.
 type Asset struct {
-	Part Part `json:"part"`
+	Part models.Part `json:"part"`
 	Download
 }
 
@@ -107,7 +109,7 @@ func Find(name string) ([]Entry, error) {
 	for _, w := range wanted {
 		i := slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == w })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: the catalog has no model or profile %q; %s", ErrMissing, name, suggest(name))
+			return nil, fmt.Errorf("%w: the catalog has no model or profile %q; %s", models.ErrMissing, name, suggest(name))
 		}
 		found = append(found, catalog().Models[i])
 	}

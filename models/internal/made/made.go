@@ -1,4 +1,5 @@
-package models
+// Package made makes up model files for tests: only their headers are real.
+package made
 
 import (
 	"bytes"
@@ -13,10 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// Made-up models: only their headers are real.
-
-// whisperFile is a small Whisper file with so many tokens in its vocabulary.
-func whisperFile(vocab int32) []byte {
+// Whisper is a small Whisper file with so many tokens in its vocabulary.
+func Whisper(vocab int32) []byte {
 	var b bytes.Buffer
 	put := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }
 	put(ggmlfile.Magic)
@@ -38,70 +37,81 @@ const (
 	i32 = onnxgraph.Int32
 )
 
-func sileroV5() *onnxgraph.Graph {
+// SileroV5 is Silero VAD version 5.
+func SileroV5() *onnxgraph.Graph {
 	return onnxgraph.New().Input("input", f32, "b", "n").Input("state", f32, 2, "b", 128).Input("sr", i64).
 		Output("output", f32, "b", 1).Output("stateN", f32, "b", "x", "y")
 }
 
-func zipformerCTC() *onnxgraph.Graph {
+// ZipformerCTC is icefall's Zipformer CTC with 500 tokens.
+func ZipformerCTC() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
 		Output("log_probs", f32, "N", "T", 500).Output("log_probs_len", i64, "N").Meta("model_type", "zipformer2_ctc")
 }
 
-func nemoCTC() *onnxgraph.Graph {
+// NeMoCTC is a NeMo CTC model with 1024 pieces.
+func NeMoCTC() *onnxgraph.Graph {
 	return onnxgraph.New().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logprobs", f32, "B", "T", 1025).
 		Meta("model_type", "EncDecCTCModelBPE")
 }
 
-func tdtEncoder() *onnxgraph.Graph {
+// TDTEncoder is the encoder of a Parakeet TDT model.
+func TDTEncoder() *onnxgraph.Graph {
 	return onnxgraph.New().Input("audio_signal", f32, "B", 128, "T").Input("length", i64, "B").
 		Output("outputs", f32, "B", 1024, "T").Output("encoded_lengths", i64, "B").Meta("model_type", "EncDecRNNTBPEModel")
 }
 
-func tdtDecoder() *onnxgraph.Graph {
+// TDTDecoder is its prediction network.
+func TDTDecoder() *onnxgraph.Graph {
 	return onnxgraph.New().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
 		Input("states.1", f32, 2, "B", 640).Input("onnx::Slice_3", f32, 2, "B", 640).
 		Output("outputs", f32, "B", 640, 1).Output("prednet_lengths", i32, "B").Output("states", f32, 2, "B", 640).Output("162", f32, 2, "B", 640)
 }
 
-func tdtJoiner() *onnxgraph.Graph {
+// TDTJoiner is its joint network.
+func TDTJoiner() *onnxgraph.Graph {
 	return onnxgraph.New().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
 }
 
-func senseVoice() *onnxgraph.Graph {
+// SenseVoice is SenseVoice small.
+func SenseVoice() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").
 		Output("logits", f32, "N", "T", 25055).Meta("model_type", "sense_voice_ctc").
 		Meta("lang_auto", "0").Meta("lang_zh", "3").Meta("lang_en", "4").Meta("lang_yue", "7").Meta("lang_ja", "11").Meta("lang_ko", "12").Meta("lang_nospeech", "13")
 }
 
-func wespeaker() *onnxgraph.Graph {
+// WeSpeaker is a wespeaker embedder without metadata.
+func WeSpeaker() *onnxgraph.Graph {
 	return onnxgraph.New().Input("feats", f32, "B", "T", 80).Output("embs", f32, "B", 192)
 }
 
-func yamnet() *onnxgraph.Graph {
+// YAMNet is YAMNet on the waveform.
+func YAMNet() *onnxgraph.Graph {
 	return onnxgraph.New().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
 }
 
-func panns() *onnxgraph.Graph {
+// PANNs is a PANNs network.
+func PANNs() *onnxgraph.Graph {
 	return onnxgraph.New().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
 }
 
-// bare is an embedder that does not tell which features it wants.
-func bare() *onnxgraph.Graph {
+// Bare is an embedder that does not tell which features it wants.
+func Bare() *onnxgraph.Graph {
 	return onnxgraph.New().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
 }
 
-// folder writes files (name → content) into a new folder.
-func folder(t testing.TB, files map[string][]byte) string {
+// Folder writes files (name → content) into a new folder.
+func Folder(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
-		place(t, filepath.Join(dir, name), data)
+		Place(t, filepath.Join(dir, name), data)
 	}
 	return dir
 }
 
-func place(t testing.TB, file string, data []byte) {
+// Place writes a file and the folders above it.
+func Place(t testing.TB, file string, data []byte) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(t, os.WriteFile(file, data, 0o644))

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/otograph/otograph/internal/flock"
+	"github.com/otograph/otograph/models"
 )
 
 // ErrLocked marks a model folder in which another pull or import is at work.
@@ -16,7 +17,7 @@ var ErrLocked = errors.New("model folder in use")
 // process ends, however it ends.
 func (s *Store) lock() (unlock func(), err error) {
 	if s.Dir == "" {
-		return nil, fmt.Errorf("%w: no model folder is named", ErrMissing)
+		return nil, fmt.Errorf("%w: no model folder is named", models.ErrMissing)
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, partials), 0o755); err != nil {
 		return nil, fmt.Errorf("model folder: %w", err)

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/userdata"
+	"github.com/otograph/otograph/models"
 )
 
 // EnvDir is the environment variable that names the model folder.
@@ -57,12 +58,12 @@ type Store struct {
 
 // Stored is a model that a Store put into its folder.
 type Stored struct {
-	Role Role
+	Role models.Role
 	Name string
 	// Dir is the model's folder.
 	Dir string
 	// Files with their paths and hashes.
-	Files []File
+	Files []models.File
 	// Trusted names the files for which no hash is published: what came is
 	// recorded, and checked from now on. People should be shown it.
 	Trusted []string
@@ -143,7 +144,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	target := filepath.Join(s.Dir, c.Name)
 	stored := &Stored{Role: c.Role, Name: c.Name, Dir: target, Convert: c.Convert}
 	e := entry{
-		Name: c.Name, Contract: c.Contract, Files: map[Part]string{}, SHA256: map[string]string{}, Languages: c.Languages,
+		Name: c.Name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages,
 		Licence: c.Licence, WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	}
 	recorded := m.hashes(c.Role, c.Name)
@@ -151,7 +152,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 		stored.Already = true
 		for _, a := range c.Files {
 			e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
-			stored.Files = append(stored.Files, File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
+			stored.Files = append(stored.Files, models.File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
 		}
 		if c.Convert != "" {
 			return stored, nil
@@ -167,11 +168,11 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	if err != nil {
 		return nil, err
 	}
-	local := entry{Name: e.Name, Contract: e.Contract, Files: map[Part]string{}}
+	local := entry{Name: e.Name, Contract: e.Contract, Files: map[models.Part]string{}}
 	for _, a := range c.Files {
 		local.Files[a.Part] = a.Name
 		e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
-		stored.Files = append(stored.Files, File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
+		stored.Files = append(stored.Files, models.File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
 	}
 	if c.Convert == "" {
 		if _, err := local.open(staging, c.Role); err != nil {
@@ -216,14 +217,14 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 			file := filepath.Join(staging, a.Name)
 			sum, size, err := HashFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", ErrBroken, c.Archive.Name, a.Name)
+				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", models.ErrBroken, c.Archive.Name, a.Name)
 			}
 			if err != nil {
 				return nil, err
 			}
 			if a.Size > 0 && size != a.Size || a.SHA256 != "" && sum != a.SHA256 {
 				return nil, fmt.Errorf("%w: archive %s: %s: expected %d bytes, sha256 %s; found %d, %s",
-					ErrBroken, c.Archive.Name, a.Name, a.Size, a.SHA256, size, sum)
+					models.ErrBroken, c.Archive.Name, a.Name, a.Size, a.SHA256, size, sum)
 			}
 			sums[a.Name] = sum
 		}
@@ -273,15 +274,15 @@ func (s *Store) present(c Entry, recorded map[string]string) (map[string]string,
 }
 
 // add records a file and its hash.
-func (e *entry) add(part Part, name, sum string) {
-	if part != PartData {
+func (e *entry) add(part models.Part, name, sum string) {
+	if part != models.PartData {
 		e.Files[part] = name
 	}
 	e.SHA256[name] = sum
 }
 
 // hashes returns the recorded hashes of a model, by file name.
-func (m *manifest) hashes(role Role, name string) map[string]string {
+func (m *manifest) hashes(role models.Role, name string) map[string]string {
 	for _, e := range m.Roles[string(role)] {
 		if e.name() == name {
 			return e.SHA256
@@ -295,7 +296,7 @@ func (m *manifest) hashes(role Role, name string) map[string]string {
 // put there by hand instead of hiding them.
 func (s *Store) manifest() (*manifest, error) {
 	m, err := readManifest(s.Dir)
-	if err == nil || !errors.Is(err, ErrMissing) {
+	if err == nil || !errors.Is(err, models.ErrMissing) {
 		return m, err
 	}
 	found, _, err := recogniseFolder(s.Dir)
@@ -310,12 +311,12 @@ func (s *Store) manifest() (*manifest, error) {
 
 // use makes a model the one of its role (for the optimized role, one of them)
 // and writes the manifest.
-func (s *Store) use(m *manifest, role Role, e entry) error {
+func (s *Store) use(m *manifest, role models.Role, e entry) error {
 	if m.Roles == nil {
 		m.Roles = map[string]oneOrMany[entry]{}
 	}
 	key := string(role)
-	if role != RoleOptimized {
+	if role != models.RoleOptimized {
 		m.Roles[key] = nil
 	}
 	m.Roles[key] = append(slices.DeleteFunc(m.Roles[key], func(o entry) bool { return o.name() == e.name() }), e)

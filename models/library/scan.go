@@ -1,21 +1,26 @@
-package models
+package library
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/models"
 )
 
 // maxScan bounds the files that are looked at in one folder.
 const maxScan = 2000
 
 // scan opens a folder without a manifest.
-func scan(dir string) (*Set, error) {
-	set := &Set{Name: filepath.Base(dir)}
+func scan(dir string) (*models.Set, error) {
+	set := &models.Set{Name: filepath.Base(dir)}
 	m, ignored, err := recogniseFolder(dir)
 	if err != nil {
 		return nil, err
@@ -54,9 +59,9 @@ func recogniseFolder(dir string) (m *manifest, ignored []error, err error) {
 			m.Roles[string(role)] = append(m.Roles[string(role)], found...)
 		}
 	}
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		found := m.Roles[string(role)]
-		if len(found) > 1 && role != RoleOptimized {
+		if len(found) > 1 && role != models.RoleOptimized {
 			var names []string
 			for _, e := range found {
 				names = append(names, e.Files[e.mainPart()])
@@ -76,7 +81,7 @@ func list(dir string) ([]string, error) {
 		return nil, err
 	}
 	if len(found) > maxScan {
-		return nil, fmt.Errorf("%w: %s: expected a folder of models, found %d files", ErrBroken, dir, len(found))
+		return nil, fmt.Errorf("%w: %s: expected a folder of models, found %d files", models.ErrBroken, dir, len(found))
 	}
 	var names []string
 	for _, f := range found {
@@ -103,11 +108,11 @@ func unique(entries []entry) {
 // candidate is one recognised file of a folder.
 type candidate struct {
 	name  string
-	found *Recognised
+	found *models.Recognised
 }
 
 // recogniseFiles groups the model files of dir/folder into models.
-func recogniseFiles(dir, folder string) (map[Role][]entry, []error, error) {
+func recogniseFiles(dir, folder string) (map[models.Role][]entry, []error, error) {
 	names, err := list(filepath.Join(dir, folder))
 	if err != nil {
 		return nil, nil, err
@@ -121,27 +126,27 @@ func recogniseFiles(dir, folder string) (map[Role][]entry, []error, error) {
 		default:
 			continue
 		}
-		found, err := Recognise(filepath.Join(dir, folder, name))
+		found, err := models.Recognise(filepath.Join(dir, folder, name))
 		switch {
-		case errors.Is(err, ErrUnsupported), err != nil && extension != ".onnx" && !errors.Is(err, errGGML):
+		case errors.Is(err, models.ErrUnsupported), err != nil && extension != ".onnx" && !isGGML(filepath.Join(dir, folder, name)):
 			ignored = append(ignored, err)
 			continue
 		case err != nil:
 			return nil, nil, err
-		case found.helper:
+		case found.Helper:
 			continue
 		}
 		files = append(files, candidate{name, found})
 	}
-	models := map[Role][]entry{}
+	byRole := map[models.Role][]entry{}
 	for _, group := range groups(preferQuantised(files)) {
-		e := entry{Files: map[Part]string{}}
+		e := entry{Files: map[models.Part]string{}}
 		for _, c := range group {
 			e.Files[c.found.Part] = path.Join(folder, c.name)
 		}
-		if e.Files[PartModel] == "" && e.Files[PartEncoder] == "" {
+		if e.Files[models.PartModel] == "" && e.Files[models.PartEncoder] == "" {
 			for _, c := range group {
-				ignored = append(ignored, fmt.Errorf("%w: %s: a %s without its encoder", ErrMissing, filepath.Join(dir, folder, c.name), c.found.Part))
+				ignored = append(ignored, fmt.Errorf("%w: %s: a %s without its encoder", models.ErrMissing, filepath.Join(dir, folder, c.name), c.found.Part))
 			}
 			continue
 		}
@@ -149,9 +154,22 @@ func recogniseFiles(dir, folder string) (map[Role][]entry, []error, error) {
 			return nil, nil, err
 		}
 		role := group[0].found.Role
-		models[role] = append(models[role], e)
+		byRole[role] = append(byRole[role], e)
 	}
-	return models, ignored, nil
+	return byRole, ignored, nil
+}
+
+// isGGML reports whether a file begins like a Whisper model; other files named
+// .bin are none of ours.
+func isGGML(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [4]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic
 }
 
 // preferQuantised keeps, of files that are the same model in different
@@ -159,7 +177,7 @@ func recogniseFiles(dir, folder string) (map[Role][]entry, []error, error) {
 // on a CPU. A manifest can name the other.
 func preferQuantised(files []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
-		return !quantised(c.name) && c.found.Role == RoleOptimized && slices.ContainsFunc(files, func(o candidate) bool {
+		return !quantised(c.name) && c.found.Role == models.RoleOptimized && slices.ContainsFunc(files, func(o candidate) bool {
 			return quantised(o.name) && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part && o.found.Contract == c.found.Contract
 		})
 	})
@@ -182,7 +200,7 @@ func groups(files []candidate) [][]candidate {
 	var out [][]candidate
 	var transducer []candidate
 	for _, c := range files {
-		if c.found.Part == PartModel {
+		if c.found.Part == models.PartModel {
 			out = append(out, []candidate{c})
 			continue
 		}
@@ -204,40 +222,40 @@ func groups(files []candidate) [][]candidate {
 // companions completes an entry of the optimized tier with what lies beside its
 // main file: the other graphs of a transducer, tokens, am.mvn, config.json, a language
 // model.
-func (e *entry) companions(dir string, found *Recognised) error {
-	if found.Role != RoleOptimized {
+func (e *entry) companions(dir string, found *models.Recognised) error {
+	if found.Role != models.RoleOptimized {
 		return nil
 	}
 	main := e.Files[e.mainPart()]
 	if main == "" {
-		return fmt.Errorf("%w: role %s: expected the encoder of the model, found its %s", ErrBroken, found.Role, found.Part)
+		return fmt.Errorf("%w: role %s: expected the encoder of the model, found its %s", models.ErrBroken, found.Role, found.Part)
 	}
 	folder := path.Dir(main)
 	exists := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, folder, name))
 		return err == nil && info.Mode().IsRegular()
 	}
-	if found.Part == PartEncoder {
+	if found.Part == models.PartEncoder {
 		base := path.Base(main)
-		for part, word := range map[Part]string{PartDecoder: "decoder", PartJoiner: "joiner", PartDecoderJoint: "decoder_joint"} {
+		for part, word := range map[models.Part]string{models.PartDecoder: "decoder", models.PartJoiner: "joiner", models.PartDecoderJoint: "decoder_joint"} {
 			name := strings.Replace(base, "encoder", word, 1)
 			if e.Files[part] != "" || name == base || !exists(name) {
 				continue
 			}
-			if other, err := Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
+			if other, err := models.Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
 				e.Files[part] = path.Join(folder, name)
 			}
 		}
 	}
 	whole := strings.TrimSuffix(path.Base(main), path.Ext(main))
 	own := []string{whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
-	for part, names := range map[Part][]string{
-		PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json"),
-		PartCMVN:   {"am.mvn"},
-		PartConfig: {"config.json"},
-		PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
+	for part, names := range map[models.Part][]string{
+		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json"),
+		models.PartCMVN:   {"am.mvn"},
+		models.PartConfig: {"config.json"},
+		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
 	} {
-		if e.Files[part] != "" || part == PartLM && (found.Part == PartEncoder || found.Contract == ContractParaformer) {
+		if e.Files[part] != "" || part == models.PartLM && (found.Part == models.PartEncoder || found.Contract == models.ContractParaformer) {
 			continue // their search has no use for a language model
 		}
 		for _, name := range names {

@@ -1,4 +1,4 @@
-package models
+package library
 
 import (
 	"encoding/json"
@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
 )
 
 // parts maps a model's parts to file names.
-func parts(m *Model) map[Part]string {
-	out := map[Part]string{}
+func parts(m *models.Model) map[models.Part]string {
+	out := map[models.Part]string{}
 	for _, f := range m.Files {
 		out[f.Part] = f.Name
 	}
@@ -24,25 +26,25 @@ func parts(m *Model) map[Part]string {
 }
 
 func TestFolderWithoutManifest(t *testing.T) {
-	withData := nemoCTC().Constant("w", onnxgraph.External(f32, []int64{4}, "model.onnx.data", 16)).Bytes()
-	dir := folder(t, map[string][]byte{
-		"ggml-base.en.bin":           whisperFile(51864),
-		"silero_vad.onnx":            sileroV5().Bytes(),
-		"speaker.onnx":               wespeaker().Bytes(),
-		"tagger/model.onnx":          yamnet().Bytes(),
-		"parakeet/encoder.int8.onnx": tdtEncoder().Bytes(),
-		"parakeet/decoder.int8.onnx": tdtDecoder().Bytes(),
-		"parakeet/joiner.int8.onnx":  tdtJoiner().Bytes(),
+	withData := made.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "model.onnx.data", 16)).Bytes()
+	dir := made.Folder(t, map[string][]byte{
+		"ggml-base.en.bin":           made.Whisper(51864),
+		"silero_vad.onnx":            made.SileroV5().Bytes(),
+		"speaker.onnx":               made.WeSpeaker().Bytes(),
+		"tagger/model.onnx":          made.YAMNet().Bytes(),
+		"parakeet/encoder.int8.onnx": made.TDTEncoder().Bytes(),
+		"parakeet/decoder.int8.onnx": made.TDTDecoder().Bytes(),
+		"parakeet/joiner.int8.onnx":  made.TDTJoiner().Bytes(),
 		"parakeet/tokens.txt":        []byte("<blk> 0\n"),
-		"sense/model.onnx":           senseVoice().Bytes(),
-		"sense/model.int8.onnx":      senseVoice().Bytes(),
+		"sense/model.onnx":           made.SenseVoice().Bytes(),
+		"sense/model.int8.onnx":      made.SenseVoice().Bytes(),
 		"sense/tokens.txt":           []byte("<unk> 0\n"),
 		"sense/lm.arpa":              []byte("\\data\\"),
 		"parakeet/lm.arpa":           []byte("\\data\\"),
 		"nemo/model.onnx":            withData,
 		"nemo/model.onnx.data":       make([]byte, 16),
 		"nemo/vocab.txt":             []byte("<blk> 0\n"),
-		"pyannote.onnx":              onnxgraph.New().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", 7).Bytes(),
+		"pyannote.onnx":              onnxgraph.New().Input("x", onnxgraph.Float32, "N", 1, "T").Output("y", onnxgraph.Float32, "N", "F", 7).Bytes(),
 		"Cnn14.pth":                  []byte("PK\x03\x04 and so on"),
 		"notes.txt":                  []byte("hello"),
 		"other.bin":                  []byte("not a model at all"),
@@ -51,30 +53,30 @@ func TestFolderWithoutManifest(t *testing.T) {
 	set, err := OpenDir(dir)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Base(dir), set.Name)
-	for _, role := range Roles() {
+	for _, role := range models.Roles() {
 		_, err := set.Need(role)
 		require.NoError(t, err)
 	}
-	standard, _ := set.Role(RoleStandard)
+	standard, _ := set.Role(models.RoleStandard)
 	assert.Equal(t, []string{"en"}, standard.Languages)
 	assert.Equal(t, "ggml-base.en", standard.Name)
-	tagger, _ := set.Role(RoleTagger)
+	tagger, _ := set.Role(models.RoleTagger)
 	assert.Equal(t, "tagger", tagger.Name, "a model in a folder of its own has the folder's name")
 
-	byName := map[string]*Model{}
-	for _, m := range set.All(RoleOptimized) {
+	byName := map[string]*models.Model{}
+	for _, m := range set.All(models.RoleOptimized) {
 		byName[m.Name] = m
 	}
 	require.Len(t, byName, 3)
-	assert.Equal(t, map[Part]string{PartEncoder: "encoder.int8.onnx", PartDecoder: "decoder.int8.onnx", PartJoiner: "joiner.int8.onnx", PartTokens: "tokens.txt"}, parts(byName["parakeet"]))
-	assert.Equal(t, map[Part]string{PartModel: "model.int8.onnx", PartTokens: "tokens.txt", PartLM: "lm.arpa"}, parts(byName["sense"]), "of two precisions the 8-bit one")
-	assert.Equal(t, map[Part]string{PartModel: "model.onnx", PartTokens: "vocab.txt", PartData: "model.onnx.data"}, parts(byName["nemo"]))
+	assert.Equal(t, map[models.Part]string{models.PartEncoder: "encoder.int8.onnx", models.PartDecoder: "decoder.int8.onnx", models.PartJoiner: "joiner.int8.onnx", models.PartTokens: "tokens.txt"}, parts(byName["parakeet"]))
+	assert.Equal(t, map[models.Part]string{models.PartModel: "model.int8.onnx", models.PartTokens: "tokens.txt", models.PartLM: "lm.arpa"}, parts(byName["sense"]), "of two precisions the 8-bit one")
+	assert.Equal(t, map[models.Part]string{models.PartModel: "model.onnx", models.PartTokens: "vocab.txt", models.PartData: "model.onnx.data"}, parts(byName["nemo"]))
 	m, ok := set.OptimizedFor("ja")
 	require.True(t, ok)
 	assert.Equal(t, "sense", m.Name)
 
-	segmenter, _ := set.Role(RoleSegmenter)
-	assert.Equal(t, ContractPyannote, segmenter.Contract)
+	segmenter, _ := set.Role(models.RoleSegmenter)
+	assert.Equal(t, models.ContractPyannote, segmenter.Contract)
 
 	require.Len(t, set.Ignored, 2)
 	all := ""
@@ -92,19 +94,19 @@ func TestFolderTroubleIsNamed(t *testing.T) {
 		is    error
 		says  []string
 	}{
-		"two for one role": {map[string][]byte{"a.bin": whisperFile(51865), "b.bin": whisperFile(51865)}, ErrAmbiguous, []string{"role standard", "a.bin, b.bin", "--standard-model"}},
-		"cut model":        {map[string][]byte{"vad.onnx": sileroV5().Bytes()[:50]}, ErrBroken, []string{"vad.onnx", "expected"}},
-		"cut whisper":      {map[string][]byte{"w.bin": whisperFile(51865)[:80]}, ErrBroken, []string{"w.bin"}},
-		"no tokens":        {map[string][]byte{"ctc.onnx": nemoCTC().Bytes()}, ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
-		"no joiner":        {map[string][]byte{"encoder.onnx": tdtEncoder().Bytes(), "decoder.onnx": tdtDecoder().Bytes(), "tokens.txt": nil}, ErrMissing, []string{"encoder.onnx", "joiner"}},
+		"two for one role": {map[string][]byte{"a.bin": made.Whisper(51865), "b.bin": made.Whisper(51865)}, ErrAmbiguous, []string{"role standard", "a.bin, b.bin", "--standard-model"}},
+		"cut model":        {map[string][]byte{"vad.onnx": made.SileroV5().Bytes()[:50]}, models.ErrBroken, []string{"vad.onnx", "expected"}},
+		"cut whisper":      {map[string][]byte{"w.bin": made.Whisper(51865)[:80]}, models.ErrBroken, []string{"w.bin"}},
+		"no tokens":        {map[string][]byte{"ctc.onnx": made.NeMoCTC().Bytes()}, models.ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
+		"no joiner":        {map[string][]byte{"encoder.onnx": made.TDTEncoder().Bytes(), "decoder.onnx": made.TDTDecoder().Bytes(), "tokens.txt": nil}, models.ErrMissing, []string{"encoder.onnx", "joiner"}},
 		"no data file": {map[string][]byte{
-			"e.onnx": nemoCTC().Constant("w", onnxgraph.External(f32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
-		}, ErrMissing, []string{"w.data", "e.onnx"}},
-		"nameless embedder": {map[string][]byte{"emb.onnx": bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
+			"e.onnx": made.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
+		}, models.ErrMissing, []string{"w.data", "e.onnx"}},
+		"nameless embedder": {map[string][]byte{"emb.onnx": made.Bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := OpenDir(folder(t, c.files))
+			_, err := OpenDir(made.Folder(t, c.files))
 			require.ErrorIs(t, err, c.is)
 			for _, s := range c.says {
 				assert.ErrorContains(t, err, s)
@@ -112,25 +114,25 @@ func TestFolderTroubleIsNamed(t *testing.T) {
 		})
 	}
 	_, err := OpenDir(filepath.Join(t.TempDir(), "none"))
-	require.ErrorIs(t, err, ErrMissing)
+	require.ErrorIs(t, err, models.ErrMissing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "f")
-	place(t, file, nil)
+	made.Place(t, file, nil)
 	_, err = OpenDir(file)
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 }
 
 func TestManifestDecides(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
-	dir := folder(t, map[string][]byte{
-		"a.bin":           whisperFile(51865),
-		"b.bin":           whisperFile(51865),
-		"emb.onnx":        bare().Bytes(),
-		"de/model.onnx":   nemoCTC().Bytes(),
+	dir := made.Folder(t, map[string][]byte{
+		"a.bin":           made.Whisper(51865),
+		"b.bin":           made.Whisper(51865),
+		"emb.onnx":        made.Bare().Bytes(),
+		"de/model.onnx":   made.NeMoCTC().Bytes(),
 		"de/units.txt":    []byte("x 0"),
-		"many/model.onnx": nemoCTC().Bytes(),
+		"many/model.onnx": made.NeMoCTC().Bytes(),
 		"many/tokens.txt": []byte("x 0"),
-		"panns.onnx":      panns().Bytes(),
+		"panns.onnx":      made.PANNs().Bytes(),
 		"otograph.json": []byte(`{"name": "mine", "roles": {
 			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
 			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25},
@@ -144,12 +146,12 @@ func TestManifestDecides(t *testing.T) {
 	set, err := OpenDir(dir)
 	require.NoError(t, err)
 	assert.Equal(t, "mine", set.Name)
-	standard, _ := set.Role(RoleStandard)
-	assert.Equal(t, []File{{Part: PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(whisperFile(51865))), SHA256: sum}}, standard.Files)
-	embedder, _ := set.Role(RoleEmbedder)
-	assert.Equal(t, ContractSpeechBrain, embedder.Contract)
+	standard, _ := set.Role(models.RoleStandard)
+	assert.Equal(t, []models.File{{Part: models.PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(made.Whisper(51865))), SHA256: sum}}, standard.Files)
+	embedder, _ := set.Role(models.RoleEmbedder)
+	assert.Equal(t, models.ContractSpeechBrain, embedder.Contract)
 	assert.Equal(t, 0.25, embedder.SameSpeaker)
-	tagger, _ := set.Role(RoleTagger)
+	tagger, _ := set.Role(models.RoleTagger)
 	assert.Equal(t, "cnn", tagger.Name)
 	assert.Equal(t, 16000, tagger.SampleRate)
 	m, _ := set.OptimizedFor("de")
@@ -161,9 +163,18 @@ func TestManifestDecides(t *testing.T) {
 	assert.False(t, ok)
 
 	// A file named on the command line is what its folder's manifest says.
-	m, err = OpenFile(RoleEmbedder, filepath.Join(dir, "emb.onnx"))
+	m, err = OpenFile(models.RoleEmbedder, filepath.Join(dir, "emb.onnx"))
 	require.NoError(t, err)
-	assert.Equal(t, ContractSpeechBrain, m.Contract)
+	assert.Equal(t, models.ContractSpeechBrain, m.Contract)
+}
+
+func TestSampleRateOfTheFileCounts(t *testing.T) {
+	dir := made.Folder(t, map[string][]byte{"a.onnx": made.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": made.PANNs().Bytes()})
+	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0} {
+		m, err := OpenFile(models.RoleTagger, filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, m.SampleRate, name)
+	}
 }
 
 func TestManifestErrorsNameTheField(t *testing.T) {
@@ -194,131 +205,107 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {}} {}`: "follows",
 	}
 	for text, says := range cases {
-		_, err := OpenDir(folder(t, map[string][]byte{ManifestName: []byte(text)}))
-		require.ErrorIs(t, err, ErrBroken, text)
+		_, err := OpenDir(made.Folder(t, map[string][]byte{ManifestName: []byte(text)}))
+		require.ErrorIs(t, err, models.ErrBroken, text)
 		assert.ErrorContains(t, err, says, text)
 		assert.ErrorContains(t, err, ManifestName)
 	}
-	_, err := OpenDir(folder(t, map[string][]byte{ManifestName: make([]byte, maxManifest+1)}))
-	require.ErrorIs(t, err, ErrBroken)
+	_, err := OpenDir(made.Folder(t, map[string][]byte{ManifestName: make([]byte, maxManifest+1)}))
+	require.ErrorIs(t, err, models.ErrBroken)
 }
 
 func TestAnyWrongModelIsNamedWithRoleExpectedAndFound(t *testing.T) {
-	for _, role := range Roles() {
-		for other, data := range map[Role][]byte{
-			RoleStandard: whisperFile(51865), RoleVAD: sileroV5().Bytes(), RoleEmbedder: wespeaker().Bytes(), RoleTagger: yamnet().Bytes(),
+	for _, role := range models.Roles() {
+		for other, data := range map[models.Role][]byte{
+			models.RoleStandard: made.Whisper(51865), models.RoleVAD: made.SileroV5().Bytes(), models.RoleEmbedder: made.WeSpeaker().Bytes(), models.RoleTagger: made.YAMNet().Bytes(),
 		} {
 			if other == role {
 				continue
 			}
-			dir := folder(t, map[string][]byte{"file.bin": data})
+			dir := made.Folder(t, map[string][]byte{"file.bin": data})
 			for _, open := range []func() error{
 				func() error { _, err := OpenFile(role, filepath.Join(dir, "file.bin")); return err },
 				func() error {
-					place(t, filepath.Join(dir, ManifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
+					made.Place(t, filepath.Join(dir, ManifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
 					_, err := OpenDir(dir)
 					return err
 				},
 			} {
 				err := open()
-				require.ErrorIs(t, err, ErrBroken)
-				for _, s := range []string{"file.bin", "role " + string(role), "expected", contractsOf(role)[0], "found a model for role " + string(other)} {
+				require.ErrorIs(t, err, models.ErrBroken)
+				for _, s := range []string{"file.bin", "role " + string(role), "expected", models.ContractsOf(role)[0], "found a model for role " + string(other)} {
 					assert.ErrorContains(t, err, s)
 				}
 			}
 		}
 		_, err := OpenFile(role, filepath.Join(t.TempDir(), "gone.onnx"))
-		require.ErrorIs(t, err, ErrMissing)
+		require.ErrorIs(t, err, models.ErrMissing)
 		assert.ErrorContains(t, err, "gone.onnx")
 		assert.ErrorContains(t, err, string(role))
 	}
-	dir := folder(t, map[string][]byte{"v.onnx": sileroV5().Bytes(), ManifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
+	dir := made.Folder(t, map[string][]byte{"v.onnx": made.SileroV5().Bytes(), ManifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
 	_, err := OpenDir(dir)
-	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected contract silero-v4, found silero-v5")
-	odd := onnxgraph.New().Input("audio", f32, "b", "n", 1).Output("sounds", f32, "b", "k").Bytes()
-	dir = folder(t, map[string][]byte{"odd.onnx": odd, ManifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
+	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
+	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, ManifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "a graph of unknown shape is what the manifest says")
-	assert.Equal(t, ContractPANNs, set.Models[0].Contract)
-	place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
+	assert.Equal(t, models.ContractPANNs, set.Models[0].Contract)
+	made.Place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
 	_, err = OpenDir(dir)
-	require.ErrorIs(t, err, ErrBroken, "but a web page never is")
+	require.ErrorIs(t, err, models.ErrBroken, "but a web page never is")
 	_, err = OpenFile("driver", "x")
 	require.ErrorContains(t, err, "driver")
 }
 
 func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
-	dir := folder(t, map[string][]byte{"vad.onnx": sileroV5().Bytes(), "tagger.onnx": yamnet().Bytes()})
-	other := folder(t, map[string][]byte{"mine.onnx": sileroV5().Bytes(), "ctc.onnx": nemoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
-	fallback := &Set{Name: "demo", Models: []Model{
-		{Role: RoleVAD, Name: "demo-vad", Demo: true, Notice: "n1"}, {Role: RoleStandard, Name: "demo-whisper", Demo: true, Notice: "n2"},
+	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "tagger.onnx": made.YAMNet().Bytes()})
+	other := made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes(), "ctc.onnx": made.NeMoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
+	fallback := &models.Set{Name: "demo", Models: []models.Model{
+		{Role: models.RoleVAD, Name: "demo-vad", Demo: true, Notice: "n1"}, {Role: models.RoleStandard, Name: "demo-whisper", Demo: true, Notice: "n2"},
 	}}
-	set, err := Load{Files: map[Role]string{RoleVAD: filepath.Join(other, "mine.onnx"), RoleOptimized: filepath.Join(other, "ctc.onnx")}, Dir: dir, Fallback: fallback}.Open()
+	set, err := Load{Files: map[models.Role]string{models.RoleVAD: filepath.Join(other, "mine.onnx"), models.RoleOptimized: filepath.Join(other, "ctc.onnx")}, Dir: dir, Fallback: fallback}.Open()
 	require.NoError(t, err)
-	names := map[Role]string{}
+	names := map[models.Role]string{}
 	for _, m := range set.Models {
 		names[m.Role] = m.Name
 	}
-	assert.Equal(t, map[Role]string{RoleVAD: "mine", RoleTagger: "tagger", RoleOptimized: "ctc", RoleStandard: "demo-whisper"}, names)
-	ctc, _ := set.Role(RoleOptimized)
-	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[PartTokens], "the token file of the model's own name")
+	assert.Equal(t, map[models.Role]string{models.RoleVAD: "mine", models.RoleTagger: "tagger", models.RoleOptimized: "ctc", models.RoleStandard: "demo-whisper"}, names)
+	ctc, _ := set.Role(models.RoleOptimized)
+	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[models.PartTokens], "the token file of the model's own name")
 	assert.Equal(t, filepath.Base(dir), set.Name)
 	assert.Equal(t, "standard: n2", set.Notice(), "only roles that fell back")
 
 	err = set.RequireReal()
-	require.ErrorIs(t, err, ErrMissing)
+	require.ErrorIs(t, err, models.ErrMissing)
 	assert.ErrorContains(t, err, "role standard: expected a real model, found the demonstration model demo-whisper")
 	assert.ErrorContains(t, err, "role embedder: expected a real model, found none")
 	assert.NotContains(t, err.Error(), "role vad")
-	require.NoError(t, set.RequireReal(RoleVAD, RoleTagger))
+	require.NoError(t, set.RequireReal(models.RoleVAD, models.RoleTagger))
 
 	gone := filepath.Join(dir, "gone")
 	_, err = Load{Dir: gone, Fallback: fallback}.Open()
-	require.ErrorIs(t, err, ErrMissing, "a folder that is named must be there")
+	require.ErrorIs(t, err, models.ErrMissing, "a folder that is named must be there")
 	set, err = Load{Dir: gone, DirOptional: true, Fallback: fallback}.Open()
 	require.NoError(t, err)
 	assert.Len(t, set.Models, 2)
-	broken := folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
+	broken := made.Folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
 	_, err = Load{Dir: broken, DirOptional: true, Fallback: fallback}.Open()
-	require.ErrorIs(t, err, ErrBroken, "a broken model never falls back in silence")
-	_, err = Load{Files: map[Role]string{"driver": "x"}}.Open()
+	require.ErrorIs(t, err, models.ErrBroken, "a broken model never falls back in silence")
+	_, err = Load{Files: map[models.Role]string{"driver": "x"}}.Open()
 	require.Error(t, err)
 
 	// A folder in place of a file.
-	set, err = Load{Files: map[Role]string{RoleTagger: dir}}.Open()
+	set, err = Load{Files: map[models.Role]string{models.RoleTagger: dir}}.Open()
 	require.NoError(t, err)
 	assert.Equal(t, "tagger", set.Models[0].Name)
 }
 
-func TestNeedSaysWhatToDo(t *testing.T) {
-	_, err := (&Set{Name: "mine"}).Need(RoleVAD)
-	require.ErrorIs(t, err, ErrMissing)
-	for _, s := range []string{"vad", "mine", "silero-v5", "models pull", "--vad-model"} {
-		assert.ErrorContains(t, err, s)
-	}
-	var none *Set
-	_, err = none.Need(RoleTagger)
-	require.ErrorIs(t, err, ErrMissing)
-}
-
-func TestMergeChangesNeitherSet(t *testing.T) {
-	a := &Set{Name: "a", Models: []Model{{Role: RoleOptimized, Name: "real", Languages: []string{"en"}}}}
-	b := &Set{Name: "b", Models: []Model{{Role: RoleOptimized, Name: "demo", Languages: []string{"de"}}, {Role: RoleVAD, Name: "v"}}}
-	m := a.Merge(b)
-	assert.Len(t, m.Models, 2)
-	_, ok := m.OptimizedFor("de")
-	assert.False(t, ok, "a demonstration model does not fill in for a language")
-	assert.Len(t, a.Models, 1)
-	assert.Len(t, b.Models, 2)
-	assert.Equal(t, "b", (*Set)(nil).Merge(b).Name)
-	assert.Equal(t, a, a.Merge(nil))
-}
-
 func TestManifestRoundTrip(t *testing.T) {
 	m := &manifest{Name: "x", Roles: map[string]oneOrMany[entry]{
-		"vad":       {{Name: "v", Files: map[Part]string{PartModel: "v.onnx"}}},
-		"optimized": {{Name: "a", Files: map[Part]string{PartModel: "a.onnx", PartTokens: "t"}}, {Name: "b", Files: map[Part]string{PartModel: "b.onnx"}}},
+		"vad":       {{Name: "v", Files: map[models.Part]string{models.PartModel: "v.onnx"}}},
+		"optimized": {{Name: "a", Files: map[models.Part]string{models.PartModel: "a.onnx", models.PartTokens: "t"}}, {Name: "b", Files: map[models.Part]string{models.PartModel: "b.onnx"}}},
 	}}
 	dir := t.TempDir()
 	require.NoError(t, m.write(dir))

@@ -1,0 +1,32 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNeedSaysWhatToDo(t *testing.T) {
+	_, err := (&Set{Name: "mine"}).Need(RoleVAD)
+	require.ErrorIs(t, err, ErrMissing)
+	for _, s := range []string{"vad", "mine", "silero-v5", "models pull", "--vad-model"} {
+		assert.ErrorContains(t, err, s)
+	}
+	var none *Set
+	_, err = none.Need(RoleTagger)
+	require.ErrorIs(t, err, ErrMissing)
+}
+
+func TestMergeChangesNeitherSet(t *testing.T) {
+	a := &Set{Name: "a", Models: []Model{{Role: RoleOptimized, Name: "real", Languages: []string{"en"}}}}
+	b := &Set{Name: "b", Models: []Model{{Role: RoleOptimized, Name: "demo", Languages: []string{"de"}}, {Role: RoleVAD, Name: "v"}}}
+	m := a.Merge(b)
+	assert.Len(t, m.Models, 2)
+	_, ok := m.OptimizedFor("de")
+	assert.False(t, ok, "a demonstration model does not fill in for a language")
+	assert.Len(t, a.Models, 1)
+	assert.Len(t, b.Models, 2)
+	assert.Equal(t, "b", (*Set)(nil).Merge(b).Name)
+	assert.Equal(t, a, a.Merge(nil))
+}

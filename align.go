@@ -87,21 +87,18 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 	if err != nil {
 		return nil, err
 	}
-	leave, err := p.enter()
+	ctx, leave, err := p.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
 
 	pcm, err := audio.Open(ctx, src, p.audio)
 	if err != nil {
 		return nil, err
 	}
 	defer pcm.Close()
-	s := stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log}
+	s := p.stages(opt)
 	a, err := s.align(ctx, pcm, words, o.Progress)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -134,6 +134,27 @@ func (p *Pipeline) enter() (done func(), err error) {
 	return p.runs.Done, nil
 }
 
+// begin counts a run in and returns the context of its work, which also ends when
+// Close begins; leave counts the run out.
+func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), err error) {
+	done, err := p.enter()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(p.alive, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		done()
+	}, nil
+}
+
+// stages returns the stages of a run with these options.
+func (p *Pipeline) stages(opt EffectiveOptions) stages {
+	return stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}
+}
+
 // Close stops running calls (they return ErrClosed), waits for them and frees
 // the models. It may be called more than once.
 func (p *Pipeline) Close() error {

@@ -58,16 +58,13 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	if err != nil {
 		return nil, err
 	}
-	leave, err := p.enter()
+	ctx, leave, err := p.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.alive, func() { cancel(ErrClosed) })()
 
-	r := &run{p: p, given: options, stages: stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}}
+	r := &run{p: p, given: options, stages: p.stages(opt)}
 	for _, o := range runOptions {
 		o(r)
 	}

@@ -30,20 +30,14 @@ type Activity struct {
 	Shift, Field int
 }
 
-// frame is the frame that is about a sample of the window.
-func (a Activity) frame(sample int) int {
-	if len(a.Active) == 0 {
-		return 0
-	}
-	return min(max((sample-a.Field/2+a.Shift/2)/a.Shift, 0), len(a.Active)-1)
-}
-
-// at is the set of local speakers at a sample of the window.
+// at returns the set of local speakers at a sample of the window: that of the frame
+// which is about it.
 func (a Activity) at(sample int) uint8 {
 	if len(a.Active) == 0 {
 		return 0
 	}
-	return a.Active[a.frame(sample)]
+	frame := (sample - a.Field/2 + a.Shift/2) / a.Shift
+	return a.Active[min(max(frame, 0), len(a.Active)-1)]
 }
 
 // sceneStep is the distance of the scene's frames: 10 ms, as fine as turns are

@@ -29,13 +29,12 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 	if err != nil {
 		return nil, err
 	}
-	b := newBoard(max(centre.n, 1))
+	b := board{count: max(centre.n, 1)}
 	next, tile := 0, 0
 	for _, segment := range e.original {
 		for tile < len(e.scene.tiles) && e.scene.tiles[tile].middle.End <= segment.Start {
 			tile++
 		}
-		b.begin(segment)
 		i := tile
 		for at := segment.Start; at < segment.End; {
 			to := min(at+sceneStep, segment.End)
@@ -189,10 +188,9 @@ func nearestFree(v []float32, centre matrix, taken voice) int {
 
 // board collects who speaks, step by step, and makes turns of it.
 type board struct {
-	segment audio.Span
-	steps   []step
-	out     []piece
-	count   int // speakers
+	steps []step
+	out   []piece
+	count int // speakers
 }
 
 // step is a stretch with the set of its speakers.
@@ -201,10 +199,7 @@ type step struct {
 	who uint64
 }
 
-func newBoard(speakers int) *board { return &board{count: speakers} }
-
-func (b *board) begin(segment audio.Span) { b.segment, b.steps = segment, b.steps[:0] }
-
+// add enters who speaks in the stretch after those of the segment so far.
 func (b *board) add(s audio.Span, who uint64) {
 	if n := len(b.steps); n > 0 && b.steps[n-1].who == who {
 		b.steps[n-1].End = s.End
@@ -215,7 +210,7 @@ func (b *board) add(s audio.Span, who uint64) {
 
 // end makes turns of a segment's steps: speech without a speaker goes to the one
 // before it, or else after it, and what a second voice says in less than
-// leastOverlap is left out.
+// leastOverlap is left out. The next step begins another segment.
 func (b *board) end() {
 	last := uint64(0)
 	for i := range b.steps {
@@ -247,6 +242,7 @@ func (b *board) end() {
 			}
 		}
 	}
+	b.steps = b.steps[:0]
 }
 
 func lowest(who uint64) uint64 { return who & -who }

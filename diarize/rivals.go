@@ -70,8 +70,11 @@ func (s *sums) rivalry(all [][]neighbour) []float64 {
 		}
 		for a := range maxLocal {
 			for b := range maxLocal {
+				if a == b {
+					continue
+				}
 				for i, m := range counts[a*k : (a+1)*k] {
-					if a == b || m == 0 {
+					if m == 0 {
 						continue
 					}
 					for j, n := range counts[b*k : (b+1)*k] {

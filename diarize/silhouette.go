@@ -61,10 +61,7 @@ func (s *sums) silhouette(group []int, groups int) float64 {
 	if groups < 2 || len(s.base) == 0 {
 		return -1
 	}
-	size := make([]float64, groups)
-	for c, g := range group {
-		size[g] += float64(s.count[c])
-	}
+	size := s.sizes(group, groups)
 	k := len(s.count)
 	dots := make([]float64, groups)
 	var mean float64

@@ -77,8 +77,7 @@ func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
 	w.Header().Set("ETag", `"`+strconv.FormatInt(a.Version, 10)+`"`)
 	var updated *string
 	if !a.UpdatedAt.IsZero() {
-		at := a.UpdatedAt.Format(tasks.TimeFormat)
-		updated = &at
+		updated = stampOrNull(&a.UpdatedAt)
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		Version   int64             `json:"version"`

@@ -33,7 +33,7 @@ type taskState struct {
 }
 
 func stateOf(s tasks.Snapshot) taskState {
-	out := taskState{TaskID: s.TaskID, Status: s.Status, Final: s.Final, UpdatedAt: s.UpdatedAt.Format(tasks.TimeFormat)}
+	out := taskState{TaskID: s.TaskID, Status: s.Status, Final: s.Final, UpdatedAt: stamp(s.UpdatedAt)}
 	percent := min(99, int(math.Round(s.Fraction*100))) // the end is told by the state
 	if s.Stage != "" {
 		out.Stage, out.Percent = &s.Stage, &percent
@@ -46,8 +46,7 @@ func stateOf(s tasks.Snapshot) taskState {
 		out.ErrorMessage = &s.Error
 	}
 	if s.Final {
-		at := s.FinishedAt.Format(tasks.TimeFormat)
-		out.FinishedAt = &at
+		out.FinishedAt = stampOrNull(&s.FinishedAt)
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/tasks"
 )
 
 // maxKeys bounds the keys of an account that are not revoked.
@@ -28,16 +27,9 @@ type keyRecord struct {
 }
 
 func recordOf(k accounts.Key, secret string) keyRecord {
-	written := func(at *time.Time) *string {
-		if at == nil {
-			return nil
-		}
-		text := at.Format(tasks.TimeFormat)
-		return &text
-	}
 	return keyRecord{
-		ID: k.ID, Key: secret, Hint: k.Hint, ReadOnly: k.ReadOnly, CreatedAt: k.CreatedAt.Format(tasks.TimeFormat),
-		ExpiresAt: written(k.ExpiresAt), RevokedAt: written(k.RevokedAt), UsedAt: written(k.UsedAt),
+		ID: k.ID, Key: secret, Hint: k.Hint, ReadOnly: k.ReadOnly, CreatedAt: stamp(k.CreatedAt),
+		ExpiresAt: stampOrNull(k.ExpiresAt), RevokedAt: stampOrNull(k.RevokedAt), UsedAt: stampOrNull(k.UsedAt),
 	}
 }
 

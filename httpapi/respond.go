@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/otograph/otograph/tasks"
 )
 
 // writeJSON answers with a value; what it holds is not to be kept by caches.
@@ -52,7 +54,7 @@ func writeError(w http.ResponseWriter, e *Error, openAI bool) {
 }
 
 // stamp is a time as the interface writes it: RFC 3339, UTC, milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func stamp(t time.Time) string { return t.UTC().Format(tasks.TimeFormat) }
 
 // retrySeconds is a wait as Retry-After has it: whole seconds, rounded up.
 func retrySeconds(wait time.Duration) int {

@@ -61,9 +61,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// audioRedirects is how many redirects the download of an audio_url follows.
-const audioRedirects = 5
-
 // Service is an open service. It is safe for concurrent use.
 type Service struct {
 	config   Config
@@ -99,10 +96,10 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 func (s *Service) openState(ctx context.Context) (err error) {
 	source, files := s.config.Database, s.config.Files
 	if files == "" {
-		files = filepath.Join(s.config.Folder, "blobs")
+		files = filepath.Join(s.config.Folder, blob.DataFolder)
 	}
 	if source == "" {
-		source = filepath.Join(s.config.Folder, "otograph.db")
+		source = filepath.Join(s.config.Folder, db.DataFile)
 		if s.lock, err = db.LockFolder(s.config.Folder); err != nil {
 			return err
 		}
@@ -129,7 +126,7 @@ func (s *Service) openNetwork(context.Context) (err error) {
 	if s.outbound, err = safehttp.New(safehttp.Config{Allow: s.config.Allow}); err != nil {
 		return err
 	}
-	s.audio, err = safehttp.New(safehttp.Config{Allow: s.config.Allow, MaxRedirects: audioRedirects})
+	s.audio, err = safehttp.New(safehttp.Config{Allow: s.config.Allow, MaxRedirects: worker.MaxRedirects})
 	return err
 }
 

@@ -75,9 +75,7 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 	}
 	var a Annotations
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := s.lockTask(ctx, tx, id); errors.Is(err, sql.ErrNoRows) { // deleted at this moment
-			return fmt.Errorf("%w: %s", ErrNotFound, id)
-		} else if err != nil {
+		if _, err := s.lockNamed(ctx, tx, id); err != nil { // it may be deleted at this moment
 			return err
 		}
 		var err error

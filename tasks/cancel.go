@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
 
@@ -20,10 +19,8 @@ const canceledMessage = "canceled by the operator of the service"
 func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		r, err := s.lockTask(ctx, tx, id)
+		r, err := s.lockNamed(ctx, tx, id)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("%w: %.40q", ErrNotFound, id)
 		case err != nil:
 			return err
 		case r.Final():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/otograph/otograph/tasks/queue"
@@ -111,6 +112,16 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 		audio_blob, result_blob, callback_url, callback_secret FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
 		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret)
 	r.worker, r.audio, r.result = worker.String, audio.String, result.String
+	return r, err
+}
+
+// lockNamed is lockTask for a task that a caller names; the error wraps ErrNotFound
+// if there is none.
+func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	r, err := s.lockTask(ctx, tx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %.40q", ErrNotFound, id)
+	}
 	return r, err
 }
 

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
 
@@ -14,10 +13,8 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 	forgotten := s.erased.some()
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		doomed = nil
-		r, err := s.lockTask(ctx, tx, id)
+		r, err := s.lockNamed(ctx, tx, id)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("%w: %.40q", ErrNotFound, id)
 		case err != nil:
 			return err
 		case r.AccountID != account:

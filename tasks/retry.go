@@ -25,10 +25,8 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		r, err := s.lockTask(ctx, tx, id)
+		r, err := s.lockNamed(ctx, tx, id)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("%w: %.40q", ErrNotFound, id)
 		case err != nil:
 			return err
 		case r.phase == "delayed":

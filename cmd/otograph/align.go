@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -137,10 +136,7 @@ func (c *alignCmd) report(a *otograph.Alignment) {
 // render writes an alignment; script is that of subtitles, nil for a text.
 func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
 	if c.Format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(alignmentJSON(a))
+		return writeJSON(w, alignmentJSON(a))
 	}
 	if script != nil && c.Format != "textgrid" {
 		if lost := retime(script, a.Words, cueOf); lost > 0 && !c.Quiet {

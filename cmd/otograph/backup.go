@@ -31,7 +31,7 @@ func (c *backupCmd) Run(ctx context.Context) error {
 	}
 	source := c.Database
 	if source == "" {
-		source = filepath.Join(dir, databaseFile)
+		source = filepath.Join(dir, db.DataFile)
 		if _, err := os.Stat(source); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (c *backupCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer from.Close()
-	to, err := blob.Open(ctx, filepath.Join(c.To, blobsFolder))
+	to, err := blob.Open(ctx, filepath.Join(c.To, blob.DataFolder))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Backup(ctx, filepath.Join(c.To, databaseFile)); err != nil {
+	if err := d.Backup(ctx, filepath.Join(c.To, db.DataFile)); err != nil {
 		return err
 	}
 	after, err := copyFiles(ctx, from, to)
@@ -72,14 +72,11 @@ func (c *backupCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// blobsFolder is the file store's folder in a data folder and in a backup.
-const blobsFolder = "blobs"
-
 // openBlobs opens the file store that the flags name.
 func (f *storeFlags) openBlobs(ctx context.Context, dir string, options ...blob.Option) (*blob.Store, error) {
 	where := f.Blobs
 	if where == "" {
-		where = filepath.Join(dir, blobsFolder)
+		where = filepath.Join(dir, blob.DataFolder)
 	}
 	return blob.Open(ctx, where, options...)
 }
@@ -181,7 +178,7 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 
 // copyBackup puts the backup into the data folder, which holds none yet.
 func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
-	target := filepath.Join(dir, databaseFile)
+	target := filepath.Join(dir, db.DataFile)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if _, err := os.Stat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(err, fmt.Errorf("restore: there is a database already: move %s away, or name another folder with --data", target+suffix))
@@ -193,11 +190,11 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if info.IsDir() {
-		source = filepath.Join(c.From, databaseFile)
+		source = filepath.Join(c.From, db.DataFile)
 		if _, err := os.Stat(source); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
-		from, err := blob.Open(ctx, filepath.Join(c.From, blobsFolder))
+		from, err := blob.Open(ctx, filepath.Join(c.From, blob.DataFolder))
 		if err != nil {
 			return err
 		}

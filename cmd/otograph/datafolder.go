@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/userdata"
 )
-
-// databaseFile is the name of the SQLite database in the data folder.
-const databaseFile = "otograph.db"
 
 // othersBits are the permissions of everybody but the owner.
 const othersBits = 0o077
@@ -60,7 +59,7 @@ func closeFolder(dir string) error {
 		}
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		path := filepath.Join(dir, databaseFile+suffix)
+		path := filepath.Join(dir, db.DataFile+suffix)
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -81,7 +80,7 @@ func closeFolder(dir string) error {
 func ours(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, databaseFile) && name != "otograph.lock" && name != "blobs" && name != metricsFolder && name != firstKeyFile {
+		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != metricsFolder && name != firstKeyFile {
 			return false
 		}
 	}

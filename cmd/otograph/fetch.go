@@ -11,9 +11,6 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// audioRedirects is how many redirects a download of audio follows.
-const audioRedirects = 5
-
 // fetchFlags bound the downloads of audio.
 type fetchFlags struct {
 	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Downloads of audio at the same time; 0: none here, other servers download."`

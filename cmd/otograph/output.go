@@ -29,8 +29,13 @@ func warn(format string, args ...any) {
 // redraw replaces the current line of a terminal.
 func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", terminal.Line(line)) }
 
-func printJSON(v any) error {
-	enc := json.NewEncoder(terminal.JSON(os.Stdout))
+// printJSON prints a value as writeJSON writes it.
+func printJSON(v any) error { return writeJSON(terminal.JSON(os.Stdout), v) }
+
+// writeJSON writes a value in lines that a person can read.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -208,7 +208,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 	counts.Upkeep(s.tasks.Upkeep)
 	g.Go(func() error { return ended(ctx, maintainer.Run(ctx)) })
 	if c.Fetches > 0 {
-		sources, err := c.client(audioRedirects)
+		sources, err := c.client(worker.MaxRedirects)
 		if err != nil {
 			return err
 		}

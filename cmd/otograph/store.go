@@ -96,7 +96,7 @@ const databasePause = time.Second
 func (f *storeFlags) openDatabase(ctx context.Context, dir string, o opening) (*db.DB, error) {
 	source := f.Database
 	if source == "" {
-		source = filepath.Join(dir, databaseFile)
+		source = filepath.Join(dir, db.DataFile)
 	}
 	options := db.Options{Logger: o.log, Timeout: o.timeout}
 	if o.metrics != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -204,7 +205,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, colour bool) error {
 	known := c.known.identify(res)
 	if c.Format == "json" {
-		return writeJSON(w, res, known)
+		return writeJSON(w, voicedResult{res, known})
 	}
 	res = named(res, known)
 	switch c.Format {
@@ -217,28 +218,19 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 	}
 }
 
-// writeJSON writes a result as the specification has it, and after it, where
-// voices are known, whose they are.
-func writeJSON(w io.Writer, res *otograph.Result, known []knownVoice) error {
-	var raw bytes.Buffer
-	enc := json.NewEncoder(&raw)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(res); err != nil {
-		return err
+// voicedResult is a result as the specification has it, and after it, where voices
+// are known, whose they are.
+type voicedResult struct {
+	result *otograph.Result
+	known  []knownVoice
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v voicedResult) MarshalJSON() ([]byte, error) {
+	out, err := json.Marshal(v.result)
+	if err != nil || len(v.known) == 0 {
+		return out, err
 	}
-	if len(known) > 0 {
-		raw.Truncate(bytes.LastIndexByte(raw.Bytes(), '}'))
-		raw.WriteString(`,"voices":`)
-		if err := enc.Encode(known); err != nil {
-			return err
-		}
-		raw.WriteByte('}')
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, bytes.TrimSpace(raw.Bytes()), "", "  "); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err := out.WriteTo(w)
-	return err
+	voices, err := json.Marshal(v.known)
+	return slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(`,"voices":`), voices, []byte("}")), err
 }

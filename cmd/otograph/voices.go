@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -54,7 +51,16 @@ func (f registerFlag) path() (string, error) {
 	return filepath.Join(filepath.Dir(dir), "voices.json"), nil
 }
 
-// read reads a register; a file that is not there is an empty one.
+// register reads the register, and returns its file.
+func (f registerFlag) register() (path string, r *diarize.Register, err error) {
+	if path, err = f.path(); err != nil {
+		return "", nil, err
+	}
+	r, err = readRegister(path)
+	return path, r, err
+}
+
+// readRegister reads a register; a file that is not there is an empty one.
 func readRegister(path string) (*diarize.Register, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +77,7 @@ func readRegister(path string) (*diarize.Register, error) {
 	return r, nil
 }
 
-// keep writes a register, readable by its owner alone.
+// keepRegister writes a register, readable by its owner alone.
 func keepRegister(path string, r *diarize.Register) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -95,11 +101,7 @@ type voicesAddCmd struct {
 const leastVoice = 2.0
 
 func (c *voicesAddCmd) Run(ctx context.Context) error {
-	path, err := c.path()
-	if err != nil {
-		return err
-	}
-	register, err := readRegister(path)
+	path, register, err := c.register()
 	if err != nil {
 		return err
 	}
@@ -205,26 +207,17 @@ func embedderHash(set *models.Set) (string, error) {
 	if f.SHA256 != "" && f.Data != nil { // an embedded file is what it says
 		return f.SHA256, nil
 	}
-	h := sha256.New()
-	in, err := os.Open(f.Path)
+	sum, _, err := library.HashFile(f.Path)
 	if err != nil {
 		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
 	}
-	defer in.Close()
-	if _, err := io.Copy(h, in); err != nil {
-		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return sum, nil
 }
 
 type voicesListCmd struct{ registerFlag }
 
 func (c *voicesListCmd) Run(context.Context) error {
-	path, err := c.path()
-	if err != nil {
-		return err
-	}
-	register, err := readRegister(path)
+	_, register, err := c.register()
 	if err != nil {
 		return err
 	}
@@ -240,11 +233,7 @@ type voicesRemoveCmd struct {
 }
 
 func (c *voicesRemoveCmd) Run(context.Context) error {
-	path, err := c.path()
-	if err != nil {
-		return err
-	}
-	register, err := readRegister(path)
+	path, register, err := c.register()
 	if err != nil {
 		return err
 	}
@@ -261,11 +250,7 @@ func (c *voicesRemoveCmd) Run(context.Context) error {
 type voicesExportCmd struct{ registerFlag }
 
 func (c *voicesExportCmd) Run(context.Context) error {
-	path, err := c.path()
-	if err != nil {
-		return err
-	}
-	register, err := readRegister(path)
+	_, register, err := c.register()
 	if err != nil {
 		return err
 	}

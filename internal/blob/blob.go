@@ -39,6 +39,9 @@ var (
 	ErrUnavailable = errors.New("file store unavailable")
 )
 
+// DataFolder is the name of the file store in a data folder and in a backup.
+const DataFolder = "blobs"
+
 // Store is an open file store. It is safe for concurrent use.
 type Store struct {
 	bucket   *blob.Bucket

@@ -41,6 +41,9 @@ var (
 	ErrLocked = errors.New("data folder is in use")
 )
 
+// DataFile is the name of the SQLite database in a data folder and in a backup.
+const DataFile = "otograph.db"
+
 // Dialect names the kind of store.
 type Dialect string
 

@@ -12,10 +12,13 @@ import (
 // FolderLock is held by the one service that runs on a data folder.
 type FolderLock struct{ file *os.File }
 
+// LockFile is the name of the file in a data folder that its lock is held on.
+const LockFile = "otograph.lock"
+
 // LockFolder takes the data folder dir for this process. A second taker gets an error that wraps ErrLocked and names the
 // process that holds it. The kernel lets go of the lock when the process ends, however it ends.
 func LockFolder(dir string) (*FolderLock, error) {
-	path := filepath.Join(dir, "otograph.lock")
+	path := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)

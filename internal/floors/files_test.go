@@ -24,7 +24,8 @@ var rootFiles = [][]string{
 	{"vocabulary.go"},
 	{"checkpoints.go", "engines.go", "findings.go", "progress.go", "speakers.go"},
 	{"assemble.go", "nospeech.go", "warnings.go"},
-	{"stages.go", "pipeline.go"},
+	{"stages.go"},
+	{"pipeline.go"},
 	{"align.go", "run.go"},
 }
 

@@ -3,7 +3,6 @@ package native
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/userdata"
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
@@ -79,11 +79,11 @@ func DefaultDest() (string, error) {
 			}
 		}
 	}
-	data := dataHome()
-	if data == "" {
-		return "", errors.New("native libraries: there is no home folder to put them in: name a folder, or set XDG_DATA_HOME")
+	dir, err := userdata.Dir(dataFolder)
+	if err != nil {
+		return "", fmt.Errorf("native libraries: %w: name a folder, or set XDG_DATA_HOME", err)
 	}
-	return filepath.Join(data, "otograph", "native"), nil
+	return dir, nil
 }
 
 // lastLine passes on what is written and keeps the last line that is not empty.

@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/otograph/otograph/internal/userdata"
 )
 
 // Environment variables that name native parts; see [Dir] and [ONNXRuntime].
@@ -47,20 +49,26 @@ var systemDirs = []string{
 	"/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
 }
 
+// dataFolder is the name of our folder in the user's data folder.
+const dataFolder = "native"
+
 // places is where a search looks; a value, so that tests can make their own.
 type places struct {
 	env        string   // value of OTOGRAPH_NATIVE
 	ort        string   // value of ONNXRUNTIME_LIB
 	executable string   // path of the running program, symlinks resolved
 	checkout   string   // the checkout this program was compiled in, if it still exists
-	data       string   // the user's data folder
+	data       string   // dataFolder in the user's data folder
 	system     []string // the loader's own folders
 }
 
 func here() places {
 	p := places{
 		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
-		data: dataHome(), system: systemDirs,
+		system: systemDirs,
+	}
+	if dir, err := userdata.Dir(dataFolder); err == nil {
+		p.data = dir
 	}
 	if exe, err := os.Executable(); err == nil {
 		if real, err := filepath.EvalSymlinks(exe); err == nil {
@@ -175,7 +183,7 @@ func (p places) find(what string, files ...string) (string, error) {
 		dirs = append(dirs, filepath.Join(p.checkout, "third_party", "native", "lib"))
 	}
 	if p.data != "" {
-		dirs = append(dirs, filepath.Join(p.data, "otograph", "native", "lib"))
+		dirs = append(dirs, filepath.Join(p.data, "lib"))
 	}
 	for _, dir := range dirs {
 		if holds(dir) {
@@ -213,18 +221,6 @@ func (p places) trusted(dir string, files []string, named bool) error {
 		}
 	}
 	return nil
-}
-
-// dataHome is the XDG data folder, "" where there is neither it nor a home.
-func dataHome() string {
-	// The XDG specification: a relative path is invalid and ignored.
-	if d := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
-		return d
-	}
-	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
-		return filepath.Join(h, ".local", "share")
-	}
-	return ""
 }
 
 // Checkout returns the root of the source tree that this program was compiled in,

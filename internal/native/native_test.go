@@ -29,7 +29,7 @@ func TestOrderOfPlaces(t *testing.T) {
 	p := places{
 		executable: filepath.Join(root, "app", "bin", "otograph"),
 		checkout:   filepath.Join(root, "checkout"),
-		data:       filepath.Join(root, "data"),
+		data:       filepath.Join(root, "data", "otograph", "native"),
 		system:     []string{filepath.Join(root, "system")},
 	}
 	_, err := p.find("libwhisper", WhisperFile)
@@ -82,7 +82,7 @@ func TestCurrentFolderIsNeverUsed(t *testing.T) {
 	assert.ErrorIs(t, err, ErrMissing)
 
 	t.Setenv("XDG_DATA_HOME", "relative")
-	assert.NotContains(t, dataHome(), "relative")
+	assert.NotContains(t, here().data, "relative")
 }
 
 func TestONNXRuntimeVariable(t *testing.T) {
@@ -270,7 +270,7 @@ func TestForeignLibrariesAreNotLoaded(t *testing.T) {
 	}
 	dir := filepath.Join(root, "otograph", "native", "lib")
 	file := touch(t, dir, WhisperFile)
-	p := places{data: root}
+	p := places{data: filepath.Dir(dir)}
 	found, err := p.find("", WhisperFile)
 	require.NoError(t, err)
 	assert.Equal(t, dir, found)

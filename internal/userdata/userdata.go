@@ -2,6 +2,7 @@
 package userdata
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -9,13 +10,16 @@ import (
 // Dir returns otograph's folder with the given name in the user's data folder:
 // $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name where the
 // variable is not set or, as the XDG Base Directory Specification demands, not
-// absolute. The error says that the user has no home folder.
+// absolute. The error says that the user has no home folder, or a relative one.
 func Dir(name string) (string, error) {
 	data := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", err
+		}
+		if !filepath.IsAbs(home) {
+			return "", fmt.Errorf("the home folder %q is not absolute", home)
 		}
 		data = filepath.Join(home, ".local", "share")
 	}

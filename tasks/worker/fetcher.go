@@ -16,10 +16,13 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
+// MaxRedirects is how many redirects the download of an audio_url follows.
+const MaxRedirects = 5
+
 // FetcherConfig configures a Fetcher. HTTP is required; zero values of the rest
 // are the service's rules.
 type FetcherConfig struct {
-	HTTP HTTPDoer // follows redirects
+	HTTP HTTPDoer // follows up to MaxRedirects redirects
 	// Check judges the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
 	Check   func(filename string, head []byte) error
@@ -134,7 +137,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		if c == nil {
 			<-f.slots
 			if err == nil {
-				f.idle(ctx, wake)
+				idle(ctx, s, f.config.Poll, wake, f.freed)
 			}
 			continue
 		}
@@ -255,23 +258,6 @@ func (f *Fetcher) cancelAll(cause error) {
 	}
 }
 
-// idle waits until there may be something to download: a wake-up, a place, the
-// end of the first delay, or Poll.
-func (f *Fetcher) idle(ctx context.Context, wake <-chan struct{}) {
-	wait := f.config.Poll
-	if at, ok, err := f.service.Queue().NextDue(ctx); err == nil && ok {
-		wait = min(wait, max(at.Sub(f.service.Clock()), shortestIdle))
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-f.freed:
-	case <-timer.C:
-	}
-}
-
 // work downloads the audio of one claim and writes how that ended.
 func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
 	s, log := f.service, f.service.Log()
@@ -305,9 +291,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
 	if how == tasks.EndTrouble {
 		message = "the service's storage was not available"
 	}
-	last, done := context.WithTimeout(context.WithoutCancel(run), 20*time.Second)
-	defer done()
-	if err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Release(ctx, c, how, message) }); err != nil && !errors.Is(err, queue.ErrSuperseded) {
+	if err := release(run, s, c, how, message, lastWrite); err != nil {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
 		f.loseSight()
 	}

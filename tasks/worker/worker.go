@@ -101,9 +101,6 @@ func setDefault[T comparable](v *T, value T) {
 // ErrHung is returned when the engine did not come back: the process must end, for the engine's threads still run.
 var ErrHung = errors.New("engine does not return")
 
-// shortestIdle is the shortest time between two looks at an empty queue.
-const shortestIdle = 20 * time.Millisecond
-
 // Causes for which a run is cut short.
 var (
 	errDraining = errors.New("the worker ends")
@@ -157,7 +154,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			continue
 		}
 		if task == nil {
-			w.idle(ctx, wake)
+			idle(ctx, s, c.Poll, wake, nil)
 			continue
 		}
 		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -174,21 +171,6 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// idle waits until there may be a task: a wake-up, the end of the first delay, or Poll.
-func (w *Worker) idle(ctx context.Context, wake <-chan struct{}) {
-	wait := w.config.Poll
-	if at, ok, err := w.service.Queue().NextDue(ctx); err == nil && ok {
-		wait = min(wait, max(at.Sub(w.service.Clock()), shortestIdle))
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-timer.C:
-	}
 }
 
 // work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.
@@ -220,13 +202,6 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	cause := context.Cause(run)
 	hung := errors.Is(err, ErrHung)
-	// What follows must be written even though run is over, but not wait for ever when the worker ends.
-	last, done := context.WithTimeout(context.WithoutCancel(run), 20*time.Second)
-	if drain.Err() == nil {
-		done()
-		last, done = context.WithCancel(context.WithoutCancel(run))
-	}
-	defer done()
 	var how tasks.Ending
 	message := err.Error()
 	if path != "" {
@@ -257,8 +232,11 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	default:
 		how = tasks.EndRecoverable
 	}
-	err = backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Release(ctx, c, how, message) })
-	if err != nil && !errors.Is(err, queue.ErrSuperseded) {
+	var patience time.Duration // none while the worker goes on
+	if drain.Err() != nil {
+		patience = lastWrite
+	}
+	if err := release(run, s, c, how, message, patience); err != nil {
 		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
 		hung = true // what this worker holds is only taken back when it dies
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 const conversation = "testdata/conversation.flac"
@@ -367,9 +368,9 @@ func TestBadInput(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	_, err = p.Run(t.Context(), audio.Reader(strings.NewReader("no sound"), "note.txt"), otograph.Options{})
 	assert.ErrorIs(t, err, audio.ErrTooSmall)
-	assert.True(t, audio.Permanent(err))
+	assert.True(t, spec.IsPermanent(err))
 	_, err = p.Run(t.Context(), audio.Reader(io.LimitReader(zeros{}, 5000), "zeros.bin"), otograph.Options{})
-	assert.True(t, audio.Permanent(err), "%v", err)
+	assert.True(t, spec.IsPermanent(err), "%v", err)
 	assert.ErrorContains(t, err, "zeros.bin")
 }
 

@@ -49,7 +49,7 @@ func WithCheckpoints(c Checkpoints) RunOption {
 }
 
 // Run processes one recording. Options that break a rule are an *OptionError
-// and nothing is read. Bad input is an error of package audio (audio.Permanent
+// and nothing is read. Bad input is an error of package audio (spec.IsPermanent
 // tells it from trouble with the machine). When a stage fails after decoding, the error
 // is a *StageError (several are joined) and the Result holds what the other
 // stages found. A cancelled context ends the run within one window.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // inCage runs a shell command where ffmpeg would run.
@@ -154,7 +156,7 @@ func TestCancel(t *testing.T) {
 		opt := Options{MaxDuration: -1, TempDir: t.TempDir()}
 		_, err := Open(ctx, File(path), opt)
 		require.ErrorIs(t, err, cause)
-		assert.False(t, Permanent(err))
+		assert.False(t, spec.IsPermanent(err))
 		assert.Empty(t, children(t))
 		left, err := os.ReadDir(opt.TempDir)
 		require.NoError(t, err)
@@ -172,7 +174,7 @@ func TestWallClock(t *testing.T) {
 	needFFmpeg(t)
 	_, err := Open(t.Context(), File(slowFile(t)), Options{MaxDuration: -1, MaxDecodeTime: 200 * time.Millisecond})
 	require.ErrorIs(t, err, ErrTimeout)
-	assert.False(t, Permanent(err), "a busy machine is no fault of the file")
+	assert.False(t, spec.IsPermanent(err), "a busy machine is no fault of the file")
 	assert.Empty(t, children(t))
 }
 
@@ -222,7 +224,7 @@ func TestDecoderMissing(t *testing.T) {
 	flac := "testdata/formats/no_extension"
 	_, err := Open(t.Context(), File(flac), Options{FFmpeg: "/nonexistent/ffmpeg"})
 	require.ErrorIs(t, err, ErrDecoderMissing)
-	assert.False(t, Permanent(err))
+	assert.False(t, spec.IsPermanent(err))
 	assert.ErrorContains(t, err, "apt-get install ffmpeg")
 	assert.ErrorContains(t, err, "no_extension")
 	assert.ErrorContains(t, err, "flac")
@@ -272,7 +274,7 @@ func TestStrangeDecoder(t *testing.T) {
 	}
 	_, err = Open(t.Context(), flac, Options{FFmpeg: script("not a program")})
 	require.Error(t, err)
-	assert.False(t, Permanent(err))
+	assert.False(t, spec.IsPermanent(err))
 	assert.False(t, sandbox(Options{FFmpeg: script("#!/bin/sh\necho no\n")}).Works)
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // formatCase is a line of testdata/formats/manifest.jsonl: one recording in one of the forms that users upload.
@@ -104,7 +106,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 	pcm, err := Open(t.Context(), File(path), Options{})
 	if c.Expect == "error" {
 		require.ErrorIs(t, err, ErrNoAudio)
-		assert.True(t, Permanent(err))
+		assert.True(t, spec.IsPermanent(err))
 		t.Log(err)
 		return
 	}
@@ -177,12 +179,12 @@ func checkBad(t *testing.T, path string, c badCase) {
 	if err != nil {
 		t.Logf("%v: %v", took.Round(time.Millisecond), err)
 		assert.Contains(t, c.Expect, "error", "must be decoded: %s", c.Reason)
-		assert.True(t, Permanent(err), "the input's fault, not the machine's: %v", err)
+		assert.True(t, spec.IsPermanent(err), "the input's fault, not the machine's: %v", err)
 		assert.Contains(t, err.Error(), filepath.Base(path))
 		assert.NotContains(t, err.Error(), "/proc/", "our name for the input")
 		assert.NotContains(t, err.Error(), "root:", "content of another file")
 		if probeErr != nil {
-			assert.True(t, Permanent(probeErr))
+			assert.True(t, spec.IsPermanent(probeErr))
 		}
 		return
 	}

@@ -3,30 +3,27 @@ package audio
 import (
 	"errors"
 	"fmt"
+
+	"github.com/otograph/otograph/spec"
 )
 
-// What can be wrong with a recording or with the machine. Test with errors.Is.
+// What can be wrong with a recording. Test with errors.Is; spec.IsPermanent reports
+// them, as trying again cannot help.
 var (
-	ErrUnsupported    = errors.New("unsupported audio format")
-	ErrTooSmall       = errors.New("audio file too small")
-	ErrTooLarge       = errors.New("audio file too large")
-	ErrTooLong        = errors.New("audio too long")
-	ErrCorrupt        = errors.New("damaged or incomplete recording")
-	ErrNoAudio        = errors.New("no audio in the file")
+	ErrUnsupported = spec.Permanent(errors.New("unsupported audio format"))
+	ErrTooSmall    = spec.Permanent(errors.New("audio file too small"))
+	ErrTooLarge    = spec.Permanent(errors.New("audio file too large"))
+	ErrTooLong     = spec.Permanent(errors.New("audio too long"))
+	ErrCorrupt     = spec.Permanent(errors.New("damaged or incomplete recording"))
+	ErrNoAudio     = spec.Permanent(errors.New("no audio in the file"))
+)
+
+// What can be wrong with the machine. So can a full disk, a failed read or a
+// canceled context; none of these is permanent.
+var (
 	ErrDecoderMissing = errors.New("audio decoder missing")
 	ErrTimeout        = errors.New("decoding took too long")
 )
-
-// Permanent says whether err is the input's fault: trying again cannot help. Trouble of the machine (a missing decoder, a full disk,
-// a failed read, a cancelled context, a decoder that ran into the wall clock) is not permanent.
-func Permanent(err error) bool {
-	for _, kind := range []error{ErrUnsupported, ErrTooSmall, ErrTooLarge, ErrTooLong, ErrCorrupt, ErrNoAudio} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
-}
 
 // fault is an error of the given kind about the named source. The name is quoted: it comes from outside and may hold anything.
 func fault(kind error, name, format string, args ...any) error {

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // Open decodes anything; the samples are read window by window.
@@ -29,7 +30,7 @@ func ExampleOpen() {
 func ExamplePermanent() {
 	_, err := audio.Open(context.Background(), audio.File("testdata/bad/wav_rate_1hz.wav"), audio.Options{})
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, audio.ErrCorrupt), audio.Permanent(err))
+	fmt.Println(errors.Is(err, audio.ErrCorrupt), spec.IsPermanent(err))
 	// Output:
 	// audio: "testdata/bad/wav_rate_1hz.wav": damaged or incomplete recording: the fmt chunk says 1 samples per second, expected 1000 to 768000
 	// true true

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // TestNames: a name is a label. Whatever it looks like, it is never a path, an option, a pattern or an address; and a file that has such
@@ -89,7 +91,7 @@ func TestNotRegular(t *testing.T) {
 		_, err := Open(t.Context(), File(path), Options{})
 		require.ErrorIs(t, err, ErrUnsupported, path)
 		assert.ErrorContains(t, err, says)
-		assert.True(t, Permanent(err))
+		assert.True(t, spec.IsPermanent(err))
 		_, err = Probe(t.Context(), File(path), Options{})
 		require.ErrorIs(t, err, ErrUnsupported, path)
 	}
@@ -101,7 +103,7 @@ func TestNotRegular(t *testing.T) {
 	assert.NotContains(t, err.Error(), "/root:", "more of another file than its first bytes")
 	_, err = Open(t.Context(), File(at("missing.wav")), Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.False(t, Permanent(err))
+	assert.False(t, spec.IsPermanent(err))
 }
 
 func TestLimits(t *testing.T) {
@@ -146,7 +148,7 @@ func TestLimits(t *testing.T) {
 				}
 				require.ErrorIs(t, err, c.kind)
 				assert.ErrorContains(t, err, "expected at ")
-				assert.True(t, Permanent(err))
+				assert.True(t, spec.IsPermanent(err))
 			}
 			_, err := Probe(t.Context(), File(path), c.opt)
 			if c.kind == nil {
@@ -171,13 +173,13 @@ func TestReaderTrouble(t *testing.T) {
 		} {
 			err := f(Reader(io.MultiReader(bytes.NewReader(content), iotest.ErrReader(broken)), "upload"))
 			require.ErrorIs(t, err, broken)
-			assert.False(t, Permanent(err))
+			assert.False(t, spec.IsPermanent(err))
 			assert.ErrorContains(t, err, "upload")
 		}
 	}
 	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: "/nonexistent"})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.False(t, Permanent(err))
+	assert.False(t, spec.IsPermanent(err))
 }
 
 func TestRaw(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"github.com/go-audio/wav"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
 )
 
 var any1 = Options{MinBytes: -1} // test files are tiny
@@ -224,7 +226,7 @@ func TestWAVRefused(t *testing.T) {
 			for _, src := range []Source{File(path), reader(c.content, "upload.wav")} {
 				_, err := Open(t.Context(), src, any1)
 				require.ErrorIs(t, err, c.kind)
-				assert.True(t, Permanent(err))
+				assert.True(t, spec.IsPermanent(err))
 				assert.ErrorContains(t, err, c.says)
 				assert.ErrorContains(t, err, "upload.wav")
 				_, err = Probe(t.Context(), src, any1)

@@ -92,7 +92,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	job.Progress("decode", 1)
 	switch {
 	case strings.HasPrefix(job.Filename, "broken"):
-		return tasks.Outcome{}, tasks.Permanent(errors.New("the audio is longer than 5 hours"))
+		return tasks.Outcome{}, spec.Permanent(errors.New("the audio is longer than 5 hours"))
 	case strings.HasPrefix(job.Filename, "unlucky"):
 		return tasks.Outcome{}, errors.New("the model is missing at the moment")
 	case strings.HasPrefix(job.Filename, "slow"):

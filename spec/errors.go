@@ -26,6 +26,9 @@ func (e *OptionError) Error() string {
 // Is makes errors.Is(err, ErrOptions) true.
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 
+// Permanent reports true: the same options break the same rule again.
+func (e *OptionError) Permanent() bool { return true }
+
 // StageError reports which stage of a run failed. The Result that comes with it
 // holds what the other stages found.
 type StageError struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
@@ -179,7 +180,7 @@ func TestPermanentErrorIsFinal(t *testing.T) {
 	runs := 0
 	stop := f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(_ context.Context, job worker.Job) (tasks.Outcome, error) {
 		runs++
-		return tasks.Outcome{}, tasks.Permanent(errors.New(job.Path + " is not audio"))
+		return tasks.Outcome{}, spec.Permanent(errors.New(job.Path + " is not audio"))
 	})})
 	done := f.WaitFor(task.ID)
 	stop()

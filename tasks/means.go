@@ -75,13 +75,13 @@ func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tari
 		return t, err
 	}
 	if t.usage, t.tiers, err = usage(c.Options, seconds, c.BatchMode, sets); err != nil {
-		return t, Permanent(err)
+		return t, spec.Permanent(err)
 	}
 	if t.prices, err = s.billing.PricesByID(ctx, s.db.Read(), c.price); err != nil {
 		return t, err
 	}
 	t.quote, err = t.prices.Dearest(t.usage, t.tiers...)
-	return t, Permanent(err)
+	return t, spec.Permanent(err)
 }
 
 // unaffordable turns a shortage of money into the error that ends the task; other errors pass.
@@ -95,7 +95,7 @@ func unaffordable(err error, seconds float64) error {
 		minutes, short.Required.Number(), max(0, short.Available).Number())}
 }
 
-// UnpaidError ends a task whose account cannot pay for the length of its audio. It is permanent (see IsPermanent), wraps
+// UnpaidError ends a task whose account cannot pay for the length of its audio. It is permanent (see spec.IsPermanent), wraps
 // billing.ErrInsufficientBalance, and its text is for the customer.
 type UnpaidError struct {
 	cause error

@@ -82,25 +82,3 @@ var (
 	// ErrRequest says that a request to Create is not complete.
 	ErrRequest = errors.New("task request not accepted")
 )
-
-// permanentError marks an error as the input's fault.
-type permanentError struct{ err error }
-
-func (e permanentError) Error() string   { return e.err.Error() }
-func (e permanentError) Unwrap() error   { return e.err }
-func (e permanentError) Permanent() bool { return true }
-
-// Permanent marks err as one that a retry can't cure (not audio, too long, refused address): the task fails at once. nil
-// stays nil.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return permanentError{err}
-}
-
-// IsPermanent reports whether err, or one that it wraps, says so by a method Permanent() bool.
-func IsPermanent(err error) bool {
-	var p interface{ Permanent() bool }
-	return errors.As(err, &p) && p.Permanent()
-}

@@ -35,7 +35,7 @@ var (
 	// model) that is missing or cannot be read.
 	ErrFile = errors.New("model file does not fit")
 	// ErrLanguage marks a language that the model does not know.
-	ErrLanguage = errors.New("language not known to the model")
+	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
 	// ErrNoLanguage is returned by DetectLanguage for a model that does not tell
 	// which language it hears.
 	ErrNoLanguage = errors.New("the model does not tell languages")

@@ -48,7 +48,7 @@ var (
 	// ErrDecode marks a failure inside libwhisper, mostly for want of memory.
 	ErrDecode = errors.New("decoding failed")
 	// ErrLanguage marks a language that is missing, unknown, or not the model's.
-	ErrLanguage = errors.New("language not supported")
+	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrClosed is the answer of an Engine that has been closed.
 	ErrClosed = errors.New("whisper: the engine is closed")
 

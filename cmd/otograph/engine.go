@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/asr/onnx"
-	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/worker"
 )
@@ -30,7 +29,7 @@ type pipelineEngine struct {
 func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	var opt otograph.Options
 	if err := json.Unmarshal(job.Options, &opt); err != nil {
-		return tasks.Outcome{}, tasks.Permanent(err)
+		return tasks.Outcome{}, spec.Permanent(err)
 	}
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
@@ -44,10 +43,6 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if err != nil {
 		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
 			err = fmt.Errorf("%w: %w", worker.ErrUnpaid, err)
-		}
-		// The customer knows the recording by the name it came with.
-		if audio.Permanent(err) || errors.Is(err, otograph.ErrOptions) || errors.Is(err, whisper.ErrLanguage) || errors.Is(err, onnx.ErrLanguage) {
-			err = tasks.Permanent(err)
 		}
 		return tasks.Outcome{}, err
 	}
@@ -128,8 +123,5 @@ type audioProber struct{ options audio.Options }
 // Probe implements worker.Prober.
 func (p audioProber) Probe(ctx context.Context, path, _ string) (seconds float64, err error) {
 	info, err := audio.Probe(ctx, audio.File(path), p.options)
-	if err != nil && audio.Permanent(err) {
-		err = tasks.Permanent(err)
-	}
 	return info.Duration, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/worker"
 )
@@ -32,5 +33,5 @@ func (f *fetchFlags) fetcher(s *tasks.Service, c *safehttp.Client, m *metrics.Me
 
 // checkHead ends the download of what is no recording.
 func checkHead(filename string, head []byte) error {
-	return tasks.Permanent(audio.CheckHead(filename, head))
+	return spec.Permanent(audio.CheckHead(filename, head))
 }

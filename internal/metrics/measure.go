@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/webhook"
 	"github.com/otograph/otograph/tasks/worker"
@@ -41,7 +42,7 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	switch {
 	case err == nil:
 		e.m.runs.WithLabelValues("done").Inc()
-	case tasks.IsPermanent(err):
+	case spec.IsPermanent(err):
 		e.m.runs.WithLabelValues("refused").Inc()
 	default:
 		e.m.runs.WithLabelValues("failed").Inc()

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/worker"
 )
@@ -44,7 +45,7 @@ func TestMeasureEngine(t *testing.T) {
 	m := New(nil)
 	reports := 0
 	job := worker.Job{Progress: func(string, float64) { reports++ }}
-	for _, err := range []error{nil, nil, tasks.Permanent(errors.New("x")), errors.New("x")} {
+	for _, err := range []error{nil, nil, spec.Permanent(errors.New("x")), errors.New("x")} {
 		_, got := m.MeasureEngine(quickEngine{err}).Run(context.Background(), job)
 		assert.Equal(t, err, got)
 	}

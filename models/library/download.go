@@ -21,6 +21,7 @@ import (
 
 	"github.com/otograph/otograph/internal/resume"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrOffline marks a download that could not reach its host at all.
@@ -91,11 +92,6 @@ func (f *fetcher) mirrored(address string) (string, error) {
 	return to, nil
 }
 
-// permanent marks an error that another attempt will not mend.
-type permanent struct{ error }
-
-func (p permanent) Unwrap() error { return p.error }
-
 // fetch downloads d into the file part (which may hold what an earlier run
 // left), checks length and hash, and returns the hash.
 func (f *fetcher) fetch(ctx context.Context, model string, d Download, part string) (string, error) {
@@ -125,12 +121,11 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		var p permanent
-		if errors.As(err, &p) {
+		if spec.IsPermanent(err) {
 			if errors.Is(err, models.ErrBroken) {
 				discard(part)
 			}
-			return "", p.error
+			return "", err
 		}
 		// Only bytes beyond all before count as progress, so that a source which
 		// starts again and again cannot keep this loop going.
@@ -162,21 +157,21 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	watch := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("nothing came for %s", f.stall)) })
 	defer watch.Stop()
 	defer func() {
-		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.As(err, &permanent{}) {
+		if cause := context.Cause(ctx); err != nil && cause != nil && !spec.IsPermanent(err) {
 			err = cause
 		}
 	}()
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return permanent{err}
+		return spec.Permanent(err)
 	}
 	going := resume.Download{Have: have, Total: cmp.Or(st.Size, -1), Validator: st.ETag}
 	going.Ask(req.Header)
 	req.Header.Set("User-Agent", "otograph")
 	resp, err := f.client.Do(req)
 	if errors.Is(err, errRedirect) {
-		return permanent{err}
+		return spec.Permanent(err)
 	}
 	if err != nil {
 		return err
@@ -192,7 +187,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	case errors.As(err, &status) && status.Temporary():
 		return fmt.Errorf("%s answers %s", address, resp.Status)
 	case err != nil:
-		return permanent{fmt.Errorf("%w: %s: %s answers %s", models.ErrMissing, d.Name, address, resp.Status)}
+		return spec.Permanent(fmt.Errorf("%w: %s: %s answers %s", models.ErrMissing, d.Name, address, resp.Status))
 	case content == resume.Nothing:
 		return nil // it was complete already
 	case content == resume.Whole:
@@ -201,31 +196,31 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	}
 	total := going.Total
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return permanent{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", models.ErrBroken, d.Name, address, enc)}
+		return spec.Permanent(fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", models.ErrBroken, d.Name, address, enc))
 	}
 	limit := int64(maxDownload)
 	if d.Size > 0 {
 		limit = d.Size
 		if total >= 0 && total != d.Size {
-			return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", models.ErrBroken, d.Name, d.Size, address, total)}
+			return spec.Permanent(fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", models.ErrBroken, d.Name, d.Size, address, total))
 		}
 	}
 	if total > limit {
-		return permanent{fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", models.ErrBroken, d.Name, limit, address, total)}
+		return spec.Permanent(fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", models.ErrBroken, d.Name, limit, address, total))
 	}
 
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return permanent{err}
+		return spec.Permanent(err)
 	}
 	defer func() {
 		if closed := out.Close(); err == nil && closed != nil {
-			err = permanent{closed}
+			err = spec.Permanent(closed)
 		}
 	}()
 	if have == 0 {
 		if err := writeState(part, state{address, going.Validator, max(total, 0)}); err != nil {
-			return permanent{err}
+			return spec.Permanent(err)
 		}
 	}
 	return f.copy(out, resp.Body, watch, Progress{Model: model, File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}, limit, total, address)
@@ -240,10 +235,10 @@ func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progre
 		if n > 0 {
 			watch.Reset(f.stall)
 			if p.Done+int64(n) > limit {
-				return permanent{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", models.ErrBroken, p.File, limit, address)}
+				return spec.Permanent(fmt.Errorf("%w: %s: expected %d bytes, %s sends more", models.ErrBroken, p.File, limit, address))
 			}
 			if _, err := out.Write(buf[:n]); err != nil {
-				return permanent{fmt.Errorf("%s: %w", p.File, err)}
+				return spec.Permanent(fmt.Errorf("%s: %w", p.File, err))
 			}
 			p.Done += int64(n)
 			f.progress(p)

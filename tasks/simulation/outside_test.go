@@ -74,7 +74,7 @@ func (e engine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) 
 	}
 	switch {
 	case r.Fate == fateBad:
-		return tasks.Outcome{}, tasks.Permanent(errors.New("not audio"))
+		return tasks.Outcome{}, spec.Permanent(errors.New("not audio"))
 	case r.Fate == fatePoison:
 		panic("poison")
 	case r.Fate == fateHopeless, r.Fate == fateFlaky && p.random.IntN(2) == 0:

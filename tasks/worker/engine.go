@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// Engine turns a local audio file into a result. Errors that are the input's fault are marked with tasks.Permanent (or have a
+// Engine turns a local audio file into a result. Errors that are the input's fault are marked with spec.Permanent (or have a
 // method Permanent() bool that says true); all others are retried.
 type Engine interface {
 	// Run works on one task. It honours ctx within seconds; one that does not come back costs the process.

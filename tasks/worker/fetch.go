@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/resume"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/spec"
 )
 
 // fetchLimits bound a download.
@@ -89,7 +89,7 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 		if ctx.Err() != nil {
 			return blob.Info{}, context.Cause(ctx)
 		}
-		if tasks.IsPermanent(err) || errors.As(err, &store) || errors.Is(err, ErrSourceSlow) || try >= limits.resumes || d.w == nil {
+		if spec.IsPermanent(err) || errors.As(err, &store) || errors.Is(err, ErrSourceSlow) || try >= limits.resumes || d.w == nil {
 			return blob.Info{}, fmt.Errorf("fetch: %w", err)
 		}
 		if errors.Is(err, resume.ErrRestart) || d.state.Validator == "" {
@@ -98,7 +98,7 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 		backoff.Sleep(ctx, limits.pause)
 	}
 	if d.w.Size() < limits.min {
-		return blob.Info{}, tasks.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are needed", ErrSourceSize, d.w.Size(), limits.min))
+		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are needed", ErrSourceSize, d.w.Size(), limits.min))
 	}
 	if err := d.judge(); err != nil {
 		return blob.Info{}, err
@@ -143,7 +143,7 @@ func (d *download) try(ctx context.Context) error {
 		return err
 	}
 	if total := d.state.Total; total > d.limits.max {
-		return tasks.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are taken", ErrSourceSize, total, d.limits.max))
+		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are taken", ErrSourceSize, total, d.limits.max))
 	}
 	if d.w == nil {
 		if d.w, err = d.blobs.Create(context.WithoutCancel(ctx), d.key); err != nil {
@@ -183,7 +183,7 @@ func (d *download) try(ctx context.Context) error {
 func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
-		return nil, tasks.Permanent(err)
+		return nil, spec.Permanent(err)
 	}
 	d.state.Have = 0
 	if d.w != nil {
@@ -202,7 +202,7 @@ func (d *download) accept(response *http.Response) (resume.Part, error) {
 	if errors.As(err, &status) {
 		err = fmt.Errorf("%w: %s", ErrSourceStatus, status.Status)
 		if !status.Temporary() {
-			err = tasks.Permanent(err)
+			err = spec.Permanent(err)
 		}
 	}
 	if err == nil && part == resume.Whole && had { // the content changed, or the source does not do ranges
@@ -216,7 +216,7 @@ func (d *download) accept(response *http.Response) (resume.Part, error) {
 // keep writes received bytes, and looks at the first ones before it goes on.
 func (d *download) keep(received []byte) error {
 	if d.w.Size()+int64(len(received)) > d.limits.max {
-		return tasks.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
+		return spec.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
 	}
 	if _, err := d.w.Write(received); err != nil {
 		return storeError{err}

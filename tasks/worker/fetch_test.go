@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/worker"
@@ -143,12 +144,12 @@ func TestFetchErrors(t *testing.T) {
 		handler = status(code)
 		err := fetch(server.Client())
 		require.ErrorIs(t, err, worker.ErrSourceStatus)
-		assert.Equal(t, permanent, tasks.IsPermanent(err), "%d", code)
+		assert.Equal(t, permanent, spec.IsPermanent(err), "%d", code)
 	}
 	handler = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 9)) }
 	err = fetch(server.Client())
 	require.ErrorIs(t, err, worker.ErrSourceSize)
-	assert.True(t, tasks.IsPermanent(err))
+	assert.True(t, spec.IsPermanent(err))
 	handler = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1001)) }
 	require.ErrorIs(t, fetch(server.Client()), worker.ErrSourceSize)
 	handler = func(w http.ResponseWriter, _ *http.Request) { // announces nothing, sends without end
@@ -168,15 +169,15 @@ func TestFetchErrors(t *testing.T) {
 	}
 	err = fetch(server.Client())
 	assert.Contains(t, err.Error(), "silent")
-	assert.False(t, tasks.IsPermanent(err))
+	assert.False(t, spec.IsPermanent(err))
 	err = fetch(taskstest.DoerFunc(func(*http.Request) (*http.Response, error) {
-		return nil, tasks.Permanent(errors.New("address is not public"))
+		return nil, spec.Permanent(errors.New("address is not public"))
 	}))
-	assert.True(t, tasks.IsPermanent(err))
+	assert.True(t, spec.IsPermanent(err))
 	err = fetch(taskstest.DoerFunc(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
 	}))
-	assert.False(t, tasks.IsPermanent(err))
+	assert.False(t, spec.IsPermanent(err))
 }
 
 // TestURLTask fetches, retries an outage of the source, and shows size and MD5 once the audio is there.

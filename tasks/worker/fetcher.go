@@ -12,6 +12,7 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
 )
@@ -284,7 +285,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
 		f.mu.Lock()
 		f.part = partOf(err, PartStore)
 		f.mu.Unlock()
-	case tasks.IsPermanent(err):
+	case spec.IsPermanent(err):
 		how = tasks.EndPermanent
 	}
 	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))

@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
@@ -209,7 +210,7 @@ func TestNothingButRecordingsIsFetched(t *testing.T) {
 	heads := make(chan int, 10)
 	f.StartFetcher(worker.FetcherConfig{HTTP: server.Client(), Check: func(name string, head []byte) error {
 		heads <- len(head)
-		return tasks.Permanent(fmt.Errorf("%s is no recording", name))
+		return spec.Permanent(fmt.Errorf("%s is no recording", name))
 	}})
 	task := f.Add(func(r *tasks.Request) { r.URL = server.URL + "/x.wav" })
 	ended := f.WaitFor(task.ID)
@@ -249,7 +250,7 @@ func TestDownloadRate(t *testing.T) {
 	assert.EqualValues(t, size, info.Size)
 	_, err = worker.FetchAudio(t.Context(), slow.Client(), blobs, slow.URL, "audio/slow", limits)
 	require.ErrorIs(t, err, worker.ErrSourceSlow)
-	assert.False(t, tasks.IsPermanent(err), "it may be faster later")
+	assert.False(t, spec.IsPermanent(err), "it may be faster later")
 	limited, done := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("time is up"))
 	defer done()
 	_, err = worker.FetchAudio(limited, steady.Client(), blobs, steady.URL, "audio/late", limits)

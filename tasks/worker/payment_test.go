@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/webhook"
@@ -156,6 +157,6 @@ func TestHoldIsRaisedToTheRealLength(t *testing.T) {
 	assert.Equal(t, billing.Money(7733), held)
 	_, err = f.Probed(t.Context(), two, 3600)
 	require.ErrorIs(t, err, billing.ErrInsufficientBalance)
-	assert.True(t, tasks.IsPermanent(err))
+	assert.True(t, spec.IsPermanent(err))
 	assert.EqualError(t, err, "tasks: raise hold of "+second.ID+": insufficient_balance: 60 min of audio require 0.8, 0.0367 available; nothing is charged")
 }

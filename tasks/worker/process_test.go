@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 	"github.com/otograph/otograph/tasks/webhook"
@@ -50,7 +51,7 @@ var scripted = taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (t
 		text, _, _ := strings.Cut(rest, " ")
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return tasks.Outcome{}, tasks.Permanent(err)
+			return tasks.Outcome{}, spec.Permanent(err)
 		}
 		if !backoff.Sleep(ctx, d) {
 			return tasks.Outcome{}, ctx.Err()

@@ -225,7 +225,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	case ours(err):
 		how = tasks.EndTrouble
 		w.trouble.open(partOf(err, PartStore))
-	case tasks.IsPermanent(err):
+	case spec.IsPermanent(err):
 		how = tasks.EndPermanent
 	case errors.As(err, new(enginePanic)):
 		how = tasks.EndCrash
@@ -280,7 +280,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 	if errors.Is(err, blob.ErrNotFound) {
 		// A store that is not mounted or was emptied has lost its identity, too: only one that has it says that a file is gone.
 		if _, lost := s.Blobs().Identity(ctx); lost == nil {
-			return tasks.Permanent(shown{errAudioGone}) // no attempt brings it back
+			return spec.Permanent(shown{errAudioGone}) // no attempt brings it back
 		}
 	}
 	if err != nil {
@@ -317,7 +317,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 		return unpaid
 	}
 	if errors.Is(err, ErrUnpaid) && means.Most < w.config.MaxSeconds {
-		err = tasks.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", means.Most/60))
+		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", means.Most/60))
 	}
 	if err != nil {
 		return w.blame(ctx, err)
@@ -362,7 +362,7 @@ func payable(err error) error {
 // blame says whose trouble an error of the engine is: ours while the models can't
 // be read.
 func (w *Worker) blame(ctx context.Context, err error) error {
-	if w.config.Models != nil && ctx.Err() == nil && !tasks.IsPermanent(err) {
+	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
 		if broken := w.config.Models(ctx); broken != nil {
 			return modelsError{errors.Join(err, broken)}
 		}
@@ -376,7 +376,7 @@ func (w *Worker) checkLength(seconds float64) error {
 		return shown{fmt.Errorf("the audio is reported to last %v s", seconds)}
 	}
 	if seconds > w.config.MaxSeconds {
-		return shown{tasks.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))}
+		return shown{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))}
 	}
 	return nil
 }

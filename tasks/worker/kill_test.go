@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -125,10 +126,10 @@ func TestT1Kill(t *testing.T) {
 func TestT4StaleAttempt(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		hook := newReceiver(t)
-		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x"); r.CallbackURL = hook.URL })
+		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 2s x"); r.CallbackURL = hook.URL })
 		late := startChild(f, "worker")
 		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 1 }, 20*time.Second, 5*time.Millisecond)
-		require.NoError(t, late.Process.Signal(syscall.SIGSTOP))
+		stopBetweenWrites(f, late.Process.Pid)
 		w := f.Watch(time.Second, 50*time.Millisecond)
 		begun := time.Now()
 		for {
@@ -162,6 +163,24 @@ func TestT4StaleAttempt(t *testing.T) {
 	})
 }
 
+// stopBetweenWrites stops the process (SIGSTOP) at a moment at which it holds no
+// lock of the database: SQLite has one for all writers, and a process that is
+// stopped with it stops everybody.
+func stopBetweenWrites(f *taskstest.Fixture, pid int) {
+	f.T.Helper()
+	d, err := db.Open(f.T.Context(), f.Source, db.Options{MaxConns: 2, BusyTimeout: 100 * time.Millisecond})
+	require.NoError(f.T, err)
+	defer d.Close()
+	require.Eventually(f.T, func() bool {
+		assert.NoError(f.T, syscall.Kill(pid, syscall.SIGSTOP))
+		if d.Write(f.T.Context(), func(*sql.Tx) error { return nil }) == nil {
+			return true
+		}
+		assert.NoError(f.T, syscall.Kill(pid, syscall.SIGCONT))
+		return false
+	}, 20*time.Second, 7*time.Millisecond)
+}
+
 // TestT5Poison has one input that kills the worker each time, among healthy ones.
 func TestT5Poison(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
@@ -188,7 +207,7 @@ func TestT5Poison(t *testing.T) {
 // TestT6Hang has an engine that never comes back.
 func TestT6Hang(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
-		serve := startChild(f, "serve", envTimeout+"=300ms")
+		serve := startChild(f, "serve", envTimeout+"=2s")
 		hang := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("hang") })
 		var healthy []string
 		for i := range 6 {
@@ -251,7 +270,7 @@ func TestSilentChildIsReplaced(t *testing.T) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
 		source, dir := f.Source, f.Dir
 		v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
-			Command: []string{"/proc/self/exe"}, N: 1, Heartbeat: 100 * time.Millisecond, Stale: 2 * time.Second, MinPause: 10 * time.Millisecond,
+			Command: []string{"/proc/self/exe"}, N: 1, Heartbeat: 100 * time.Millisecond, Stale: 5 * time.Second, MinPause: 10 * time.Millisecond,
 			Env: []string{envProcess + "=worker", envDatabase + "=" + source, envBlobs + "=" + dir, "GOMAXPROCS=2"},
 		})
 		require.NoError(t, err)

@@ -110,10 +110,10 @@ func TestF3ServerLimits(t *testing.T) {
 
 // TestPatient gives single transactions more time than the store's usual limit.
 func TestPatient(t *testing.T) {
-	d := dbtest.Postgres(t, db.Options{Timeout: 100 * time.Millisecond})
+	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // connecting has this time, too
 	nap := func(ctx context.Context) error {
 		return d.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "SELECT pg_sleep(0.5)")
+			_, err := tx.ExecContext(ctx, "SELECT pg_sleep(3)")
 			return err
 		})
 	}

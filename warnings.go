@@ -126,6 +126,8 @@ func beamEffect(c circumstances) string {
 		return "has no effect: the model does not search with a beam"
 	case c.abilities.Temperature && *c.opt.ASRTemperature > 0:
 		return "has no effect: an asr_temperature above 0 samples instead"
+	case c.abilities.BeamForHotwords && len(c.opt.Hotwords) == 0:
+		return "has no effect: without hotwords the model takes the best token at each step"
 	case *c.opt.ASRBeamSize > c.abilities.Beam:
 		return fmt.Sprintf("the decoder ran with its limit of %d beams", c.abilities.Beam)
 	}

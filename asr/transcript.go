@@ -67,8 +67,8 @@ type Options struct {
 	// it; asr/onnx takes "" for a model that tells the language itself.
 	Language string
 	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
-	// greedy. Models with a CTC output keep twice as many prefixes, at any
-	// temperature, and take 0 for the default of 5.
+	// greedy. Models with a CTC output keep twice as many prefixes; asr/onnx
+	// searches at any temperature and takes 0 for the default of 5.
 	BeamSize int
 	// Temperature is where decoding starts: 0 searches, above 0 samples.
 	Temperature float64
@@ -104,6 +104,9 @@ type Abilities struct {
 	// Beam is the widest beam that BeamSize can ask for; 0 for a recognizer that
 	// does not search with a beam.
 	Beam int
+	// BeamForHotwords reports that it searches with a beam only where Hotwords are
+	// given, and takes the best token at each step otherwise.
+	BeamForHotwords bool
 	// Temperature reports whether Temperature and BestOf make it sample.
 	Temperature bool
 	// Hotwords and InitialPrompt report whether it takes any.

@@ -34,8 +34,8 @@ const (
 	PartCMVN Part = "cmvn"
 	// PartConfig is a config.json in the layout of onnx-asr.
 	PartConfig Part = "config"
-	// PartLM is a word language model in the ARPA format, for a recogniser with a CTC
-	// output.
+	// PartLM is a word language model in the ARPA format, for a recogniser of the
+	// optimized tier.
 	PartLM Part = "lm"
 	// PartData is an external data file, which ONNX Runtime opens by itself
 	// beside the graph that names it.

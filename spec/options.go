@@ -62,8 +62,8 @@ type Options struct {
 	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); detected when not set."`
 	// ASRBeamSize is the beam size of the search. The native decoder keeps at
 	// most 8 beams: wider ones run with 8. Models with a CTC output (optimized
-	// tier) search with twice as many prefixes; transducers and Paraformer do not
-	// search with a beam.
+	// tier) search with twice as many prefixes; transducers and Paraformer search
+	// with a beam where there are hotwords or a language model.
 	ASRBeamSize *int `json:"asr_beam_size" default:"5" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Beam size; higher is slower and slightly more accurate. Above 8 the standard tier runs with 8."`
 	// ASRTemperature is the decoding temperature; 0 is greedy or beam search.
 	ASRTemperature *float64 `json:"asr_temperature" default:"0" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Decoding temperature; 0 is greedy, above 0 samples."`

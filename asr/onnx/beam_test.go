@@ -29,10 +29,10 @@ func TestWiderBeamFindsLikelierSequences(t *testing.T) {
 				scores[i*5+k] = float32(math.Log(w[k] / sum))
 			}
 		}
-		if textFrom(v, h.decode(scores, rows, 5, 2, nil, nil)) != textFrom(v, h.decode(scores, rows, 5, 40, nil, nil)) {
+		if textFrom(v, h.decode(scores, rows, 5, 2, fusion{})) != textFrom(v, h.decode(scores, rows, 5, 40, fusion{})) {
 			better++
 		}
-		assert.Equal(t, h.decode(scores, rows, 5, 1, nil, nil), h.decode(scores, rows, 5, 0, nil, nil), "at least one prefix is kept")
+		assert.Equal(t, h.decode(scores, rows, 5, 1, fusion{}), h.decode(scores, rows, 5, 0, fusion{}), "at least one prefix is kept")
 	}
 	assert.Greater(t, better, trials/10)
 }

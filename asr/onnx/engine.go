@@ -76,7 +76,7 @@ type parts struct {
 	// Config is the config.json of onnx-asr's layout; optional.
 	Config File
 	// LM is a language model over words in the ARPA format that the search takes
-	// into account; optional, and for the families with a CTC output alone.
+	// into account; optional.
 	LM File
 	// Contract is one of the Contract constants, or "" to recognise the model by
 	// its metadata and shapes.
@@ -151,9 +151,8 @@ type hypothesis struct {
 // request is what a transcription asks of a network.
 type request struct {
 	language string // "" leaves it to the model
-	beam     int    // prefixes that a CTC search keeps; 0 is 1
-	boost    *booster
-	lm       *ngram.Scorer
+	beam     int    // beam size; 0 is 1
+	fusion   fusion
 	keep     bool // the log posteriors
 }
 
@@ -210,7 +209,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	lm, err := openLM(m, contract, vocab)
+	lm, err := openLM(m, vocab)
 	if err != nil {
 		_ = net.close()
 		return nil, err
@@ -247,13 +246,14 @@ func (e *Engine) Contract() string { return e.contract }
 // model was opened without a list and does not carry one.
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
-// Abilities implements asr.Transcriber: models with a CTC output search with a
-// prefix beam that hotwords take part in.
+// Abilities implements asr.Transcriber: hotwords and the language model take part
+// in the search of every family. Without either, transducers and Paraformer take
+// the best token at each step.
 func (e *Engine) Abilities() asr.Abilities {
-	if e.net.ctc() != nil {
-		return asr.Abilities{Beam: math.MaxInt, Hotwords: true, NoSpeech: true}
+	return asr.Abilities{
+		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
+		Hotwords: true, NoSpeech: e.contract != ContractParaformer,
 	}
-	return asr.Abilities{NoSpeech: e.contract == ContractTransducer}
 }
 
 // Close waits for decodes in flight and frees the model. It may be called more
@@ -272,13 +272,14 @@ func (e *Engine) Close() error {
 // opt.WordTimestamps asks for them and the family knows their times. An
 // empty opt.Language leaves the language to the model where it can tell, and to
 // the only one it knows otherwise. CTC families search with a prefix beam of twice
-// opt.BeamSize, which hotwords take part in; transducers and Paraformer have neither.
+// opt.BeamSize; transducers and Paraformer with one of opt.BeamSize where there are
+// hotwords or a language model, and greedily otherwise.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
 		return nil, err
 	}
-	req := request{language: language, beam: prefixes(opt), boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords)}
+	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm)}
 	windows := e.windows(pcm, speech)
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {

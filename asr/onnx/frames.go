@@ -112,7 +112,7 @@ func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Ten
 		first := (i*rows + min(skip, rows)) * columns
 		window := data[first : first+own*columns]
 		norms := h.norms(window, own, columns)
-		hyps[i].emissions = h.search(window, norms, columns, req.beam, req.boost, req.lm)
+		hyps[i].emissions = h.search(window, norms, columns, prefixesPerBeam*req.beam, req.fusion)
 		if req.keep {
 			hyps[i].rows = align.NewRows(window, norms, columns, h.blank, h.shift)
 		}

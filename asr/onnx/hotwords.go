@@ -22,7 +22,8 @@ const (
 	maxHotwordBytes = 200
 )
 
-// booster is a tree over the bytes of all hotwords, lower-cased. It works on what
+// booster is a tree over the bytes of all hotwords, lower-cased, with failure
+// links (A. Aho and M. Corasick 1975, Efficient string matching). It works on what
 // tokens write, not on tokens, so that any division of a word into pieces
 // matches. A word must begin where a word of the text begins and end where one
 // ends; a match that breaks off gives its bonus back.
@@ -34,30 +35,35 @@ type booster struct {
 
 type trieNode struct {
 	next map[byte]int
-	// bonus is what the byte leading here adds (the last byte of a character).
-	bonus float64
-	// space tells that this byte is a space.
-	space bool
+	// bonus is what the byte leading here adds (the last byte of a character), sum
+	// that of all bytes from the root to here.
+	bonus, sum float64
 	// end marks the last byte of a hotword; sign that its last character needs no
 	// space behind it.
 	end, sign bool
+	// fail is the node of the longest proper end of this node's bytes that is in
+	// the tree; 0, the root, is the empty one. word is the longest that is a
+	// hotword, 0 for none.
+	fail, word int
 }
 
-// newBooster builds the tree; nil when there is nothing to boost.
-func newBooster(hotwords []string, v *vocabulary) *booster {
+// newBooster builds the tree for tokens that write the given texts; nil when
+// there is nothing to boost. spaced reports whether words stand between spaces.
+func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	b := &booster{nodes: []trieNode{{}}}
 	for i, w := range hotwords {
 		w = strings.Join(strings.Fields(strings.ToLower(w)), " ")
 		if w == "" || len(w) > maxHotwordBytes || i >= maxHotwords {
 			continue
 		}
-		b.add(w, v.spaced)
+		b.add(w, spaced)
 	}
 	if len(b.nodes) == 1 {
 		return nil
 	}
-	b.text = make([][]byte, len(v.text))
-	for id, t := range v.text {
+	b.link()
+	b.text = make([][]byte, len(texts))
+	for id, t := range texts {
 		if b.text[id] = t; utf8.Valid(t) {
 			b.text[id] = bytes.ToLower(t)
 		}
@@ -87,7 +93,7 @@ func (b *booster) add(word string, spaced bool) {
 			child, ok := b.nodes[at].next[c]
 			if !ok {
 				child = len(b.nodes)
-				b.nodes = append(b.nodes, trieNode{space: c == ' '})
+				b.nodes = append(b.nodes, trieNode{})
 				if b.nodes[at].next == nil {
 					b.nodes[at].next = map[byte]int{}
 				}
@@ -101,6 +107,35 @@ func (b *booster) add(word string, spaced bool) {
 	}
 	last, _ := utf8.DecodeLastRuneInString(word)
 	b.nodes[at].end, b.nodes[at].sign = true, spec.Unspaced(last)
+}
+
+// link finds the failure links, the nodes nearer to the root first.
+func (b *booster) link() {
+	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
+		parent := queue[0]
+		for c, child := range b.nodes[parent].next {
+			queue = append(queue, child)
+			n := &b.nodes[child]
+			n.sum = b.nodes[parent].sum + n.bonus
+			if parent != 0 {
+				n.fail = b.follow(b.nodes[parent].fail, c)
+			}
+			if n.word = n.fail; !b.nodes[n.fail].end {
+				n.word = b.nodes[n.fail].word
+			}
+		}
+	}
+}
+
+// follow returns the node that a byte leads to from a node or from the longest end
+// of it that the byte continues; 0 where none does.
+func (b *booster) follow(node int, c byte) int {
+	for {
+		if next, ok := b.nodes[node].next[c]; ok || node == 0 {
+			return next
+		}
+		node = b.nodes[node].fail
+	}
 }
 
 // border tells that a byte cannot continue a word written with spaces: anything
@@ -120,6 +155,14 @@ type place struct {
 	earned, pending, kept float64
 }
 
+// begin returns the place before a text.
+func (b *booster) begin() place {
+	if b == nil {
+		return place{}
+	}
+	return place{node: b.start}
+}
+
 // score is the bonus that the prefix has now, unfinished words included.
 func (b *booster) score(p place) float64 { return p.earned + p.pending }
 
@@ -127,23 +170,21 @@ func (b *booster) score(p place) float64 { return p.earned + p.pending }
 // tokenBonus, and nothing when it only repeats the one before it: a network that
 // hesitates within a word must not be paid twice for it.
 func (b *booster) step(p place, id int, repeats bool) place {
-	if id >= len(b.text) {
+	if b == nil || id >= len(b.text) {
 		return p
 	}
 	gain := 0.0
 	for _, ch := range b.text[id] {
-		n := &b.nodes[p.node]
-		if n.end && (n.sign || border(ch)) {
-			p.kept = p.pending
-		}
-		next, ok := n.next[ch]
-		if !ok {
-			// The match ends here: keep what is complete, give back the rest, and see
-			// whether another word begins.
-			p.earned, p.pending, p.kept, gain = p.earned+p.kept, 0, 0, 0
-			if next = b.nodes[0].next[ch]; next == 0 && n.space {
-				next = b.nodes[b.nodes[0].next[' ']].next[ch]
-			}
+		p = b.settle(p, func(n *trieNode) bool { return n.sign || border(ch) })
+		next, ok := b.nodes[p.node].next[ch]
+		for !ok && p.node != 0 {
+			// The match ends here: keep what is complete, give back the rest, and go
+			// on with the longest end of it that may become another word. What was
+			// kept is not paid again.
+			fail := &b.nodes[b.nodes[p.node].fail]
+			p.earned, p.pending, p.kept, p.node = p.earned+p.kept, min(p.pending-p.kept, fail.sum), 0, b.nodes[p.node].fail
+			gain = min(gain, p.pending)
+			next, ok = fail.next[ch]
 		}
 		p.node = next // 0, the root, where none begins
 		if next != 0 && !repeats {
@@ -155,10 +196,23 @@ func (b *booster) step(p place, id int, repeats bool) place {
 	return p
 }
 
+// settle keeps the bonus of the longest hotword that ends at the place, of those
+// that may end there.
+func (b *booster) settle(p place, may func(n *trieNode) bool) place {
+	for at := p.node; at != 0; at = b.nodes[at].word {
+		if n := &b.nodes[at]; n.end && may(n) {
+			p.kept = max(p.kept, min(p.pending, n.sum))
+			break
+		}
+	}
+	return p
+}
+
 // finish gives the bonus of a whole text: an unfinished word has none.
 func (b *booster) finish(p place) float64 {
-	if b.nodes[p.node].end {
-		return p.earned + p.pending
+	if b == nil {
+		return 0
 	}
+	p = b.settle(p, func(*trieNode) bool { return true })
 	return p.earned + p.kept
 }

@@ -55,7 +55,7 @@ func TestTokensFollowFrames(t *testing.T) {
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	one := func(s string) []float32 { return row(v, map[string]float64{s: 0.9}) }
 	rows := flat(one("a"), one("a"), one("<blk>"), one("a"), one("b"), one("b"), one("<blk>"))
-	got := h.decode(rows, 7, 3, 10, nil, nil)
+	got := h.decode(rows, 7, 3, 10, fusion{})
 	require.Len(t, got, 3)
 	assert.Equal(t, "aab", textFrom(v, got))
 	assert.InDelta(t, 0, got[0].start, 1e-9)
@@ -70,7 +70,7 @@ func TestTokensFollowFrames(t *testing.T) {
 		raw[i] = x + 7
 	}
 	h.logits = true
-	again := h.decode(raw, 7, 3, 10, nil, nil)
+	again := h.decode(raw, 7, 3, 10, fusion{})
 	for i := range got {
 		assert.Equal(t, got[i].id, again[i].id)
 		assert.InDelta(t, got[i].logProb, again[i].logProb, 1e-5)
@@ -93,9 +93,9 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	b := row(v, map[string]float64{"<blk>": 0.99})
 	rows := flat(b, row(v, map[string]float64{"▁al": 0.9}), b, row(v, map[string]float64{"is": 0.6, "ice": 0.3}), b)
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, nil, nil)))
-	boost := newBooster([]string{"Alice"}, v)
-	got := h.decode(rows, 5, v.size(), 10, boost, nil)
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, fusion{})))
+	boost := newFusion([]string{"Alice"}, v, nil)
+	got := h.decode(rows, 5, v.size(), 10, boost)
 	assert.Equal(t, "alice", textFrom(v, got))
 	// The times are those of the tokens in the network's output.
 	require.Len(t, got, 2)
@@ -104,25 +104,25 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	assert.InDelta(t, 0.16, got[1].end, 1e-9)
 
 	// The hotword is not found inside another word, nor when it breaks off.
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newBooster([]string{"ice"}, v), nil)))
-	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newBooster([]string{"al icecream"}, v), nil)))
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"ice"}, v, nil))))
+	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"al icecream"}, v, nil))))
 }
 
 func TestHotwordIsNeverInventedInSilence(t *testing.T) {
 	v := sampleVocabulary(t, "▁al", "ice", "▁wonder", "land")
 	h := head{vocab: v, blank: 0, shift: 0.04}
-	boost := newBooster([]string{"alice wonderland", "alice", "wonderland"}, v)
+	boost := newFusion([]string{"alice wonderland", "alice", "wonderland"}, v, nil)
 	silence := row(v, map[string]float64{"<blk>": 0.98, "▁al": 0.005, "ice": 0.005, "▁wonder": 0.005})
 	var rows []float32
 	for range 500 {
 		rows = append(rows, silence...)
 	}
-	assert.Empty(t, h.decode(rows, 500, v.size(), 10, boost, nil))
+	assert.Empty(t, h.decode(rows, 500, v.size(), 10, boost))
 }
 
 func TestBoosterEarnsAndGivesBack(t *testing.T) {
-	v := sampleVocabulary(t, "▁new", "▁york", "▁city", "s", "▁", "n", "纽", "约")
-	b := newBooster([]string{"New York", "new york city", "纽约"}, v)
+	v := sampleVocabulary(t, "▁new", "▁york", "▁city", "s", "▁", "n", "纽", "约", "▁square", "▁s", "▁my", "▁hall")
+	b := newBooster([]string{"New York", "new york city", "纽约", "york square", "my city guide", "city"}, v.texts(), v.spaced)
 	id := func(s string) int { return v.id(s) }
 	walk := func(symbols ...string) (float64, float64) {
 		p := place{node: b.start}
@@ -148,13 +148,16 @@ func TestBoosterEarnsAndGivesBack(t *testing.T) {
 		{"Han inside a text", []string{"s", "纽", "约", "约"}, 2 * signBonus, 2 * signBonus},
 		{"a token that is only repeated earns nothing", []string{"▁new", "▁york", "▁new", "▁york", "▁york"}, 2 * york, 2 * york},
 		{"half of it", []string{"纽", "s"}, 0, 0},
+		{"another one that its end begins", []string{"▁new", "▁york", "▁square"}, york + tokenBonus, york + tokenBonus},
+		{"and that breaks off", []string{"▁new", "▁york", "▁s"}, york + letterBonus, york},
+		{"one that is the end of a longer one", []string{"▁my", "▁city", "▁hall"}, 4 * letterBonus, 4 * letterBonus},
 	} {
 		score, finish := walk(c.tokens...)
 		assert.InDelta(t, c.score, score, 1e-9, c.name)
 		assert.InDelta(t, c.finish, finish, 1e-9, c.name)
 	}
-	assert.Nil(t, newBooster(nil, v))
-	assert.Nil(t, newBooster([]string{"", "  "}, v))
+	assert.Nil(t, newBooster(nil, v.texts(), v.spaced))
+	assert.Nil(t, newBooster([]string{"", "  "}, v.texts(), v.spaced))
 }
 
 // TestBeamWithoutMatchFindsTheLikeliestSequence compares the search with the sum
@@ -196,6 +199,6 @@ func TestBeamWithoutMatchFindsTheLikeliestSequence(t *testing.T) {
 				best = s
 			}
 		}
-		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, 10, nil, nil)))
+		assert.Equal(t, best, textFrom(v, h.decode(rows, T, 3, 10, fusion{})))
 	}
 }

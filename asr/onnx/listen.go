@@ -40,7 +40,7 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 		return nil, err
 	}
 	windows := e.windows(pcm, speech)
-	req := request{language: language, beam: prefixes(opt), boost: newBooster(opt.Hotwords, e.vocab), lm: e.lm.Sparing(opt.Hotwords), keep: true}
+	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), keep: true}
 	hyps, _, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {
 		return nil, err

@@ -37,23 +37,22 @@ func TestLanguageModelTurnsACloseCall(t *testing.T) {
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	model, err := ngram.Parse("lm.arpa", []byte(sailors))
 	require.NoError(t, err)
-	lm := ngram.NewScorer(model, v.text)
+	lm := ngram.NewScorer(model, v.texts())
 	b := row(v, map[string]float64{"<blk>": 0.99})
 	the := row(v, map[string]float64{"▁the": 0.9})
 	see := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"e": 0.6, "a": 0.3}), b)
-	assert.Equal(t, "the see", textFrom(v, h.decode(see, 6, v.size(), 10, nil, nil)))
-	assert.Equal(t, "the sea", textFrom(v, h.decode(see, 6, v.size(), 10, nil, lm)))
+	assert.Equal(t, "the see", textFrom(v, h.decode(see, 6, v.size(), 10, fusion{})))
+	assert.Equal(t, "the sea", textFrom(v, h.decode(see, 6, v.size(), 10, fusion{vocab: v, lm: lm})))
 	seh := flat(b, the, b, row(v, map[string]float64{"▁se": 0.95}), row(v, map[string]float64{"h": 0.6, "a": 0.3}), b)
-	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, nil, nil)))
-	got := h.decode(seh, 6, v.size(), 10, nil, lm)
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, fusion{})))
+	got := h.decode(seh, 6, v.size(), 10, fusion{vocab: v, lm: lm})
 	assert.Equal(t, "the sea", textFrom(v, got))
 	require.Len(t, got, 3)
 	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times are those of the network's output")
 	assert.InDelta(t, -1.2, got[2].logProb, 0.01, "and so are the probabilities (ln 0.3)")
 
 	// A hotword that the model does not know needs no more than it does without one.
-	boost := newBooster([]string{"seh"}, v)
-	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, boost, lm.Sparing([]string{"seh"}))))
+	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, newFusion([]string{"seh"}, v, lm))))
 }
 
 func TestLanguageModelInventsNothingInSilence(t *testing.T) {
@@ -66,7 +65,7 @@ func TestLanguageModelInventsNothingInSilence(t *testing.T) {
 	for range 500 {
 		rows = append(rows, silence...)
 	}
-	assert.Empty(t, h.decode(rows, 500, v.size(), 10, nil, ngram.NewScorer(model, v.text)))
+	assert.Empty(t, h.decode(rows, 500, v.size(), 10, fusion{vocab: v, lm: ngram.NewScorer(model, v.texts())}))
 }
 
 // TestLanguageModelMendsADemoClip: a sentence in noise, of which the demo model by itself
@@ -96,8 +95,4 @@ func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
 	zipformer.LM = lmFile("")
 	_, err = openParts(zipformer, Options{})
 	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not none")
-	paraformer := parts{ONNX: source(madeUpParaformer(10, true), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}, LM: lmFile(sailors)}
-	_, err = openParts(paraformer, Options{})
-	require.ErrorIs(t, err, ErrFile)
-	assert.ErrorContains(t, err, "lm.arpa: a language model is for recognisers with a CTC output, not for paraformer")
 }

@@ -291,12 +291,14 @@ func madeUpEncoder(meta bool) *ox.Graph {
 }
 
 // predict adds the prediction network: it forbids the token it was given last, so
-// that a long tone is one token, and counts its steps in a state.
+// that a long tone is one token, and counts its steps in a state. ▁x and ▁ba, which
+// may be heard in the same tone, forbid each other.
 func predict(g *ox.Graph, stateIn, stateOut [2]string) string {
 	forbid := make([]float32, 5*5)
 	for i := range 4 {
 		forbid[i*5+i] = -500
 	}
+	forbid[1*5+2], forbid[2*5+1] = -500, -500
 	row := g.Op("Gather", []string{g.Const(ox.Floats([]int64{5, 5}, forbid...)), "targets"}, ox.AttrInt("axis", 0)) // [B,1,5]
 	for i := range 2 {
 		g.Node("Add", []string{stateIn[i], g.Const(ox.Floats(nil, 1))}, []string{stateOut[i]})

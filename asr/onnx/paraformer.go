@@ -1,9 +1,11 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -104,15 +106,7 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 	for i, w := range windows {
 		own := int(min(max(counts[i], 0), int64(rows)))
 		h := &hyps[i]
-		for t := range own {
-			row := data[(i*rows+t)*columns:][:columns]
-			best := argmax(row)
-			if p.vocab.symbols[best] == "</s>" {
-				break
-			}
-			// FunASR exports give log-softmax; the norm is then 0 and costs little.
-			h.emissions = append(h.emissions, emission{id: best, logProb: min(float64(row[best])-logSum(row), 0)})
-		}
+		h.emissions = p.choose(data[i*rows*columns:][:own*columns], req)
 		h.unbounded = true
 		if p.peaks {
 			s := out[2].Shape()
@@ -124,6 +118,70 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 		}
 	}
 	return hyps, nil
+}
+
+// choose returns the tokens of a window's rows, one a row up to the network's end:
+// each row's best, or with hotwords or a language model the best sequence of a
+// beam. The network has counted the tokens before it names them, so a word in
+// another number of tokens than were heard is out of reach.
+func (p *paraformer) choose(data []float32, req request) []emission {
+	columns := p.vocab.size()
+	// FunASR exports give log-softmax; the norms are then 0 and cost little.
+	var rows [][]float32
+	var norms []float64
+	for ; len(data) > 0; data = data[columns:] {
+		row := data[:columns]
+		if p.vocab.symbols[argmax(row)] == "</s>" {
+			break
+		}
+		rows, norms = append(rows, row), append(norms, logSum(row))
+	}
+	ids := make([]int, len(rows))
+	if req.fusion.none() {
+		for t, row := range rows {
+			ids[t] = argmax(row)
+		}
+	} else {
+		p.rescore(ids, rows, norms, &req.fusion, max(req.beam, 1))
+	}
+	out := make([]emission, len(rows))
+	for t, id := range ids {
+		out[t] = emission{id: id, logProb: min(float64(rows[t][id])-norms[t], 0)}
+	}
+	return out
+}
+
+// rescore fills ids with the sequence of one token a row that is best with its
+// bonus, as a beam of width sequences finds it.
+func (p *paraformer) rescore(ids []int, rows [][]float32, norms []float64, f *fusion, width int) {
+	type sequence struct {
+		before *sequence
+		id     int
+		sum    float64
+		standing
+	}
+	beam := []*sequence{{standing: f.begin()}}
+	for t, row := range rows {
+		list := candidates(nil, row, norms[t], -1)
+		list = slices.DeleteFunc(list, func(id int) bool { return p.vocab.symbols[id] == "</s>" })
+		if len(list) == 0 {
+			list = append(list, argmax(row)) // none is likely
+		}
+		var next []*sequence
+		for _, s := range beam {
+			for _, id := range list {
+				next = append(next, &sequence{s, id, s.sum + float64(row[id]) - norms[t], f.step(s.standing, id, false)})
+			}
+		}
+		slices.SortStableFunc(next, func(a, b *sequence) int { return cmp.Compare(b.sum+b.bonus, a.sum+a.bonus) })
+		beam = next[:min(len(next), width)]
+	}
+	best := slices.MaxFunc(beam, func(a, b *sequence) int {
+		return cmp.Compare(a.sum+f.finish(a.standing), b.sum+f.finish(b.standing))
+	})
+	for t := len(rows) - 1; t >= 0; t-- {
+		ids[t], best = best.id, best.before
+	}
 }
 
 // peakTimes gives tokens the times between the peaks of the predictor: token i

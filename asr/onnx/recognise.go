@@ -161,18 +161,14 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	return net, contract, vocab, nil
 }
 
-// openLM reads the language model, for a contract whose search can use one; nil
-// without a file.
-func openLM(m parts, contract string, vocab *vocabulary) (*ngram.Scorer, error) {
+// openLM reads the language model; nil without a file.
+func openLM(m parts, vocab *vocabulary) (*ngram.Scorer, error) {
 	if m.LM.Name == "" {
 		return nil, nil
-	}
-	if contract == ContractParaformer || contract == ContractTransducer {
-		return nil, fmt.Errorf("%s: %w: %s: a language model is for recognisers with a CTC output, not for %s", m.ONNX, ErrFile, m.LM.Name, contract)
 	}
 	model, err := ngram.Parse(m.LM.Name, m.LM.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
 	}
-	return ngram.NewScorer(model, vocab.text), nil
+	return ngram.NewScorer(model, vocab.texts()), nil
 }

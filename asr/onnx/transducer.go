@@ -11,13 +11,14 @@ import (
 const mostPerFrame = 10
 
 // transducer is NeMo's RNN-T and TDT (Parakeet), as three files (encoder,
-// decoder, joiner) or two (encoder, decoder_joint), decoded greedily.
+// decoder, joiner) or two (encoder, decoder_joint).
 type transducer struct {
 	nemoFront
 	encoder, decoder, joiner *ort.Session // joiner nil: the decoder holds it
 	source, decoderSource    ort.Source
 	vocab                    *vocabulary
 	blank                    int
+	most                     int         // tokens on one frame
 	states                   [2]ort.Info // the decoder's
 	statesOut                [2]string
 	targets, targetLength    ort.Info
@@ -29,7 +30,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if err != nil {
 		return nil, err
 	}
-	t := &transducer{nemoFront: front, source: m.ONNX, decoderSource: m.Decoder, vocab: vocab, blank: nemoBlank(vocab)}
+	t := &transducer{nemoFront: front, source: m.ONNX, decoderSource: m.Decoder, vocab: vocab, blank: nemoBlank(vocab), most: mostPerFrame}
 	if err := g.Check(ort.Contract{
 		Outputs: []ort.Info{{Name: "outputs", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "encoded_lengths"}},
 	}); err != nil {
@@ -166,7 +167,7 @@ func (t *transducer) close() error {
 	return first
 }
 
-func (t *transducer) run(ctx context.Context, windows []matrix, _ request) ([]hypothesis, error) {
+func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	hyps := make([]hypothesis, len(windows))
 	for i, w := range windows {
 		out, err := t.encoder.Run(ctx, t.inputs(w), "outputs", "encoded_lengths")
@@ -178,20 +179,45 @@ func (t *transducer) run(ctx context.Context, windows []matrix, _ request) ([]hy
 		if len(s) != 3 || s[0] != 1 || len(n) != 1 {
 			return nil, fmt.Errorf("%s: %w: expected outputs float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, s, len(n))
 		}
-		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, out[0].Float32(), int(s[1]), int(s[2]), int(min(max(n[0], 0), s[2]))); err != nil {
+		frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), n: int(min(max(n[0], 0), s[2]))}
+		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
 			return nil, err
 		}
 	}
 	return hyps, nil
 }
 
-// predictor is the state of the prediction network while one window is decoded.
+// encoded is what the encoder makes of a window: frames as columns.
+type encoded struct {
+	data           []float32
+	dim, stride, n int
+}
+
+// frame returns one of the n frames.
+func (e encoded) frame(at int) []float32 {
+	frame := make([]float32, e.dim)
+	for d := range frame {
+		frame[d] = e.data[d*e.stride+at]
+	}
+	return frame
+}
+
+// predictor is the state of the prediction network behind a text.
 type predictor struct {
 	t      *transducer
 	last   int
 	states [2]*ort.Tensor
 	output *ort.Tensor // of the separate decoder, for the last token
 	next   [2]*ort.Tensor
+}
+
+// predictor returns the state before a text.
+func (t *transducer) predictor() *predictor {
+	p := &predictor{t: t, last: t.blank}
+	for i, s := range t.states {
+		p.states[i] = ort.NewFloat32([]int64{s.Shape[0], 1, s.Shape[2]}, make([]float32, s.Shape[0]*s.Shape[2]))
+	}
+	return p
 }
 
 func (t *transducer) integer(in ort.Info, v int, shape ...int64) *ort.Tensor {
@@ -230,26 +256,32 @@ func (p *predictor) score(ctx context.Context, frame []float32) ([]float32, erro
 	return out[0].Float32(), nil
 }
 
-// accept takes a token: the next score stands behind it.
-func (p *predictor) accept(token int) {
-	p.last, p.states, p.output = token, p.next, nil
+// after returns the state behind one more token. The predictor must have scored a
+// frame.
+func (p *predictor) after(token int) *predictor {
+	return &predictor{t: p.t, last: token, states: p.next}
 }
 
-// search is greedy decoding. A joint output wider than the vocabulary is TDT's:
-// the rest are durations of 0, 1, 2 … frames.
-func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, frames int) (out []emission, steps int, err error) {
-	p := &predictor{t: t, last: t.blank}
-	for i, s := range t.states {
-		p.states[i] = ort.NewFloat32([]int64{s.Shape[0], 1, s.Shape[2]}, make([]float32, s.Shape[0]*s.Shape[2]))
+// search finds a window's tokens: greedily where nothing is to be fused with the
+// network's scores or the beam size is 1.
+func (t *transducer) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
+	if req.fusion.none() || req.beam <= 1 {
+		return t.greedy(ctx, frames, req.fusion)
 	}
+	return t.beam(ctx, frames, req.fusion, req.beam)
+}
+
+// greedy takes the best token at each step. A joint output wider than the
+// vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
+// hotwords and language model chooses between tokens; whether there is one at all,
+// and how long it lasts, the network decides alone (A. Andrusenko and others 2025,
+// TurboBias).
+func (t *transducer) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
+	p, at := t.predictor(), f.begin()
 	v := t.vocab.size()
-	frame := make([]float32, dim)
 	here := 0 // tokens on this frame
-	for at := 0; at < frames; {
-		for d := range dim {
-			frame[d] = enc[d*stride+at]
-		}
-		scores, err := p.score(ctx, frame)
+	for now := 0; now < frames.n; {
+		scores, err := p.score(ctx, frames.frame(now))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -258,29 +290,49 @@ func (t *transducer) search(ctx context.Context, enc []float32, dim, stride, fra
 			return nil, 0, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
 		}
 		token := argmax(scores[:v])
-		tdt := len(scores) > v
 		skip := 0
-		if tdt {
+		if len(scores) > v {
 			skip = argmax(scores[v:])
 		}
 		if token != t.blank {
-			lasts, norm := max(skip, 1), logSum(scores[:v])
-			out = append(out, emission{
-				id: token, start: float64(at) * t.shift(), end: float64(min(at+lasts, frames)) * t.shift(),
-				logProb: min(float64(scores[token])-norm, 0), blank: exp(min(float64(scores[t.blank])-norm, 0)),
-			})
-			p.accept(token)
+			norm := logSum(scores[:v])
+			if !f.none() {
+				token = t.favored(scores[:v], norm, at, f, token)
+				at = f.step(at, token, false)
+			}
+			out = append(out, t.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
+			p = p.after(token)
 			here++
 		} else if skip == 0 {
 			skip = 1
 		}
-		if here >= mostPerFrame && skip == 0 {
+		if here >= t.most && skip == 0 {
 			skip = 1
 		}
 		if skip > 0 {
-			at += skip
+			now += skip
 			here = 0
 		}
 	}
 	return out, steps, nil
+}
+
+// favored returns the token that is best with its bonus, of those that the network
+// itself considers; best is its own choice.
+func (t *transducer) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
+	top := float64(scores[best]) + f.step(at, best, false).bonus
+	for _, id := range candidates(nil, scores, norm, t.blank) {
+		if s := float64(scores[id]) + f.step(at, id, false).bonus; s > top {
+			best, top = id, s
+		}
+	}
+	return best
+}
+
+// emission returns a token at a frame of n that lasts so many frames, at least one.
+func (t *transducer) emission(at, lasts, n, id int, logProb func(id int) float64) emission {
+	return emission{
+		id: id, start: float64(at) * t.shift(), end: float64(min(at+max(lasts, 1), n)) * t.shift(),
+		logProb: logProb(id), blank: exp(logProb(t.blank)),
+	}
 }

@@ -364,28 +364,57 @@ func (v *vocabulary) write(emissions []emission) []mark {
 	return out
 }
 
-// writeContinued joins Paraformer's pieces: "@@" at the end of one glues the next
-// to it, words of letters are separated by spaces, Han characters are not.
+// writeContinued joins Paraformer's pieces.
 func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
-	glue, lastASCII := true, false
+	last := -1
 	for _, e := range emissions {
-		if e.id >= len(v.text) || v.text[e.id] == nil {
+		if !v.writes(e.id) {
 			continue
 		}
-		s := string(v.text[e.id])
-		piece := strings.TrimSuffix(s, "@@")
-		first, _ := utf8.DecodeRuneInString(piece)
-		last, _ := utf8.DecodeLastRuneInString(piece)
-		ascii := !spec.Unspaced(first) && (unicode.IsLetter(first) || unicode.IsDigit(first))
-		text := piece
-		if !glue && (ascii || (lastASCII && unicode.IsLetter(first))) {
-			text = " " + piece
+		text := v.piece(e.id)
+		if v.spaceBetween(last, e.id) {
+			text = " " + text
 		}
 		out = append(out, mark{text, e.start, e.end, e.logProb, e.blank})
-		glue = len(piece) < len(s)
-		lastASCII = !spec.Unspaced(last) && (unicode.IsLetter(last) || unicode.IsDigit(last))
+		last = e.id
 	}
 	return out
+}
+
+// writes reports whether a token writes anything.
+func (v *vocabulary) writes(id int) bool { return id < len(v.text) && v.text[id] != nil }
+
+// piece returns what a token of Paraformer writes, without the mark of a word that
+// goes on.
+func (v *vocabulary) piece(id int) string { return strings.TrimSuffix(string(v.text[id]), "@@") }
+
+// spaceBetween reports whether a space stands between two tokens of which neither
+// writes it, as between Paraformer's: "@@" at the end of one glues the next to it,
+// words of letters are separated by spaces, Han characters are not. last is -1 at
+// the beginning of a window.
+func (v *vocabulary) spaceBetween(last, id int) bool {
+	if v.kind != writeContinued || last < 0 || !v.writes(id) || bytes.HasSuffix(v.text[last], []byte("@@")) {
+		return false
+	}
+	letter := func(r rune) bool { return !spec.Unspaced(r) && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	first, _ := utf8.DecodeRuneInString(v.piece(id))
+	before, _ := utf8.DecodeLastRuneInString(v.piece(last))
+	return letter(first) || letter(before) && unicode.IsLetter(first)
+}
+
+// texts returns what each token writes, nil for one that writes nothing, and
+// behind them the space that spaceBetween adds.
+func (v *vocabulary) texts() [][]byte {
+	out := make([][]byte, len(v.text), len(v.text)+1)
+	copy(out, v.text)
+	if v.kind == writeContinued {
+		for id := range out {
+			if v.writes(id) {
+				out[id] = []byte(v.piece(id))
+			}
+		}
+	}
+	return append(out, []byte{' '})
 }
 
 // dress gives a segment's text the capital that a model without any case cannot

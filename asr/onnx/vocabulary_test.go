@@ -205,7 +205,7 @@ func FuzzTokens(f *testing.F) {
 				_ = v.dress(m.text)
 			}
 			// A hotword of the list's own text never upsets the tree.
-			if b := newBooster(symbols[:min(len(symbols), 20)], v); b != nil {
+			if b := newBooster(symbols[:min(len(symbols), 20)], v.texts(), v.spaced); b != nil {
 				p := place{node: b.start}
 				for id := range symbols {
 					p = b.step(p, id, false)

@@ -68,7 +68,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 		byName[m.Name] = m
 	}
 	require.Len(t, byName, 3)
-	assert.Equal(t, map[models.Part]string{models.PartEncoder: "encoder.int8.onnx", models.PartDecoder: "decoder.int8.onnx", models.PartJoiner: "joiner.int8.onnx", models.PartTokens: "tokens.txt"}, parts(byName["parakeet"]))
+	assert.Equal(t, map[models.Part]string{models.PartEncoder: "encoder.int8.onnx", models.PartDecoder: "decoder.int8.onnx", models.PartJoiner: "joiner.int8.onnx", models.PartTokens: "tokens.txt", models.PartLM: "lm.arpa"}, parts(byName["parakeet"]))
 	assert.Equal(t, map[models.Part]string{models.PartModel: "model.int8.onnx", models.PartTokens: "tokens.txt", models.PartLM: "lm.arpa"}, parts(byName["sense"]), "of two precisions the 8-bit one")
 	assert.Equal(t, map[models.Part]string{models.PartModel: "model.onnx", models.PartTokens: "vocab.txt", models.PartData: "model.onnx.data"}, parts(byName["nemo"]))
 	m, ok := set.OptimizedFor("ja")

@@ -255,8 +255,8 @@ func (e *entry) companions(dir string, found *models.Recognised) error {
 		models.PartConfig: {"config.json"},
 		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
 	} {
-		if e.Files[part] != "" || part == models.PartLM && (found.Part == models.PartEncoder || found.Contract == models.ContractParaformer) {
-			continue // their search has no use for a language model
+		if e.Files[part] != "" {
+			continue
 		}
 		for _, name := range names {
 			if exists(name) {

@@ -1,0 +1,156 @@
+package onnx
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// spoken is a node of the tree of texts that a transducer's beam search has met:
+// its token behind those of its parent.
+type spoken struct {
+	parent    *spoken
+	id        int
+	children  []*spoken
+	predictor *predictor // behind the text
+	standing
+}
+
+// child returns the text with one more token. The predictor must have scored a
+// frame.
+func (s *spoken) child(id int, f *fusion) *spoken {
+	for _, c := range s.children {
+		if c.id == id {
+			return c
+		}
+	}
+	c := &spoken{parent: s, id: id, predictor: s.predictor.after(id), standing: f.step(s.standing, id, false)}
+	s.children = append(s.children, c)
+	return c
+}
+
+// trace is the tokens of one path, the last first.
+type trace struct {
+	before *trace
+	emission
+}
+
+// alignment holds the paths that have written a text by one frame: sum is the
+// logarithm of their probabilities' sum, best that of the likeliest, whose tokens
+// trace holds.
+type alignment struct {
+	text      *spoken
+	sum, best float64
+	trace     *trace
+}
+
+// score is what the beam is ordered by.
+func (a alignment) score() float64 { return a.sum + a.text.bonus }
+
+// merge adds paths to those of the same text in list.
+func merge(list []alignment, a alignment) []alignment {
+	for i := range list {
+		x := &list[i]
+		if x.text != a.text {
+			continue
+		}
+		if x.sum = logAdd(x.sum, a.sum); a.best > x.best {
+			x.best, x.trace = a.best, a.trace
+		}
+		return list
+	}
+	return append(list, a)
+}
+
+// prune keeps the width best.
+func prune(list []alignment, width int) []alignment {
+	slices.SortStableFunc(list, func(a, b alignment) int { return cmp.Compare(b.score(), a.score()) })
+	return list[:min(len(list), width)]
+}
+
+// stay is a duration in frames with the logarithm of its probability.
+type stay struct {
+	frames  int
+	logProb float64
+}
+
+// stays returns how long a token, and how long a blank, may last: a joint output
+// wider than the vocabulary scores durations of 0, 1, 2 … frames (TDT). RNN-T
+// stays on the frame after a token and leaves it after a blank.
+func stays(scores []float32) (token, blank []stay) {
+	if len(scores) == 0 {
+		return []stay{{0, 0}}, []stay{{1, 0}}
+	}
+	norm := logSum(scores)
+	for frames, x := range scores {
+		if p := float64(x) - norm; p >= beamFloor {
+			token = append(token, stay{frames, p})
+			blank = append(blank, stay{max(frames, 1), p})
+		}
+	}
+	return token, blank
+}
+
+// beam searches with width texts (A. Graves 2012, Sequence transduction with
+// recurrent neural networks; frame by frame, texts that are met again are merged)
+// and the bonus of hotwords and language model (V. Bataev and others 2025,
+// NGPU-LM). The blank has none. With a width that loses nothing, the result is the
+// text whose alignments' probabilities and bonus are highest in sum.
+func (t *transducer) beam(ctx context.Context, frames encoded, f fusion, width int) (out []emission, steps int, err error) {
+	ahead := make([][]alignment, frames.n+1) // by the frame that they have come to
+	ahead[0] = []alignment{{text: &spoken{id: -1, predictor: t.predictor(), standing: f.begin()}}}
+	v := t.vocab.size()
+	var order []int
+	for at := range frames.n {
+		level := prune(ahead[at], width)
+		ahead[at] = nil
+		frame := frames.frame(at)
+		for here := 1; len(level) > 0; here++ { // tokens on this frame
+			var next []alignment
+			for _, a := range level {
+				scores, err := a.text.predictor.score(ctx, frame)
+				if err != nil {
+					return nil, 0, err
+				}
+				steps++
+				if len(scores) < v {
+					return nil, 0, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
+				}
+				norm := logSum(scores[:v])
+				logProb := func(id int) float64 { return min(float64(scores[id])-norm, 0) }
+				tokenStays, blankStays := stays(scores[v:])
+				for _, s := range blankStays {
+					to, p := min(at+s.frames, frames.n), logProb(t.blank)+s.logProb
+					ahead[to] = merge(ahead[to], alignment{a.text, a.sum + p, a.best + p, a.trace})
+				}
+				order = candidates(order[:0], scores[:v], norm, t.blank)
+				for _, id := range order {
+					text := a.text.child(id, &f)
+					for _, s := range tokenStays {
+						p := logProb(id) + s.logProb
+						said := alignment{text, a.sum + p, a.best + p, &trace{a.trace, t.emission(at, s.frames, frames.n, id, logProb)}}
+						if s.frames == 0 && here < t.most {
+							next = merge(next, said)
+							continue
+						}
+						to := min(at+max(s.frames, 1), frames.n)
+						ahead[to] = merge(ahead[to], said)
+					}
+				}
+			}
+			level = prune(next, width)
+		}
+	}
+	best, top := (*trace)(nil), math.Inf(-1)
+	for _, a := range ahead[frames.n] {
+		if s := a.sum + f.finish(a.text.standing); s > top {
+			best, top = a.trace, s
+		}
+	}
+	for ; best != nil; best = best.before {
+		out = append(out, best.emission)
+	}
+	slices.Reverse(out)
+	return out, steps, nil
+}

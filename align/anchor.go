@@ -139,7 +139,7 @@ func common(a, b []string) []pair {
 			if a[i] == b[j] && a[i] != "" {
 				n := run[at+width+1]
 				if s := score[at+width+1] + step + int32(min(n, 8))*16; s >= best {
-					best, length = s, min(n+1, 255)
+					best, length = s, min(n, 254)+1
 				}
 			}
 			score[at], run[at] = best, length
@@ -152,10 +152,10 @@ func common(a, b []string) []pair {
 		case run[at] > 0:
 			out = append(out, pair{i, j})
 			i, j = i+1, j+1
-		case score[at+width] >= score[at+1]:
-			i++
-		default:
+		case score[at+1] >= score[at+width]: // a text that repeats itself has room ahead
 			j++
+		default:
+			i++
 		}
 	}
 	return out

@@ -69,3 +69,32 @@ func TestSectionsCoverEverything(t *testing.T) {
 		assert.LessOrEqual(t, (p.frames[1]-p.frames[0])*(p.words[1]-p.words[0])*4*cellsPerLetter, maxCells)
 	}
 }
+
+// A run of same words may be longer than a table's cell counts.
+func TestMatchLongRuns(t *testing.T) {
+	var text []string
+	for i := range 1800 {
+		text = append(text, fmt.Sprint("w", i%120))
+	}
+	pairs := match(text[:1680], text)
+	assert.Len(t, pairs, 1680)
+	for i, p := range pairs {
+		assert.Equal(t, pair{i, i}, p)
+	}
+}
+
+// A text that repeats itself and is recognized with errors stays in its place.
+func TestMatchStaysInPlace(t *testing.T) {
+	var text, heard []string
+	for i := range 6000 {
+		text = append(text, fmt.Sprint("w", i%100))
+		if w := text[i]; i%23 == 7 {
+			heard = append(heard, "other")
+		} else {
+			heard = append(heard, w)
+		}
+	}
+	for _, p := range match(text, heard) {
+		assert.InDelta(t, p.text, p.heard, 20)
+	}
+}

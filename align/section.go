@@ -12,8 +12,11 @@ const (
 	// allow it.
 	sectionFrames = 400
 	// maxCells bounds the cells of a lattice over a section (a byte each, and
-	// its nodes eight).
-	maxCells = 12 << 20
+	// its nodes eight). Of those above largeCells, which only a text without
+	// anchors needs, one is worked on at a time, so that memory does not grow with
+	// the number of cores.
+	maxCells   = 12 << 20
+	largeCells = maxCells / 8
 	// cellsPerLetter is about how many states of the lattice a letter makes.
 	cellsPerLetter = 14
 )
@@ -53,16 +56,24 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 	return out
 }
 
-// bounded splits a section whose lattice would be too large: nothing in it could
-// be anchored. Its words are shared out by letters.
-func bounded(s section, words []word) []section {
+// cells returns about how many cells the section's lattice has.
+func (s section) cells(words []word) int {
 	letters := 0
 	for _, w := range words[s.words[0]:s.words[1]] {
 		letters += max(len(w.letters), 1)
 	}
-	frames := s.frames[1] - s.frames[0]
-	if frames*letters*cellsPerLetter <= maxCells || frames < 2 || s.words[1]-s.words[0] < 2 {
+	return (s.frames[1] - s.frames[0]) * letters * cellsPerLetter
+}
+
+// bounded splits a section whose lattice would be too large: nothing in it could
+// be anchored. Its words are shared out by letters.
+func bounded(s section, words []word) []section {
+	if s.cells(words) <= maxCells || s.frames[1]-s.frames[0] < 2 || s.words[1]-s.words[0] < 2 {
 		return []section{s}
+	}
+	letters := 0
+	for _, w := range words[s.words[0]:s.words[1]] {
+		letters += max(len(w.letters), 1)
 	}
 	half, at := 0, s.words[0]
 	for half < letters/2 && at < s.words[1]-1 {

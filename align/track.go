@@ -74,6 +74,8 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 	var next atomic.Int64
 	var crew sync.WaitGroup
 	var failed atomic.Pointer[error]
+	var large sync.Mutex
+	var shared tables // guarded by large
 	for range min(max(opt.Parallel, 1), len(parts)) {
 		crew.Go(func() {
 			var mem tables
@@ -86,7 +88,13 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 					failed.Store(&err)
 					return
 				}
-				strays[i] = t.section(parts[i], &mem)
+				if parts[i].cells(t.words) <= largeCells {
+					strays[i] = t.section(parts[i], &mem)
+				} else {
+					large.Lock()
+					strays[i] = t.section(parts[i], &shared)
+					large.Unlock()
+				}
 				leave()
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrNoText is returned by Align for a text without a word.
@@ -64,8 +65,9 @@ func (a *Alignment) Fits() bool {
 
 // Align finds out when each word of a text is spoken. It needs a model for voice
 // activity and, for the language, a model of the optimized tier with a CTC output;
-// the error is one of package models (ErrMissing) or asr/onnx (ErrNoRows) without,
-// ErrNoText for a text without words, and one of package audio for bad input.
+// the error wraps models.ErrMissing without, is ErrNoText for a text without words,
+// and one of package audio for bad input. A transducer or a Paraformer has no such
+// output; where one transcribes the language, a CTC model beside it aligns.
 //
 // Words that the model cannot spell (numbers, signs, other scripts) get the place of
 // the speech between their neighbors. Memory hardly grows with the recording.
@@ -108,6 +110,12 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 
 // align lays words onto a decoded recording.
 func (s *stages) align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (*Alignment, error) {
+	if s.opt.ASRLanguage != nil { // before hours are listened to
+		given, _ := spec.NormalizeLanguage(*s.opt.ASRLanguage) // validated before
+		if _, err := s.aligner(given); err != nil {
+			return nil, err
+		}
+	}
 	heard, err := s.detectSpeech(ctx, pcm)
 	if err != nil {
 		return nil, err
@@ -116,19 +124,15 @@ func (s *stages) align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.engines.set.OptimizedFor(language.Code); !ok {
-		return nil, fmt.Errorf("%w: role %s: no model of set %q knows the language %q; alignment needs one with a CTC output",
-			models.ErrMissing, models.RoleOptimized, s.engines.set.Name, language.Code)
-	}
-	model, err := s.engines.loadOptimized(language.Code)
+	m, err := s.aligner(language.Code)
 	if err != nil {
 		return nil, err
 	}
-	listener, ok := model.(align.Model)
-	if !ok {
-		return nil, fmt.Errorf("%w: role %s: the model for the language %q cannot align", models.ErrMissing, models.RoleOptimized, language.Code)
+	model, err := s.engines.openOptimized(m)
+	if err != nil {
+		return nil, err
 	}
-	found, err := align.Words(ctx, listener, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.cores, Gate: s.gate, Progress: report})
+	found, err := align.Words(ctx, model, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.cores, Gate: s.gate, Progress: report})
 	if err != nil {
 		return nil, err
 	}
@@ -142,4 +146,17 @@ func (s *stages) align(ctx context.Context, pcm *audio.PCM, words []string, repo
 		a.Extra[i].Start, a.Extra[i].End = at.centi(a.Extra[i].Start), at.centi(a.Extra[i].End)
 	}
 	return a, nil
+}
+
+// aligner returns the model that a text of a language is aligned with.
+func (s *stages) aligner(language string) (*models.Model, error) {
+	set := s.engines.set
+	if m, ok := set.AlignerFor(language); ok {
+		return m, nil
+	}
+	why := fmt.Sprintf("no model of set %q knows the language %q", set.Name, language)
+	if m, ok := set.OptimizedFor(language); ok {
+		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
+	}
+	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
 }

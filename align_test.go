@@ -1,6 +1,7 @@
 package otograph_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,4 +73,28 @@ func TestAlignRefusals(t *testing.T) {
 	require.NoError(t, p.Close())
 	_, err = p.Align(t.Context(), otograph.File(conversation), "a", otograph.AlignOptions{})
 	require.ErrorIs(t, err, otograph.ErrClosed)
+}
+
+// A transducer that transcribes a language has no CTC output: another model of the
+// language aligns, and without one the error says why.
+func TestAlignBesideTransducer(t *testing.T) {
+	set := demo.Models()
+	set.Models = append(set.Models, models.Model{
+		Role: models.RoleOptimized, Name: "my-transducer", Contract: models.ContractNeMoTransducer, Languages: []string{"en"},
+	})
+	m, ok := set.OptimizedFor("en")
+	require.True(t, ok)
+	require.Equal(t, "my-transducer", m.Name, "it transcribes")
+	p := open(t, set)
+	a, err := p.Align(t.Context(), excerpt(t), "Good morning, how are you today?", otograph.AlignOptions{Language: "en"})
+	require.NoError(t, err)
+	assert.True(t, a.Fits())
+
+	set.Models = slices.DeleteFunc(set.Models, func(m models.Model) bool { return m.Role == models.RoleOptimized && m.Demo })
+	p = open(t, set)
+	for _, language := range []string{"en", ""} {
+		_, err = p.Align(t.Context(), excerpt(t), "Good morning", otograph.AlignOptions{Language: language})
+		require.ErrorIs(t, err, models.ErrMissing)
+		require.ErrorContains(t, err, "alignment needs a model with a CTC output: model my-transducer (nemo-transducer), which transcribes the language \"en\", has none")
+	}
 }

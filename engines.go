@@ -148,6 +148,11 @@ func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
 		_, err := e.set.Need(models.RoleOptimized)
 		return nil, err
 	}
+	return e.openOptimized(m)
+}
+
+// openOptimized opens one of the set's optimized models.
+func (e *engines) openOptimized(m *models.Model) (*onnx.Engine, error) {
 	e.mu.Lock()
 	if e.optimized == nil {
 		e.optimized = map[string]*engine[*onnx.Engine]{}

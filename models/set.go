@@ -65,10 +65,24 @@ func (s *Set) Need(role Role) (*Model, error) {
 // as a model made for one language beats one made for many; then one that lists
 // none. False when no model knows the language.
 func (s *Set) OptimizedFor(language string) (*Model, bool) {
+	return s.bestFor(language, func(*Model) bool { return true })
+}
+
+// AlignerFor returns the model that times the words of a language: the one
+// OptimizedFor would return if the set had only those with a CTC output. False
+// when there is none, also where a transducer or a Paraformer transcribes the
+// language.
+func (s *Set) AlignerFor(language string) (*Model, bool) {
+	return s.bestFor(language, func(m *Model) bool {
+		return m.Contract != ContractNeMoTransducer && m.Contract != ContractParaformer
+	})
+}
+
+func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	var best *Model
 	for _, m := range s.All(RoleOptimized) {
 		switch {
-		case !m.Knows(language):
+		case !m.Knows(language) || !use(m):
 		case best == nil, len(best.Languages) == 0 && len(m.Languages) > 0:
 			best = m
 		case len(m.Languages) > 0 && len(m.Languages) < len(best.Languages):

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/backoff"
 )
 
 // Client calls one service with one API key. Its methods may be used by any
@@ -101,11 +103,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 		if !errors.As(err, &failed) || !failed.Temporary() || try >= c.retries {
 			return err
 		}
-		pause := time.NewTimer(min(max(failed.RetryAfter, time.Duration(1<<try)*100*time.Millisecond), longestPause))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !backoff.Sleep(ctx, min(max(failed.RetryAfter, time.Duration(1<<try)*100*time.Millisecond), longestPause)) {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -223,11 +224,7 @@ func (c *Client) Wait(ctx context.Context, id string) (*Result, error) {
 		case t.FinishedAt != nil:
 			return nil, &TaskError{t}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, pause) {
 			return nil, fmt.Errorf("client: task %s is not final: %w", id, ctx.Err())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/backoff"
 )
 
 // keyInterval is how soon a server notices that the token key was rotated.
@@ -33,14 +34,7 @@ func (c *secretRotateCmd) Run(ctx context.Context) error {
 // followKey hands the token key to the server whenever it was rotated, until ctx
 // ends.
 func followKey(ctx context.Context, s *stores, api *httpapi.Server, key []byte, log *slog.Logger) error {
-	ticker := time.NewTicker(keyInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	return backoff.Every(ctx, keyInterval, func() error {
 		now, err := s.accounts.SigningKey(ctx)
 		switch {
 		case err != nil:
@@ -52,5 +46,6 @@ func followKey(ctx context.Context, s *stores, api *httpapi.Server, key []byte, 
 			key = now
 			log.InfoContext(ctx, "the token key was rotated")
 		}
-	}
+		return nil
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/audit"
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/metrics"
@@ -115,10 +116,8 @@ func (f *storeFlags) openDatabase(ctx context.Context, dir string, o opening) (*
 			return nil, err
 		}
 		o.log.WarnContext(ctx, "waiting for the database", "database", db.Redact(source), "error", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, databasePause) {
 			return nil, ctx.Err()
-		case <-time.After(databasePause):
 		}
 	}
 }

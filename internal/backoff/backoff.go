@@ -1,4 +1,4 @@
-// Package backoff waits, and repeats what failed for a reason that passes.
+// Package backoff waits, beats, and repeats what failed for a reason that passes.
 package backoff
 
 import (
@@ -21,6 +21,37 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 		return true
+	}
+}
+
+// Wait waits for d, or for a value of one of two channels, either of which may be
+// nil, or until ctx is done.
+func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-other:
+	case <-timer.C:
+	}
+}
+
+// Every calls work once after every interval, until ctx is done or work fails, and
+// returns the error of work. A call that takes longer than the interval is followed
+// by the next one without a pause.
+func Every(ctx context.Context, interval time.Duration, work func() error) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := work(); err != nil {
+			return err
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/otograph/otograph/internal/backoff"
 )
 
 // Errors that callers act upon.
@@ -179,10 +181,8 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		if !errors.As(err, &lite) || lite.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(deadline) {
 			return conn, err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, 10*time.Millisecond) {
 			return nil, err
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
@@ -278,11 +278,7 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 		if !rolledBack(err) || try == maxTries || ctx.Err() != nil {
 			return d.classify(err)
 		}
-		pause := time.NewTimer(time.Duration(try) * time.Duration(1+rand.IntN(10)) * time.Millisecond)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !backoff.Sleep(ctx, time.Duration(try)*time.Duration(1+rand.IntN(10))*time.Millisecond) {
 			return d.classify(err)
 		}
 	}

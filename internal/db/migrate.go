@@ -74,10 +74,7 @@ func (d *DB) Migrate(ctx context.Context) error {
 			return fmt.Errorf("migrate: %w", d.classify(err))
 		}
 		d.logger.WarnContext(ctx, "migration waits for a table that is in use", "try", try, "of", migrationTries)
-		select {
-		case <-ctx.Done():
-		case <-time.After(migrationPause):
-		}
+		backoff.Sleep(ctx, migrationPause)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/otograph/otograph/internal/backoff"
 )
 
 // listeners are the subscribers of this process, by channel.
@@ -117,11 +119,6 @@ func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
 			return
 		}
 		d.logger.WarnContext(ctx, "database does not notify; polling until it does", "channel", channel, "error", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		backoff.Sleep(ctx, pause)
 	}
 }

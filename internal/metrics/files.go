@@ -14,6 +14,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/otograph/otograph/internal/backoff"
 )
 
 // Workers are processes of their own, which nobody scrapes. Each writes its
@@ -32,9 +34,7 @@ const metricsSuffix = ".prom"
 func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.Duration, log *slog.Logger) {
 	file := filepath.Join(dir, name+metricsSuffix)
 	defer os.Remove(file)
-	ticker := time.NewTicker(min(max(every, 10*time.Millisecond), staleAfter/4))
-	defer ticker.Stop()
-	for {
+	write := func() error {
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil {
 			err = prometheus.WriteToTextfile(file, m.registry)
@@ -42,12 +42,10 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.D
 		if err != nil {
 			log.WarnContext(ctx, "metrics not written", "file", file, "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+		return nil
 	}
+	_ = write()
+	_ = backoff.Every(ctx, min(max(every, 10*time.Millisecond), staleAfter/4), write)
 }
 
 // ReadFiles makes Handler show what processes wrote to dir with WriteFiles,

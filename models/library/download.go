@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/resume"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -136,10 +137,8 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 			return "", f.explain(err, address, d)
 		}
 		f.log.Info("download interrupted, trying again", "file", d.Name, "bytes", partSize(part), "error", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, f.pause<<(idle-1)) {
 			return "", context.Cause(ctx)
-		case <-time.After(f.pause << (idle - 1)):
 		}
 	}
 }

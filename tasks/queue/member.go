@@ -97,24 +97,18 @@ func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, eac
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+		_ = backoff.Every(ctx, interval, func() error { // a beat that was missed is no reason to stop
 			if err := q.beat(ctx, m); err != nil {
 				if ctx.Err() == nil {
 					q.config.Logger.WarnContext(ctx, "heartbeat not written", "worker", m.ID, "error", err)
 				}
-				continue
+				return nil
 			}
 			if each != nil {
 				each(ctx)
 			}
-		}
+			return nil
+		})
 	})
 	var once sync.Once
 	return func() {

@@ -102,13 +102,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 			if err != nil {
 				pause = max(pause, time.Second)
 			}
-			timer := time.NewTimer(pause)
-			select {
-			case <-ctx.Done():
-			case <-timer.C:
-			case <-wake:
-			}
-			timer.Stop()
+			backoff.Wait(ctx, pause, wake, nil)
 			continue
 		}
 		f.begin(d)

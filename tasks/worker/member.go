@@ -24,14 +24,7 @@ func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed
 	if at, ok, err := s.Queue().NextDue(ctx); err == nil && ok {
 		poll = min(poll, max(at.Sub(s.Clock()), shortestIdle))
 	}
-	timer := time.NewTimer(poll)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-freed:
-	case <-timer.C:
-	}
+	backoff.Wait(ctx, poll, wake, freed)
 }
 
 // release writes the end of an attempt even though run is over, and again after

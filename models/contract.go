@@ -35,16 +35,23 @@ const (
 	// one recording in one call.
 	ContractSileroSequence = "silero-sequence"
 
-	// ContractWeSpeaker is a wespeaker embedder (feats → embs).
+	// ContractWeSpeaker is a wespeaker embedder: feats [B,T,80] → embs [B,D]; Kaldi
+	// filter banks with a Hamming window on 16-bit samples, mean over the window
+	// subtracted.
 	ContractWeSpeaker = "wespeaker"
-	// Contract3DSpeaker is a 3D-Speaker embedder.
+	// Contract3DSpeaker is a 3D-Speaker embedder: feature or x [B,T,80] →
+	// embedding [B,D]; Kaldi filter banks with a povey window on samples in
+	// [-1,1], mean subtracted.
 	Contract3DSpeaker = "3d-speaker"
-	// ContractNeMoSpeaker is a NeMo speaker model (TitaNet, SpeakerNet).
+	// ContractNeMoSpeaker is a NeMo speaker model (TitaNet, SpeakerNet):
+	// audio_signal [B,bands,T], length [B] → logits, embs [B,D]; NeMo's log-mel,
+	// normalised per band.
 	ContractNeMoSpeaker = "nemo-speaker"
-	// ContractSpeechBrain is speechbrain's ECAPA on its own 80 filter banks.
+	// ContractSpeechBrain is speechbrain's ECAPA on its own 80 filter banks:
+	// [B,T,80] → [B,1,192] or [B,192].
 	ContractSpeechBrain = "speechbrain-ecapa"
 	// ContractSpeechBrainWave is speechbrain's ECAPA with the features inside
-	// the graph (input wav).
+	// the graph: wav [B,S], lens [B] → [B,1,192] or [B,192].
 	ContractSpeechBrainWave = "speechbrain-ecapa-wave"
 
 	// ContractPyannote is a speaker segmentation network like
@@ -52,15 +59,18 @@ const (
 	// waveform → frames × powerset classes or speakers).
 	ContractPyannote = "pyannote-segmentation"
 
-	// ContractPANNs is a PANNs network on the waveform with 527 classes.
+	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] → clipwise
+	// [B,527], or framewise [B,F,527] besides (CNN14 and its relatives; 32 or 16
+	// kHz).
 	ContractPANNs = "panns"
-	// ContractYAMNet is YAMNet on the waveform with 521 classes.
+	// ContractYAMNet is YAMNet: a waveform [samples] at 16 kHz → [patches,521].
 	ContractYAMNet = "yamnet"
-	// ContractYAMNetPatches is YAMNet on log-mel patches [n,96,64].
+	// ContractYAMNetPatches is YAMNet on log-mel patches: [n,96,64] → [n,521].
 	ContractYAMNetPatches = "yamnet-patches"
-	// ContractCED is CED on its own 64 log-mel bands with 527 classes.
+	// ContractCED is CED on its own log-mel bands: feats [B,64,T] → prob [B,527].
 	ContractCED = "ced"
-	// ContractZipformerTagger is icefall's Zipformer audio tagger.
+	// ContractZipformerTagger is icefall's Zipformer audio tagger: x [B,T,80],
+	// x_lens [B] → logits [B,527], which are probabilities.
 	ContractZipformerTagger = "zipformer-tagger"
 )
 

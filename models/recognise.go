@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
@@ -117,15 +116,11 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 			return nil, fmt.Errorf("%w: it names the data file %q: expected a plain name in the same folder", ErrBroken, name)
 		}
 	}
-	found, err := family(h)
+	found, err := Graph{Inputs: h.Inputs, Outputs: h.Outputs, Metadata: h.Metadata}.Recognise()
 	if err != nil {
 		return nil, err
 	}
 	found.External = h.External
-	if rate, err := strconv.Atoi(h.Metadata["sample_rate"]); err == nil && ValidRate(rate) {
-		found.SampleRate = rate
-	}
-	found.Signature = h.Signature()
 	return found, nil
 }
 
@@ -164,138 +159,6 @@ func foreign(head []byte) string {
 		return "a Git LFS pointer (the model itself was not downloaded)"
 	}
 	return ""
-}
-
-// family tells the ONNX families apart, in the order in which their marks are
-// unambiguous.
-func family(h *onnxfile.Header) (*Recognised, error) {
-	if len(h.Inputs) == 0 {
-		return nil, fmt.Errorf("%w; it has %s", ErrUnknown, h.Signature())
-	}
-	meta := h.Metadata
-	modelType := meta["model_type"]
-	in := func(names ...string) bool { return hasAll(h.Inputs, names) }
-	out := func(names ...string) bool { return hasAll(h.Outputs, names) }
-	one := len(h.Inputs) == 1
-	first := h.Inputs[0]
-
-	found := func(role Role, contract string, part Part) (*Recognised, error) {
-		return &Recognised{Role: role, Contract: contract, Part: part, Languages: languagesIn(meta)}, nil
-	}
-	refuse := func(what string) (*Recognised, error) {
-		return nil, fmt.Errorf("%w: %s; it has %s", ErrUnsupported, what, h.Signature())
-	}
-
-	switch {
-	// Voice activity.
-	case in("input", "state") && out("output", "stateN") && width(h, "state", 128):
-		return found(RoleVAD, ContractSileroV5, PartModel)
-	case in("input", "h", "c") && out("speech_probs", "hn", "cn"):
-		return found(RoleVAD, ContractSileroSequence, PartModel)
-	case in("input", "sr", "h", "c") && out("output", "hn", "cn") && width(h, "h", 64):
-		return found(RoleVAD, ContractSileroV4, PartModel)
-	case in("x", "h", "c") && out("prob"):
-		return found(RoleVAD, ContractSileroV4K2, PartModel)
-	case in("input", "h0", "c0"):
-		return refuse("Silero VAD version 3: versions 4 to 6 are")
-
-	// Recognisers that name themselves.
-	case modelType == "zipformer2_ctc":
-		if !in("x", "x_lens") || !out("log_probs") || len(h.Inputs) != 2 {
-			return refuse("a Zipformer CTC model other than the offline export with inputs x and x_lens")
-		}
-		return found(RoleOptimized, ContractZipformerCTC, PartModel)
-	case modelType == "wenet_ctc":
-		return found(RoleOptimized, ContractWeNetCTC, PartModel)
-	case strings.HasPrefix(modelType, "sense_voice"), len(h.Inputs) == 4 && in("language") && (in("text_norm") || in("textnorm")):
-		return found(RoleOptimized, ContractSenseVoice, PartModel)
-	case modelType == "paraformer", in("speech", "speech_lengths") && out("logits", "token_num"):
-		return found(RoleOptimized, ContractParaformer, PartModel)
-
-	// Recognisers without metadata.
-	case in("x", "x_lens") && len(h.Inputs) == 2 && out("log_probs", "log_probs_len"):
-		return found(RoleOptimized, ContractZipformerCTC, PartModel)
-	case in("x", "x_lens") && len(h.Inputs) == 2 && out("log_probs", "log_probs_lens"):
-		return found(RoleOptimized, ContractWeNetCTC, PartModel)
-
-	// NeMo.
-	case in("audio_signal", "length") && out("embs"), meta["framework"] == "nemo":
-		return found(RoleEmbedder, ContractNeMoSpeaker, PartModel)
-	case in("audio_signal", "length") && out("logprobs"):
-		return found(RoleOptimized, ContractNeMoCTC, PartModel)
-	case in("audio_signal", "length") && out("outputs", "encoded_lengths"):
-		return found(RoleOptimized, ContractNeMoTransducer, PartEncoder)
-	case in("encoder_outputs", "targets", "target_length") && out("outputs"):
-		return found(RoleOptimized, ContractNeMoTransducer, PartDecoderJoint)
-	case in("encoder_outputs", "decoder_outputs") && out("outputs"):
-		return found(RoleOptimized, ContractNeMoTransducer, PartJoiner)
-	case in("targets", "target_length") && out("outputs"):
-		return found(RoleOptimized, ContractNeMoTransducer, PartDecoder)
-	case in("waveforms", "waveforms_lens") && out("features"):
-		r, err := found(RoleOptimized, ContractNeMoTransducer, "")
-		r.Helper = true // the feature graph of onnx-asr; features are computed here
-		return r, err
-
-	// Sounds. They come before the embedders' shapes: CED's input is called feats.
-	case modelType == "CED", in("feats") && out("prob"):
-		return found(RoleTagger, ContractCED, PartModel)
-	case in("x", "x_lens") && lastIs(h, 527) && !out("log_probs"):
-		return found(RoleTagger, ContractZipformerTagger, PartModel)
-	case one && first.Rank() == 1 && first.Type == onnxfile.Float32 && lastIs(h, 521):
-		return found(RoleTagger, ContractYAMNet, PartModel)
-	case one && first.Rank() == 3 && first.Shape[1] == 96 && first.Last() == 64 && lastIs(h, 521):
-		return found(RoleTagger, ContractYAMNetPatches, PartModel)
-	case one && first.Rank() == 2 && first.Type == onnxfile.Float32 && lastIs(h, 527):
-		return found(RoleTagger, ContractPANNs, PartModel)
-	case one && first.Rank() == 2 && first.Type == onnxfile.Float32 && lastIs(h, 521):
-		return found(RoleTagger, ContractYAMNet, PartModel)
-
-	// Speakers.
-	case meta["framework"] == "wespeaker", in("feats") && out("embs"):
-		return found(RoleEmbedder, ContractWeSpeaker, PartModel)
-	case meta["framework"] == "3d-speaker", (in("feature") || in("x")) && out("embedding") && one && first.Last() == 80:
-		return found(RoleEmbedder, Contract3DSpeaker, PartModel)
-	case meta["framework"] == "speechbrain" && one && first.Last() == 80:
-		return found(RoleEmbedder, ContractSpeechBrain, PartModel)
-	case strings.HasPrefix(modelType, "pyannote-segmentation"), one && first.Rank() == 3 && first.Shape[1] == 1 && lastIs(h, 7):
-		return found(RoleSegmenter, ContractPyannote, PartModel)
-	case in("wav") && h.Inputs[0].Rank() == 2 && lastIs(h, 192):
-		return found(RoleEmbedder, ContractSpeechBrainWave, PartModel)
-	case one && first.Rank() == 3 && first.Last() == 80 && lastIs(h, 192):
-		r, err := found(RoleEmbedder, "", PartModel)
-		r.Candidates = []string{ContractWeSpeaker, Contract3DSpeaker, ContractSpeechBrain}
-		return r, err
-
-	// Known kinds that no role uses.
-	case in("x", "x_lens") && out("encoder_out"):
-		return refuse("an icefall transducer encoder: of icefall's models the CTC export is")
-	case in("chunk", "offset"):
-		return refuse("WeNet's own chunked export: the CTC export of k2-fsa is")
-	case strings.Contains(modelType, "MultiTask"):
-		return refuse("a NeMo Canary model")
-	}
-	return nil, fmt.Errorf("%w; it has %s", ErrUnknown, h.Signature())
-}
-
-// hasAll tells whether each name is among the values.
-func hasAll(values []onnxfile.Value, names []string) bool {
-	for _, name := range names {
-		if _, ok := onnxfile.Find(values, name); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// width tells whether the last dimension of an input is n or free.
-func width(h *onnxfile.Header, input string, n int64) bool {
-	v, ok := onnxfile.Find(h.Inputs, input)
-	return ok && (v.Last() == n || v.Last() == -1)
-}
-
-// lastIs tells whether an output's last dimension is n.
-func lastIs(h *onnxfile.Header, n int64) bool {
-	return slices.ContainsFunc(h.Outputs, func(v onnxfile.Value) bool { return v.Last() == n })
 }
 
 // languagesIn reads the languages that a file's metadata names: "languages" as

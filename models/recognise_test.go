@@ -69,6 +69,11 @@ func everyFamily() map[string]madeUp {
 	}
 }
 
+// fireRed has the inputs and outputs of WeNet's export, and wants other features.
+func fireRed() *onnxgraph.Graph {
+	return onnxgraph.New().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1)
+}
+
 func TestEveryFamilyIsRecognised(t *testing.T) {
 	cases := everyFamily()
 	dir := t.TempDir()
@@ -138,10 +143,34 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 		"noise":          {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
 		"cut whisper":    {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
 		"cut onnx":       {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
-		"silero v3":      {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "version 3"},
+		"silero v3":      {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
 		"streaming":      {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
 		"transducer":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("encoder_out", f32, 1, "T", 512).Output("encoder_out_lens", i64, 1).Bytes(), ErrUnsupported, "icefall"},
-		"something else": {g().Input("pixels", f32, 1, 3, 224, 224).Output("class", f32, 1, 1000).Bytes(), ErrUnsupported, "pixels float32[1,3,224,224]"},
+		"streaming nemo": {made.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
+		"streaming paraformer": {
+			g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("enc", f32, 1, "T", 512).
+				Output("enc_len", i32, 1).Output("alphas", f32, 1, "T").Meta("model_type", "paraformer").Bytes(), ErrUnsupported, "streaming Paraformer",
+		},
+		"its decoder": {
+			g().Input("enc", f32, 1, "T", 512).Input("enc_len", i32, 1).Input("acoustic_embeds", f32, 1, "U", 512).
+				Input("in_cache_0", f32, 1, 512, 10).Output("logits", f32, 1, "U", 9).Bytes(), ErrUnsupported, "decoder of a streaming Paraformer",
+		},
+		"gigaam":     {made.NeMoCTC().Meta("is_giga_am", "1").Bytes(), ErrUnsupported, "GigaAM"},
+		"wenet part": {g().Input("hidden", f32, 1, "T", 256).Output("probs", f32, 1, "T", 9).Bytes(), ErrUnsupported, "CTC layer of WeNet"},
+		"fire red":   {fireRed().Meta("model_type", "fire-red-asr-2-ctc").Bytes(), ErrUnsupported, "FireRedASR"},
+		"dolphin":    {fireRed().Meta("model_type", "dolphin").Bytes(), ErrUnsupported, "Dolphin"},
+		"normalized": {fireRed().Meta("mean", "1,2").Meta("invstd", "1,2").Bytes(), ErrUnsupported, "mean and deviation"},
+		"newcomer":   {fireRed().Meta("model_type", "hummingbird_ctc").Bytes(), ErrUnknown, `model_type "hummingbird_ctc"`},
+		"moonshine": {
+			g().Input("args_0", f32, "B", "T", 288).Input("args_1", i32, 1).Output("layer_normalization", f32, "B", "T", 288).Bytes(),
+			ErrUnsupported, "Moonshine",
+		},
+		"ten-vad": {
+			g().Input("input_1", f32, 1, 3, 41).Input("input_2", f32, 1, 64).Input("input_3", f32, 1, 64).Input("input_6", f32, 1, 64).
+				Input("input_7", f32, 1, 64).Output("output_1", f32, 1, 1, 1).Bytes(), ErrUnsupported, "ten-vad",
+		},
+		"whisper as onnx": {g().Input("mel", f32, 1, 80, 3000).Output("n_layer_cross_k", f32, 4, 1, 1500, 384).Bytes(), ErrUnsupported, "ggml"},
+		"something else":  {g().Input("pixels", f32, 1, 3, 224, 224).Output("class", f32, 1, 1000).Bytes(), ErrUnsupported, "pixels float32[1,3,224,224]"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

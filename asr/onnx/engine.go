@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -41,16 +42,6 @@ var (
 	ErrNoLanguage = errors.New("the model does not tell languages")
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("recogniser is closed")
-)
-
-// The contracts of this tier, as they stand in a model set.
-const (
-	ContractZipformer  = "icefall-zipformer-ctc"
-	ContractWeNet      = "wenet-ctc"
-	ContractSenseVoice = "sense-voice"
-	ContractParaformer = "paraformer"
-	ContractNeMoCTC    = "nemo-ctc"
-	ContractTransducer = "nemo-transducer"
 )
 
 // File is a small file beside the model, in memory.
@@ -78,8 +69,8 @@ type parts struct {
 	// LM is a language model over words in the ARPA format that the search takes
 	// into account; optional.
 	LM File
-	// Contract is one of the Contract constants, or "" to recognise the model by
-	// its metadata and shapes.
+	// Contract is one of the models.Contract constants, or "" to recognise the
+	// model by its metadata and shapes.
 	Contract string
 	// Languages are the codes the model serves, as spec.NormalizeLanguage writes
 	// them; empty leaves it to the family (SenseVoice knows its own, others take
@@ -252,7 +243,7 @@ func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{
 		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
-		Hotwords: true, NoSpeech: e.contract != ContractParaformer,
+		Hotwords: true, NoSpeech: e.contract != models.ContractParaformer,
 	}
 }
 

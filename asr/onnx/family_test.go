@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 func openMadeUp(t testing.TB, m parts) *Engine {
@@ -37,35 +38,35 @@ func toneFamilies() map[string]struct {
 	config := File{Name: "config.json", Data: []byte(`{"model_type":"nemo-conformer-tdt","features_size":128,"subsampling_factor":8}`)}
 	two := []float32{0, 0, 3, 0, 0} // every step lasts two frames
 	return map[string]family{
-		"zipformer":          {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, ContractZipformer, 0.04},
-		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: ContractZipformer}, ContractZipformer, 0.04},
-		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, ContractWeNet, 0.04},
-		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, ContractSenseVoice, 0.06},
-		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, ContractSenseVoice, 0.06},
+		"zipformer":          {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, models.ContractZipformerCTC, 0.04},
+		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: models.ContractZipformerCTC}, models.ContractZipformerCTC, 0.04},
+		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, models.ContractWeNetCTC, 0.04},
+		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, models.ContractSenseVoice, 0.06},
+		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, models.ContractSenseVoice, 0.06},
 		"sense voice sentencepiece": {parts{
 			ONNX:   source(madeUpSenseVoiceFunASR(), "model.onnx"),
 			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
-		}, ContractSenseVoice, 0.06},
-		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, ContractSenseVoice, 0.06},
-		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.08},
-		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ContractNeMoCTC, 0.04},
-		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, ContractNeMoCTC, 0.08},
+		}, models.ContractSenseVoice, 0.06},
+		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\nIHg= 1\nIHk= 2\nIGJh 3\nbmE= 4\n")}, models.ContractSenseVoice, 0.06},
+		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
+		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
+		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
 		"rnnt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
-		}, ContractTransducer, 0.08},
+		}, models.ContractNeMoTransducer, 0.08},
 		"tdt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
-		}, ContractTransducer, 0.16},
+		}, models.ContractNeMoTransducer, 0.16},
 		"tdt two files": {parts{
 			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
 			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
-		}, ContractTransducer, 0.16},
+		}, models.ContractNeMoTransducer, 0.16},
 		"tdt that stays": {parts{
 			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
 			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
-		}, ContractTransducer, 0.08},
+		}, models.ContractNeMoTransducer, 0.08},
 	}
 }
 
@@ -123,7 +124,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			}
 			assert.Equal(t, 2, tr.Stats.Windows)
 			assert.Equal(t, 2, tr.Stats.EncoderPasses)
-			assert.Equal(t, f.contract == ContractTransducer, tr.Stats.DecoderSteps > 0)
+			assert.Equal(t, f.contract == models.ContractNeMoTransducer, tr.Stats.DecoderSteps > 0)
 
 			// Silence says nothing.
 			silent := audio.FromSamples(make([]float32, 32000))
@@ -145,7 +146,7 @@ func TestParaformer(t *testing.T) {
 			front := newFunASR()
 			frames := front.features(pcm.Samples(0, pcm.Len())).frames
 			e := openMadeUp(t, parts{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
-			assert.Equal(t, ContractParaformer, e.Contract())
+			assert.Equal(t, models.ContractParaformer, e.Contract())
 			hyps, _, err := e.decode(context.Background(), pcm, e.windows(pcm, speech), request{}, asr.Options{})
 			require.NoError(t, err)
 			require.Len(t, hyps[0].emissions, 5)

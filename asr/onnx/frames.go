@@ -7,6 +7,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 // frames is the family of one graph x, x_lens → log probabilities: icefall's
@@ -33,7 +34,7 @@ func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt o
 	if err != nil {
 		return nil, err
 	}
-	if contract == ContractZipformer {
+	if contract == models.ContractZipformerCTC {
 		o.SnipEdges, o.HighHz = false, -400
 		f.counts, f.batch = aliasOutput(g, "log_probs_len", "log_probs_lens"), true
 	} else {

@@ -16,6 +16,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,15 +73,15 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 	}{
 		"not ONNX":      {parts{ONNX: ort.Source{Data: []byte("hello"), Name: "a.onnx", Role: "optimized"}, Tokens: tokens}, ort.ErrInvalid, []string{"optimized model a.onnx"}},
 		"no file":       {parts{ONNX: ort.Source{Path: "/nonexistent/a.onnx", Role: "optimized"}, Tokens: tokens}, nil, []string{"a.onnx", "no such file"}},
-		"other network": {parts{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of icefall-zipformer-ctc, wenet-ctc", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
+		"other network": {parts{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of icefall-zipformer-ctc, nemo-ctc", "found a model for role embedder (wespeaker)", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
 		"wenet stream":  {parts{ONNX: graph(ports{f32("chunk", -1, -1, 80), i64("offset"), f32("att_cache", -1)}, ports{f32("output", -1)}), Tokens: tokens}, ErrContract, []string{"WeNet's own streaming export"}},
 		"wenet ctc":     {parts{ONNX: graph(ports{f32("hidden", -1, -1, 256)}, ports{f32("probs", -1, -1, 5)}), Tokens: tokens}, ErrContract, []string{"CTC layer of WeNet"}},
-		"zip stream":    {parts{ONNX: graph(append(ports{f32("cached", -1)}, zipIn...), zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"streaming Zipformer with 3 inputs"}},
-		"icefall rnnt":  {parts{ONNX: graph(zipIn, ports{f32("encoder_out", -1), i64("encoder_out_lens", -1)}, "model_type", "zipformer2"), Tokens: tokens}, ErrContract, []string{"encoder of an icefall transducer"}},
-		"speaker":       {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logits", -1), f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"NeMo speaker model"}},
-		"nemo branch":   {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("nothing", -1)}, "model_type", "EncDecHybridRNNTCTCBPEModel"), Tokens: tokens}, ErrContract, []string{"output logprobs of a CTC model"}},
-		"said another":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: ContractNeMoCTC}, ErrContract, []string{"expected contract nemo-ctc, found icefall-zipformer-ctc"}},
-		"said nonsense": {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: "panns"}, ErrContract, []string{`contract "panns" is not of this tier`}},
+		"zip stream":    {parts{ONNX: graph(append(ports{f32("cached", -1)}, zipIn...), zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"streaming Zipformer", "cached float32[?]"}},
+		"icefall rnnt":  {parts{ONNX: graph(zipIn, ports{f32("encoder_out", -1), i64("encoder_out_lens", -1)}, "model_type", "zipformer2"), Tokens: tokens}, ErrContract, []string{"part of an icefall transducer"}},
+		"speaker":       {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logits", -1), f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"found a model for role embedder (nemo-speaker)"}},
+		"nemo branch":   {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("nothing", -1)}, "model_type", "EncDecHybridRNNTCTCBPEModel"), Tokens: tokens}, ErrContract, []string{"neither CTC (output logprobs) nor a transducer"}},
+		"said another":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: models.ContractNeMoCTC}, ErrContract, []string{"expected input audio_signal", "it has inputs x float32[?,?,80]"}},
+		"said nonsense": {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: "panns"}, ErrContract, []string{`role optimized has no contract "panns"`}},
 		"bands":         {parts{ONNX: graph(ports{f32("x", -1, -1, 40), i64("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x float32[?,?,80], found x float32[?,?,40]"}},
 		"length type":   {parts{ONNX: graph(ports{f32("x", -1, -1, 80), f32("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x_lens int32[?] or int64[?]"}},
 		"no output":     {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5)}, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected output log_probs_len", "found none of that name"}},

@@ -2,35 +2,12 @@ package embed
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
-
-// Contracts: what a speaker network takes and gives. The features differ though
-// the shapes are alike, so a file that does not say what it is is refused.
-const (
-	// WeSpeaker: feats [B,T,80] → embs [B,D]; Kaldi filter banks with a Hamming
-	// window on 16-bit samples, mean over the window subtracted.
-	WeSpeaker = "wespeaker"
-	// ThreeDSpeaker: feature or x [B,T,80] → embedding [B,D]; Kaldi filter banks
-	// with a povey window on samples in [-1,1], mean subtracted.
-	ThreeDSpeaker = "3d-speaker"
-	// NeMo: audio_signal [B,bands,T], length [B] → logits, embs [B,D]; NeMo's
-	// log-mel, normalised per band (TitaNet, SpeakerNet).
-	NeMo = "nemo-speaker"
-	// SpeechBrain: [B,T,80] → [B,1,192] or [B,192]; speechbrain's own filter banks.
-	SpeechBrain = "speechbrain-ecapa"
-	// SpeechBrainWave: wav [B,S], lens [B] → [B,1,192] or [B,192]; features inside.
-	SpeechBrainWave = "speechbrain-ecapa-wave"
-)
-
-// Contracts lists all contracts that Open accepts.
-func Contracts() []string {
-	return []string{WeSpeaker, ThreeDSpeaker, NeMo, SpeechBrain, SpeechBrainWave}
-}
 
 // layout is how to feed one file.
 type layout struct {
@@ -47,64 +24,20 @@ type layout struct {
 // outputNames in order of preference.
 var outputNames = []string{"embs", "embedding", "embeddings", "emb", "output", "embs_out"}
 
-// detect finds the layout of a graph. contract may be empty: then the graph's
-// metadata and names decide.
-func detect(g *ort.Graph, contract string) (layout, error) {
-	if contract == "" {
-		contract = recognize(g)
-		if contract == "" {
-			return layout{}, fmt.Errorf("%w: expected a speaker network: wespeaker (feats → embs), 3D-Speaker (feature or x → embedding), NeMo (audio_signal, length → embs) or speechbrain (wav → embedding)%s; found %s",
-				ort.ErrContract, hint(g), g.IOList())
-		}
-	}
-	var l layout
-	var err error
+// layoutOf finds out how to feed a graph of a contract.
+func layoutOf(g *ort.Graph, contract string) (l layout, err error) {
 	switch contract {
-	case WeSpeaker, ThreeDSpeaker, SpeechBrain:
-		l, err = featureLayout(g, contract)
-	case NeMo:
+	case models.ContractNeMoSpeaker:
 		l, err = nemoLayout(g)
-	case SpeechBrainWave:
+	case models.ContractSpeechBrainWave:
 		l, err = waveLayout(g)
 	default:
-		return layout{}, fmt.Errorf("%w: there is no speaker contract %q; there are %s", ort.ErrContract, contract, strings.Join(Contracts(), ", "))
+		l, err = featureLayout(g, contract)
 	}
 	if err != nil {
 		return layout{}, fmt.Errorf("contract %s: %w", contract, err)
 	}
 	return l, nil
-}
-
-// recognize names the contract that a graph shows, "" when it shows none. The
-// order is that of specific to general: metadata, then names.
-func recognize(g *ort.Graph) string {
-	framework := strings.ToLower(g.Metadata["framework"])
-	has := func(name string, rank int) bool {
-		in, ok := g.Input(name)
-		return ok && in.Type == ort.Float32 && (in.Rank() == rank || in.Rank() < 0)
-	}
-	_, embs := g.Output("embs")
-	_, embedding := g.Output("embedding")
-	_, length := g.Input("length")
-	switch {
-	case has("audio_signal", 3) && length && (embs || framework == "nemo"):
-		return NeMo
-	case framework == "wespeaker", has("feats", 3) && embs:
-		return WeSpeaker
-	case framework == "3d-speaker", (has("feature", 3) || has("x", 3)) && embedding:
-		return ThreeDSpeaker
-	case has("wav", 2):
-		return SpeechBrainWave
-	}
-	return ""
-}
-
-// hint says more where a graph has the shapes of several contracts.
-func hint(g *ort.Graph) string {
-	if len(g.Inputs) == 1 && g.Inputs[0].Rank() == 3 && fits(g.Inputs[0].Shape[2], 80) {
-		return "; one input [B,T,80] without metadata may be wespeaker, 3D-Speaker or speechbrain, whose features differ: name the contract in otograph.json (or in Model.Contract)"
-	}
-	return ""
 }
 
 // fits reports whether a dimension is n or free.
@@ -134,7 +67,7 @@ func nemoLayout(g *ort.Graph) (layout, error) {
 		length.Type != ort.Int64 && length.Type != ort.Int32 {
 		return layout{}, fmt.Errorf("%w: expected inputs audio_signal float32[B,bands,T] and length int64[B]; found %s", ort.ErrContract, g.IOList())
 	}
-	l := layout{contract: NeMo, input: in.Name, length: length, bands: 80}
+	l := layout{contract: models.ContractNeMoSpeaker, input: in.Name, length: length, bands: 80}
 	if n, err := strconv.Atoi(g.Metadata["feat_dim"]); err == nil && n > 0 {
 		l.bands = n
 	}
@@ -172,7 +105,7 @@ func waveLayout(g *ort.Graph) (layout, error) {
 	if l.input == "" || len(g.Inputs) == 2 && l.length.Name == "" {
 		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
 	}
-	l.contract = SpeechBrainWave
+	l.contract = models.ContractSpeechBrainWave
 	return withOutput(l, g)
 }
 
@@ -211,9 +144,4 @@ func withOutput(l layout, g *ort.Graph) (layout, error) {
 	}
 	l.output = out.Name
 	return l, nil
-}
-
-// known reports whether a contract's name is accepted; empty means: recognise it.
-func known(contract string) bool {
-	return contract == "" || slices.Contains(Contracts(), contract)
 }

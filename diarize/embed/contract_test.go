@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -147,19 +148,19 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		dim      int
 		expect   func(x []float32) []float32
 	}{
-		{"wespeaker by metadata", featureNet("in", "out", 192).Meta("framework", "wespeaker"), "", WeSpeaker, 192, weSpeaker},
-		{"wespeaker by names", featureNet("feats", "embs", 192), "", WeSpeaker, 192, weSpeaker},
-		{"wespeaker of 256 numbers", featureNet("feats", "embs", 256), "", WeSpeaker, 256, weSpeaker},
-		{"3D-Speaker by metadata", featureNet("in", "out", 192).Meta("framework", "3d-speaker"), "", ThreeDSpeaker, 192, threeD},
-		{"3D-Speaker, own exporter", featureNet("feature", "embedding", 192), "", ThreeDSpeaker, 192, threeD},
-		{"3D-Speaker, k2-fsa", featureNet("x", "embedding", 512), "", ThreeDSpeaker, 512, threeD},
-		{"3D-Speaker, batch of one", onlyOne, "", ThreeDSpeaker, 192, threeD},
-		{"TitaNet", nemoNet(80, onnxgraph.Int64), "", NeMo, 192, nemoFrame(80)},
-		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxgraph.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", NeMo, 192, nemoFrame(64)},
-		{"speechbrain, given", featureNet("features", "out", 192), SpeechBrain, SpeechBrain, 192, speechBrain},
-		{"wespeaker, given", featureNet("features", "out", 192), WeSpeaker, WeSpeaker, 192, weSpeaker},
-		{"speechbrain, waveform", waveNet(true), "", SpeechBrainWave, 192, wave},
-		{"speechbrain, waveform without lengths", waveNet(false), "", SpeechBrainWave, 192, wave},
+		{"wespeaker by metadata", featureNet("in", "out", 192).Meta("framework", "wespeaker"), "", models.ContractWeSpeaker, 192, weSpeaker},
+		{"wespeaker by names", featureNet("feats", "embs", 192), "", models.ContractWeSpeaker, 192, weSpeaker},
+		{"wespeaker of 256 numbers", featureNet("feats", "embs", 256), "", models.ContractWeSpeaker, 256, weSpeaker},
+		{"3D-Speaker by metadata", featureNet("in", "out", 192).Meta("framework", "3d-speaker"), "", models.Contract3DSpeaker, 192, threeD},
+		{"3D-Speaker, own exporter", featureNet("feature", "embedding", 192), "", models.Contract3DSpeaker, 192, threeD},
+		{"3D-Speaker, k2-fsa", featureNet("x", "embedding", 512), "", models.Contract3DSpeaker, 512, threeD},
+		{"3D-Speaker, batch of one", onlyOne, "", models.Contract3DSpeaker, 192, threeD},
+		{"TitaNet", nemoNet(80, onnxgraph.Int64), "", models.ContractNeMoSpeaker, 192, nemoFrame(80)},
+		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxgraph.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", models.ContractNeMoSpeaker, 192, nemoFrame(64)},
+		{"speechbrain, given", featureNet("features", "out", 192), models.ContractSpeechBrain, models.ContractSpeechBrain, 192, speechBrain},
+		{"wespeaker, given", featureNet("features", "out", 192), models.ContractWeSpeaker, models.ContractWeSpeaker, 192, weSpeaker},
+		{"speechbrain, waveform", waveNet(true), "", models.ContractSpeechBrainWave, 192, wave},
+		{"speechbrain, waveform without lengths", waveNet(false), "", models.ContractSpeechBrainWave, 192, wave},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := openSource(source(c.graph), config{Contract: c.given, Threads: 2})
@@ -275,12 +276,12 @@ func TestRefusals(t *testing.T) {
 		say   []string
 	}{
 		{"several contracts fit", ambiguous, "", []string{"embedder model made-up.onnx", "features differ", "name the contract", "input float32[?,?,80]"}},
-		{"a recogniser", recogniser, "", []string{"expected a speaker network", "logprobs"}},
+		{"a recogniser", recogniser, "", []string{"role embedder: expected one of 3d-speaker", "logprobs"}},
 		{"40 bands", wideFeatures, "", []string{"contract wespeaker", "float32 input [B,T,80]", "feats float32[?,?,40]"}},
-		{"integers", integers, WeSpeaker, []string{"expected one float32 input", "int64"}},
-		{"another contract given", featureNet("feats", "embs", 192), NeMo, []string{"contract nemo-speaker", "audio_signal", "feats"}},
-		{"no such contract", featureNet("feats", "embs", 192), "x-vector", []string{`no speaker contract "x-vector"`, WeSpeaker}},
-		{"waveform wanted", featureNet("feats", "embs", 192), SpeechBrainWave, []string{"wav float32[B,samples]"}},
+		{"integers", integers, models.ContractWeSpeaker, []string{"expected one float32 input", "int64"}},
+		{"another contract given", featureNet("feats", "embs", 192), models.ContractNeMoSpeaker, []string{"contract nemo-speaker", "audio_signal", "feats"}},
+		{"no such contract", featureNet("feats", "embs", 192), "x-vector", []string{`role embedder has no contract "x-vector"`, models.ContractWeSpeaker}},
+		{"waveform wanted", featureNet("feats", "embs", 192), models.ContractSpeechBrainWave, []string{"wav float32[B,samples]"}},
 		{"dimension not as stated", lies, "", []string{"expected 192 numbers", "found 256"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

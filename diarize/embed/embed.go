@@ -54,7 +54,7 @@ type Options struct {
 // config is Options with what the model set says about the file.
 type config struct {
 	Threads     int
-	Contract    string  // one of Contracts; "" recognizes it
+	Contract    string  // one of the models.Contract constants; "" recognizes it
 	SameSpeaker float64 // cosine; 0 is DefaultSameSpeaker
 }
 
@@ -81,10 +81,6 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 
 // openSource opens a network from a file or from memory.
 func openSource(model ort.Source, opt config) (*Model, error) {
-	if !known(opt.Contract) {
-		_, err := detect(nil, opt.Contract)
-		return nil, fmt.Errorf("%s: %w", model, err)
-	}
 	if opt.SameSpeaker < 0 || opt.SameSpeaker > 1 || math.IsNaN(opt.SameSpeaker) {
 		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", model, opt.SameSpeaker)
 	}
@@ -96,7 +92,11 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := detect(graph, opt.Contract)
+	contract, err := modelfile.Contract(graph, models.RoleEmbedder, opt.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	l, err := layoutOf(graph, contract)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model, err)
 	}
@@ -259,7 +259,7 @@ func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error
 	}
 	shape := []int64{int64(n), int64(size)}
 	switch {
-	case m.layout.contract == NeMo:
+	case m.layout.contract == models.ContractNeMoSpeaker:
 		shape = []int64{int64(n), int64(m.layout.bands), int64(size / m.layout.bands)}
 	case m.layout.bands > 0:
 		shape = []int64{int64(n), int64(length), int64(m.layout.bands)}

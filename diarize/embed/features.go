@@ -1,6 +1,9 @@
 package embed
 
-import "github.com/otograph/otograph/internal/dsp"
+import (
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/models"
+)
 
 // extractor turns samples into what the network takes.
 type extractor interface {
@@ -14,16 +17,16 @@ type extractor interface {
 
 func newExtractor(l layout) extractor {
 	switch l.contract {
-	case WeSpeaker, ThreeDSpeaker:
+	case models.ContractWeSpeaker, models.Contract3DSpeaker:
 		opt := dsp.DefaultFbankOptions()
 		opt.Bands = l.bands
-		if l.contract == WeSpeaker {
+		if l.contract == models.ContractWeSpeaker {
 			opt.Window, opt.Scale = dsp.WindowHamming, 32768
 		}
 		return kaldi{dsp.NewFbank(opt)}
-	case NeMo:
+	case models.ContractNeMoSpeaker:
 		return nemo{dsp.NewNeMoMel(l.bands)}
-	case SpeechBrain:
+	case models.ContractSpeechBrain:
 		return speechbrain{dsp.NewSpeechbrainFbank(l.bands)}
 	}
 	return samples{}

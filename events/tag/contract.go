@@ -7,27 +7,9 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
-
-// Contracts: what a tagger takes and gives.
-const (
-	// PANNs: a waveform [B,samples] in [-1,1] → clipwise [B,527], or framewise
-	// [B,F,527] besides (CNN14 and its relatives; 32 or 16 kHz).
-	PANNs = "panns"
-	// YAMNet: a waveform [samples] at 16 kHz → [patches,521].
-	YAMNet = "yamnet"
-	// YAMNetPatches: log-mel patches [n,96,64] → [n,521].
-	YAMNetPatches = "yamnet-patches"
-	// CED: feats [B,64,T] → prob [B,527].
-	CED = "ced"
-	// Zipformer: x [B,T,80], x_lens [B] → logits [B,527], which are probabilities
-	// (icefall's audio tagger).
-	Zipformer = "zipformer-tagger"
-)
-
-// Contracts lists all contracts that Open accepts.
-func Contracts() []string { return []string{PANNs, YAMNet, YAMNetPatches, CED, Zipformer} }
 
 // fullClasses is the length of AudioSet's whole list.
 const fullClasses = 527
@@ -49,12 +31,8 @@ type layout struct {
 // scoreNames in order of preference, where shapes do not tell.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
-// detect finds the layout of a graph. contract may be empty: then the graph's
-// metadata and shapes decide.
-func detect(g *ort.Graph, contract string) (layout, error) {
-	if contract == "" {
-		contract = recognize(g)
-	}
+// layoutOf finds out how to feed a graph of a contract.
+func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	l := layout{contract: contract}
 	if rate, err := strconv.Atoi(g.Metadata["sample_rate"]); err == nil && rate > 0 {
 		l.rate = rate
@@ -79,27 +57,27 @@ func detect(g *ort.Graph, contract string) (layout, error) {
 	l.single = in.Rank() > 1 && dim(0) == 1
 	l.classes = spec.NumEventClasses
 	switch contract {
-	case PANNs:
+	case models.ContractPANNs:
 		if !only || in.Rank() != 2 && in.Rank() >= 0 {
 			return l, demand("one float32 input [B,samples] and an output [B,527]")
 		}
 		l.rank, l.classes, l.fixed = 2, fullClasses, int(max(dim(1), 0))
-	case YAMNet:
+	case models.ContractYAMNet:
 		if !only || in.Rank() == 0 || in.Rank() > 2 {
 			return l, demand("one float32 input [samples] at 16 kHz and an output [patches,521]")
 		}
 		l.rank = max(in.Rank(), 1)
 		l.fixed, l.single = int(max(dim(l.rank-1), 0)), true
-	case YAMNetPatches:
+	case models.ContractYAMNetPatches:
 		if !only || in.Rank() >= 0 && (in.Rank() != 3 || !fits(dim(1), 96) || !fits(dim(2), 64)) {
 			return l, demand("one float32 input [n,96,64] and an output [n,521]")
 		}
-	case CED:
+	case models.ContractCED:
 		if !only || in.Rank() >= 0 && (in.Rank() != 3 || !fits(dim(1), 64)) {
 			return l, demand("one float32 input [B,64,T] and an output [B,527]")
 		}
 		l.classes, l.fixed = fullClasses, int(max(dim(2), 0))
-	case Zipformer:
+	case models.ContractZipformerTagger:
 		x, ok := g.Input("x")
 		lens, ok2 := g.Input("x_lens")
 		if !ok || !ok2 || len(g.Inputs) != 2 || x.Type != ort.Float32 || x.Rank() >= 0 && (x.Rank() != 3 || !fits(x.Shape[2], 80)) ||
@@ -107,60 +85,17 @@ func detect(g *ort.Graph, contract string) (layout, error) {
 			return l, demand("inputs x float32[B,T,80] and x_lens int64[B] and an output [B,527]")
 		}
 		l.length, l.classes, l.fixed = lens, fullClasses, int(max(dim(1), 0))
-	case "":
-		return l, fmt.Errorf("%w: expected a sound tagger: YAMNet (waveform [samples] or patches [n,96,64] → [n,521]), PANNs (waveform [B,samples] → [B,527]), CED (feats [B,64,T] → [B,527]) or icefall's Zipformer (x, x_lens → [B,527]); found %s",
-			ort.ErrContract, g.IOList())
-	default:
-		return l, fmt.Errorf("%w: there is no tagger contract %q; there are %s", ort.ErrContract, contract, strings.Join(Contracts(), ", "))
 	}
 	out, ok := scores(g, l.classes)
 	if !ok {
 		return l, demand(fmt.Sprintf("a float32 output whose last dimension is %d", l.classes))
 	}
 	l.output = out.Name
-	l.framewise = contract == PANNs && (out.Rank() == 3 || strings.HasPrefix(out.Name, "framewise"))
-	if contract != YAMNet && out.Rank() > 1 && out.Shape[0] == 1 {
+	l.framewise = contract == models.ContractPANNs && (out.Rank() == 3 || strings.HasPrefix(out.Name, "framewise"))
+	if contract != models.ContractYAMNet && out.Rank() > 1 && out.Shape[0] == 1 {
 		l.single = true
 	}
 	return l, nil
-}
-
-// recognize names the contract that a graph shows, "" when it shows none.
-func recognize(g *ort.Graph) string {
-	model := strings.ToLower(g.Metadata["model_type"])
-	_, full := scores(g, fullClasses)
-	_, short := scores(g, spec.NumEventClasses)
-	_, lens := g.Input("x_lens")
-	if len(g.Inputs) == 0 || g.Inputs[0].Type != ort.Float32 && !lens {
-		return ""
-	}
-	in := g.Inputs[0]
-	has := func(dims ...int64) bool {
-		if in.Rank() != len(dims) || len(g.Inputs) != 1 {
-			return false
-		}
-		for i, d := range dims {
-			if d > 0 && in.Shape[i] != d {
-				return false
-			}
-		}
-		return true
-	}
-	switch {
-	case model == "ced" && full, has(0, 64, 0) && full:
-		return CED
-	case lens && full:
-		return Zipformer
-	case has(0) && short:
-		return YAMNet
-	case has(0, 96, 64) && short:
-		return YAMNetPatches
-	case has(0, 0) && full:
-		return PANNs
-	case has(0, 0) && short:
-		return YAMNet
-	}
-	return ""
 }
 
 // scores finds the output with the classes' scores. The whole clip's come before

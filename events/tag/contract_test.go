@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -143,13 +144,13 @@ func TestPANNsWindows(t *testing.T) {
 		{"three seconds fixed", panns(96000), config{}, 32000, 3, 12.5, 11},
 		{"one second fixed", panns(16000), config{SampleRate: 16000}, 16000, 1, 3, 3},
 		{"shorter than a window", panns("samples"), config{}, 32000, 2, 0.4, 1},
-		{"44.1 kHz", panns("samples"), config{SampleRate: 44100, Contract: PANNs}, 44100, 2, 5, 4},
+		{"44.1 kHz", panns("samples"), config{SampleRate: 44100, Contract: models.ContractPANNs}, 44100, 2, 5, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := openSource(source(c.graph), c.opt)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
-			assert.Equal(t, PANNs, m.Contract())
+			assert.Equal(t, models.ContractPANNs, m.Contract())
 			assert.Equal(t, c.rate, m.SampleRate())
 			assert.Equal(t, events.Grid{Window: c.window, Hop: 1}, m.Grid())
 			samples := ramp(int(c.seconds * audio.SampleRate))
@@ -223,7 +224,7 @@ func TestYAMNetWaveform(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		m, err := openSource(source(yamnetWave(batch)), config{})
 		require.NoError(t, err)
-		assert.Equal(t, YAMNet, m.Contract())
+		assert.Equal(t, models.ContractYAMNet, m.Contract())
 		assert.Equal(t, events.Grid{Window: 0.96, Hop: 0.48}, m.Grid())
 		for _, c := range []struct{ samples, patches int }{{1, 1}, {15600, 1}, {15601, 2}, {15600 + 7680, 2}, {15600 + 70*7680 + 1, 72}} {
 			frames := collect(t, m, ramp(c.samples))
@@ -275,7 +276,7 @@ func TestYAMNetPatches(t *testing.T) {
 	m, err := openSource(source(g), config{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
-	assert.Equal(t, YAMNetPatches, m.Contract())
+	assert.Equal(t, models.ContractYAMNetPatches, m.Contract())
 	x := noise(40*audio.SampleRate + 123)
 	frames := collect(t, m, x)
 	require.Len(t, frames, (len(x)-15600+7679)/7680+1)
@@ -315,7 +316,7 @@ func TestCEDAndZipformer(t *testing.T) {
 		graph    *onnxgraph.Graph
 		check    func(i int, f []float32)
 	}{
-		{CED, ced, func(i int, f []float32) {
+		{models.ContractCED, ced, func(i int, f []float32) {
 			m := dsp.NewCEDMel()
 			rows := make([]float32, m.Frames(2*audio.SampleRate)*64)
 			m.Compute(rows, window(i))
@@ -323,7 +324,7 @@ func TestCEDAndZipformer(t *testing.T) {
 				require.InDelta(t, rows[9*64+b]*0.005+0.5, f[at(t, 34+b)], 1e-5)
 			}
 		}},
-		{Zipformer, zip, func(i int, f []float32) {
+		{models.ContractZipformerTagger, zip, func(i int, f []float32) {
 			opt := dsp.DefaultFbankOptions()
 			opt.SnipEdges, opt.HighHz = false, -400
 			m := dsp.NewFbank(opt)
@@ -381,13 +382,13 @@ func TestRefusals(t *testing.T) {
 		opt   config
 		say   []string
 	}{
-		{"a voice detector", silero, config{}, []string{"tagger model made-up.onnx", "expected a sound tagger", "input float32[?,576]"}},
-		{"50 classes", fewer, config{}, []string{"expected a sound tagger", "probs float32[?,50]"}},
-		{"50 classes, contract given", fewer, config{Contract: PANNs}, []string{"contract panns", "last dimension is 527"}},
-		{"patches wanted", panns("samples"), config{Contract: YAMNetPatches}, []string{"[n,96,64]", "waveform float32"}},
-		{"CED wanted", panns("samples"), config{Contract: CED}, []string{"[B,64,T]"}},
-		{"Zipformer wanted", panns("samples"), config{Contract: Zipformer}, []string{"x_lens"}},
-		{"no such contract", panns("samples"), config{Contract: "vggish"}, []string{`no tagger contract "vggish"`, YAMNet}},
+		{"a voice detector", silero, config{}, []string{"tagger model made-up.onnx", "role tagger: expected one of ced, panns", "input float32[?,576]"}},
+		{"50 classes", fewer, config{}, []string{"role tagger: expected one of ced, panns", "probs float32[?,50]"}},
+		{"50 classes, contract given", fewer, config{Contract: models.ContractPANNs}, []string{"contract panns", "last dimension is 527"}},
+		{"patches wanted", panns("samples"), config{Contract: models.ContractYAMNetPatches}, []string{"[n,96,64]", "waveform float32"}},
+		{"CED wanted", panns("samples"), config{Contract: models.ContractCED}, []string{"[B,64,T]"}},
+		{"Zipformer wanted", panns("samples"), config{Contract: models.ContractZipformerTagger}, []string{"x_lens"}},
+		{"no such contract", panns("samples"), config{Contract: "vggish"}, []string{`role tagger has no contract "vggish"`, models.ContractYAMNet}},
 		{"a rate that YAMNet has not", yamnetWave(false), config{SampleRate: 32000}, []string{"16000 Hz", "32000"}},
 		{"a rate that is none", panns("samples"), config{SampleRate: 5}, []string{"sample rate between 4000 and 192000 Hz, found 5"}},
 	} {

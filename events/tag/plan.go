@@ -4,6 +4,7 @@ import (
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 // YAMNet's framing at 16 kHz: a patch is 96 frames of 400 samples every 160, with
@@ -27,7 +28,7 @@ const (
 
 // Batches are bounded so that memory is, whatever the length of the recording.
 const (
-	batchPatches = 16 // of YAMNet: eight seconds
+	batchPatches = 16 // of models.ContractYAMNet: eight seconds
 	batchClips   = 8
 )
 
@@ -67,7 +68,7 @@ func (p plan) samples(n int) int {
 func newPlan(l layout, rate int) plan {
 	p := plan{rate: rate, window: patchSamples, hop: patchHop, batch: batchPatches, grid: events.Grid{Window: 0.96, Hop: 0.48}}
 	switch l.contract {
-	case YAMNet:
+	case models.ContractYAMNet:
 		if l.fixed > 0 {
 			// The input has one length: that many patches a call.
 			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
@@ -81,7 +82,7 @@ func newPlan(l layout, rate int) plan {
 			return map[string]*ort.Tensor{l.input: ort.NewFloat32(shape, x)}
 		}
 		return p
-	case YAMNetPatches:
+	case models.ContractYAMNetPatches:
 		mel := dsp.NewYAMNetMel()
 		if l.single {
 			p.batch = 1
@@ -109,7 +110,7 @@ func newPlan(l layout, rate int) plan {
 		shape []int64
 	)
 	switch l.contract {
-	case PANNs:
+	case models.ContractPANNs:
 		switch {
 		case l.fixed > 0:
 			p.window = l.fixed
@@ -118,7 +119,7 @@ func newPlan(l layout, rate int) plan {
 		}
 		shape = []int64{int64(p.window)}
 		write = func(dst, x []float32) { copy(dst, x) }
-	case CED:
+	case models.ContractCED:
 		mel := dsp.NewCEDMel()
 		if l.fixed > 0 {
 			p.window = l.fixed * 160
@@ -134,7 +135,7 @@ func newPlan(l layout, rate int) plan {
 			mel.Compute(rows, x)
 			dsp.Transpose(dst, rows[:used*patchBands], used, patchBands, used)
 		}
-	case Zipformer:
+	case models.ContractZipformerTagger:
 		opt := dsp.DefaultFbankOptions()
 		opt.SnipEdges, opt.HighHz = false, -400
 		bank := dsp.NewFbank(opt)

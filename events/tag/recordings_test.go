@@ -228,7 +228,7 @@ func yamnet(t *testing.T) *tag.Model {
 	m, err := tag.Open(file, tag.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
-	assert.Equal(t, tag.YAMNetPatches, m.Contract())
+	assert.Equal(t, models.ContractYAMNetPatches, m.Contract())
 	return m
 }
 

@@ -38,7 +38,7 @@ type Options struct {
 // config is Options with what the model set says about the file.
 type config struct {
 	Threads  int
-	Contract string // one of Contracts; "" recognizes it
+	Contract string // one of the models.Contract constants; "" recognizes it
 	// SampleRate in Hz of a PANNs network's waveform (nothing in the graph says
 	// it); 0 means what the file's metadata says, else 32000. The other contracts
 	// are 16000.
@@ -71,27 +71,27 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 
 // openSource opens a tagger from a file or from memory.
 func openSource(model ort.Source, opt config) (*Model, error) {
-	if opt.Contract != "" && !slices.Contains(Contracts(), opt.Contract) {
-		_, err := detect(&ort.Graph{}, opt.Contract)
-		return nil, fmt.Errorf("%s: %w", model, err)
-	}
 	graph, err := ort.Inspect(model)
 	if err != nil {
 		return nil, err
 	}
-	l, err := detect(graph, opt.Contract)
+	contract, err := modelfile.Contract(graph, models.RoleTagger, opt.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	l, err := layoutOf(graph, contract)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model, err)
 	}
 	rate := audio.SampleRate
-	if l.contract == PANNs {
+	if l.contract == models.ContractPANNs {
 		rate = defaultRate
 		if l.rate > 0 {
 			rate = l.rate
 		}
 	}
 	if opt.SampleRate != 0 {
-		if rate = opt.SampleRate; l.contract != PANNs && rate != audio.SampleRate {
+		if rate = opt.SampleRate; l.contract != models.ContractPANNs && rate != audio.SampleRate {
 			return nil, fmt.Errorf("%s: %w: contract %s works at %d Hz, got a sample rate of %d", model, ort.ErrContract, l.contract, audio.SampleRate, rate)
 		}
 	}
@@ -258,11 +258,11 @@ func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, e
 	flat, shape := out[0].Float32(), out[0].Shape()
 	classes := m.layout.classes
 	count := len(flat) / classes
-	if len(shape) == 0 || shape[len(shape)-1] != int64(classes) || count < n || m.layout.contract != YAMNet && count%n != 0 ||
-		!m.layout.framewise && m.layout.contract != YAMNet && count != n {
+	if len(shape) == 0 || shape[len(shape)-1] != int64(classes) || count < n || m.layout.contract != models.ContractYAMNet && count%n != 0 ||
+		!m.layout.framewise && m.layout.contract != models.ContractYAMNet && count != n {
 		return nil, fmt.Errorf("%s: %w: expected output %s as [%d,%d]; found %v", m.session.Source(), ort.ErrContract, m.layout.output, n, classes, shape)
 	}
-	if m.layout.contract == YAMNet {
+	if m.layout.contract == models.ContractYAMNet {
 		flat, count = flat[:n*classes], n // a graph may pad its end further than asked
 	}
 	rows := make([][]float32, count)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -35,48 +36,31 @@ type layout struct {
 	maxRows int64
 }
 
-// detect recognises the published forms by their inputs and outputs.
-func detect(g *ort.Graph) (layout, error) {
-	has := func(names ...string) bool {
-		for _, n := range names {
-			_, in := g.Input(n)
-			_, out := g.Output(n)
-			if !in && !out {
-				return false
-			}
-		}
-		return true
-	}
-	var l layout
-	switch {
-	case has("input", "state", "output", "stateN"):
-		l = layout{
-			name: "v5/v6", context: contextSamples, input: "input", output: "output",
-			stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128,
-		}
-	case has("input", "h", "c", "speech_probs", "hn", "cn"):
-		l = layout{
-			name: "v6 sequence", context: contextSamples, input: "input", output: "speech_probs", sequence: true,
-			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128,
-		}
-	case has("input", "h", "c", "output", "hn", "cn"):
-		l = layout{
-			name: "v4", input: "input", output: "output",
-			stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 2, stateSize: 64,
-		}
-	case has("x", "h", "c", "prob"):
-		l = layout{
-			name: "v4 (k2-fsa export)", input: "x", output: "prob",
-			stateIn: []string{"h", "c"}, stateOut: []string{"new_h", "new_c"}, stateLayers: 2, stateSize: 64,
-		}
-		if !has("new_h") {
-			l.stateOut = []string{"next_h", "next_c"}
-		}
-	case has("input", "h0", "c0"):
-		return l, fmt.Errorf("this is Silero VAD v3, which is not supported; versions 4 to 6 are (it has %s)", g.IOList())
-	default:
-		return l, fmt.Errorf("expected Silero VAD v4 (input, sr, h, c), v5 or v6 (input, state, with or without sr) "+
-			"or the v6 sequence graph (input, h, c → speech_probs); it has %s", g.IOList())
+// forms are the published forms of the network by their contracts.
+var forms = map[string]layout{
+	models.ContractSileroV5: {
+		name: "v5/v6", context: contextSamples, input: "input", output: "output",
+		stateIn: []string{"state"}, stateOut: []string{"stateN"}, stateLayers: 2, stateSize: 128,
+	},
+	models.ContractSileroSequence: {
+		name: "v6 sequence", context: contextSamples, input: "input", output: "speech_probs", sequence: true,
+		stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 1, stateSize: 128,
+	},
+	models.ContractSileroV4: {
+		name: "v4", input: "input", output: "output",
+		stateIn: []string{"h", "c"}, stateOut: []string{"hn", "cn"}, stateLayers: 2, stateSize: 64,
+	},
+	models.ContractSileroV4K2: {
+		name: "v4 (k2-fsa export)", input: "x", output: "prob",
+		stateIn: []string{"h", "c"}, stateOut: []string{"new_h", "new_c"}, stateLayers: 2, stateSize: 64,
+	},
+}
+
+// layoutOf finds out how to feed a graph of a contract.
+func layoutOf(g *ort.Graph, contract string) (layout, error) {
+	l := forms[contract]
+	if _, ok := g.Output("next_h"); ok && contract == models.ContractSileroV4K2 {
+		l.stateOut = []string{"next_h", "next_c"}
 	}
 	want := ort.Contract{Exact: true}
 	if p, ok := g.Input("sr"); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// form describes a made-up network of one of the published forms. Its probability is
+// form describes a made-up network of one of the published madeUpForms. Its probability is
 //
 //	0.25·(first sample of the row) + 0.5·(last sample) + 0.00005·(state)
 //
@@ -39,7 +39,7 @@ type form struct {
 	sequence bool
 }
 
-var forms = []form{
+var madeUpForms = []form{
 	{"v5/v6", 64, "N", nil, "input", 0, []string{"state"}, []string{"stateN"}, 2, 128, "output", false},
 	{"v5/v6", 64, "N", 576, "input", -1, []string{"state"}, []string{"stateN"}, 2, 128, "output", false},
 	{"v5/v6", 64, "N", 576, "input", 1, []string{"state"}, []string{"stateN"}, 2, 128, "output", false},
@@ -106,7 +106,7 @@ func TestPublishedForms(t *testing.T) {
 		}
 		return x[i]
 	}
-	for i, f := range forms {
+	for i, f := range madeUpForms {
 		t.Run(fmt.Sprintf("%d %s", i, f.name), func(t *testing.T) {
 			m := open(t, ort.Source{Data: f.model(), Name: "made-up.onnx", Role: "vad"}, Options{})
 			assert.Equal(t, f.name, m.Contract())
@@ -126,7 +126,7 @@ func TestPublishedForms(t *testing.T) {
 }
 
 func TestFixedBatchIsSequential(t *testing.T) {
-	m := open(t, ort.Source{Data: forms[3].model(), Name: "fixed.onnx"}, Options{})
+	m := open(t, ort.Source{Data: madeUpForms[3].model(), Name: "fixed.onnx"}, Options{})
 	assert.EqualValues(t, 1, m.layout.maxRows)
 	m.whole = 0 // it would be batched if it could be
 	probs, err := m.Probabilities(context.Background(), audio.FromSamples(make([]float32, 600*audio.SampleRate)))
@@ -182,25 +182,25 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 	v3 := onnxgraph.New()
 	v3.Input("input", onnxgraph.Float32, "N", 512).Input("h0", onnxgraph.Float32, 2, "N", 64).Input("c0", onnxgraph.Float32, 2, "N", 64)
 	v3.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, 1, 2, 1)
-	narrow := forms[1]
+	narrow := madeUpForms[1]
 	narrow.width = 512
 	extra := onnxgraph.New()
 	extra.Input("input", onnxgraph.Float32, "N", 576).Input("state", onnxgraph.Float32, 2, "N", 128).Input("mood", onnxgraph.Float32, 1)
 	extra.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
 	extra.Node("Add", []string{"state", "mood"}, []string{"stateN"}).Output("stateN", onnxgraph.Float32, 2, "N", 128)
-	pair := forms[1]
+	pair := madeUpForms[1]
 	pair.batch = 2
 	for name, tt := range map[string]struct {
 		data []byte
 		want string
 	}{
-		"v3":          {v3.Bytes(), "v3, which is not supported"},
+		"v3":          {v3.Bytes(), "Silero VAD v3"},
 		"no context":  {narrow.model(), "expected input input float32[?,576], found input float32[?,512]"},
 		"extra input": {extra.Bytes(), "nothing to feed to input mood float32[1]"},
 		"batch of 2":  {pair.model(), "fixed batch of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := openSource(ort.Source{Data: tt.data, Name: "odd.onnx", Role: "vad"}, Options{})
+			_, err := openSource(ort.Source{Data: tt.data, Name: "odd.onnx", Role: "vad"}, "", Options{})
 			if errors.Is(err, native.ErrMissing) {
 				t.Skip(err)
 			}

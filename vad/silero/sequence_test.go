@@ -23,7 +23,7 @@ import (
 func stepwise(t testing.TB, src ort.Source, opt Options) *Model {
 	t.Helper()
 	open(t, src, opt) // skips where the library is missing
-	m, err := openFile(src, opt)
+	m, err := openFile(src, "", opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	return m

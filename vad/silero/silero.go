@@ -77,12 +77,12 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openSource(src, opt)
+	return openSource(src, model.Contract, opt)
 }
 
-// openSource opens a network from a file or from memory.
-func openSource(model ort.Source, opt Options) (*Model, error) {
-	m, err := openFile(model, opt)
+// openSource opens a network from a file or from memory; contract may be empty.
+func openSource(model ort.Source, contract string, opt Options) (*Model, error) {
+	m, err := openFile(model, contract, opt)
 	if err == nil {
 		m.unroll(model)
 	}
@@ -90,12 +90,16 @@ func openSource(model ort.Source, opt Options) (*Model, error) {
 }
 
 // openFile opens a model as its file has it.
-func openFile(model ort.Source, opt Options) (*Model, error) {
+func openFile(model ort.Source, contract string, opt Options) (*Model, error) {
 	s, err := ort.Open(model, ort.Options{})
 	if err != nil {
 		return nil, err
 	}
-	l, err := detect(s.Graph())
+	if contract, err = modelfile.Contract(s.Graph(), models.RoleVAD, contract); err != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	l, err := layoutOf(s.Graph(), contract)
 	if err != nil {
 		_ = s.Close()
 		if errors.Is(err, ort.ErrContract) {

@@ -1,0 +1,107 @@
+package onnx
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/otograph/otograph/asr/ngram"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/models"
+)
+
+func hasInputs(g *ort.Graph, names ...string) bool {
+	for _, n := range names {
+		if _, ok := g.Input(n); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func hasOutputs(g *ort.Graph, names ...string) bool {
+	for _, n := range names {
+		if _, ok := g.Output(n); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// nemoConfig is what is read of onnx-asr's config.json.
+type nemoConfig struct {
+	ModelType   string `json:"model_type"`
+	Features    int    `json:"features_size"`
+	Subsampling int    `json:"subsampling_factor"`
+}
+
+func parseConfig(f File) (nemoConfig, error) {
+	var c nemoConfig
+	if len(f.Data) == 0 {
+		return c, nil
+	}
+	if err := json.Unmarshal(f.Data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w: expected the JSON object of onnx-asr: %w", f.Name, ErrFile, err)
+	}
+	if c.Features < 0 || c.Features > 512 || c.Subsampling < 0 || c.Subsampling > 64 {
+		return c, fmt.Errorf("%s: %w: expected features_size up to 512 and subsampling_factor up to 64, found %d and %d", f.Name, ErrFile, c.Features, c.Subsampling)
+	}
+	return c, nil
+}
+
+// open tells the family of a model, reads its tokens and builds its network.
+func open(m parts, opt Options) (network, string, *vocabulary, error) {
+	g, err := ort.Inspect(m.ONNX)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	contract, err := modelfile.Contract(g, models.RoleOptimized, m.Contract)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	symbols, err := parseTokens(m.Tokens)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	kind := writePieces
+	switch {
+	case contract == models.ContractParaformer:
+		kind = writeContinued
+	case contract == models.ContractSenseVoice && nano(g):
+		kind = writeBase64
+	}
+	vocab, err := newVocabulary(m.Tokens.Name, symbols, kind)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	options := ort.Options{Threads: opt.Threads}
+	var net network
+	switch contract {
+	case models.ContractZipformerCTC, models.ContractWeNetCTC:
+		net, err = openFrames(m, g, contract, vocab, options)
+	case models.ContractSenseVoice:
+		net, err = openSenseVoice(m, g, vocab, options)
+	case models.ContractParaformer:
+		net, err = openParaformer(m, g, vocab, options)
+	case models.ContractNeMoCTC:
+		net, err = openNeMo(m, g, vocab, options)
+	case models.ContractNeMoTransducer:
+		net, err = openTransducer(m, g, vocab, options)
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return net, contract, vocab, nil
+}
+
+// openLM reads the language model; nil without a file.
+func openLM(m parts, vocab *vocabulary) (*ngram.Scorer, error) {
+	if m.LM.Name == "" {
+		return nil, nil
+	}
+	model, err := ngram.Parse(m.LM.Name, m.LM.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
+	}
+	return ngram.NewScorer(model, vocab.texts()), nil
+}

@@ -1,0 +1,292 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/onnxfile"
+)
+
+// Port is an input or output of a graph: its name, type and shape, in which a
+// free dimension is -1.
+type Port = onnxfile.Value
+
+// Graph is what an ONNX file says about itself.
+type Graph struct {
+	Inputs, Outputs []Port
+	Metadata        map[string]string
+}
+
+// Recognise says what a graph is, from its inputs, outputs and metadata alone.
+// It is the one place where families are told apart: files are recognised by
+// it when they are imported and opened, and the engines ask it where a model
+// states no contract. An error wraps ErrUnsupported, and ErrUnknown for a graph
+// that fits no known family.
+func (g Graph) Recognise() (*Recognised, error) {
+	for _, r := range families {
+		if len(g.Inputs) == 0 || !r.when(g) {
+			continue
+		}
+		if r.refuse != "" {
+			return nil, fmt.Errorf("%w: this is %s; it has %s", ErrUnsupported, r.refuse, g.signature())
+		}
+		found := &Recognised{
+			Role: r.role, Contract: r.contract, Part: r.part, Candidates: r.candidates, Helper: r.helper,
+			Languages: languagesIn(g.Metadata), Signature: g.signature(),
+		}
+		if rate, err := strconv.Atoi(g.Metadata["sample_rate"]); err == nil && ValidRate(rate) {
+			found.SampleRate = rate
+		}
+		return found, nil
+	}
+	named := ""
+	if g.kind() != "" {
+		named = fmt.Sprintf(", model_type %.60q", g.kind())
+	}
+	return nil, fmt.Errorf("%w%s; it has %s", ErrUnknown, named, g.signature())
+}
+
+// family is one kind of graph: how it is told, and what it is or why it is
+// refused.
+type family struct {
+	when     condition
+	role     Role
+	contract string
+	part     Part
+	// candidates stand in for a contract that the graph does not tell.
+	candidates []string
+	helper     bool
+	refuse     string
+}
+
+// condition is something that a graph shows.
+type condition func(g Graph) bool
+
+// model is a family whose model is one graph.
+func model(contract string, conditions ...condition) family {
+	return part(contract, PartModel, conditions...)
+}
+
+// part is one of the graphs of a family with several.
+func part(contract string, p Part, conditions ...condition) family {
+	return family{when: is(conditions...), role: contractRoles[contract], contract: contract, part: p}
+}
+
+// refused is a known kind that no role uses.
+func refused(what string, conditions ...condition) family {
+	return family{when: is(conditions...), refuse: what}
+}
+
+// families are told apart in this order: the first that fits counts. A family
+// goes by the name in the metadata where it has one; its inputs and outputs
+// decide alone only where the metadata names no other (anonymous).
+var families = []family{
+	// Voice activity.
+	model(ContractSileroV5, in("input", "state"), out("output", "stateN"), width("state", 128)),
+	model(ContractSileroSequence, in("input", "h", "c"), out("speech_probs", "hn", "cn")),
+	model(ContractSileroV4, in("input", "h", "c"), out("output", "hn", "cn"), width("h", 64)),
+	model(ContractSileroV4K2, in("x", "h", "c"), out("prob")),
+	refused("Silero VAD v3: versions 4 to 6 are supported", in("input", "h0", "c0")),
+	refused("ten-vad: Silero VAD is supported", named("ten-vad")),
+	refused("ten-vad: Silero VAD is supported",
+		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),
+
+	// Streaming exports: they take pieces with the state of the piece before.
+	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
+		in("audio_signal", "length"), inPrefix("cache_")),
+	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
+		named("paraformer"), not(is(in("speech", "speech_lengths"), out("logits", "token_num")))),
+	refused("the decoder of a streaming Paraformer: expected the offline export", in("enc", "acoustic_embeds")),
+	refused("a streaming Zipformer or WeNet model: expected the offline export with inputs x and x_lens alone",
+		named("zipformer2_ctc", "wenet_ctc"), not(is(in("x", "x_lens"), out("log_probs"), inputs(2)))),
+	refused("WeNet's own streaming export (encoder.onnx, ctc.onnx, decoder.onnx): the CTC export of k2-fsa is supported",
+		either(in("chunk", "offset"), in("chunk", "att_cache"))),
+	refused("the CTC layer of WeNet's own export: the CTC export of k2-fsa is supported",
+		in("hidden"), out("probs")),
+
+	// Recognisers that name themselves.
+	refused("GigaAM, which takes features of its own", metadata("is_giga_am")),
+	refused("GigaAM in the layout of onnx-asr, which takes features of its own",
+		in("features", "feature_lengths"), inputs(2)),
+	model(ContractZipformerCTC, named("zipformer2_ctc")),
+	model(ContractWeNetCTC, named("wenet_ctc")),
+	model(ContractSenseVoice, namedPrefix("sense_voice")),
+	model(ContractParaformer, named("paraformer")),
+	refused("FireRedASR", namedPrefix("fire-red-asr")),
+	refused("Dolphin", namedPrefix("dolphin")),
+	refused("TeleSpeech", namedPrefix("telespeech")),
+	refused("a NeMo Canary model", namedPrefix("EncDecMultiTask")),
+	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file", namedPrefix("whisper")),
+	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file",
+		either(in("mel"), in("input_features"))),
+	refused("a graph with inputs args_0 and args_1, as Moonshine has them", in("args_0", "args_1")),
+	refused("a recogniser that wants its features normalized by mean and deviation, as Dolphin and FireRedASR",
+		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),
+
+	// Recognisers without metadata.
+	model(ContractSenseVoice, anonymous, inputs(4), in("language"), either(in("text_norm"), in("textnorm"))),
+	model(ContractParaformer, anonymous, in("speech", "speech_lengths"), out("logits", "token_num")),
+	model(ContractZipformerCTC, anonymous, in("x", "x_lens"), inputs(2), out("log_probs", "log_probs_len")),
+	model(ContractWeNetCTC, anonymous, in("x", "x_lens"), inputs(2), out("log_probs", "log_probs_lens")),
+	refused("a part of an icefall transducer: of icefall's models the CTC export is supported",
+		either(out("encoder_out", "encoder_out_lens"), is(in("y"), out("decoder_out")),
+			is(in("encoder_out", "decoder_out"), out("logit")))),
+
+	// NeMo.
+	model(ContractNeMoSpeaker, either(is(in("audio_signal", "length"), out("embs")), framework("nemo"))),
+	model(ContractNeMoCTC, in("audio_signal", "length"), out("logprobs")),
+	part(ContractNeMoTransducer, PartEncoder, in("audio_signal", "length"), out("outputs", "encoded_lengths")),
+	refused("a NeMo model that is neither CTC (output logprobs) nor a transducer (outputs, encoded_lengths)",
+		namedPrefix("EncDec")),
+	part(ContractNeMoTransducer, PartDecoderJoint,
+		in("encoder_outputs", "targets", "target_length"), out("outputs")),
+	part(ContractNeMoTransducer, PartJoiner, in("encoder_outputs", "decoder_outputs"), out("outputs")),
+	part(ContractNeMoTransducer, PartDecoder, in("targets", "target_length"), out("outputs")),
+	// The feature graph of onnx-asr; features are computed here.
+	{
+		when: is(in("waveforms", "waveforms_lens"), out("features")),
+		role: RoleOptimized, contract: ContractNeMoTransducer, helper: true,
+	},
+
+	// Sounds. They come before the embedders' shapes: CED's input is called feats.
+	model(ContractCED, either(named("CED"), is(in("feats"), out("prob")))),
+	model(ContractCED, shape(-1, 64, -1), last(527)),
+	model(ContractZipformerTagger, in("x", "x_lens"), last(527), not(out("log_probs"))),
+	model(ContractYAMNet, shape(-1), last(521)),
+	model(ContractYAMNetPatches, shape(-1, 96, 64), last(521)),
+	model(ContractPANNs, shape(-1, -1), last(527)),
+	model(ContractYAMNet, shape(-1, -1), last(521)),
+
+	// Speakers.
+	model(ContractWeSpeaker, either(framework("wespeaker"), is(in("feats"), out("embs")))),
+	model(Contract3DSpeaker,
+		either(framework("3d-speaker"), is(either(in("feature"), in("x")), out("embedding"), shape(-1, -1, 80)))),
+	model(ContractSpeechBrain, framework("speechbrain"), shape(-1, -1, 80)),
+	model(ContractPyannote, either(namedPrefix("pyannote-segmentation"), is(shape(-1, 1, -1), last(7)))),
+	model(ContractSpeechBrainWave, in("wav"), rank("wav", 2), last(192)),
+	{
+		when: is(shape(-1, -1, 80), last(192)),
+		role: RoleEmbedder, part: PartModel,
+		candidates: []string{ContractWeSpeaker, Contract3DSpeaker, ContractSpeechBrain},
+	},
+
+	refused("a model with the inputs of a streaming one: expected an offline one",
+		func(g Graph) bool { return len(g.Inputs) > 6 }),
+}
+
+func (g Graph) kind() string      { return g.Metadata["model_type"] }
+func (g Graph) signature() string { return onnxfile.Signature(g.Inputs, g.Outputs) }
+
+// anonymous tells that the metadata name no model.
+func anonymous(g Graph) bool { return g.kind() == "" }
+
+// is tells that all of the conditions hold, either that one of them does.
+func is(conditions ...condition) condition {
+	return func(g Graph) bool {
+		return !slices.ContainsFunc(conditions, func(c condition) bool { return !c(g) })
+	}
+}
+
+func either(conditions ...condition) condition {
+	return func(g Graph) bool {
+		return slices.ContainsFunc(conditions, func(c condition) bool { return c(g) })
+	}
+}
+
+func not(condition condition) condition {
+	return func(g Graph) bool { return !condition(g) }
+}
+
+// named tells that the metadata name one of the models.
+func named(names ...string) condition {
+	return func(g Graph) bool { return slices.Contains(names, g.kind()) }
+}
+
+func namedPrefix(prefix string) condition {
+	return func(g Graph) bool { return strings.HasPrefix(g.kind(), prefix) }
+}
+
+// framework tells that the metadata name the toolkit that made a speaker model.
+func framework(name string) condition {
+	return func(g Graph) bool { return strings.EqualFold(g.Metadata["framework"], name) }
+}
+
+// metadata tells that a flag of the metadata is set.
+func metadata(flag string) condition {
+	return func(g Graph) bool { v := g.Metadata[flag]; return v != "" && v != "0" }
+}
+
+// in and out tell that each name is among the inputs or outputs.
+func in(names ...string) condition {
+	return func(g Graph) bool { return hasAll(g.Inputs, names) }
+}
+
+func out(names ...string) condition {
+	return func(g Graph) bool { return hasAll(g.Outputs, names) }
+}
+
+func inPrefix(prefix string) condition {
+	return func(g Graph) bool {
+		return slices.ContainsFunc(g.Inputs, func(p Port) bool { return strings.HasPrefix(p.Name, prefix) })
+	}
+}
+
+func inputs(n int) condition { return func(g Graph) bool { return len(g.Inputs) == n } }
+
+func hasAll(ports []Port, names []string) bool {
+	for _, name := range names {
+		if _, ok := onnxfile.Find(ports, name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// width tells that the last dimension of an input is n or free.
+func width(input string, n int64) condition {
+	return func(g Graph) bool {
+		v, ok := onnxfile.Find(g.Inputs, input)
+		return ok && (v.Last() == n || v.Last() == -1)
+	}
+}
+
+func rank(input string, n int) condition {
+	return func(g Graph) bool {
+		v, ok := onnxfile.Find(g.Inputs, input)
+		return ok && v.Rank() == n
+	}
+}
+
+// dimension tells that a dimension of an input is n.
+func dimension(input string, axis int, n int64) condition {
+	return func(g Graph) bool {
+		v, ok := onnxfile.Find(g.Inputs, input)
+		return ok && v.Rank() > axis && v.Shape[axis] == n
+	}
+}
+
+// shape tells that the only input is of floats and of this shape; -1 stands for
+// any dimension.
+func shape(dims ...int64) condition {
+	return func(g Graph) bool {
+		first := g.Inputs[0]
+		if len(g.Inputs) != 1 || first.Type != onnxfile.Float32 || first.Rank() != len(dims) {
+			return false
+		}
+		for i, n := range dims {
+			if n != -1 && first.Shape[i] != n {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// last tells that an output's last dimension is n.
+func last(n int64) condition {
+	return func(g Graph) bool {
+		return slices.ContainsFunc(g.Outputs, func(v Port) bool { return v.Last() == n })
+	}
+}

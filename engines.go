@@ -70,6 +70,7 @@ type engines struct {
 	available spec.Available // what set can transcribe
 	cores     int
 	log       *slog.Logger
+	device    string // of the standard tier; see WithDevice
 	standard  engine[*whisper.Engine]
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
@@ -133,8 +134,29 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 			}
 			wm.Path = ""
 		}
-		return whisper.Open(wm, whisper.Options{})
+		w, err := whisper.Open(wm, whisper.Options{Device: e.device})
+		if err != nil {
+			return nil, err
+		}
+		name, note := w.Device()
+		e.log.Debug("standard tier", "device", name)
+		if note != "" {
+			e.log.Warn("the standard tier runs without the device that was asked for", "reason", note)
+		}
+		return w, nil
 	})
+}
+
+// deviceNote says why the standard tier's model is not on the device that was asked for,
+// "" where it is, or where the model has not been loaded.
+func (e *engines) deviceNote() string {
+	e.standard.mu.Lock()
+	defer e.standard.mu.Unlock()
+	if !e.standard.loaded {
+		return ""
+	}
+	_, note := e.standard.value.Device()
+	return note
 }
 
 // loadOptimized opens the optimized model for a language; without a language,

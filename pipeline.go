@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 )
@@ -85,6 +86,11 @@ func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o 
 // that tier has segments only, as the service's specification says.
 func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
 
+// WithDevice sets what computes the standard tier's model: "auto", the default, is a
+// GPU that ggml has a plug-in for, else the CPU; "cpu"; "vulkan" or "vulkan:N". Where it
+// is not there, or fails, the CPU takes over, and Result.Warnings says so.
+func WithDevice(name string) Option { return func(p *Pipeline) { p.engines.device = name } }
+
 // Open makes a pipeline of a set of models. Models are loaded when a run first
 // needs them; Load does it ahead of time.
 func Open(set *models.Set, options ...Option) (*Pipeline, error) {
@@ -95,8 +101,11 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	for _, o := range options {
 		o(p)
 	}
+	if err := whisper.CheckDevice(p.engines.device); err != nil {
+		return nil, err
+	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines = engines{set: set, available: set.Available(), cores: p.cores, log: p.log}
+	p.engines.set, p.engines.available, p.engines.cores, p.engines.log = set, set.Available(), p.cores, p.log
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }

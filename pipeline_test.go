@@ -261,6 +261,27 @@ func TestSilence(t *testing.T) {
 	assert.Contains(t, string(b), `"diarize_segments":[]`)
 }
 
+// A device that is not there is warned about where the standard tier was needed, and the CPU computes.
+func TestDeviceThatIsNotThere(t *testing.T) {
+	_, err := otograph.Open(demo.Models(), otograph.WithDevice("abacus"))
+	require.ErrorContains(t, err, `found "abacus"`)
+
+	p := open(t, demo.Models(), otograph.WithDevice("vulkan:200"))
+	opt := otograph.Options{ASRLanguage: new("en"), Optimize: new(false), EnableDiarize: new(false), EnableAudioEvents: new(false)}
+	res, err := p.Run(context.Background(), excerpt(t), opt)
+	require.NoError(t, err)
+	assert.Contains(t, text(res), "Good morning")
+	require.Len(t, res.Warnings, 1)
+	assert.Equal(t, "device", res.Warnings[0].Option)
+	assert.Contains(t, res.Warnings[0].Reason, "vulkan:200 is not there")
+
+	opt.Optimize = new(true)
+	res, err = p.Run(context.Background(), excerpt(t), opt)
+	require.NoError(t, err)
+	assert.Equal(t, otograph.TierOptimized, res.Tier)
+	assert.Empty(t, res.Warnings)
+}
+
 func TestCancel(t *testing.T) {
 	p := open(t, demo.Models())
 	reason := errors.New("enough")

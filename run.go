@@ -114,6 +114,9 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	found, errs := r.find(ctx, pcm)
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
+	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
+		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
+	}
 	if len(errs) == 1 {
 		return res, errs[0]
 	}
@@ -230,6 +233,12 @@ func (r *run) checkModels() error {
 		need(models.RoleTagger)
 	}
 	return errors.Join(errs...)
+}
+
+// needsStandard reports whether a run's transcription takes the standard tier's model:
+// for the text, or to tell the language.
+func (r *run) needsStandard(said *transcription) bool {
+	return said != nil && (said.Tier == TierStandard || r.opt.ASRLanguage == nil && r.engines.available.Standard)
 }
 
 // preload opens the models that come after the voice activity detector while the

@@ -43,6 +43,8 @@ type Config struct {
 	DER DEROptions
 	// Cores bounds the cores (0 is all).
 	Cores int
+	// Device computes the standard tier's model; see otograph.WithDevice.
+	Device string
 	// Seed is that of the bootstrap.
 	Seed uint64
 	// RunFile keeps the measurements; a run that was cut off goes on with what it
@@ -109,7 +111,8 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Systems []system
 		DER     DEROptions
 		Cores   int
-	}{c.Items, systems, c.DER, c.Cores})
+		Device  string `json:",omitempty"`
+	}{c.Items, systems, c.DER, c.Cores, c.Device})
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +170,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	}
 	debug.FreeOSMemory() // what the system before has left is not this one's
 	step(Item{}, "load", 0)
-	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(true), otograph.WithAudio(c.Audio))
+	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithDevice(c.Device), otograph.WithOptimizedWords(true), otograph.WithAudio(c.Audio))
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

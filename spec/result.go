@@ -37,8 +37,8 @@ type Result struct {
 	Tier Tier
 	// Ran says whose fields are filled.
 	Ran Capabilities
-	// Warnings lists the options that had no effect, in the order of Table; it is
-	// not part of the JSON form.
+	// Warnings lists the options that had no effect, in the order of Table, and after
+	// them, as "device", a device that could not be used; it is not part of the JSON form.
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "libwhisper.h"
 
+#include "device.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -70,6 +72,8 @@ static bool registered;
 
 void og_read_plugins(void) { pthread_rwlock_rdlock(&plugins); }
 void og_plugins_read(void) { pthread_rwlock_unlock(&plugins); }
+void og_change_plugins(void) { pthread_rwlock_wrlock(&plugins); }
+void og_plugins_changed(void) { pthread_rwlock_unlock(&plugins); }
 
 /* The plug-in and what it needs are never unmapped: its states live as long as they like. */
 static void *keep(const char *dir, const char *name)

@@ -8,6 +8,9 @@ var library struct {
 	sync.Mutex
 	opened bool
 	blas   bool // OpenBLAS is open as well
+
+	devices bool  // the plug-ins for devices have been looked for
+	plugin  error // why one that is there may have no devices
 }
 
 // Library describes the native library that is in use.

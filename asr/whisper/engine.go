@@ -58,7 +58,7 @@ var (
 // Model names the model to open.
 type Model struct {
 	// Path is the file; or Data is its content, which must not change until Open
-	// returns (the weights are copied).
+	// returns (the weights are copied), or, where a device computes, until Close.
 	Path string
 	Data []byte
 	// Name names the model in errors; the path when empty.
@@ -102,6 +102,10 @@ type Options struct {
 	AlignmentHeads string
 	// Context says how much of the encoder's context short windows get.
 	Context Context
+	// Device is what computes the model: "auto" ("" is the same), "cpu", or "vulkan" with
+	// or without a number ("vulkan:1"). Where a device is not there, or fails, the CPU
+	// takes over, and Engine.Device says so. Texts are the same up to rounding.
+	Device string
 	// Idle is how many unused decoding states are kept for the next transcription;
 	// 0 keeps as many as have been used at once, negative none.
 	Idle int
@@ -126,11 +130,16 @@ type Engine struct {
 	opt       Options
 	header    Header
 	weights   *weights
+	preset    int // of alignment heads
 	eot, beg  int32
 	languages []string
 	packing   asr.PackOptions // how windows are filled
 
+	turn chan struct{} // held by the decode that uses a device
+
 	mu      sync.Mutex
+	place   place  // of the weights
+	note    string // why that is not the place that was asked for
 	closed  bool
 	freed   chan struct{} // closed when Close is done
 	idle    []*state
@@ -185,15 +194,17 @@ func Open(m Model, opt Options) (*Engine, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	setNativeLogger(opt.Logger)
-	blas, err := useBLAS(tensorTypes[header.Type%1000])
+	w, at, note, err := m.load(preset, opt)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
-	w, err := loadWeights(m, preset)
-	if err != nil {
-		return fail(fmt.Errorf("%w: libwhisper refuses it: %w", ErrModel, err))
+	if at == onCPU {
+		if w.blas, err = useBLAS(tensorTypes[header.Type%1000]); err != nil {
+			w.free()
+			return nil, err
+		}
+		m.Data = nil
 	}
-	w.blas = blas
 	if m.WindowSeconds <= 0 || m.WindowSeconds > 30 {
 		m.WindowSeconds = 30
 	}
@@ -207,9 +218,9 @@ func Open(m Model, opt Options) (*Engine, error) {
 			opt.Context = ContextShort
 		}
 	}
-	m.Data = nil
 	return &Engine{
-		model: m, opt: opt, header: header, weights: w, eot: w.eot(), beg: w.beg(), languages: known,
+		model: m, opt: opt, header: header, weights: w, preset: preset, eot: w.eot(), beg: w.beg(), languages: known,
+		turn: make(chan struct{}, 1), place: at, note: note,
 		packing: asr.PackOptions{Max: m.WindowSeconds},
 		freed:   make(chan struct{}), jobs: make(map[*job]struct{}),
 	}, nil
@@ -300,37 +311,23 @@ func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*st
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return ErrClosed
-	}
-	j, err := e.weights.newJob(h)
+	leave, err := e.takeTurn(ctx)
 	if err != nil {
-		e.mu.Unlock()
 		return err
 	}
-	var s *state
-	if n := len(e.idle); n > 0 && !fresh {
-		s, e.idle = e.idle[n-1], e.idle[:n-1]
+	s, j, err := e.begin(h, fresh)
+	if err != nil {
+		leave()
+		return err
 	}
-	e.jobs[j] = struct{}{}
-	e.busy++
-	e.peak = max(e.peak, e.busy)
-	e.running.Add(1)
-	e.mu.Unlock()
-
 	done := make(chan error, 1)
 	go func() {
 		defer e.running.Done()
-		var err error
-		if s == nil {
-			s, err = e.weights.newState()
+		defer leave()
+		err := e.try(s, j, work)
+		if errors.Is(err, ErrDevice) && ctx.Err() == nil {
+			err = e.elsewhere(ctx, h, err, work)
 		}
-		if err == nil {
-			err = work(s, j)
-		}
-		e.release(s, j)
 		done <- err
 	}()
 	select {
@@ -343,13 +340,42 @@ func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*st
 		}
 		return err
 	case <-ctx.Done():
-		e.mu.Lock()
-		if _, inFlight := e.jobs[j]; inFlight {
-			j.abort()
-		}
-		e.mu.Unlock()
+		e.abort(j)
 		return context.Cause(ctx)
 	}
+}
+
+// begin takes a state out of the pool, nil where there is none or it must be fresh, and
+// counts the work on it in.
+func (e *Engine) begin(h *hotwords, fresh bool) (s *state, j *job, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, nil, ErrClosed
+	}
+	if j, err = e.weights.newJob(h); err != nil {
+		return nil, nil, err
+	}
+	if n := len(e.idle); n > 0 && !fresh {
+		s, e.idle = e.idle[n-1], e.idle[:n-1]
+	}
+	e.jobs[j] = struct{}{}
+	e.busy++
+	e.peak = max(e.peak, e.busy)
+	e.running.Add(1)
+	return s, j, nil
+}
+
+// try does the work, on a new state without one.
+func (e *Engine) try(s *state, j *job, work func(*state, *job) error) (err error) {
+	if s == nil {
+		s, err = e.weights.newState()
+	}
+	if err == nil {
+		err = work(s, j)
+	}
+	e.release(s, j)
+	return err
 }
 
 // release gives a state back and frees the job.
@@ -361,7 +387,7 @@ func (e *Engine) release(s *state, j *job) {
 	if keep == 0 {
 		keep = e.peak
 	}
-	if s != nil && !e.closed && len(e.idle) < keep {
+	if s != nil && !e.closed && len(e.idle) < keep && !s.w.lost {
 		e.idle = append(e.idle, s)
 		s = nil
 	}

@@ -124,8 +124,8 @@ const char *og_type_name(int type); /* of tensors */
 const char *og_system_info(void);
 void og_want_log(bool all);
 
-og_context *og_load_file(const char *path, int aheads_preset);
-og_context *og_load_memory(const void *data, size_t size, int aheads_preset);
+og_context *og_load_file(const char *path, int aheads_preset, int gpu);
+og_context *og_load_memory(const void *data, size_t size, int aheads_preset, int gpu);
 void og_free(og_context *);
 og_state *og_init_state(og_context *);
 og_state *og_new_state(og_context *, bool blas);
@@ -154,7 +154,5 @@ const char *og_blas_open(const char *dir, void *ggml);
 const char *og_blas_kernel(void);
 bool og_blas_race(int type, double seconds[2], const char **packed);
 void og_blas_threads(int);
-void og_read_plugins(void);
-void og_plugins_read(void);
 
 #endif

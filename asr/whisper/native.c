@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "libwhisper.h"
 
+#include "device.h"
+
 #include <dlfcn.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -164,36 +166,45 @@ const char *og_system_info(void)
 	return info;
 }
 
-static og_context_params context_params(int aheads_preset)
+/* gpu is the place among the devices of og_devices, negative for the CPU */
+static og_context_params context_params(int aheads_preset, int gpu)
 {
 	og_context_params *d = p_whisper_context_default_params_by_ref(), p = *d;
 	p_whisper_free_context_params(d);
-	p.use_gpu = false;
+	p.use_gpu = gpu >= 0, p.gpu_device = gpu >= 0 ? gpu : 0;
 	p.flash_attn = aheads_preset == 0; /* attention weights are needed for DTW */
 	p.dtw_token_timestamps = aheads_preset != 0;
 	p.dtw_aheads_preset = aheads_preset;
 	return p;
 }
 
-og_context *og_load_file(const char *path, int aheads_preset)
+og_context *og_load_file(const char *path, int aheads_preset, int gpu)
 {
+	og_context *volatile c = NULL;
 	og_read_plugins();
-	og_context *c = p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset));
+	GUARDED(c, NULL, p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset, gpu)));
 	og_plugins_read();
 	return c;
 }
 
-og_context *og_load_memory(const void *data, size_t size, int aheads_preset)
+og_context *og_load_memory(const void *data, size_t size, int aheads_preset, int gpu)
 {
+	og_context *volatile c = NULL;
 	og_read_plugins();
-	og_context *c = p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset));
+	GUARDED(c, NULL, p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset, gpu)));
 	og_plugins_read();
 	return c;
 }
 
-void og_free(og_context *c) { p_whisper_free(c); }
-og_state *og_init_state(og_context *c) { return p_whisper_init_state(c); }
-void og_free_state(og_state *s) { p_whisper_free_state(s); }
+void og_free(og_context *c) { UNDER_GUARD(p_whisper_free(c)); }
+
+og_state *og_init_state(og_context *c)
+{
+	og_state *volatile s = NULL;
+	GUARDED(s, NULL, p_whisper_init_state(c));
+	return s;
+}
+void og_free_state(og_state *s) { UNDER_GUARD(p_whisper_free_state(s)); }
 
 og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach)
 {
@@ -307,7 +318,7 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 }
 
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or
- * negative; an aborted decode may give either. */
+ * negative (OG_GAVE_UP, or its own); an aborted decode may give either. */
 int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const float *samples, int n_samples)
 {
 	og_full_params *d = p_whisper_full_default_params_by_ref(r->beam > 1 ? OG_BEAM_SEARCH : OG_GREEDY), p = *d;
@@ -328,7 +339,9 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.encoder_begin_callback = on_encode, p.encoder_begin_callback_user_data = j;
 	p.logits_filter_callback = on_logits, p.logits_filter_callback_user_data = j;
 	og_blas_threads(r->threads);
-	return p_whisper_full_with_state(c, s, p, samples, n_samples);
+	volatile int rc = 0;
+	GUARDED(rc, OG_GAVE_UP, p_whisper_full_with_state(c, s, p, samples, n_samples));
+	return rc;
 }
 
 int og_count_tokens(og_state *s)
@@ -350,7 +363,9 @@ void og_copy_tokens(og_state *s, og_token_data *out)
 float og_no_speech(og_context *c, og_state *s, int threads)
 {
 	int32_t sot = p_whisper_token_sot(c);
-	if (p_whisper_decode_with_state(c, s, &sot, 1, 0, threads)) return -1;
+	volatile int rc = 0;
+	GUARDED(rc, OG_GAVE_UP, p_whisper_decode_with_state(c, s, &sot, 1, 0, threads));
+	if (rc) return rc == OG_GAVE_UP ? OG_GAVE_UP : -1;
 	const float *logits = p_whisper_get_logits_from_state(s);
 	int n = p_whisper_n_vocab(c);
 	float top = logits[0];
@@ -367,11 +382,8 @@ static bool never(og_context *c, og_state *s, void *user)
 	return false;
 }
 
-/* og_detect gives the probability of each language; audio_ctx is the number of encoder
- * positions, 0 for all. */
-int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
+static int detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
 {
-	og_blas_threads(threads);
 	int rc = p_whisper_pcm_to_mel_with_state(c, s, samples, n_samples, threads);
 	if (rc) return rc;
 	if (audio_ctx) {
@@ -385,6 +397,16 @@ int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, i
 		p_whisper_full_with_state(c, s, p, NULL, 0);
 	}
 	return p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
+}
+
+/* og_detect gives the probability of each language; audio_ctx is the number of encoder
+ * positions, 0 for all. */
+int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
+{
+	og_blas_threads(threads);
+	volatile int rc = 0;
+	GUARDED(rc, OG_GAVE_UP, detect(c, s, samples, n_samples, threads, audio_ctx, probabilities));
+	return rc;
 }
 
 int og_languages(void) { return p_whisper_lang_max_id() + 1; }

@@ -5,6 +5,7 @@ package whisper
 #cgo CFLAGS: -O2 -Wall -Wno-unused-parameter
 #include <stdlib.h>
 #include "libwhisper.h"
+#include "device.h"
 */
 import "C"
 
@@ -86,6 +87,52 @@ func measureProduct(kind int32) (Race, bool) {
 	}, ok
 }
 
+// prepareDevices finds the functions that deal with devices.
+func prepareDevices() error {
+	if p := C.og_devices_open(C.og_ggml()); p != nil {
+		return errors.New(C.GoString(p))
+	}
+	return nil
+}
+
+// setGuard makes trouble with a device an error instead of the program's end.
+var setGuard = sync.OnceValue(func() error {
+	if !C.og_set_guard() {
+		return errors.New("the C++ library does not tell about its exceptions")
+	}
+	return nil
+})
+
+// loadPlugin registers the devices of a plug-in.
+func loadPlugin(file string) error {
+	if err := setGuard(); err != nil {
+		return err
+	}
+	takeComplaint()
+	cfile := C.CString(file)
+	defer C.free(unsafe.Pointer(cfile))
+	if !C.og_load_plugin(cfile) {
+		return errors.New(complaint("it does not load, or finds no device"))
+	}
+	return nil
+}
+
+// listDevices lists the devices in libwhisper's order.
+func listDevices() []Device {
+	var found [64]C.og_device
+	number := map[string]int{}
+	var list []Device
+	for _, d := range found[:C.og_devices(&found[0], C.int(len(found)))] {
+		kind := strings.ToLower(C.GoString(d.backend))
+		list = append(list, Device{
+			Name: fmt.Sprintf("%s:%d", kind, number[kind]), Description: C.GoString(d.description),
+			Memory: uint64(d.total), Free: uint64(d.free), Integrated: bool(d.integrated),
+		})
+		number[kind]++
+	}
+	return list
+}
+
 // nativeLog is where the process-wide log of libwhisper and ggml goes: to the
 // logger of the engine opened last, as debug records. The last complaint is kept
 // for the error of a model that does not load.
@@ -107,6 +154,14 @@ func takeComplaint() string {
 	c := nativeLog.complaint
 	nativeLog.complaint = ""
 	return c
+}
+
+// complaint is takeComplaint, or what else there is to say.
+func complaint(otherwise string) string {
+	if c := takeComplaint(); c != "" {
+		return c
+	}
+	return otherwise
 }
 
 //export ogNativeLog
@@ -133,29 +188,50 @@ func ogNativeLog(level C.int, text *C.char) {
 type weights struct {
 	c    *C.og_context
 	blas bool // OpenBLAS computes the encoder's products
+	at   place
+	lost bool // the device failed: nothing of it may be used, or freed
 }
 
-func loadWeights(m Model, preset int) (*weights, error) {
+func loadWeights(m Model, preset int, at place) (*weights, error) {
+	if at != onCPU {
+		if err := setGuard(); err != nil {
+			return nil, err
+		}
+	}
 	takeComplaint()
 	var c *C.og_context
 	if m.Data != nil {
-		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(preset))
+		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(preset), C.int(at.number))
 	} else {
 		path := C.CString(m.Path)
 		defer C.free(unsafe.Pointer(path))
-		c = C.og_load_file(path, C.int(preset))
+		c = C.og_load_file(path, C.int(preset), C.int(at.number))
 	}
 	if c == nil {
-		why := takeComplaint()
-		if why == "" {
-			why = "libwhisper gives no reason"
-		}
-		return nil, errors.New(why)
+		return nil, errors.New(complaint("libwhisper gives no reason"))
 	}
-	return &weights{c: c}, nil
+	return &weights{c: c, at: at}, nil
 }
 
-func (w *weights) free() { C.og_free(w.c) }
+// failure is the error of a native call that failed: on a device that is the device's,
+// and the weights are lost; else err.
+func (w *weights) failure(rc int, err error) error {
+	switch {
+	case w.at != onCPU && rc == C.OG_GAVE_UP:
+		err = errors.New(complaint("its driver gives no reason"))
+		fallthrough
+	case w.at != onCPU:
+		w.lost = true
+		return fmt.Errorf("%w: %w", ErrDevice, err)
+	}
+	return err
+}
+
+func (w *weights) free() {
+	if !w.lost {
+		C.og_free(w.c)
+	}
+}
 
 func (w *weights) eot() int32 { return int32(C.og_eot(w.c)) }
 func (w *weights) beg() int32 { return int32(C.og_beg(w.c)) }
@@ -182,7 +258,7 @@ func (w *weights) tokenize(text string) []int32 {
 func (w *weights) newState() (*state, error) {
 	s := C.og_new_state(w.c, C.bool(w.blas))
 	if s == nil {
-		return nil, errors.New("whisper: no memory for a decoding state")
+		return nil, w.failure(0, errors.New("whisper: no memory for a decoding state"))
 	}
 	return &state{w: w, s: s}, nil
 }
@@ -194,7 +270,11 @@ type state struct {
 	shortened bool // it has decoded with a shortened audio context
 }
 
-func (s *state) free() { C.og_free_state(s.s) }
+func (s *state) free() {
+	if !s.w.lost {
+		C.og_free_state(s.s)
+	}
+}
 
 // job is the memory a decode shares with its native callbacks.
 type job struct{ j *C.og_job }
@@ -246,11 +326,11 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 	creq.temperature, creq.temperature_inc = C.float(r.temperature), C.float(r.temperatureStep)
 	s.shortened = s.shortened || r.audioContext != 0
 	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
-	if C.og_aborted(j.j) {
+	if C.og_aborted(j.j) && rc != C.OG_GAVE_UP {
 		return nil, errAborted
 	}
 	if rc != 0 {
-		return nil, fmt.Errorf("whisper: libwhisper failed to decode a window of %.1f s (code %d): %w", float64(len(samples))/16000, int(rc), ErrDecode)
+		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to decode a window of %.1f s (code %d): %w", float64(len(samples))/16000, int(rc), ErrDecode))
 	}
 	n := int(C.og_count_tokens(s.s))
 	if n == 0 {
@@ -272,7 +352,7 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 func (s *state) noSpeech(threads int) (float64, error) {
 	p := float64(C.og_no_speech(s.w.c, s.s, C.int(threads)))
 	if p < 0 {
-		return 0, fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode)
+		return 0, s.w.failure(int(p), fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode))
 	}
 	return p, nil
 }
@@ -286,7 +366,7 @@ func (s *state) detect(samples []float32, positions, threads int) (map[string]fl
 	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), C.int(threads),
 		C.int(positions), (*C.float)(unsafe.Pointer(&probabilities[0])))
 	if rc < 0 {
-		return nil, fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode)
+		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode))
 	}
 	m := make(map[string]float64, len(probabilities))
 	for i, p := range probabilities {

@@ -25,20 +25,26 @@ func loadBLAS(string) error             { return native.ErrNoCgo }
 func blasKernel() string                { return "" }
 func measureProduct(int32) (Race, bool) { return Race{}, false }
 func setNativeLogger(*slog.Logger)      {}
+func prepareDevices() error             { return native.ErrNoCgo }
+func loadPlugin(string) error           { return native.ErrNoCgo }
+func listDevices() []Device             { return nil }
 
-type weights struct{ blas bool }
+type weights struct{ blas, lost bool }
 
-func loadWeights(Model, int) (*weights, error)  { return nil, native.ErrNoCgo }
-func (*weights) free()                          {}
-func (*weights) multilingual() bool             { return false }
-func (*weights) eot() int32                     { return 0 }
-func (*weights) beg() int32                     { return 0 }
-func (*weights) text(int32) string              { return "" }
-func (*weights) tokenize(string) []int32        { return nil }
-func (*weights) newState() (*state, error)      { return nil, native.ErrNoCgo }
-func (*weights) newJob(*hotwords) (*job, error) { return nil, native.ErrNoCgo }
+func loadWeights(Model, int, place) (*weights, error) { return nil, native.ErrNoCgo }
+func (*weights) free()                                {}
+func (*weights) multilingual() bool                   { return false }
+func (*weights) eot() int32                           { return 0 }
+func (*weights) beg() int32                           { return 0 }
+func (*weights) text(int32) string                    { return "" }
+func (*weights) tokenize(string) []int32              { return nil }
+func (*weights) newState() (*state, error)            { return nil, native.ErrNoCgo }
+func (*weights) newJob(*hotwords) (*job, error)       { return nil, native.ErrNoCgo }
 
-type state struct{ shortened bool }
+type state struct {
+	w         *weights
+	shortened bool
+}
 
 func (*state) free() {}
 func (*state) decode(*job, request, []float32) ([]token, error) {

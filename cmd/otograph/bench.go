@@ -42,6 +42,7 @@ type benchRunCmd struct {
 	Quiet  bool   `short:"q" help:"No progress."`
 	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
 
+	deviceFlag
 	modelFlags
 	optionFlags `embed:""`
 }
@@ -60,7 +61,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	}
 	config := bench.Config{
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
-		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Seed: c.Seed,
+		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
 	}
 	if c.Output != "" {

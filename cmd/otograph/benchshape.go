@@ -35,6 +35,8 @@ type benchShapeCmd struct {
 	Output   string   `short:"o" placeholder:"DIR" help:"Write the report in all its forms into this folder."`
 	Quiet    bool     `short:"q" help:"No progress."`
 	Cores    int      `placeholder:"N" help:"Cores to use; default: all."`
+
+	deviceFlag
 }
 
 func (c *benchShapeCmd) Run(ctx context.Context) error {
@@ -75,7 +77,7 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 		item.Name = filepath.Base(c.Audio)
 	}
 	config := bench.Config{
-		Items: []bench.Item{item}, Repeat: c.Repeat, Stages: c.Stages, Cores: c.Cores, Seed: 1,
+		Items: []bench.Item{item}, Repeat: c.Repeat, Stages: c.Stages, Cores: c.Cores, Device: string(c.Device), Seed: 1,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
 	}
 	for _, name := range c.Size {

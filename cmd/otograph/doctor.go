@@ -33,7 +33,7 @@ type finding struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
-	findings := []finding{c.program(), c.machine(), c.whisper(), c.blas(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
+	findings := []finding{c.program(), c.machine(), c.whisper(), c.blas(), c.devices(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
 	findings = append(findings, c.models()...)
 	healthy := true
 	for _, f := range findings {

@@ -36,6 +36,7 @@ type serveCmd struct {
 	fetchFlags
 	inboundFlags
 	cageFlags
+	deviceFlag
 	Addr           string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
 	OpsAddr        string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
 	BasePath       string        `default:"/v1" help:"Prefix of the API's paths."`
@@ -273,6 +274,7 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	command := []string{
 		self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores), "--nice=" + strconv.Itoa(workerNice),
 		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String(),
+		"--device=" + string(c.Device),
 	}
 	command = append(command, c.modelFlags.args()...)
 	if c.RequireCage {

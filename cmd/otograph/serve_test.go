@@ -29,3 +29,16 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 		assert.ErrorAs(t, err, new(*usageError))
 	}
 }
+
+// Workers compute on the device that serve was given.
+func TestServePassesTheDeviceOn(t *testing.T) {
+	c := serveCmd{deviceFlag: deviceFlag{Device: "vulkan:1"}}
+	c.Data = t.TempDir()
+	command, err := c.workCommand()
+	require.NoError(t, err)
+	assert.Contains(t, command, "--device=vulkan:1")
+
+	var d device
+	require.NoError(t, d.UnmarshalText([]byte("cpu")))
+	assert.Error(t, d.UnmarshalText([]byte("abacus")))
+}

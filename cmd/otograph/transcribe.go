@@ -27,6 +27,8 @@ type transcribeCmd struct {
 	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
 
+	deviceFlag
+
 	Demo bool `help:"Use the demo models where there are no others, without offering published ones."`
 
 	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register; see: otograph voices."`
@@ -71,7 +73,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
+	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
+		otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}

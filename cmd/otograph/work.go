@@ -26,6 +26,7 @@ type workCmd struct {
 	servedModelFlags
 	workStartFlags
 	cageFlags
+	deviceFlag
 	Cores          int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
 	OptimizedWords bool          `help:"Put words with their times into the results of the optimized tier, too, which has segments only by the specification."`
@@ -64,7 +65,8 @@ func (c *workCmd) Run(ctx context.Context) error {
 	if err := c.checkModels(set, log); err != nil {
 		return err
 	}
-	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords))
+	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
+		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords))
 	if err != nil {
 		return err
 	}

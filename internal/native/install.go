@@ -15,15 +15,25 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
+// Plugins says which plug-ins of ggml are fetched beside those for the processor.
+type Plugins string
+
+// Plug-ins to fetch.
+const (
+	Unchanged Plugins = "unchanged" // those that are there
+	Vulkan    Plugins = "vulkan"    // for GPUs
+	None      Plugins = "none"
+)
+
 // Install puts the native libraries into the folder dest (lib/, include/, VERSIONS),
 // where they are not there yet: it unpacks the fetch recipe into a temporary folder
 // and runs it with bash. Its few lines go to out, and one more when there was nothing
-// to do. An empty dest means [DefaultDest].
+// to do. An empty dest means [DefaultDest]; with names the plug-ins that it shall have.
 //
 // The recipe uses the sources that this machine is configured for (apt's mirror, npm's
 // registry), checks every file by its digest, and needs no root. The error says what
 // is missing. When ctx ends, the recipe is stopped; dest is then as it was before.
-func Install(ctx context.Context, dest string, out io.Writer) error {
+func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
 	if dest == "" {
 		var err error
 		if dest, err = DefaultDest(); err != nil {
@@ -50,6 +60,9 @@ func Install(ctx context.Context, dest string, out io.Writer) error {
 	said := &lastLine{to: out}
 	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, recipe.Script), dest)
 	cmd.Stdout, cmd.Stderr = said, said
+	if with != Unchanged {
+		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
+	}
 	cmd.WaitDelay = 5 * time.Second
 	ownGroup(cmd)
 	err = cmd.Run()

@@ -1,0 +1,244 @@
+package whisper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/native"
+)
+
+// Names of devices that Options.Device takes beside those of [Devices].
+const (
+	// DeviceAuto is the first device with a memory of its own, else the CPU.
+	DeviceAuto = "auto"
+	// DeviceCPU is the processor, with OpenBLAS where it is faster.
+	DeviceCPU = "cpu"
+)
+
+// backends are ggml's kinds of devices that can be asked for. CUDA comes with a
+// libwhisper of the user's own only, and nobody has run it.
+var backends = []string{"vulkan", "cuda"}
+
+// ErrDevice marks a device, or its driver, that failed.
+var ErrDevice = errors.New("the device failed")
+
+// Device is something beside the processor that can compute a model.
+type Device struct {
+	Name        string // as Options.Device takes it, such as "vulkan:0"
+	Description string // the driver's name of it
+	Memory      uint64 // in bytes
+	Free        uint64 // of it, in bytes
+	Integrated  bool   // it has no memory of its own
+}
+
+// CheckDevice returns an error unless name is one that Options.Device takes, whether
+// there is such a device or not.
+func CheckDevice(name string) error {
+	_, err := parseDevice(name)
+	return err
+}
+
+// parseDevice returns the full name of a device: "vulkan" is the first of its kind.
+func parseDevice(name string) (string, error) {
+	switch name {
+	case "", DeviceAuto:
+		return DeviceAuto, nil
+	case DeviceCPU:
+		return DeviceCPU, nil
+	}
+	kind, number, numbered := strings.Cut(name, ":")
+	n, err := strconv.ParseUint(number, 10, 8)
+	if !slices.Contains(backends, kind) || numbered && err != nil {
+		return "", fmt.Errorf("expected auto, cpu, or %s with or without a number as in %s:0, found %q",
+			strings.Join(backends, " or "), backends[0], name)
+	}
+	return fmt.Sprintf("%s:%d", kind, n), nil
+}
+
+// Devices lists what can compute a model beside the processor, as far as ggml's
+// plug-ins for it are there. The error says that libwhisper is missing.
+func Devices() ([]Device, error) {
+	if err := openLibrary(); err != nil {
+		return nil, err
+	}
+	if err := openDevices(); err != nil {
+		return nil, err
+	}
+	return listDevices(), nil
+}
+
+// openDevices loads the plug-ins that lie in a folder of their own, once; libwhisper
+// is open. They stay. A plug-in that does not load has no devices.
+func openDevices() error {
+	library.Lock()
+	defer library.Unlock()
+	if library.devices {
+		return nil
+	}
+	dir, err := native.Whisper()
+	if err != nil {
+		return err
+	}
+	if err := prepareDevices(); err != nil {
+		return fmt.Errorf("whisper: devices: %w: %w", err, ErrLibrary)
+	}
+	file := filepath.Join(dir, "vulkan", "libggml-vulkan.so")
+	if dir != "" && isFile(file) {
+		library.plugin = errors.New("the plug-in for Vulkan finds no GPU: is its driver installed?")
+		if err := loadPlugin(file); err != nil {
+			library.plugin = fmt.Errorf("the plug-in for Vulkan finds no driver: %w", err)
+		}
+	}
+	library.devices = true
+	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// place is where a model is put: the device's number as libwhisper counts, or onCPU.
+type place struct {
+	number int
+	name   string
+}
+
+var onCPU = place{-1, DeviceCPU}
+
+// choose returns the place for a model, and why it is not the one that was asked for, ""
+// when it is.
+func choose(device string) (place, string, error) {
+	name, err := parseDevice(device)
+	if err != nil || name == DeviceCPU {
+		return onCPU, "", err
+	}
+	devices, err := Devices()
+	if err != nil {
+		return onCPU, "", err
+	}
+	for i, d := range devices {
+		if d.Name == name || name == DeviceAuto && !d.Integrated {
+			return place{i, d.Name}, "", nil
+		}
+	}
+	if name == DeviceAuto {
+		return onCPU, "", nil
+	}
+	return onCPU, name + " is not there (" + others(devices) + "); the CPU computes", nil
+}
+
+// NoDevices says why there are none, or what to do about it.
+func NoDevices() string {
+	library.Lock()
+	defer library.Unlock()
+	if library.plugin != nil {
+		return library.plugin.Error()
+	}
+	return "`otograph native --with vulkan` fetches ggml's plug-in for Vulkan"
+}
+
+// others says what devices there are.
+func others(devices []Device) string {
+	if len(devices) == 0 {
+		return "no device is known: " + NoDevices()
+	}
+	var names []string
+	for _, d := range devices {
+		names = append(names, d.Name+" "+d.Description)
+	}
+	return "there is " + strings.Join(names, ", ")
+}
+
+// load puts the model on the device that the options ask for, or on the CPU: note then
+// says why, unless the CPU was asked for.
+func (m Model) load(preset int, opt Options) (w *weights, at place, note string, err error) {
+	at, note, err = choose(opt.Device)
+	if err != nil {
+		return nil, at, "", err
+	}
+	if at != onCPU {
+		if w, err = loadWeights(m, preset, at); err == nil {
+			return w, at, "", nil
+		}
+		note, at = fmt.Sprintf("%s does not take the model (%v); the CPU computes", at.name, err), onCPU
+	}
+	if w, err = loadWeights(m, preset, onCPU); err != nil {
+		err = fmt.Errorf("%w: libwhisper refuses it: %w", ErrModel, err)
+	}
+	return w, at, note, err
+}
+
+// Device returns the name of what computes the model, "cpu" or one of Devices; note
+// says why that is not what was asked for, "" when it is. It changes when a device fails.
+func (e *Engine) Device() (name, note string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.place.name, e.note
+}
+
+// takeTurn waits until a device is free: it works on one decode at a time. On the CPU
+// nothing waits.
+func (e *Engine) takeTurn(ctx context.Context) (leave func(), err error) {
+	e.mu.Lock()
+	alone := e.place != onCPU
+	e.mu.Unlock()
+	if !alone {
+		return func() {}, nil
+	}
+	select {
+	case e.turn <- struct{}{}:
+		return func() { <-e.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// elsewhere does work again, on the CPU, whose device failed.
+func (e *Engine) elsewhere(ctx context.Context, h *hotwords, why error, work func(*state, *job) error) error {
+	if err := e.leaveDevice(why); err != nil {
+		return err
+	}
+	s, j, err := e.begin(h, true)
+	if err != nil {
+		return err
+	}
+	defer e.running.Done()
+	defer context.AfterFunc(ctx, func() { e.abort(j) })()
+	return e.try(s, j, work)
+}
+
+// abort ends a job that has not ended.
+func (e *Engine) abort(j *job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, inFlight := e.jobs[j]; inFlight {
+		j.abort()
+	}
+}
+
+// leaveDevice moves the model from a device that failed to the CPU. The weights there
+// and their states are never freed: the failed call may still hold the driver's locks.
+// The caller has the turn.
+func (e *Engine) leaveDevice(why error) error {
+	w, err := loadWeights(e.model, e.preset, onCPU)
+	if err != nil {
+		return fmt.Errorf("%w; and on the CPU: %w", why, err)
+	}
+	w.blas, err = useBLAS(tensorTypes[e.header.Type%1000])
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.note = fmt.Sprintf("%s failed (%v); the CPU computes", e.place.name, why)
+	e.opt.Logger.Warn("whisper: the device failed, the CPU goes on", "device", e.place.name, "error", why)
+	e.weights, e.place, e.idle, e.model.Data = w, onCPU, nil, nil
+	return nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/otograph/otograph/asr/whisper"
+)
+
+// deviceFlag says what computes the standard tier's model.
+type deviceFlag struct {
+	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"What computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
+}
+
+// device is the name of a device, there or not.
+type device string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *device) UnmarshalText(text []byte) error {
+	*d = device(text)
+	return whisper.CheckDevice(string(text))
+}
+
+// devices reports what can compute the standard tier's model beside the processor.
+func (doctorCmd) devices() finding {
+	f := finding{Part: "GPU", OK: true}
+	found, err := whisper.Devices()
+	if err != nil {
+		f.Found = "not looked for without libwhisper"
+		return f
+	}
+	for i, d := range found {
+		if i > 0 {
+			f.Found += "; "
+		}
+		f.Found += fmt.Sprintf("%s %s, %.1f of %.1f GiB free", d.Name, d.Description, gib(d.Free), gib(d.Memory))
+		if d.Integrated {
+			f.Found += ", integrated: used where --device names it"
+		}
+	}
+	if len(found) == 0 {
+		f.Found = "none; the CPU computes everything"
+		f.ToDo = "for a GPU: " + whisper.NoDevices()
+	}
+	return f
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

@@ -17,8 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
 )
 
 // refusedStart runs a serve that must not come up and returns what it printed.
@@ -90,6 +93,52 @@ func TestF1ForeignFolder(t *testing.T) {
 	require.NoError(t, s.stop())
 	assert.Len(t, files(t, blobs), len(before))
 	t.Log("F1: 600 files of a stranger's, 3 starts refused, 1 after an adoption: 0 files deleted")
+}
+
+// TestF1ForeignBucket starts servers with empty databases on an S3 server whose bucket holds 600 objects of others: under
+// their own prefix, under one beside it, and on top of the bucket. Where the objects may be ours each start is refused;
+// where they cannot be, the server starts, collects without limits, and deletes none.
+func TestF1ForeignBucket(t *testing.T) {
+	s3 := newS3(t)
+	at := func(prefix string) string { return strings.Replace(s3.source, "/service?", prefix+"?", 1) }
+	owner := serve(t, t.TempDir(), "--workers", "0", "--blobs", at("/service"))
+	require.NoError(t, owner.stop())
+	top, err := blob.Open(t.Context(), at(""))
+	require.NoError(t, err)
+	defer top.Close()
+	list := func() (keys []string) {
+		require.NoError(t, top.List(t.Context(), "", func(o blob.Object) error {
+			keys = append(keys, o.Key)
+			return nil
+		}))
+		return keys
+	}
+	for i := range 600 {
+		folder := []string{"service/audio", "service/results", "staging/audio", "staging/checkpoints", "photos", "dumps/results"}[i%6]
+		w, err := top.Create(t.Context(), fmt.Sprintf("%s/%08d-0000-7000-8000-000000000000", folder, i))
+		require.NoError(t, err)
+		_, err = w.Write([]byte("theirs"))
+		require.NoError(t, err)
+		_, err = w.Commit()
+		require.NoError(t, err)
+	}
+	before := list()
+	require.Len(t, before, 601, "and the identity")
+
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/service")), "belongs to another database", "--database or --blobs", "otograph store adopt")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/staging")), "files of an unknown database", "otograph store adopt")
+	oneLine(t, refusedStart(t, owner.data, "--blobs", at("/elsewhere")), "the database's files are in another store")
+	require.Equal(t, before, list())
+
+	s := serve(t, t.TempDir(), "--workers", "0", "--blobs", at("")) // nothing under the service's own prefixes there
+	require.NoError(t, s.stop())
+	svc, err := tasks.New(tasks.Config{DB: s.store(), Blobs: top})
+	require.NoError(t, err)
+	taskstest.Tidy(t, svc)
+	after := list()
+	assert.Subset(t, after, before)
+	assert.Len(t, after, len(before)+1, "and the identity of the bucket's own")
+	t.Logf("F1 on %s: 600 objects of others, 3 starts refused, 1 beside them: 0 objects deleted", s3.name)
 }
 
 // TestF3Partition drops every packet between a server and PostgreSQL: requests are answered 503 within five seconds.

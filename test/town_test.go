@@ -8,78 +8,19 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/nettest"
 )
-
-// s3Server is an S3 server that can be away: versitygw where it is installed,
-// killed and started again; else gofakes3 behind a proxy that cuts connections.
-type s3Server struct {
-	name   string
-	source string
-	leave  func()
-	back   func()
-}
-
-func newS3(t *testing.T) *s3Server {
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "testsecret")
-	source := func(address string) string {
-		return "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape("http://"+address)
-	}
-	program, err := exec.LookPath("versitygw")
-	if err != nil {
-		backend := s3mem.New()
-		require.NoError(t, backend.CreateBucket("otograph"))
-		s3 := httptest.NewServer(gofakes3.New(backend).Server())
-		t.Cleanup(s3.Close)
-		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", s3.Listener.Addr().String()) })
-		return &s3Server{"gofakes3", source(proxy.Addr()), proxy.Cut, proxy.Pass}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
-	root := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(root, "otograph"), 0o755))
-	var cmd *exec.Cmd
-	s := &s3Server{name: "versitygw", source: source(address)}
-	s.back = func() {
-		cmd = exec.Command(program, "--access", "test", "--secret", "testsecret", "--port", address, "posix", root)
-		require.NoError(t, cmd.Start())
-		require.Eventually(t, func() bool {
-			c, err := net.Dial("tcp", address)
-			if err == nil {
-				c.Close()
-			}
-			return err == nil
-		}, patience, 50*time.Millisecond)
-	}
-	s.leave = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	s.back()
-	t.Cleanup(s.leave)
-	return s
-}
 
 // town is two servers and three workers on PostgreSQL and S3, with customers
 // who ask again until they are answered.

@@ -1,0 +1,95 @@
+package test
+
+import (
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/nettest"
+)
+
+// s3Server is an S3 server that can be away: versitygw where it is installed,
+// killed and started again; else gofakes3 behind a proxy that cuts connections.
+type s3Server struct {
+	name   string
+	source string
+	leave  func()
+	back   func()
+}
+
+func newS3(t *testing.T) *s3Server {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "testsecret")
+	source := func(address string) string {
+		return "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape("http://"+address)
+	}
+	program, err := exec.LookPath("versitygw")
+	if err != nil {
+		backend := s3mem.New()
+		require.NoError(t, backend.CreateBucket("otograph"))
+		s3 := httptest.NewServer(gofakes3.New(backend).Server())
+		t.Cleanup(s3.Close)
+		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", s3.Listener.Addr().String()) })
+		return &s3Server{"gofakes3", source(proxy.Addr()), proxy.Cut, proxy.Pass}
+	}
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "otograph"), 0o755))
+	var cmd *exec.Cmd
+	address := ""
+	start := func() bool {
+		started := exec.Command(program, "--access", "test", "--secret", "testsecret", "--port", address, "posix", root)
+		require.NoError(t, started.Start())
+		cmd = started
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = started.Wait()
+		}()
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			select {
+			case <-ended:
+				return false
+			default:
+			}
+			if c, err := net.Dial("tcp", address); err == nil {
+				c.Close()
+				return true
+			}
+		}
+		return false
+	}
+	s := &s3Server{name: "versitygw"}
+	s.back = func() { require.True(t, start(), "versitygw does not start") }
+	s.leave = func() {
+		_ = cmd.Process.Kill()
+		require.Eventually(t, func() bool {
+			c, err := net.Dial("tcp", address)
+			if err == nil {
+				c.Close()
+			}
+			return err != nil
+		}, patience, 10*time.Millisecond)
+	}
+	for try := 0; ; try++ { // somebody else may take the port before versitygw does
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		address = l.Addr().String()
+		require.NoError(t, l.Close())
+		if start() {
+			break
+		}
+		require.Less(t, try, 5, "versitygw does not start")
+	}
+	s.source = source(address)
+	t.Cleanup(s.leave)
+	return s
+}

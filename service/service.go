@@ -157,7 +157,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { return notifier.Run(running) })
 	g.Go(func() error { return tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{}).Run(running) })
-	fetcher, err := worker.NewFetcher(s.tasks, worker.FetcherConfig{HTTP: s.audio})
+	fetcher, err := worker.NewFetcher(s.tasks, worker.FetcherConfig{HTTP: s.audio, Prober: s.config.Prober})
 	if err != nil {
 		return err
 	}

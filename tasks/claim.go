@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -59,6 +60,52 @@ func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, er
 		c.Held = held
 		return &c, nil
 	}
+}
+
+// thenError is an error of the claim that was to follow in another claim's last transaction.
+type thenError struct{ error }
+
+func (e thenError) Unwrap() error { return e.error }
+
+// writeThen runs end, which ends a claim, in a transaction, and claims the next task in it. When that claim fails, end runs
+// alone: it must not be kept from being written.
+func (s *Service) writeThen(ctx context.Context, then queue.Then, end func(tx *sql.Tx) error) (next *Claim, err error) {
+	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		next = nil
+		if err = end(tx); err == nil && then != nil {
+			if next, err = s.claimThen(ctx, tx, then); err != nil {
+				err = thenError{err}
+			}
+		}
+		return err
+	})
+	if errors.As(err, new(thenError)) {
+		s.log.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
+		err = s.db.Write(ctx, end)
+	}
+	if err != nil {
+		next = nil
+	}
+	return next, err
+}
+
+// claimThen claims a task that its account can pay for.
+func (s *Service) claimThen(ctx context.Context, tx *sql.Tx, then queue.Then) (*Claim, error) {
+	held, err := then(ctx, tx)
+	if held == nil || err != nil {
+		return nil, err
+	}
+	c, err := readClaim(ctx, tx, held)
+	if err != nil {
+		return nil, err
+	}
+	if held.Lane != queue.LaneFetch {
+		if overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode); overdrawn || err != nil {
+			return nil, cmp.Or(err, errOverdrawn)
+		}
+	}
+	c.Held = held
+	return &c, nil
 }
 
 // stop makes claims pass over the lane of a task's account, if the account is overdrawn.

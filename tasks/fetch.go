@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/tasks/queue"
 )
@@ -38,31 +40,75 @@ func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy)
 
 // Fetched records the audio that was downloaded and queues the task for a
 // worker. It may be called again after an error of the store, and then finds
-// what it had done.
-func (s *Service) Fetched(ctx context.Context, c *Claim, key string, size int64, md5 string) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+// what it had done. Where the audio's length in seconds is known, its price is
+// held in the same transaction; a task that its account cannot pay for fails there.
+// Trouble with the price leaves it to the worker, which holds it, too (see Probed).
+func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
+	_, err := s.fetched(ctx, c, audio, seconds, nil)
+	return err
+}
+
+// FetchedNext is Fetched, and claims the next download for worker in the same
+// transaction; the claim is nil where NextFetch has to look for one. After an error
+// there may be a claim that worker did not hear of: HandBack gives it back.
+func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
+	then, err := s.queue.ThenNextFetch(ctx, worker, busy)
+	if err != nil {
+		then = nil // what was downloaded matters more, and meets the same trouble
+	}
+	return s.fetched(ctx, c, audio, seconds, then)
+}
+
+func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.Then) (*Claim, error) {
+	var price billing.Money
+	if seconds > 0 {
+		t, err := s.tariff(ctx, c, seconds)
+		if err != nil && Outage(s.db.Classify(err)) {
+			return nil, s.wrap("price of "+c.ID, err)
+		}
+		if err == nil {
+			price = t.quote.Total
+		}
+	}
+	unpaid := false
+	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
+		unpaid = false
 		r, err := s.lockTask(ctx, tx, c.ID)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return queue.ErrSuperseded
 		case err != nil:
 			return err
-		case r.audio == key:
+		case r.audio == audio.Key:
 			return nil // an earlier call did it and did not hear of it
 		case !r.current(c):
 			return queue.ErrSuperseded
 		}
-		lane := laneOf(r.BatchMode)
+		r.audio, r.lane = audio.Key, laneOf(r.BatchMode)
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, lane = $5, updated_at = $6 WHERE id = $1",
-			c.ID, key, size, md5, lane, db.Micros(s.now())); err != nil {
+			c.ID, audio.Key, audio.Size, audio.MD5, r.lane, db.Micros(s.now())); err != nil {
 			return err
 		}
-		return s.queue.Requeue(ctx, tx, queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: lane})
+		if price > 0 {
+			var short *UnpaidError
+			err := unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
+			if unpaid = errors.As(err, &short); unpaid {
+				return s.end(ctx, tx, r, EndPermanent, short.Error())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.queue.Requeue(ctx, tx, r.ref())
 	})
-	if err == nil {
+	switch {
+	case err == nil && unpaid:
+		s.Ended(EndPermanent)
+		s.sweepTask(ctx, c.ID)
+	case err == nil:
 		s.queue.Wake(ctx)
 	}
-	return s.wrap("note audio of "+c.ID, err)
+	return next, s.wrap("note audio of "+c.ID, err)
 }
 
 // Refetch hands a claimed task whose audio is not there, or not any more, to

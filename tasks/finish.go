@@ -96,20 +96,35 @@ func pack(result json.RawMessage) ([]byte, error) {
 // changes nothing: queue.ErrSuperseded. Nor does an outcome that is longer than what the account can pay: the error
 // wraps an *UnpaidError.
 func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
+	_, err := s.complete(ctx, c, o, nil)
+	return err
+}
+
+// CompleteNext is Complete, and claims for worker the next task in the same transaction; the claim is nil where Next has to
+// look for one. After an error there may be a claim that worker did not hear of: HandBack gives it back.
+func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker, modelSet string) (*Claim, error) {
+	then, err := s.queue.ThenNext(ctx, worker, modelSet)
+	if err != nil {
+		then = nil // the end itself is what matters, and meets the same trouble
+	}
+	return s.complete(ctx, c, o, then)
+}
+
+func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.Then) (*Claim, error) {
 	data, err := pack(o.Result)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
 	if err := s.store(ctx, key, data); err != nil {
-		return err
+		return nil, err
 	}
 	if len(o.Waveform) > 0 {
 		if err := s.store(ctx, waveformKey(key), o.Waveform); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return s.settle(ctx, c, o, key)
+	return s.settle(ctx, c, o, key, then)
 }
 
 // A result and its waveform are two files beside each other.
@@ -140,10 +155,10 @@ func (s *Service) store(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
+func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.Then) (*Claim, error) {
 	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u.Mode = o.Tier
 	if u.Mode == "" {
@@ -152,7 +167,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.some()
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
 		r, err := s.lockTask(ctx, tx, c.ID)
 		audio = r.audio
 		switch {
@@ -192,7 +207,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 		s.erased.drop(forgotten)
 		s.sweepDone(ctx, c.ID, audio)
 	}
-	return s.wrap("finish "+c.ID, err)
+	return next, s.wrap("finish "+c.ID, err)
 }
 
 // Ending is how a claim ends without a result.

@@ -246,7 +246,7 @@ func TestDropAudioSparesWhatARowPointsAt(t *testing.T) {
 		noted, other := f.Audio("noted"), f.Audio("not noted")
 		c, err := f.NextFetch(t.Context(), "fetcher", queue.Busy{Ahead: 1})
 		require.NoError(t, err)
-		require.NoError(t, f.Fetched(t.Context(), c, noted.Key, noted.Size, noted.MD5))
+		require.NoError(t, f.Fetched(t.Context(), c, *noted, 0))
 		f.DropAudio(t.Context(), noted.Key)
 		f.DropAudio(t.Context(), other.Key)
 		assert.Equal(t, []string{noted.Key}, f.Files(), "task %s", task.ID)

@@ -26,7 +26,7 @@ func (f *fetchFlags) fetcher(s *tasks.Service, c *safehttp.Client, m *metrics.Me
 		return nil, &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}
 	}
 	return worker.NewFetcher(s, worker.FetcherConfig{
-		HTTP: c, Check: checkHead, Version: version, Trouble: m.Trouble("fetcher"),
+		HTTP: c, Check: checkHead, Prober: audioProber{audio.Options{}}, Version: version, Trouble: m.Trouble("fetcher"),
 		AtOnce: f.Fetches, PerAccount: f.FetchesPerAccount, PerHost: f.FetchesPerHost, Limit: f.FetchLimit, Grace: grace,
 	})
 }

@@ -125,6 +125,9 @@ func (s *Store) ask(op, key string) error {
 // Name describes the store: the folder's path or the bucket.
 func (s *Store) Name() string { return s.name }
 
+// Folder reports whether the files are in a folder, where Local copies nothing.
+func (s *Store) Folder() bool { return s.dir != "" }
+
 // Close lets the store go.
 func (s *Store) Close() error { return s.bucket.Close() }
 

@@ -22,10 +22,10 @@ type Claim struct {
 // model set, $3 the time.
 const taken = `phase = 'running', status = 'processing', error_message = NULL, attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
-// claimInTurn claims on PostgreSQL, in one statement, the oldest task of the
+// inTurn claims on PostgreSQL, in one statement, the oldest task of the
 // account of lane %[1]s whose turn it is. It passes over accounts and tasks that
 // other transactions have locked, so that claims do not wait for one another.
-const claimInTurn = `WITH who AS (
+const inTurn = `WITH who AS (
 		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	pick AS (
 		SELECT t.id, t.account_id FROM tasks t JOIN who ON who.account_id = t.account_id
@@ -97,16 +97,20 @@ func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx 
 			continue
 		}
 		if q.config.DB.Dialect() == db.Postgres {
-			err = try(func(tx *sql.Tx, c *Claim) error {
-				row := tx.QueryRowContext(ctx, fmt.Sprintf(claimInTurn, lane.name), worker, modelSet, db.Micros(q.now()))
-				return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
-			})
+			err = try(func(tx *sql.Tx, c *Claim) error { return q.claimInTurn(ctx, tx, lane.name, modelSet, c) })
 		}
 		if claimed == nil && err == nil { // SQLite; or all accounts are locked by others
 			err = try(func(tx *sql.Tx, c *Claim) error { return q.claimWaiting(ctx, tx, lane.name, modelSet, c) })
 		}
 	}
 	return claimed, q.wrap("claim", err)
+}
+
+// claimInTurn claims the oldest task of the account whose turn it is in lane, on
+// PostgreSQL and without a wait.
+func (q *Queue) claimInTurn(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
+	row := tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now()))
+	return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
 }
 
 // look reads what a claim can find. Each part is one probe of an index.

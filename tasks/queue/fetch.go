@@ -27,41 +27,19 @@ type Busy struct {
 //
 // read is called in the claim's transaction: what it can't read is not claimed.
 func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
-	var draining, paused, due bool
-	now := q.now()
-	err := q.config.DB.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
-		COALESCE((SELECT paused FROM lanes WHERE lane = 'fetch'), FALSE),
-		`+someDue,
-		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon))).Scan(&draining, &paused, &due)
-	if err != nil || draining || paused {
-		return nil, q.wrap("claim download", err)
-	}
-	if due {
-		if _, err := q.Sweep(ctx); err != nil {
-			return nil, err
+	seen, err := q.lookFetch(ctx, worker, busy)
+	if err == nil && seen.due && !seen.closed {
+		if _, err = q.Sweep(ctx); err == nil {
+			seen, err = q.lookFetch(ctx, worker, busy)
 		}
 	}
-	where, args := busy.tasks()
-	account := `SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0
-		AND EXISTS (SELECT 1 FROM tasks t WHERE t.account_id = l.account_id AND ` + where + `) ORDER BY l.served, l.account_id LIMIT 1`
-	c := Claim{Worker: worker}
-	err = q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(&c.AccountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil || seen.closed || !seen.waiting {
 		return nil, q.wrap("claim download", err)
 	}
+	var c Claim
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		c = Claim{Worker: worker}
-		if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
-			return err
-		}
-		task := fmt.Sprintf("SELECT id FROM tasks t WHERE t.account_id = $%d AND %s ORDER BY t.batch_mode, t.queued_at, t.id LIMIT 1", len(args)+1, where)
-		if err := tx.QueryRowContext(ctx, task+q.config.DB.SkipLocked(), append(args[:len(args):len(args)], c.AccountID)...).Scan(&c.TaskID); err != nil {
-			return err
-		}
-		if err := q.take(ctx, tx, LaneFetch, "", &c); err != nil {
+		if err := q.claimFetch(ctx, tx, busy, &c); err != nil {
 			return err
 		}
 		return read(tx, &c)
@@ -73,6 +51,52 @@ func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read fu
 		return nil, q.wrap("claim download", err)
 	}
 	return &c, nil
+}
+
+// fetchLook is what reads say about the downloads before anything is claimed.
+type fetchLook struct{ closed, due, waiting bool }
+
+// lookFetch reads what a claim of a download can find.
+func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetchLook, err error) {
+	now := q.now()
+	var draining, paused bool
+	err = q.config.DB.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
+		COALESCE((SELECT paused FROM lanes WHERE lane = 'fetch'), FALSE),
+		`+someDue,
+		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon))).Scan(&draining, &paused, &l.due)
+	if l.closed = draining || paused; l.closed || err != nil {
+		return l, err
+	}
+	account, args := busy.account()
+	err = q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(new(string))
+	l.waiting = err == nil
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return l, err
+}
+
+// claimFetch claims the download whose turn it is; sql.ErrNoRows when there is
+// none that others have not locked.
+func (q *Queue) claimFetch(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
+	account, args := busy.account()
+	if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
+		return err
+	}
+	where, args := busy.tasks()
+	task := fmt.Sprintf("SELECT id FROM tasks t WHERE t.account_id = $%d AND %s ORDER BY t.batch_mode, t.queued_at, t.id LIMIT 1", len(args)+1, where)
+	if err := tx.QueryRowContext(ctx, task+q.config.DB.SkipLocked(), append(args, c.AccountID)...).Scan(&c.TaskID); err != nil {
+		return err
+	}
+	return q.take(ctx, tx, LaneFetch, "", c)
+}
+
+// account returns the query for the account whose turn it is among those with a
+// task that b does not rule out.
+func (b Busy) account() (query string, args []any) {
+	where, args := b.tasks()
+	return `SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0
+		AND EXISTS (SELECT 1 FROM tasks t WHERE t.account_id = l.account_id AND ` + where + `) ORDER BY l.served, l.account_id LIMIT 1`, args
 }
 
 // tasks returns the condition on tasks t that b does not rule out.

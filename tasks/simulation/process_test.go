@@ -132,7 +132,7 @@ func (p *process) run(ctx context.Context) error {
 		}
 		return one.Run(ctx)
 	case roleFetcher:
-		f, err := worker.NewFetcher(p.service, worker.FetcherConfig{HTTP: sources{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
+		f, err := worker.NewFetcher(p.service, worker.FetcherConfig{HTTP: sources{p}, Prober: engine{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
 		if err != nil {
 			return err
 		}

@@ -339,7 +339,7 @@ func (f *Fixture) Fetch() {
 			return
 		}
 		audio := f.Audio("downloaded")
-		require.NoError(f.T, f.Fetched(context.Background(), c, audio.Key, audio.Size, audio.MD5))
+		require.NoError(f.T, f.Fetched(context.Background(), c, *audio, 0))
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/spec"
@@ -26,7 +28,11 @@ type FetcherConfig struct {
 	HTTP HTTPDoer // follows up to MaxRedirects redirects
 	// Check judges the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
-	Check   func(filename string, head []byte) error
+	Check func(filename string, head []byte) error
+	// Prober tells the length of what was downloaded, so that its price is held at
+	// once; nil leaves that to the workers. What a folder store holds is always
+	// looked at; of other stores, only what is small enough to be read again.
+	Prober  Prober
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after trouble; "" is the system's
 	// Trouble is called when a part gets into trouble, with the time since when
@@ -44,6 +50,7 @@ type FetcherConfig struct {
 	Pause      time.Duration // before a dropped download is taken up again; default 1 s
 	MinBytes   int64         // of audio; default 1 KB
 	MaxBytes   int64         // of audio; default 2 GB
+	MaxSeconds float64       // of audio whose price is held; default 5 hours, as for workers
 	Poll       time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
 	Heartbeat  time.Duration // default 5 s
 	Grace      time.Duration // how long downloads may go on when the fetcher is asked to end; default 15 s
@@ -57,13 +64,16 @@ type Fetcher struct {
 	config  FetcherConfig
 	id      string
 
-	slots chan struct{} // holds a value for each place taken
-	freed chan struct{} // receives when a place was given back
+	slots   chan struct{} // holds a value for each place taken
+	freed   chan struct{} // receives when a place was given back
+	probing chan struct{} // holds a value for each recording that is looked at
+	claims  chan struct{} // holds a value while something is claimed: what is busy stays as it is
 
 	mu      sync.Mutex
 	held    map[string]fetching // by task
 	unheard bool                // claims may have been committed without our hearing of it
 	part    Part                // in trouble since the last claim; "" for none
+	closed  bool                // nothing more is claimed: trouble, or the end
 }
 
 // fetching is one download under way.
@@ -95,6 +105,7 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	setDefault(&c.Pause, time.Second)
 	setDefault(&c.MinBytes, 1<<10)
 	setDefault(&c.MaxBytes, 2<<30)
+	setDefault(&c.MaxSeconds, 5*3600)
 	if s.DB.Dialect() == db.Postgres {
 		setDefault(&c.Poll, 5*time.Second)
 	}
@@ -103,7 +114,7 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	setDefault(&c.Grace, 15*time.Second)
 	return &Fetcher{
 		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{},
-		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1),
+		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -130,10 +141,12 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		if ctx.Err() != nil || !trouble.wait(ctx) {
 			break
 		}
+		f.close(false)
 		c, err := f.claim(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log().WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
 			trouble.open(partOf(err, PartDatabase))
+			f.close(true)
 		}
 		if c == nil {
 			<-f.slots
@@ -142,16 +155,9 @@ func (f *Fetcher) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-		f.mu.Lock()
-		f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), cancel}
-		f.mu.Unlock()
-		wait.Go(func() {
-			defer cancel(nil)
-			f.work(run, c)
-			f.release(c)
-		})
+		wait.Go(func() { f.place(context.WithoutCancel(ctx), c) })
 	}
+	f.close(true)
 	drained := make(chan struct{})
 	go func() {
 		wait.Wait()
@@ -166,10 +172,34 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
+// place downloads a claimed task's audio, and then that of others as long as each
+// end brings a claim. The claims are noted already.
+func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
+	for c != nil {
+		run, cancel := context.WithCancelCause(ctx)
+		f.mu.Lock()
+		f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), cancel}
+		f.mu.Unlock()
+		next := f.work(run, c)
+		cancel(nil)
+		f.mu.Lock()
+		delete(f.held, c.ID)
+		f.mu.Unlock()
+		c = next
+	}
+	<-f.slots
+	select {
+	case f.freed <- struct{}{}:
+	default:
+	}
+}
+
 // claim claims a download, after what this fetcher holds without knowing was
 // handed back.
 func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
-	busy, known := f.busy()
+	f.claims <- struct{}{}
+	defer func() { <-f.claims }()
+	busy, known := f.busy("")
 	f.mu.Lock()
 	unheard := f.unheard
 	f.unheard = false
@@ -185,7 +215,46 @@ func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 	if err != nil {
 		f.loseSight()
 	}
+	f.hold(c)
 	return c, err
+}
+
+// fetched writes what was downloaded and claims the next download for the same
+// place, if there is one and the fetcher goes on.
+func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, seconds float64) (next *tasks.Claim, err error) {
+	f.claims <- struct{}{}
+	defer func() { <-f.claims }()
+	f.mu.Lock()
+	more := !f.closed && !f.unheard && f.part == ""
+	f.mu.Unlock()
+	if more {
+		busy, _ := f.busy(c.ID)
+		next, err = f.service.FetchedNext(ctx, c, audio, seconds, f.id, busy)
+		if err != nil && !errors.Is(err, queue.ErrSuperseded) {
+			f.loseSight()
+		}
+	} else {
+		err = f.service.Fetched(ctx, c, audio, seconds)
+	}
+	f.hold(next)
+	return next, err
+}
+
+// hold notes a claim, so that its task is known.
+func (f *Fetcher) hold(c *tasks.Claim) {
+	if c == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), func(error) {}}
+}
+
+// close says whether the ends of downloads bring no further claims.
+func (f *Fetcher) close(closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = closed
 }
 
 // loseSight notes that the queue may have claims of this fetcher that it does
@@ -196,25 +265,17 @@ func (f *Fetcher) loseSight() {
 	f.unheard = true
 }
 
-// release gives back the place of a download that has ended.
-func (f *Fetcher) release(c *tasks.Claim) {
-	f.mu.Lock()
-	delete(f.held, c.ID)
-	f.mu.Unlock()
-	<-f.slots
-	select {
-	case f.freed <- struct{}{}:
-	default:
-	}
-}
-
-// busy returns what must not be claimed now, and the tasks at hand.
-func (f *Fetcher) busy() (busy queue.Busy, known []string) {
+// busy returns what must not be claimed now, and the tasks at hand. The place of
+// the task done counts as free.
+func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	accounts, hosts := map[string]int{}, map[string]int{}
 	for task, d := range f.held {
 		known = append(known, task)
+		if task == done {
+			continue
+		}
 		if accounts[d.claim.AccountID]++; accounts[d.claim.AccountID] == f.config.PerAccount {
 			busy.Accounts = append(busy.Accounts, d.claim.AccountID)
 		}
@@ -226,12 +287,14 @@ func (f *Fetcher) busy() (busy queue.Busy, known []string) {
 	return busy, known
 }
 
-// takeTrouble returns the part that a download found in trouble, once.
+// takeTrouble returns the part that a download found in trouble, once, and closes
+// the fetcher then.
 func (f *Fetcher) takeTrouble() Part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	part := f.part
 	f.part = ""
+	f.closed = f.closed || part != ""
 	return part
 }
 
@@ -259,15 +322,16 @@ func (f *Fetcher) cancelAll(cause error) {
 	}
 }
 
-// work downloads the audio of one claim and writes how that ended.
-func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
+// work downloads the audio of one claim and writes how that ended. It returns the
+// claim that came with the end, if one did.
+func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) {
 	s, log := f.service, f.service.Log()
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
 	begun := time.Now()
-	size, err := f.fetch(run, c)
+	size, next, err := f.fetch(run, c)
 	if err == nil {
 		log.InfoContext(run, "download done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "bytes", size, "seconds", time.Since(begun).Seconds())
-		return
+		return next
 	}
 	cause := context.Cause(run)
 	how, message := tasks.EndRecoverable, "internal error"
@@ -277,7 +341,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
 	switch {
 	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
 		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
-		return
+		return nil
 	case errors.Is(cause, errDraining):
 		how, message = tasks.EndHandedBack, errDraining.Error()
 	case ours(err):
@@ -296,15 +360,16 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
 		f.loseSight()
 	}
+	return nil
 }
 
 // fetch downloads the audio of a claim into the file store, hands the task to
-// the workers, and returns the audio's size.
-func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err error) {
+// the workers, and returns the audio's size and what was claimed next.
+func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *tasks.Claim, err error) {
 	s := f.service
 	key, err := tasks.AudioKey(c.AudioFilename)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
 	if f.config.Check != nil {
@@ -314,11 +379,51 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	defer done()
 	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
 	if err != nil {
-		return 0, shown{err}
+		return 0, nil, shown{err}
 	}
-	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info.Key, info.Size, info.MD5) })
+	seconds := f.probe(limited, c, info)
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		next, err = f.fetched(ctx, c, info, seconds)
+		return err
+	})
 	if errors.Is(err, queue.ErrSuperseded) {
 		s.DropAudio(ctx, key)
 	}
-	return info.Size, err
+	return info.Size, next, err
+}
+
+const (
+	lookTimeout = 30 * time.Second // bounds the look at one recording
+	lookBytes   = 32 << 20         // the largest recording that is read again from a store that is no folder
+)
+
+// probe returns the length of a recording in seconds, 0 when the worker is to find
+// out: its verdict on what can't be read, or lasts too long, is the one that counts.
+func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
+	blobs := f.service.Blobs()
+	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) {
+		return 0
+	}
+	ctx, done := context.WithTimeout(ctx, lookTimeout)
+	defer done()
+	select {
+	case f.probing <- struct{}{}:
+		defer func() { <-f.probing }()
+	case <-ctx.Done():
+		return 0
+	}
+	path, release, err := blobs.Local(ctx, audio.Key, f.config.TempDir)
+	seconds := 0.0
+	if err == nil {
+		defer release()
+		seconds, err = f.config.Prober.Probe(ctx, path, c.AudioFilename)
+	}
+	if err != nil {
+		f.service.Log().DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
+		return 0
+	}
+	if !(seconds >= 0 && seconds <= f.config.MaxSeconds) {
+		return 0
+	}
+	return seconds
 }

@@ -53,6 +53,9 @@ type Worker struct {
 	service *tasks.Service
 	config  Config
 	trouble *breaker
+	// Run's goroutine uses these.
+	next    *tasks.Claim // claimed with the end of the last task
+	unheard bool         // a claim may have been committed without our hearing of it
 }
 
 // Names of the environment by which a supervisor tells a worker who it is.
@@ -110,7 +113,7 @@ var (
 // Run works until ctx is done; then the task at hand may end within Grace, else it is handed back. An error that wraps
 // ErrHung means that the engine did not come back: the process must end, for the engine's threads still run.
 func (w *Worker) Run(ctx context.Context) error {
-	s, c, log := w.service, w.config, w.service.Log()
+	s, c := w.service, w.config
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
@@ -131,37 +134,25 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
-	unheard := false // a claim may have been committed without our hearing of it
-	for ctx.Err() == nil {
-		if !w.trouble.wait(ctx) {
-			return nil
-		}
-		var task *tasks.Claim
-		var err error
-		if unheard {
-			err = s.HandBack(ctx, c.ID)
-		}
-		if err == nil {
-			unheard = false
-			task, err = s.Next(ctx, c.ID, c.Engine.ModelSet())
-		}
-		if err != nil {
-			unheard = true
-			if ctx.Err() == nil {
-				log.WarnContext(ctx, "no task claimed", "worker", c.ID, "error", err)
-				w.trouble.open(partOf(err, PartDatabase))
-			}
-			continue
-		}
+	for ctx.Err() == nil || w.next != nil {
+		task := w.next
+		w.next = nil
 		if task == nil {
-			idle(ctx, s, c.Poll, wake, nil)
-			continue
+			if !w.trouble.wait(ctx) {
+				return nil
+			}
+			if task = w.claim(ctx); task == nil {
+				if !w.unheard {
+					idle(ctx, s, c.Poll, wake, nil)
+				}
+				continue
+			}
 		}
 		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
 		mu.Lock()
 		current, cancel = task, end
 		mu.Unlock()
-		err = w.work(ctx, run, end, task)
+		err := w.work(ctx, run, end, task)
 		mu.Lock()
 		current = nil
 		mu.Unlock()
@@ -171,6 +162,25 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// claim claims a task, after what this worker holds without knowing was handed
+// back. It returns nil where there is none, and in trouble.
+func (w *Worker) claim(ctx context.Context) *tasks.Claim {
+	s := w.service
+	var task *tasks.Claim
+	var err error
+	if w.unheard {
+		err = s.HandBack(ctx, w.config.ID)
+	}
+	if err == nil {
+		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
+	}
+	if w.unheard = err != nil; w.unheard && ctx.Err() == nil {
+		s.Log().WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
+		w.trouble.open(partOf(err, PartDatabase))
+	}
+	return task
 }
 
 // work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.
@@ -196,7 +206,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}()
 	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 	var path string
-	err := w.attempt(run, c, &path)
+	err := w.attempt(drain, run, c, &path)
 	if err == nil {
 		return nil
 	}
@@ -263,8 +273,9 @@ type enginePanic struct{ value any }
 
 func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
 
-// attempt takes the claim through its steps. It sets local to where the audio is on this machine, once it is.
-func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) error {
+// attempt takes the claim through its steps. It sets local to where the audio is on this machine, once it is, and w.next
+// to what was claimed with the task's end.
+func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
 	s := w.service
 	md5 := ""
 	if c.AudioMD5 != nil {
@@ -335,7 +346,18 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 		backoff.Sleep(last, w.config.HangTimeout)
 		done()
 	})()
-	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) }))
+	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
+}
+
+// complete finishes a task and claims the next one with it, unless the worker ends
+// or may hold a claim that it does not know of.
+func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
+	if drain.Err() != nil || w.unheard {
+		return w.service.Complete(ctx, c, o)
+	}
+	w.next, err = w.service.CompleteNext(ctx, c, o, w.config.ID, w.config.Engine.ModelSet())
+	w.unheard = err != nil
+	return err
 }
 
 // pay holds the price of the audio's length, as far as it is known.

@@ -7,10 +7,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web lint cross bench fmt release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training lint cross bench fmt release clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
 
 setup: ## install what is missing: native libraries, and as root on Debian ffmpeg and a C compiler
 	@bash third_party/setup.sh
@@ -59,6 +59,10 @@ soak: setup ## an hour with a fault every 20 s, memory flat (OTOGRAPH_CHAOS=1h)
 
 test-web: build ## run the tests of the page in a headless Chromium
 	@bash test/web/run.sh
+
+PYTHON ?= /usr/bin/python3
+test-training: ## take two steps of every training stage of the demo models (left out without torch)
+	@cd models/demo && $(PYTHON) -m unittest -b -v training.test.test_settings training.test.test_stages
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

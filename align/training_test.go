@@ -18,7 +18,7 @@ import (
 	"github.com/otograph/otograph/bench"
 )
 
-// TestWriteTrainingData writes what training/border.py learns from beside the
+// TestWriteTrainingData writes what the border network learns from beside the
 // recordings of OTOGRAPH_WORD_SET: NAME.fb, the bands of every 10 ms, and
 // dump.jsonl, where the tokens fire.
 func TestWriteTrainingData(t *testing.T) {

@@ -1,18 +1,37 @@
 """Error rates of checkpoints on the development clips (synth.py … dev), by language, English voice and, for demo-whisper,
 windows of several sentences up to 10 s.  Every second clip gets white noise at 18 dB.
-usage: choose.py ctc|whisper CK …      a checkpoint may be a mixture: A@B@0.5 weighs A by 0.5 and B by the rest
-       choose.py mix A@B@0.5 OUT"""
+usage: python3 -m training.asr.choose ctc|whisper CK …    a checkpoint may be a mixture: A@B@0.5 weighs A by 0.5 and B by the rest
+       python3 -m training.asr.choose mix A@B@0.5 OUT"""
+
 import collections
+import random
 import sys
+from dataclasses import dataclass
 
-from beam import prefix_beam
-from data import *
+import numpy as np
+import torch
 
-WINDOW, PAUSE = 9.3, 0.45  # seconds
+from ..settings import load as settings
+from . import ctc, whisp
+from .beam import prefix_beam
+from .data import LANGS, SR, Pool, fbank, logmel
+from .score import wer_counts
+from .vocab import Tok
+
+
+@dataclass(frozen=True)
+class Settings:
+    """config/choose.toml says what they are."""
+
+    dev: tuple[str, ...]
+    every: int
+    threads: int
+    window: float
+    pause: float
 
 
 def load(name):
-    a = name.split('@')
+    a = name.split("@")
     sd = {k: v.float() for k, v in torch.load(a[0]).items()}
     if len(a) == 1:
         return sd
@@ -21,19 +40,19 @@ def load(name):
 
 
 def recogniser(kind, tok, sd):
-    if kind == 'ctc':
-        import ctc
+    if kind == "ctc":
         net = ctc.CTC(len(tok.pieces) + 1)
-        net.load_state_dict(sd); net.eval()
+        net.load_state_dict(sd)
+        net.eval()
 
         def rec(x, lang):
             f = fbank(x)
             lp, _ = net(f, torch.tensor([f.shape[1]]))
             return tok.dec([k - 1 for k in prefix_beam(lp[0].tolist())])
+
         return rec
-    import whisp
     net = whisp.Whisper(tok)
-    assert not net.load_state_dict(sd, strict=False).missing_keys, 'a checkpoint of another shape'
+    assert not net.load_state_dict(sd, strict=False).missing_keys, "a checkpoint of another shape"
     net.eval()
     E = net.E()
 
@@ -44,52 +63,69 @@ def recogniser(kind, tok, sd):
         while len(t) < 110 and t[-1] != net.EOT:
             t.append(int(net.decode(torch.tensor([t]), enc, E, None, bias)[0, -1].argmax()))
         return tok.dec([k for k in t if k < net.P])
+
     return rec
 
 
-def recordings(kind, pool, every):
+def recordings(kind, pool, s):
     """[(columns of the table, language, text, samples), …]"""
     r, out = np.random.RandomState(0), []
-    for i, d in enumerate(pool.items[::every]):
+    for i, d in enumerate(pool.items[:: s.every]):
         x = np.pad(pool.wav(d), (3200, 4800))
         if i % 2:
-            x = x + r.randn(len(x)).astype(np.float32) * np.sqrt((x ** 2).mean()) * 10 ** (-18 / 20)
-        engine, voice = d['voice'].split(':')
-        name = engine if engine == 'espeak' else engine + ':' + voice.split('+')[0]
-        out.append(([d['lang']] + ([name] if d['lang'] == 'en' else []), d['lang'], d['text'], x))
+            x = x + r.randn(len(x)).astype(np.float32) * np.sqrt((x**2).mean()) * 10 ** (-18 / 20)
+        engine, voice = d["voice"].split(":")
+        name = engine if engine == "espeak" else engine + ":" + voice.split("+")[0]
+        out.append(([d["lang"]] + ([name] if d["lang"] == "en" else []), d["lang"], d["text"], x))
     rr = random.Random(5)
-    for l in LANGS if kind == 'whisper' else ():
-        for _ in range(20 if l == 'en' else 6):
+    for l in LANGS if kind == "whisper" else ():
+        for _ in range(20 if l == "en" else 6):
             parts, texts, n = [], [], 0.0
             while True:
                 d = pool.items[rr.choice(pool.bylang[l])]
-                if n + d['n'] / SR > WINDOW:
+                if n + d["n"] / SR > s.window:
                     break
-                parts += [pool.wav(d), np.zeros(int(PAUSE * SR), np.float32)]
-                texts.append(d['text']); n += d['n'] / SR + PAUSE
+                parts += [pool.wav(d), np.zeros(int(s.pause * SR), np.float32)]
+                texts.append(d["text"])
+                n += d["n"] / SR + s.pause
             if texts:
                 x = np.concatenate(parts)
-                out.append((['windows ' + l], l, ('' if l == 'zh' else ' ').join(texts), x + 1e-4 * r.randn(len(x)).astype(np.float32)))
+                out.append(
+                    (
+                        ["windows " + l],
+                        l,
+                        ("" if l == "zh" else " ").join(texts),
+                        x + 1e-4 * r.randn(len(x)).astype(np.float32),
+                    )
+                )
     return out
 
 
 @torch.no_grad()
 def main(kind, names):
-    torch.set_num_threads(int(os.environ.get('THREADS', 1)))
-    tok, recs = Tok(), recordings(kind, Pool([DEV]), int(os.environ.get('EVERY', 1)))
+    s = settings(Settings, "choose", "choose")
+    torch.set_num_threads(s.threads)
+    tok, recs = Tok(), recordings(kind, Pool(s.dev), s)
     for name in names:
         rec, c = recogniser(kind, tok, load(name)), collections.defaultdict(lambda: [0, 0])
         for keys, lang, text, x in recs:
-            e, n = wer_counts(text, rec(torch.from_numpy(x)[None], lang), lang == 'zh')
+            e, n = wer_counts(text, rec(torch.from_numpy(x)[None], lang), lang == "zh")
             for k in keys:
-                c[k][0] += e; c[k][1] += n
+                c[k][0] += e
+                c[k][1] += n
         rate = {k: round(100 * e / n, 1) for k, (e, n) in sorted(c.items())}
-        print(name, rate, 'mean of languages', round(np.mean([rate[l] for l in LANGS]), 2),
-              *(['windows', round(np.mean([rate['windows ' + l] for l in LANGS]), 2)] if kind == 'whisper' else []), flush=True)
+        print(
+            name,
+            rate,
+            "mean of languages",
+            round(np.mean([rate[l] for l in LANGS]), 2),
+            *(["windows", round(np.mean([rate["windows " + l] for l in LANGS]), 2)] if kind == "whisper" else []),
+            flush=True,
+        )
 
 
-if __name__ == '__main__':
-    if sys.argv[1] == 'mix':
+if __name__ == "__main__":
+    if sys.argv[1] == "mix":
         torch.save(load(sys.argv[2]), sys.argv[3])
     else:
         main(sys.argv[1], sys.argv[2:])

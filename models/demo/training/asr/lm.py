@@ -1,37 +1,47 @@
 """The word language model beside demo-ctc, from the grammars without what is held out for evaluation.
-usage: lm.py OUT.arpa [SENTENCES] [THRESHOLD]
 Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation of Markov
 source parameters from sparse data", 1980); then those that change the entropy by less than the threshold go (A. Stolcke,
 "Entropy-based pruning of backoff language models", 1998). Words are formed as the program does (asr/ngram)."""
+
 import collections
 import math
 import re
-import sys
+from dataclasses import dataclass
 
-from texts import LANGS, Corpus
+from .texts import LANGS, Corpus
 
 ORDER, MIX = 3, 0.1
 SHARES = dict(en=10, es=4, fr=4, pt=4, de=4, zh=4)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """config/lm.toml says what they are."""
+
+    out: str
+    sentences: int
+    threshold: float
+    seed: int
+
+
 def sentences(text):
     """The words of each sentence in a text: lower case, no punctuation but apostrophes and hyphens, every Chinese character a word."""
-    for s in re.split(r'[.?!。？！]', text.lower()):
+    for s in re.split(r"[.?!。？！]", text.lower()):
         words = re.findall(r"[\u3040-\u9fff]|[^\W_\u3040-\u9fff][^\W_\u3040-\u9fff'-]*(?:['-][^\W_\u3040-\u9fff]+)*", s)
         if words:
-            yield ['<s>', *words, '</s>']
+            yield ["<s>", *words, "</s>"]
 
 
-def count(n):
+def count(n, seed):
     """How often each n-gram occurs, by its length."""
     counts = [collections.Counter() for _ in range(ORDER + 1)]
     for lang in LANGS:
-        corpus = Corpus(lang, 31, fixed=1)
+        corpus = Corpus(lang, seed, fixed=1)
         for _ in range(n * SHARES[lang] // sum(SHARES.values())):
             for s in sentences(corpus.one()):
                 for i in range(1, len(s)):
                     for k in range(1, min(ORDER, i + 1) + 1):
-                        counts[k][tuple(s[i - k + 1:i + 1])] += 1
+                        counts[k][tuple(s[i - k + 1 : i + 1])] += 1
     return counts
 
 
@@ -53,7 +63,8 @@ def backoffs(p):
     left, below = collections.defaultdict(lambda: 1.0), collections.defaultdict(lambda: 1.0)
     for g, x in p.items():
         if len(g) > 1:
-            left[g[:-1]] -= x; below[g[:-1]] -= p[g[1:]]
+            left[g[:-1]] -= x
+            below[g[:-1]] -= p[g[1:]]
     return {h: max(left[h], 1e-7) / max(below[h], 1e-7) for h in left}
 
 
@@ -69,20 +80,21 @@ def prune(p, total, threshold):
 
 def write(p, out):
     back = backoffs(p)
-    p = {**p, ('<s>',): 1e-9, ('<unk>',): 1e-7}
+    p = {**p, ("<s>",): 1e-9, ("<unk>",): 1e-7}
     grams = [sorted(g for g in p if len(g) == k) for k in range(1, ORDER + 1)]
-    with open(out, 'w', encoding='utf-8') as f:
-        f.write('\\data\\\n' + ''.join(f'ngram {k}={len(g)}\n' for k, g in enumerate(grams, 1)))
+    with open(out, "w", encoding="utf-8") as f:
+        f.write("\\data\\\n" + "".join(f"ngram {k}={len(g)}\n" for k, g in enumerate(grams, 1)))
         for k, gs in enumerate(grams, 1):
-            f.write(f'\n\\{k}-grams:\n')
+            f.write(f"\n\\{k}-grams:\n")
             for g in gs:
                 b = math.log10(back.get(g, 1))
-                f.write(f'{math.log10(p[g]):.1f}\t{" ".join(g)}' + (f'\t{b:.1f}' if abs(b) >= 0.05 else '') + '\n')
-        f.write('\n\\end\\\n')
-    print('n-grams by length:', *map(len, grams))
+                f.write(f"{math.log10(p[g]):.1f}\t{' '.join(g)}" + (f"\t{b:.1f}" if abs(b) >= 0.05 else "") + "\n")
+        f.write("\n\\end\\\n")
+    print("n-grams by length:", *map(len, grams))
 
 
-if __name__ == '__main__':
-    p, total = probabilities(count(int(sys.argv[2]) if len(sys.argv) > 2 else 1000000))
-    prune(p, total, float(sys.argv[3]) if len(sys.argv) > 3 else 3e-5)
-    write(p, sys.argv[1])
+def run(s: Settings) -> None:
+    """Counts, prunes and writes the model."""
+    p, total = probabilities(count(s.sentences, s.seed))
+    prune(p, total, s.threshold)
+    write(p, s.out)

@@ -1,17 +1,20 @@
 """Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
+
 import math
 import os
 
 import torch
 import torch.distributed
-from data import DTYPE
+
+from .data import DTYPE
 
 
-def ranks(out):
-    """This process's number and how many train together (environment RANKS, as 0/2); they meet in a file beside the checkpoint."""
-    rank, world = (int(x) for x in os.environ.get('RANKS', '0/1').split('/'))
+def ranks(out, rank, world):
+    """This process's number and how many train together; they meet in a file beside the checkpoint."""
     if world > 1:
-        torch.distributed.init_process_group('gloo', init_method='file://' + os.path.abspath(out) + '.meet', rank=rank, world_size=world)
+        torch.distributed.init_process_group(
+            "gloo", init_method="file://" + os.path.abspath(out) + ".meet", rank=rank, world_size=world
+        )
     return rank, world
 
 
@@ -28,7 +31,7 @@ class AdamW32:
         self.m = [p.detach().float().clone() for p in self.p]
         self.a = [torch.zeros_like(x) for x in self.m]
         self.b = [torch.zeros_like(x) for x in self.m]
-        self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0. for p in self.p], betas, 0
+        self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0.0 for p in self.p], betas, 0
 
     @torch.no_grad()
     def step(self, lr, clip=1.0):
@@ -58,9 +61,9 @@ class AdamW32:
         torch._foreach_mul_(self.b, b2)
         torch._foreach_addcmul_(self.b, g, g, 1 - b2)
         den = torch._foreach_sqrt(self.b)
-        torch._foreach_div_(den, math.sqrt(1 - b2 ** self.t))
+        torch._foreach_div_(den, math.sqrt(1 - b2**self.t))
         torch._foreach_add_(den, 1e-8)
-        torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1 ** self.t))
+        torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1**self.t))
 
 
 def orthogonal(x):

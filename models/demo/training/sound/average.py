@@ -1,12 +1,13 @@
 """Average of finished voice detectors, weight by weight.
 
-usage: average.py OUT.onnx BIAS SHARE A.onnx [SHARE B.onnx ...]
+usage: python3 -m training.sound.average OUT.onnx BIAS SHARE A.onnx [SHARE B.onnx ...]
 A fine-tuned model averaged with the one it came from keeps most of what both know.  BIAS is
 added to the logit (averaged models are less sure of themselves).  Graph and metadata are A's.
 """
+
 import sys
 
-from train_vad import Vad, load_onnx, store_onnx
+from .vad import Vad, load_onnx, store_onnx
 
 
 def main():

@@ -1,12 +1,17 @@
 """Reading the two corpora."""
+
 import json
 
 import numpy as np
-from dsp import *
-from scipy.signal import butter, sosfilt
+
+from .dsp import SR, activity, channel, convolve, normal, room
+
+HELD = {"held_base", "held_warp", "held_espeak"}  # the splits that nothing is trained on
 
 
 class Speech:
+    """Utterances of the splits in the folders `dirs`."""
+
     def __init__(self, dirs, splits):
         self.u, self.spk, self.maps = [], {}, []
         for di, d in enumerate(dirs):
@@ -20,14 +25,15 @@ class Speech:
 
     def wav(self, i):
         e = self.u[i]
-        return self.maps[e["map"]][e["off"]:e["off"] + e["len"]].astype(np.float32) / 32768
+        return self.maps[e["map"]][e["off"] : e["off"] + e["len"]].astype(np.float32) / 32768
 
 
 class Events:
-    """Clips of the corpora in `dirs` (comma-separated folders)."""
+    """Clips of one split of the corpora in the folders `dirs`."""
+
     def __init__(self, dirs, split):
         self.u, self.by, self.maps = [], {}, []
-        for d in dirs.split(","):
+        for d in dirs:
             for e in json.load(open(f"{d}/events.json")):
                 if e["split"] == split:
                     e["map"] = len(self.maps)
@@ -37,7 +43,7 @@ class Events:
 
     def wav(self, i):
         e = self.u[i]
-        return self.maps[e["map"]][e["off"]:e["off"] + e["len"]].astype(np.float32) / 32768
+        return self.maps[e["map"]][e["off"] : e["off"] + e["len"]].astype(np.float32) / 32768
 
 
 def room_noise(r, n):
@@ -46,13 +52,18 @@ def room_noise(r, n):
     X = np.fft.rfft(r.standard_normal(n)) / k ** r.uniform(0, 1.5)
     X *= 10 ** (np.interp(np.log(k), np.linspace(np.log(k[0]), np.log(k[-1]), 9), r.uniform(-9, 9, 9)) / 20)
     y = np.fft.irfft(X, n)
-    if r.random() < .5:
+    if r.random() < 0.5:
         m = int(r.integers(4, 30))
         y = y * np.interp(np.linspace(0, m, n), np.arange(m + 1), 10 ** (r.uniform(-8, 8, m + 1) / 20))
-    if r.random() < .3:       # bumps, clicks, rustle
+    if r.random() < 0.3:  # bumps, clicks, rustle
         for _ in range(int(r.integers(2, 25))):
             i, d = int(r.integers(0, n - 4000)), int(r.integers(80, 4000))
-            y[i:i + d] += y.std() * 10 ** (r.uniform(0, 22) / 20) * r.standard_normal(d) * np.exp(-np.arange(d) / (d / r.uniform(1, 5)))
+            y[i : i + d] += (
+                y.std()
+                * 10 ** (r.uniform(0, 22) / 20)
+                * r.standard_normal(d)
+                * np.exp(-np.arange(d) / (d / r.uniform(1, 5)))
+            )
     return y.astype(np.float32)
 
 
@@ -63,71 +74,73 @@ def vad_mix(r, sp, ev, sec, hard=1.0):
     act = np.zeros(n // 160, bool)
     p = r.uniform(0, 1.5)
     voices = [sp.names[int(k)] for k in r.integers(0, len(sp.names), r.integers(1, 4))]
-    if r.random() < .12:
+    if r.random() < 0.12:
         p = sec
     while p < sec:
         x = sp.wav(int(r.choice(sp.spk[voices[r.integers(len(voices))]])))
-        if r.random() < .5:
-            a = int(r.uniform(0, .7) * len(x))
-            x = x[a:a + int(r.uniform(.4, 4) * SR)]
+        if r.random() < 0.5:
+            a = int(r.uniform(0, 0.7) * len(x))
+            x = x[a : a + int(r.uniform(0.4, 4) * SR)]
         if len(x) < 3200:
             continue
         x = x * 10 ** (r.uniform(-6, 3) / 20)
         i = int(p * SR)
         m = min(len(x), n - i)
-        a = activity(x)[:max(0, (n - i) // 160)]
+        a = activity(x)[: max(0, (n - i) // 160)]
         j = i // 160
         k = min(len(a), len(act) - j)
-        act[j:j + k] |= a[:k]
-        y[i:i + m] += x[:m]
-        p += len(x) / SR + (r.exponential(.8) if r.random() < .7 else r.uniform(.5, 4))
-    if r.random() < .25:
-        y = convolve(y, room(r, r.uniform(.08, .35)))
-    rms = .08
+        act[j : j + k] |= a[:k]
+        y[i : i + m] += x[:m]
+        p += len(x) / SR + (r.exponential(0.8) if r.random() < 0.7 else r.uniform(0.5, 4))
+    if r.random() < 0.25:
+        y = convolve(y, room(r, r.uniform(0.08, 0.35)))
+    rms = 0.08
     kind = r.random()
     bg = None
     note = "quiet"
-    if kind < .25:
+    if kind < 0.25:
         note, bg = "noise", normal(room_noise(r, n), rms)
-    elif kind < .82:
+    elif kind < 0.82:
         names = list(ev.by)
-        music = kind > .5
+        music = kind > 0.5
         names = [c for c in names if c != "Silence" and ((c in MUSIC) == music)]
         parts = []
         c = names[r.integers(len(names))]
         while sum(map(len, parts)) < n:
-            if r.random() < .3:
+            if r.random() < 0.3:
                 c = names[r.integers(len(names))]
             k0 = ev.by[c][r.integers(len(ev.by[c]))]
             w = normal(ev.wav(k0), rms)
-            w[:160] *= np.linspace(0, 1, 160); w[-160:] *= np.linspace(1, 0, 160)
+            w[:160] *= np.linspace(0, 1, 160)
+            w[-160:] *= np.linspace(1, 0, 160)
             parts.append(w)
-            if not music and r.random() < .4:
-                parts.append(np.zeros(int(r.uniform(.2, 3) * SR), np.float32))
+            if not music and r.random() < 0.4:
+                parts.append(np.zeros(int(r.uniform(0.2, 3) * SR), np.float32))
         bg = np.concatenate(parts)[:n]
         note = "music" if music else "events"
     snr = r.uniform(2, 25) * hard + (1 - hard) * 10
     if bg is not None:
         y = y + bg * 10 ** (-snr / 20)
         note += f", speech to background {snr:.0f} dB"
-    y = y + (r.standard_normal(n) * rms * 10 ** (-r.uniform(25, 70) / 20)).astype(np.float32)
-    if r.random() < .3:
-        y = tilt(y, r.uniform(-10, 10))
-    q = r.random()
-    if q < .12:
-        y = band(y, 300, 3400)
-    elif q < .25:
-        y = band(y, 60, r.uniform(3000, 7000))
+    y = channel(r, y, rms)
     g = 10 ** (r.uniform(-26, 3) / 20)
     y = y * g
     m = np.abs(y).max()
-    if m > .98:
-        y = y * (.98 / m)
+    if m > 0.98:
+        y = y * (0.98 / m)
     return y.astype(np.float32), act, note
 
 
-MUSIC = {"Piano", "Organ", "Guitar", "Electric guitar", "Violin, fiddle", "Flute", "Trumpet", "Harp", "Marimba, xylophone", "Drum", "Music"}
-
-
-def band(x, lo, hi):
-    return sosfilt(butter(3, [lo, hi], "band", fs=SR, output="sos"), x).astype(np.float32)
+MUSIC = {
+    "Piano",
+    "Organ",
+    "Guitar",
+    "Electric guitar",
+    "Violin, fiddle",
+    "Flute",
+    "Trumpet",
+    "Harp",
+    "Marimba, xylophone",
+    "Drum",
+    "Music",
+}

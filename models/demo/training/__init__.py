@@ -1,0 +1,1 @@
+"""Where the demonstration models come from: each stage is a module, its settings a file in config/."""

@@ -1,0 +1,42 @@
+"""Runs one round of a stage.  usage: python3 -m training STAGE ROUND [NAME=VALUE …]
+
+Stages: speech, events (corpora of sound), embedder, vad, tagger, segmenter, border;
+clips (sentences), ctc, lm, whisper.  Rounds and their settings are in config/STAGE.toml;
+NAME=VALUE changes one setting.  Paths are relative to the working folder.
+"""
+
+import importlib
+import sys
+
+from .settings import SettingsError, load
+
+STAGES = {
+    "speech": "sound.make_speech",
+    "events": "sound.make_events",
+    "embedder": "sound.embedder",
+    "vad": "sound.vad",
+    "tagger": "sound.tagger",
+    "segmenter": "sound.segmenter",
+    "border": "sound.border",
+    "clips": "asr.synth",
+    "ctc": "asr.ctc",
+    "lm": "asr.lm",
+    "whisper": "asr.whisp",
+}
+
+
+def main(args: list[str]) -> None:
+    """Runs the stage that the arguments name."""
+    if len(args) < 2 or args[0] not in STAGES:
+        raise SystemExit(__doc__)
+    stage, round_name, *changes = args
+    module = importlib.import_module(f".{STAGES[stage]}", __package__)
+    try:
+        settings = load(module.Settings, stage, round_name, changes)
+    except SettingsError as e:
+        raise SystemExit(str(e)) from None
+    module.run(settings)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

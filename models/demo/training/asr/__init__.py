@@ -1,0 +1,1 @@
+"""The two recognizers and the language model."""

@@ -1,0 +1,1 @@
+"""Two steps of every stage on sound that is made up."""

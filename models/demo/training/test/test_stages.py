@@ -1,0 +1,153 @@
+"""Every stage takes two steps on made-up data and writes what it is to write."""
+
+import importlib
+import importlib.util
+import math
+import os
+import shutil
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from ..__main__ import STAGES
+from ..settings import FOLDER, load
+
+NEEDS = ("numpy", "scipy", "torch", "onnx", "soundfile")
+MISSING = [m for m in NEEDS if importlib.util.find_spec(m) is None]
+
+
+class ConfigurationTest(unittest.TestCase):
+    """The files in config/."""
+
+    @unittest.skipIf(MISSING, f"Python has no {', '.join(MISSING)}: the stages cannot be imported")
+    def test_rounds(self) -> None:
+        """Every round of every stage has every setting, and no other."""
+        for stage, module in STAGES.items():
+            kind = importlib.import_module(f"...{module}", __name__).Settings
+            for name, table in tomllib.loads((FOLDER / f"{stage}.toml").read_text()).items():
+                if isinstance(table, dict):
+                    load(kind, stage, name)
+
+
+@unittest.skipIf(MISSING, f"Python has no {', '.join(MISSING)}: no stage takes its two steps")
+class StagesTest(unittest.TestCase):
+    """Stages in a folder with tiny corpora."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Makes the corpora and goes to them."""
+        from . import tiny
+
+        cls.home, cls.folder = os.getcwd(), tempfile.mkdtemp()
+        os.chdir(cls.folder)
+        folder = Path(cls.folder)
+        tiny.speech(folder / "speech")
+        tiny.events(folder / "events")
+        tiny.clips(folder / "data/b1", 12)
+        tiny.clips(folder / "data/d1", 2)
+        tiny.words(folder / "words", 4)
+        tiny.words(folder / "words-test", 2)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        """Goes back and takes the corpora away."""
+        os.chdir(cls.home)
+        shutil.rmtree(cls.folder)
+
+    def steps(self, stage: str, round_name: str, *changes: str) -> list[float]:
+        """Runs a round and returns its losses, which must be two finite numbers, and not the same."""
+        module = importlib.import_module(f"...{STAGES[stage]}", __name__)
+        losses = module.run(load(module.Settings, stage, round_name, changes))
+        self.assertEqual(2, len(losses))
+        self.assertTrue(all(map(math.isfinite, losses)), losses)
+        self.assertNotEqual(*losses)
+        return losses
+
+    def inputs(self, path: str) -> list[str]:
+        """The inputs of an ONNX file that is well formed."""
+        import onnx
+
+        m = onnx.load(path)
+        onnx.checker.check_model(m)
+        return [i.name for i in m.graph.input]
+
+    @unittest.skipUnless(shutil.which("ffmpeg"), "no ffmpeg: the voice detector's mixtures go through Opus")
+    def test_vad(self) -> None:
+        """From nothing, then further from the file that came of it."""
+        same = ['speech=["speech"]', 'events=["events"]', "seeds=[4]", "mixtures=6", "held=3", "batch=3", "epochs=1"]
+        self.steps("vad", "first", *same, "free=0.3", "turns=0.3", "out=first.onnx")
+        self.assertEqual(["input", "state", "sr"], self.inputs("first.onnx"))
+        self.steps("vad", "more", *same, "origin=first.onnx", "out=more.onnx")
+        self.assertEqual(["input", "state", "sr"], self.inputs("more.onnx"))
+        self.assertNotEqual(Path("first.onnx").read_bytes(), Path("more.onnx").read_bytes())
+
+    def test_segmenter(self) -> None:
+        """Four windows of conversation, two at a time."""
+        self.steps("segmenter", "first", 'speech=["speech"]', "mixtures=2", "held=2", "batch=2", "epochs=1")
+        self.assertEqual(["x"], self.inputs("seg.onnx"))
+
+    def test_embedder(self) -> None:
+        """Five voices."""
+        self.steps("embedder", "first", 'speech=["speech"]', "steps=2", "batch=8")
+        self.assertEqual(["feats"], self.inputs("demo-speaker.onnx"))
+
+    def test_tagger(self) -> None:
+        """A few classes and speech."""
+        same = ['speech=["speech"]', 'events=["events"]', "utterances=4", "held=2"]
+        self.steps("tagger", "first", *same, "steps=2", "batch=8")
+        self.assertEqual(["waveform"], self.inputs("demo-tagger.onnx"))
+
+    def test_border(self) -> None:
+        """32 words in two batches."""
+        import numpy as np
+
+        self.steps("border", "border", 'train=["words"]', 'test=["words-test"]', "epochs=1", "batch=16")
+        numbers = np.fromfile("border.f32", "<f4")
+        self.assertEqual(24367, len(numbers))
+        self.assertTrue(np.isfinite(numbers).all())
+
+    def test_language_model(self) -> None:
+        """Triples of the grammars' words."""
+        module = importlib.import_module("...asr.lm", __name__)
+        module.run(load(module.Settings, "lm", "lm", ["out=lm.arpa", "sentences=2000"]))
+        lines = Path("lm.arpa").read_text(encoding="utf-8").splitlines()
+        self.assertEqual("\\data\\", lines[0])
+        self.assertEqual("\\end\\", lines[-1])
+        for k in 1, 2, 3:
+            told = int(lines[k].removeprefix(f"ngram {k}="))
+            at = lines.index(f"\\{k}-grams:")
+            self.assertEqual("", lines[at + 1 + told], f"{k}-grams")
+            self.assertNotIn("", lines[at + 1 : at + 1 + told])
+
+    def test_recognizers(self) -> None:
+        """demo-ctc, and demo-whisper that learns from it."""
+        from ..asr import data, vocab
+        from . import tiny
+
+        sentences = [t for texts in tiny.TEXTS.values() for t in texts]
+        pieces = sorted({c for t in sentences for c in t} | set(data.PHONES) | {" " + t[0] for t in sentences})
+        Path("ck").mkdir()
+        same = ['clips=["data/b1.jsonl"]', "steps=2", "seconds=10.0", "workers=0"]
+        with (
+            mock.patch.object(vocab.Tok, "load", lambda _: pieces),
+            mock.patch.object(data.Phones, "raw", lambda _, text, lang: list(text.lower())),
+        ):
+            self.steps("ctc", "k0", *same, "out=ck/k1.pt")
+            self.steps("whisper", "w0", *same)
+            self.steps("whisper", "w2", *same, "origin=ck/w0.pt", "long_every=2", "long_seconds=40.0", "out=ck/w2.pt")
+            self.files()
+
+    def files(self) -> None:
+        """What the recognizers' checkpoints are exported as."""
+        from ..asr import export
+
+        export.ctc("ck/k1.pt", "./demo-ctc.onnx", "int8")
+        self.assertEqual(["x", "x_lens"], self.inputs("demo-ctc.onnx"))
+        export.whisper("ck/w2.pt", "demo-whisper.bin", "q6")
+        self.assertEqual(b"lmgg", Path("demo-whisper.bin").read_bytes()[:4])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -159,6 +159,8 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 		"wenet part": {g().Input("hidden", f32, 1, "T", 256).Output("probs", f32, 1, "T", 9).Bytes(), ErrUnsupported, "CTC layer of WeNet"},
 		"fire red":   {fireRed().Meta("model_type", "fire-red-asr-2-ctc").Bytes(), ErrUnsupported, "FireRedASR"},
 		"dolphin":    {fireRed().Meta("model_type", "dolphin").Bytes(), ErrUnsupported, "Dolphin"},
+		"telespeech": {fireRed().Meta("model_type", "telespeech_ctc").Bytes(), ErrUnsupported, "TeleSpeech"},
+		"canary":     {fireRed().Meta("model_type", "EncDecMultiTaskModel").Bytes(), ErrUnsupported, "Canary"},
 		"normalized": {fireRed().Meta("mean", "1,2").Meta("invstd", "1,2").Bytes(), ErrUnsupported, "mean and deviation"},
 		"newcomer":   {fireRed().Meta("model_type", "hummingbird_ctc").Bytes(), ErrUnknown, `model_type "hummingbird_ctc"`},
 		"moonshine": {

@@ -254,6 +254,9 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 		case writeByteLevel:
 			v.text[id] = byteLevelText(s)
 		case writeBase64:
+			if s == " " || s == "=" { // the empty token: no base64, or its padding alone
+				continue
+			}
 			b, err := base64.StdEncoding.DecodeString(s)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w: token %d: expected base64, found %.80q", name, ErrTokens, id, s)
@@ -357,9 +360,29 @@ func (v *vocabulary) write(emissions []emission) []mark {
 		return v.writeContinued(out, emissions)
 	}
 	for _, e := range emissions {
-		if e.id < len(v.text) && v.text[e.id] != nil {
-			out = append(out, mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank})
+		if e.id >= len(v.text) || v.text[e.id] == nil {
+			continue
 		}
+		m := mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank}
+		if strings.HasPrefix(m.text, " ") {
+			out = dropSpace(out)
+			m.text = " " + strings.TrimLeft(m.text, " ")
+		}
+		out = append(out, m)
+	}
+	return dropSpace(out)
+}
+
+// dropSpace takes the spaces off the end of what is written, as what comes next
+// begins with one: a list may have a space as a token of its own and others that
+// begin with it.
+func dropSpace(out []mark) []mark {
+	if len(out) == 0 {
+		return out
+	}
+	last := &out[len(out)-1]
+	if last.text = strings.TrimRight(last.text, " "); last.text == "" {
+		return out[:len(out)-1]
 	}
 	return out
 }

@@ -90,6 +90,9 @@ func TestWriting(t *testing.T) {
 	t.Run("pieces", func(t *testing.T) {
 		v := make(writePieces, "<blk>", "▁Hel", "lo", "▁", "world", "<unk>", "</s>", "SIL", "<|en|>", "<", "a>")
 		assert.Equal(t, "Hello world", joined(v, 0, 1, 2, 5, 3, 4, 6, 7, 8))
+		assert.Equal(t, "Hello world", joined(v, 3, 1, 2, 3, 3, 4), "a space of its own does not double")
+		assert.Equal(t, "Hello Hel", joined(v, 1, 2, 3, 1), "nor before a piece that brings one")
+		assert.Equal(t, "Hello", joined(v, 1, 2, 3), "nor at the end, before the next window")
 		assert.Equal(t, "<a>", joined(v, 9, 10), "brackets that enclose nothing are text")
 		assert.True(t, v.spaced)
 		assert.Equal(t, 0, v.blank)
@@ -133,6 +136,8 @@ func TestWriting(t *testing.T) {
 	t.Run("base64", func(t *testing.T) {
 		v := make(writeBase64, base64.StdEncoding.EncodeToString([]byte(" hé")))
 		assert.Equal(t, "hé", joined(v, 0))
+		empty := make(writeBase64, "=", " ", base64.StdEncoding.EncodeToString([]byte("hé")))
+		assert.Equal(t, "hé", joined(empty, 0, 1, 2, 1), "the empty token writes nothing")
 		_, err := newVocabulary("tokens.txt", []string{"%%%"}, writeBase64)
 		require.ErrorIs(t, err, ErrTokens)
 	})

@@ -3,6 +3,7 @@ package library
 import (
 	"archive/tar"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,59 @@ import (
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/made"
 )
+
+// Archives as their publishers make them: what is taken out of each, or why
+// nothing is.
+func TestArchivesAsPublished(t *testing.T) {
+	streaming := onnxgraph.New().Input("x", onnxgraph.Float32, 1, 67, 80).Input("offset", onnxgraph.Int64, 1).Input("required_cache_size", onnxgraph.Int64, 1).
+		Input("attn_cache", onnxgraph.Float32, 12, 4, 64, 128).Output("log_probs", onnxgraph.Float32, 1, 16, 9).Meta("model_type", "wenet_ctc").Bytes()
+	wenet := onnxgraph.New().Input("x", onnxgraph.Float32, 1, "T", 80).Input("x_lens", onnxgraph.Int64, 1).
+		Output("log_probs", onnxgraph.Float32, 1, "T", 9).Output("log_probs_lens", onnxgraph.Int64, 1).Meta("model_type", "wenet_ctc").Bytes()
+	ced := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", 64, "T").Output("prob", onnxgraph.Float32, "B", 527).Meta("model_type", "CED").Bytes()
+	zipformer := onnxgraph.New().Input("x", onnxgraph.Float32, "N", "T", 80).Input("x_lens", onnxgraph.Int64, "N").
+		Output("logits", onnxgraph.Float32, "N", 527).Meta("model_type", "zipformer2").Bytes()
+	segmentation := onnxgraph.New().Input("x", onnxgraph.Float32, "N", 1, "T").Output("y", onnxgraph.Float32, "N", "F", 7).Bytes()
+	tokens := []byte("<blk> 0\n")
+	for name, c := range map[string]struct {
+		files map[string][]byte
+		takes string
+		why   string
+	}{
+		"wenet with streaming": {map[string][]byte{"model-streaming.onnx": streaming, "model.onnx": wenet, "tokens.txt": tokens}, "model.onnx", ""},
+		"wenet streaming only": {map[string][]byte{"model-streaming.onnx": streaming, "tokens.txt": tokens}, "", "streaming"},
+		"ced":                  {map[string][]byte{"model.onnx": ced, "model.int8.onnx": ced}, "model.int8.onnx", ""},
+		"zipformer tagger":     {map[string][]byte{"model.onnx": zipformer, "model.int8.onnx": zipformer}, "model.int8.onnx", ""},
+		"segmentation":         {map[string][]byte{"model.onnx": segmentation, "model.int8.onnx": segmentation}, "model.onnx", ""},
+		"funasr":               {map[string][]byte{"model.onnx": made.SenseVoice().Bytes(), "model_quant.onnx": made.SenseVoice().Bytes(), "tokens.txt": tokens}, "model_quant.onnx", ""},
+		"streaming nemo": {map[string][]byte{
+			"model.onnx": made.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
+		}, "", "streaming NeMo"},
+		"gigaam": {map[string][]byte{"model.int8.onnx": made.NeMoCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "", "GigaAM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			archive := filepath.Join(t.TempDir(), "published.tar.gz")
+			made.Place(t, archive, zip(t, tarball(t, func(w *tar.Writer) {
+				for _, file := range slices.Sorted(maps.Keys(c.files)) {
+					addFile(t, w, "published/"+file, c.files[file])
+				}
+			})))
+			s := &Store{Dir: filepath.Join(t.TempDir(), "m")}
+			done, err := s.Import(t.Context(), archive, ImportOptions{})
+			if c.takes == "" {
+				require.ErrorIs(t, err, models.ErrMissing)
+				require.ErrorContains(t, err, c.why)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, done, 1)
+			assert.Equal(t, c.takes, done[0].Files[0].Name)
+			set, err := OpenDir(s.Dir)
+			require.NoError(t, err)
+			require.Len(t, set.Models, 1)
+			assert.Equal(t, c.takes, set.Models[0].Main().Name)
+		})
+	}
+}
 
 func TestImportFileTakesItsCompanions(t *testing.T) {
 	encoder := made.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()

@@ -139,7 +139,7 @@ func recogniseFiles(dir, folder string) (map[models.Role][]entry, []error, error
 		files = append(files, candidate{name, found})
 	}
 	byRole := map[models.Role][]entry{}
-	for _, group := range groups(preferQuantised(files)) {
+	for _, group := range groups(onePrecision(files)) {
 		e := entry{Files: map[models.Part]string{}}
 		for _, c := range group {
 			e.Files[c.found.Part] = path.Join(folder, c.name)
@@ -172,24 +172,38 @@ func isGGML(file string) bool {
 	return err == nil && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic
 }
 
-// preferQuantised keeps, of files that are the same model in different
-// precision (model.onnx, model.int8.onnx), the 8-bit one: it is the faster one
-// on a CPU. A manifest can name the other.
-func preferQuantised(files []candidate) []candidate {
+// onePrecision keeps one of the files that are the same model in different
+// precision (model.onnx, model.int8.onnx): of recognisers and taggers the 8-bit
+// one, which is the faster one on a CPU and the one that the catalog has; of the
+// other roles, whose networks are small, the exact one. A manifest can name the
+// other.
+func onePrecision(files []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
-		return !quantised(c.name) && c.found.Role == models.RoleOptimized && slices.ContainsFunc(files, func(o candidate) bool {
-			return quantised(o.name) && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part && o.found.Contract == c.found.Contract
+		eighth := c.found.Role == models.RoleOptimized || c.found.Role == models.RoleTagger
+		return quantised(c.name) != eighth && slices.ContainsFunc(files, func(o candidate) bool {
+			return quantised(o.name) == eighth && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part &&
+				o.found.Role == c.found.Role && o.found.Contract == c.found.Contract
 		})
 	})
 }
 
-func quantised(name string) bool { return strings.Contains(strings.ToLower(name), "int8") }
+// quantised reports whether a file's name says that its weights have 8 bits:
+// model.int8.onnx, model_quant.onnx, model_quantized.onnx.
+func quantised(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "int8") || strings.Contains(name, "quant")
+}
+
+// precisions are the marks of a file's precision in its name.
+var precisions = []string{"int8", "quint8", "uint8", "quant", "quantized", "fp16", "fp32"}
 
 // stem is a file name without extension and without the mark of its precision.
 func stem(name string) string {
 	name = strings.TrimSuffix(name, path.Ext(name))
-	for _, mark := range []string{".int8", "-int8", "_int8", ".fp16", "-fp16", "_fp16", ".fp32"} {
-		name = strings.TrimSuffix(name, mark)
+	for _, mark := range precisions {
+		for _, joint := range []string{".", "-", "_"} {
+			name = strings.TrimSuffix(name, joint+mark)
+		}
 	}
 	return name
 }

@@ -151,7 +151,7 @@ func (s *Service) Handler() http.Handler { return s.api.Handler() }
 // ctx ends. It returns nil then.
 func (s *Service) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
-	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: s.outbound})
+	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: s.outbound, Addresses: s.outbound.Addresses})
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		return err
 	}
 	defer callbacks.Close()
-	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: counts.MeasureCallbacks(callbacks), Version: version})
+	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: counts.MeasureCallbacks(callbacks), Addresses: callbacks.Addresses, Version: version})
 	if err != nil {
 		return err
 	}

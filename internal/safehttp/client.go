@@ -19,6 +19,10 @@ import (
 // MaxHeader is the largest response header taken, in bytes.
 const MaxHeader = 64 << 10
 
+// maxDialed is how many addresses of a name are tried: a name with hundreds of
+// dead ones must not keep a worker busy.
+const maxDialed = 4
+
 // Resolver finds the addresses of a name. *net.Resolver satisfies it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -117,14 +121,22 @@ func New(cfg Config) (*Client, error) {
 // ErrRefused; a resolver that does not answer at all gives another error, which
 // says nothing about the URL and may pass later.
 func (c *Client) CheckURL(ctx context.Context, raw string) error {
+	_, err := c.Addresses(ctx, raw)
+	return err
+}
+
+// Addresses returns the addresses that a request to a URL would be sent to at
+// this moment, in the order in which they would be tried. Its errors are those of
+// CheckURL.
+func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error) {
 	t, err := c.parse(raw)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
 	defer cancel()
-	_, err = c.resolve(ctx, t.host, t.port)
-	return err
+	addresses, err := c.resolve(ctx, t.host, t.port)
+	return addresses[:min(len(addresses), maxDialed)], err
 }
 
 // Do sends a request and judges no status. GET and HEAD follow at most
@@ -267,11 +279,8 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, err
 	}
-	if len(addrs) > 4 {
-		addrs = addrs[:4] // a name with hundreds of dead addresses must not keep a worker busy
-	}
 	var last error
-	for _, a := range addrs {
+	for _, a := range addrs[:min(len(addrs), maxDialed)] {
 		conn, err := c.connect(ctx, a, uint16(port), c.allow.host(host, uint16(port)))
 		if err == nil {
 			return &idleConn{Conn: conn, idle: c.cfg.IdleTimeout}, nil

@@ -3,4 +3,8 @@ package webhook
 import "context"
 
 // Post delivers once and records nothing.
-func (n *Notifier) Post(ctx context.Context, d *Delivery) error { return n.post(ctx, d) }
+func (n *Notifier) Post(ctx context.Context, d *Delivery) error {
+	ctx, cancel := context.WithTimeout(ctx, n.config.Timeout)
+	defer cancel()
+	return n.post(ctx, d)
+}

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -30,10 +29,14 @@ type Doer interface {
 // NotifierConfig is what a Notifier works with. HTTP is required and must not follow redirects. Zero values of the rest
 // are the service's rules.
 type NotifierConfig struct {
-	HTTP       Doer
+	HTTP Doer
+	// Addresses returns what the host of a URL resolves to, so that names of one
+	// address count together; nil counts by name alone.
+	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
+
 	Version    string
 	AtOnce     int           // deliveries at once; default 64
-	PerHost    int           // of these, to one receiver; default 8
+	PerHost    int           // of these, to one host, and for one account to one address; default 8
 	PerAccount int           // of these, for one account; default 32
 	Timeout    time.Duration // of one delivery; default 15 s
 	Poll       time.Duration // between looks at an empty queue; default 250 ms
@@ -71,8 +74,8 @@ func setDefault[T comparable](v *T, value T) {
 }
 
 // Run delivers until ctx is done; deliveries under way may end within Grace. A receiver that is slow holds no more than
-// PerHost deliveries, so that the others go on, and the account with the fewest deliveries under way is served first. Receivers
-// that did not answer in time share half of the places until they do.
+// PerHost deliveries, under however many names, so that the others go on, and the account with the fewest deliveries under
+// way is served first. Receivers that did not answer in time share half of the places until they do.
 func (n *Notifier) Run(ctx context.Context) error {
 	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
 	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
@@ -83,7 +86,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	var wait sync.WaitGroup
-	f := flights{hosts: map[string]int{}, accounts: map[string]int{}, slow: map[string]bool{}, ids: map[string]bool{}}
+	f := newFlights(n.config)
 	slots := make(chan struct{}, n.config.AtOnce)
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
@@ -92,7 +95,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			continue
 		}
-		d, err := n.next(ctx, id, &f)
+		d, err := n.next(ctx, id, f)
 		if err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "no callback claimed", "error", err)
 		}
@@ -107,21 +110,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		}
 		f.begin(d)
 		wait.Go(func() {
-			failure := n.post(deliver, d)
-			f.answered(d, !timedOut(failure))
-			noted := true
-			if failure == nil || deliver.Err() == nil { // an aborted delivery was not tried: the watch gives it back
-				if err := backoff.Retry(deliver, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
-					noted = false
-					log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "callback", d.ID, "task", d.TaskID, "error", err)
-				}
-			}
-			if failure != nil {
-				log.InfoContext(ctx, "callback not delivered", "callback", d.ID, "task", d.TaskID, "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
-			} else {
-				log.InfoContext(ctx, "callback delivered", "callback", d.ID, "task", d.TaskID, "attempt", d.Attempts+1)
-			}
-			f.end(d, noted)
+			f.end(d, n.deliver(deliver, d, f))
 			<-slots
 			select {
 			case wake <- struct{}{}:
@@ -157,7 +146,7 @@ func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery
 		err = n.outbox.handBack(ctx, id, known...)
 	}
 	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
-		busy := f.busy(n.config.PerHost, share, n.config.AtOnce/2)
+		busy := f.busy(share)
 		d, err = n.outbox.Next(ctx, id, busy)
 		if share == n.config.PerAccount || len(busy.Accounts) == 0 {
 			break
@@ -169,89 +158,36 @@ func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery
 	return d, err
 }
 
-// flights are the deliveries that a notifier has under way.
-type flights struct {
-	mu       sync.Mutex
-	hosts    map[string]int  // deliveries to each
-	accounts map[string]int  // deliveries for each
-	slow     map[string]bool // hosts that did not answer in time
-	ids      map[string]bool // of their callbacks
-	unheard  bool            // a claim may have been committed, or an outcome not, without our hearing of it
-}
-
-// mostSlow bounds how many slow hosts are remembered.
-const mostSlow = 1000
-
-// look returns the callbacks under way, and once whether there may be others.
-func (f *flights) look() (known []string, unheard bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	unheard, f.unheard = f.unheard, false
-	return slices.Collect(maps.Keys(f.ids)), unheard
-}
-
-// busy returns the receivers and accounts that have their share of deliveries
-// under way. perSlow is the share of all slow receivers together.
-func (f *flights) busy(perHost, perAccount, perSlow int) (busy Busy) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	slow := 0
-	for host, count := range f.hosts {
-		if count >= perHost {
-			busy.Hosts = append(busy.Hosts, host)
-		}
-		if f.slow[host] {
-			slow += count
+// deliver tries a claimed callback, unless an address of its receiver has its
+// share already: then it goes back into the queue. It reports whether the outcome
+// was written.
+func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *flights) (noted bool) {
+	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
+	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
+	defer cancel()
+	if n.config.Addresses != nil {
+		// A failed look-up is left to the delivery, which fails in the same way.
+		addresses, _ := n.config.Addresses(attempt, d.URL)
+		if full, ok := f.admit(d, addresses); !ok {
+			err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.postpone(ctx, d, full) })
+			return err == nil
 		}
 	}
-	if slow >= max(1, perSlow) {
-		busy.Hosts = slices.AppendSeq(busy.Hosts, maps.Keys(f.slow))
-	}
-	for account, count := range f.accounts {
-		if count >= perAccount {
-			busy.Accounts = append(busy.Accounts, account)
+	failure := n.post(attempt, d)
+	f.answered(d, !timedOut(failure))
+	noted = true
+	if failure == nil || ctx.Err() == nil { // an aborted delivery was not tried: the watch gives it back
+		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
+			noted = false
+			log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "error", err)
 		}
 	}
-	return busy
-}
-
-// answered notes whether a receiver answered in time.
-func (f *flights) answered(d *Delivery, inTime bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case inTime:
-		delete(f.slow, d.host)
-	case len(f.slow) < mostSlow:
-		f.slow[d.host] = true
+	if failure != nil {
+		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
+	} else {
+		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
 	}
-}
-
-func (f *flights) doubt() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unheard = true
-}
-
-func (f *flights) begin(d *Delivery) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hosts[d.host]++
-	f.accounts[d.AccountID]++
-	f.ids[d.ID] = true
-}
-
-func (f *flights) end(d *Delivery, noted bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.hosts[d.host]--; f.hosts[d.host] == 0 {
-		delete(f.hosts, d.host)
-	}
-	if f.accounts[d.AccountID]--; f.accounts[d.AccountID] == 0 {
-		delete(f.accounts, d.AccountID)
-	}
-	delete(f.ids, d.ID)
-	f.unheard = f.unheard || !noted
+	return noted
 }
 
 // handBack returns what a notifier holds, but for what it knows of.
@@ -270,8 +206,6 @@ func timedOut(err error) bool {
 
 // post delivers once. Any 2xx is success.
 func (n *Notifier) post(ctx context.Context, d *Delivery) error {
-	ctx, cancel := context.WithTimeout(ctx, n.config.Timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.body))
 	if err != nil {
 		return err

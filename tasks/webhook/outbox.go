@@ -109,16 +109,26 @@ func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
 // Delivery is a callback in a notifier's hands.
 type Delivery struct {
 	Callback
-	Claim  int64 // fencing number
-	host   string
-	secret string
-	body   []byte
+	Claim     int64 // fencing number
+	host      string
+	secret    string
+	body      []byte
+	receivers []Receiver // what the host resolved to; see flights.admit
+	admitted  bool
+}
+
+// Receiver is an address as one account uses it: receivers of different accounts
+// may lie behind one address, and must not delay each other.
+type Receiver struct {
+	AccountID string
+	Address   string
 }
 
 // Busy is what a notifier must not claim now.
 type Busy struct {
-	Hosts    []string // of receivers
-	Accounts []string // ids
+	Hosts     []string // of receivers
+	Accounts  []string // ids
+	Receivers []Receiver
 }
 
 // Next claims for worker a callback that is due and that busy does not rule out. It returns nil when there is none.
@@ -134,6 +144,10 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 	for _, account := range busy.Accounts {
 		args = append(args, account)
 		where += fmt.Sprintf(" AND account_id <> $%d", len(args))
+	}
+	for _, r := range busy.Receivers {
+		args = append(args, r.AccountID, r.Address)
+		where += fmt.Sprintf(" AND NOT (account_id = $%d AND address = $%d)", len(args)-1, len(args))
 	}
 	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
 	var id string
@@ -199,6 +213,16 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
 			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now))
+		return err
+	}))
+}
+
+// postpone puts a claimed callback back, uncounted, and notes the address that it
+// waits for: Next does not give it out again while that one is busy.
+func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error {
+	return o.wrap("postpone callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
+			WHERE id = $1 AND claim = $2 AND phase = 'running'`, d.ID, d.Claim, full.Address, db.Micros(o.now()))
 		return err
 	}))
 }

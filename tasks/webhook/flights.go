@@ -1,0 +1,163 @@
+package webhook
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// flights are the deliveries that a notifier has under way.
+type flights struct {
+	limits NotifierConfig
+
+	mu        sync.Mutex
+	under     map[string]*Delivery // by the callback's id
+	slowHosts map[string]bool      // did not answer in time
+	slow      map[Receiver]bool    // addresses that did not answer in time
+	unheard   bool                 // a claim may have been committed, or an outcome not, without our hearing of it
+}
+
+func newFlights(limits NotifierConfig) *flights {
+	return &flights{limits: limits, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
+}
+
+// mostSlow bounds how many slow hosts, and how many slow addresses, are
+// remembered.
+const mostSlow = 1000
+
+// look returns the callbacks under way, and once whether there may be others.
+func (f *flights) look() (known []string, unheard bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unheard, f.unheard = f.unheard, false
+	return slices.Collect(maps.Keys(f.under)), unheard
+}
+
+// busy returns the receivers and accounts that have their share of deliveries
+// under way. perAccount is the share of an account.
+func (f *flights) busy(perAccount int) (busy Busy) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hosts, accounts, receivers := map[string]int{}, map[string]int{}, map[Receiver]int{}
+	for _, d := range f.under {
+		hosts[d.host]++
+		accounts[d.AccountID]++
+		for _, r := range d.receivers {
+			receivers[r]++
+		}
+	}
+	busy.Hosts = atLeast(hosts, f.limits.PerHost)
+	busy.Accounts = atLeast(accounts, perAccount)
+	busy.Receivers = atLeast(receivers, f.limits.PerHost)
+	if f.slowUnderWay(false) >= f.slowShare() {
+		busy.Hosts = slices.AppendSeq(busy.Hosts, maps.Keys(f.slowHosts))
+		busy.Receivers = slices.AppendSeq(busy.Receivers, maps.Keys(f.slow))
+	}
+	return busy
+}
+
+func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
+	for key, count := range counts {
+		if count >= share {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// slowShare is how many deliveries to slow receivers may be under way: half of
+// the places.
+func (f *flights) slowShare() int { return max(1, f.limits.AtOnce/2) }
+
+// slowUnderWay counts the deliveries to slow receivers, or only those that were
+// admitted. f is locked.
+func (f *flights) slowUnderWay(admitted bool) (n int) {
+	for _, d := range f.under {
+		if admitted && !d.admitted {
+			continue
+		}
+		if f.slowHosts[d.host] || slices.ContainsFunc(d.receivers, func(r Receiver) bool { return f.slow[r] }) {
+			n++
+		}
+	}
+	return n
+}
+
+// begin adds a delivery whose addresses are not known yet.
+func (f *flights) begin(d *Delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.under[d.ID] = d
+}
+
+// admit adds the addresses of a delivery that has begun, unless one of them has
+// its share of deliveries without it: that one is returned.
+func (f *flights) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counts := map[Receiver]int{}
+	for _, other := range f.under {
+		for _, r := range other.receivers {
+			counts[r]++
+		}
+	}
+	crowded := f.slowUnderWay(true) >= f.slowShare()
+	receivers := receiversAt(d.AccountID, addresses)
+	for _, r := range receivers {
+		if counts[r] >= f.limits.PerHost || crowded && (f.slow[r] || f.slowHosts[d.host]) {
+			return r, false
+		}
+	}
+	d.receivers, d.admitted = receivers, true
+	return Receiver{}, true
+}
+
+// receiversAt returns what is counted of a host's addresses. Whoever has one IPv6
+// address has its whole network of 64 bits.
+func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
+	for _, a := range addresses {
+		if a = a.Unmap(); a.Is6() {
+			a = netip.PrefixFrom(a.WithZone(""), 64).Masked().Addr()
+		}
+		if r := (Receiver{account, a.String()}); !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// answered notes whether a receiver answered in time.
+func (f *flights) answered(d *Delivery, inTime bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if inTime {
+		delete(f.slowHosts, d.host)
+		for _, r := range d.receivers {
+			delete(f.slow, r)
+		}
+		return
+	}
+	if len(f.slowHosts) < mostSlow {
+		f.slowHosts[d.host] = true
+	}
+	for _, r := range d.receivers {
+		if len(f.slow) < mostSlow {
+			f.slow[r] = true
+		}
+	}
+}
+
+func (f *flights) doubt() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unheard = true
+}
+
+// end removes a delivery. noted is false if its outcome may not be written.
+func (f *flights) end(d *Delivery, noted bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.under, d.ID)
+	f.unheard = f.unheard || !noted
+}

@@ -29,6 +29,7 @@ var known = []struct {
 	{tasks.ErrNotFound, http.StatusNotFound, CodeNotFound, "there is no such task"},
 	{tasks.ErrForbidden, http.StatusForbidden, CodeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, CodeConflict, "the task is processing and cannot be deleted now"},
+	{tasks.ErrDeleted, http.StatusConflict, CodeConflict, "Idempotency-Key: the task that it made has been deleted; use another key for a new one"},
 	{tasks.ErrIdempotencyConflict, http.StatusConflict, CodeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
 	{billing.ErrBatchBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},
 	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},

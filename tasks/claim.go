@@ -149,6 +149,7 @@ type row struct {
 	price                                     int64
 	audio, result                             string
 	callbackURL, callbackSecret               sql.NullString
+	idempotencyKey                            sql.NullString
 }
 
 func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
@@ -156,8 +157,8 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 	var worker, audio, result sql.NullString
 	var err error
 	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, price_id,
-		audio_blob, result_blob, callback_url, callback_secret FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
-		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret)
+		audio_blob, result_blob, callback_url, callback_secret, idempotency_key FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
 	r.worker, r.audio, r.result = worker.String, audio.String, result.String
 	return r, err
 }

@@ -32,12 +32,6 @@ type Request struct {
 	Refused error
 }
 
-// Idempotency makes a request that is sent again return its first answer, for 24 hours. The zero value asks for nothing.
-type Idempotency struct {
-	Key      string
-	BodyHash string // over method, path and body
-}
-
 // Item is the outcome of one item of a batch: a task or the text of an error.
 type Item struct {
 	Task  *Task
@@ -73,6 +67,9 @@ func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task
 	}
 	if err != nil {
 		return Task{}, false, err
+	}
+	if len(items) == 1 && items[0].Error == ErrDeleted.Error() {
+		return Task{}, false, fmt.Errorf("%w: %w", ErrIdempotencyConflict, ErrDeleted)
 	}
 	if len(items) != 1 || items[0].Task == nil {
 		return Task{}, false, fmt.Errorf("%w: the key belongs to a batch", ErrIdempotencyConflict)
@@ -138,7 +135,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 				items = append(items, Item{Error: r.Refused.Error()})
 				continue
 			}
-			t, err := s.insert(ctx, tx, r, prices, sets)
+			t, err := s.insert(ctx, tx, r, idem.Key, prices, sets)
 			switch {
 			case err == nil:
 				items = append(items, Item{Task: &t})
@@ -186,7 +183,7 @@ func (s *Service) firstPrice(options json.RawMessage, seconds float64, batch boo
 }
 
 // insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
-func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices billing.Prices, sets []spec.Available) (Task, error) {
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Task{}, err
@@ -203,7 +200,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 		ID: id.String(), AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
 		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
 	}
-	var url, host, key, size, md5, callback, secret any
+	var url, host, key, size, md5 any
 	lane := laneOf(r.Batch)
 	if r.Audio != nil {
 		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
@@ -211,89 +208,17 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, prices bill
 	} else {
 		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
 	}
-	if r.CallbackURL != "" {
-		callback = r.CallbackURL
-	}
-	if r.CallbackSecret != "" {
-		secret = r.CallbackSecret
-	}
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
 		return Task{}, err
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
-		callback_url, callback_secret, batch_mode, price_id, audio_host, created_at, updated_at)
-		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $4, $4)`,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
-		callback, secret, t.BatchMode, prices.ID, host)
+		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey))
 	if err != nil {
 		return Task{}, err
 	}
 	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
-}
-
-// claimKey takes an idempotency key for this transaction; found says that it was used before and answer what came of it.
-func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (answer string, found bool, err error) {
-	now := s.now()
-	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
-		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
-		WHERE idempotency.created_at < $5`, account, idem.Key, idem.BodyHash, db.Micros(now), db.Micros(now.Add(-idempotencyAge)))
-	if err != nil {
-		return "", false, err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return "", false, err
-	}
-	var hash string
-	if err := tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, &answer); err != nil {
-		return "", false, err
-	}
-	if hash != idem.BodyHash {
-		return "", false, ErrIdempotencyConflict
-	}
-	return answer, true, nil
-}
-
-// KeyUsed reports whether a request with the idempotency key made tasks of the account in the last 24 hours.
-func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
-	var used bool
-	err := s.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
-		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)
-	return used, s.wrap("idempotency key", err)
-}
-
-// answerItem keeps options as a string, because encoding/json reformats raw JSON.
-type answerItem struct {
-	Task    *Task  `json:"task,omitempty"`
-	Options string `json:"options,omitempty"`
-	Error   string `json:"error,omitempty"`
-}
-
-func encodeAnswer(items []Item) (string, error) {
-	kept := make([]answerItem, len(items))
-	for i, item := range items {
-		kept[i].Error = item.Error
-		if item.Task != nil {
-			task := *item.Task
-			kept[i].Options, task.Options = string(task.Options), nil
-			kept[i].Task = &task
-		}
-	}
-	text, err := json.Marshal(kept)
-	return string(text), err
-}
-
-func decodeAnswer(text string) ([]Item, error) {
-	var kept []answerItem
-	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return nil, err
-	}
-	items := make([]Item, len(kept))
-	for i, k := range kept {
-		items[i] = Item{Task: k.Task, Error: k.Error}
-		if k.Task != nil {
-			k.Task.Options = json.RawMessage(k.Options)
-		}
-	}
-	return items, nil
 }

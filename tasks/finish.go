@@ -302,7 +302,8 @@ func troublePause(n int64) time.Duration {
 	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
 
-// finalize moves a task whose row is locked to a final state: hold, callback and audio go with it.
+// finalize moves a task whose row is locked to a final state: hold, callback and audio go with it. Where and how the
+// callback is sent is kept with the callback from then on, and goes with it.
 func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
 	var text any
@@ -324,8 +325,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	if err := s.doom(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5
-		WHERE id = $1`, r.ID, string(status), text, kept, db.Micros(now)); err != nil {
+	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
+		callback_url = NULL, callback_secret = NULL WHERE id = $1`, r.ID, string(status), text, kept, db.Micros(now)); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

@@ -58,6 +58,9 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []strin
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err
 	}
+	if err := s.forgetAnswer(ctx, tx, r); err != nil {
+		return nil, err
+	}
 	for _, key := range []string{r.audio, r.result, waveformKey(r.result), CheckpointPrefix(r.ID)} {
 		if key == "" {
 			continue

@@ -16,7 +16,8 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 // Retry runs a task again. One that waits for its retry is queued now, with the
 // attempts that it has left. One that failed for good or was abandoned gets a
 // hold as if it were new, at the prices of its creation, and all its attempts;
-// its old callback is withdrawn, and its new end is announced. A done task is
+// its old callback is withdrawn, and its new end is announced, unless the old
+// callback was forgotten by then (see webhook.Outbox.Forget). A done task is
 // not run again: it would be charged twice. Uploaded audio that was deleted at
 // the task's end can't be fetched again.
 //
@@ -67,14 +68,24 @@ func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 			return err
 		}
 	}
-	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
+	callback, err := s.outbox.Withdraw(ctx, tx, r.ID)
+	if err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'queued', status = 'processing', run_at = 0, queued_at = $2, updated_at = $2, finished_at = NULL,
-		error_message = NULL, failures = 0, crashes = 0, interruptions = 0 WHERE id = $1`, r.ID, db.Micros(s.now())); err != nil {
+		error_message = NULL, failures = 0, crashes = 0, interruptions = 0, callback_url = COALESCE($3, callback_url), callback_secret = COALESCE($4, callback_secret)
+		WHERE id = $1`, r.ID, db.Micros(s.now()), optional(callback.URL), optional(callback.Secret)); err != nil {
 		return err
 	}
 	return s.queue.Added(ctx, tx, r.ref())
+}
+
+// optional returns a text for a nullable column.
+func optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // holdAgain takes the hold of a task that had one before.

@@ -79,6 +79,8 @@ var (
 	ErrFinal = errors.New("task has ended")
 	// ErrIdempotencyConflict says that the key was used for another request (HTTP 409).
 	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
+	// ErrDeleted says that the task of an idempotency key was deleted (HTTP 409).
+	ErrDeleted = errors.New("the task has been deleted")
 	// ErrRequest says that a request to Create is not complete.
 	ErrRequest = errors.New("task request not accepted")
 )

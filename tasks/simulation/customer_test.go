@@ -38,6 +38,10 @@ type customer struct {
 	accounts []string
 }
 
+// tellingFile is the file name of tasks that want a callback: they forget its
+// address when they are final.
+const tellingFile = "telling.wav"
+
 // patience is how long a customer waits for an answer before it asks another
 // server; the first may still do what it was asked for.
 const patience = 15 * time.Second
@@ -121,7 +125,7 @@ func (c *customer) submit(account string) {
 		ok := c.ask(func(ctx context.Context, s *tasks.Service) error {
 			request := tasks.Request{Account: account, Filename: "speech.wav", Options: json.RawMessage(taskstest.AllOptions), Batch: sub.batch}
 			if sub.callback {
-				request.CallbackURL = "https://" + host + "/"
+				request.CallbackURL, request.Filename = "https://"+host+"/", tellingFile
 			}
 			if upload {
 				file, err := s.NewAudio(ctx, request.Filename)

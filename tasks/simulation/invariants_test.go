@@ -83,9 +83,10 @@ func (w *world) none(what, query string, args ...any) {
 // check looks at what must hold at any time.
 func (w *world) check() {
 	w.observer.Exact()
-	w.none("final tasks with an address and without a callback", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND callback_url IS NOT NULL AND id NOT IN (SELECT task_id FROM callbacks) AND finished_at > $1",
-		db.Micros(time.Now().Add(-12*time.Hour))) // callbacks are forgotten after days; clocks differ by hours
-	w.none("callbacks of tasks that are not final or want none", "SELECT COUNT(*) FROM callbacks WHERE task_id NOT IN (SELECT id FROM tasks WHERE phase = 'final' AND callback_url IS NOT NULL)")
+	w.none("final tasks that want a callback and have none", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND audio_filename = $2 AND id NOT IN (SELECT task_id FROM callbacks) AND finished_at > $1",
+		db.Micros(time.Now().Add(-12*time.Hour)), tellingFile) // callbacks are forgotten after days; clocks differ by hours
+	w.none("callbacks of tasks that are not final or want none", "SELECT COUNT(*) FROM callbacks WHERE task_id NOT IN (SELECT id FROM tasks WHERE phase = 'final' AND audio_filename = $1)", tellingFile)
+	w.none("final tasks that know where their callback goes", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND (callback_url IS NOT NULL OR callback_secret IS NOT NULL)")
 	w.none("running tasks without a worker", "SELECT COUNT(*) FROM tasks WHERE (phase = 'running') <> (worker_id IS NOT NULL)")
 	w.none("tasks with the result of a claim that was over", "SELECT COUNT(*) FROM tasks WHERE status = 'done' AND result_blob <> 'results/' || id || '-' || attempt || '.json.zst'")
 	ids, err := db.Column[string](w.observer.DB.Read().QueryContext(context.Background(), "SELECT id FROM tasks"))

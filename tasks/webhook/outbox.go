@@ -100,6 +100,22 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 	return err
 }
 
+// Withdraw removes a task's callback in the caller's transaction and returns where and how it was to be sent; the zero
+// Message without one.
+func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
+	m := Message{TaskID: task}
+	var secret sql.NullString
+	err := tx.QueryRowContext(ctx, "SELECT account_id, url, secret FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&m.AccountID, &m.URL, &secret)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Message{}, nil
+	}
+	if err != nil {
+		return Message{}, err
+	}
+	m.Secret = secret.String
+	return m, o.Drop(ctx, tx, task)
+}
+
 // Drop removes a task's callback in the caller's transaction, if there is one.
 func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", task)
@@ -299,7 +315,7 @@ func (o *Outbox) Resend(ctx context.Context, task string) error {
 	}))
 }
 
-// How long ended callbacks are kept for the list.
+// How long ended callbacks are kept for the list and for Resend, with their URLs and secrets.
 const (
 	keepDelivered = 7 * 24 * time.Hour
 	keepGivenUp   = 30 * 24 * time.Hour

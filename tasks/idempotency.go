@@ -1,0 +1,114 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Idempotency makes a request that is sent again return its first answer, for 24 hours, unless the task has been deleted.
+// The zero value asks for nothing.
+type Idempotency struct {
+	Key      string
+	BodyHash string // over method, path and body
+}
+
+// claimKey takes an idempotency key for this transaction; found says that it was used before and answer what came of it.
+func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (answer string, found bool, err error) {
+	now := s.now()
+	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
+		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
+		WHERE idempotency.created_at < $5`, account, idem.Key, idem.BodyHash, db.Micros(now), db.Micros(now.Add(-idempotencyAge)))
+	if err != nil {
+		return "", false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return "", false, err
+	}
+	var hash string
+	if err := tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, &answer); err != nil {
+		return "", false, err
+	}
+	if hash != idem.BodyHash {
+		return "", false, ErrIdempotencyConflict
+	}
+	return answer, true, nil
+}
+
+// KeyUsed reports whether a request with the idempotency key made tasks of the account in the last 24 hours.
+func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
+	var used bool
+	err := s.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
+		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)
+	return used, s.wrap("idempotency key", err)
+}
+
+// forgetAnswer takes a task that is deleted out of the answer that its idempotency key keeps. The key stays used, so that
+// the same request, sent again, makes no second task.
+func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
+	if !r.idempotencyKey.Valid {
+		return nil
+	}
+	var text string
+	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.db.ForUpdate(), r.AccountID, r.idempotencyKey.String).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // its 24 hours are over
+	}
+	if err != nil {
+		return err
+	}
+	items, err := decodeAnswer(text)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(items, func(item Item) bool { return item.Task != nil && item.Task.ID == r.ID })
+	if i < 0 {
+		return nil // the key was used again since
+	}
+	items[i] = Item{Error: ErrDeleted.Error()}
+	if text, err = encodeAnswer(items); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", r.AccountID, r.idempotencyKey.String, text)
+	return err
+}
+
+// answerItem keeps options as a string, because encoding/json reformats raw JSON.
+type answerItem struct {
+	Task    *Task  `json:"task,omitempty"`
+	Options string `json:"options,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+func encodeAnswer(items []Item) (string, error) {
+	kept := make([]answerItem, len(items))
+	for i, item := range items {
+		kept[i].Error = item.Error
+		if item.Task != nil {
+			task := *item.Task
+			kept[i].Options, task.Options = string(task.Options), nil
+			kept[i].Task = &task
+		}
+	}
+	text, err := json.Marshal(kept)
+	return string(text), err
+}
+
+func decodeAnswer(text string) ([]Item, error) {
+	var kept []answerItem
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(kept))
+	for i, k := range kept {
+		items[i] = Item{Task: k.Task, Error: k.Error}
+		if k.Task != nil {
+			k.Task.Options = json.RawMessage(k.Options)
+		}
+	}
+	return items, nil
+}

@@ -86,6 +86,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	if replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
+	s.warnShort(w, r, sub.callbackSecret)
 	return writeJSON(w, http.StatusCreated, out)
 }
 

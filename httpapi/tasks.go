@@ -188,6 +188,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	if replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
+	s.warnShort(w, r, sub.callbackSecret)
 	w.Header().Set("Location", s.cfg.BasePath+"/tasks/"+t.ID)
 	return writeJSON(w, http.StatusCreated, created(t))
 }

@@ -1,0 +1,21 @@
+package httpapi
+
+import (
+	"net/http"
+	"unicode/utf8"
+)
+
+// goodSecret is how long a callback's secret should be, in characters. The
+// interface sets no length, so that a shorter one is taken, with a warning.
+const goodSecret = 16
+
+// warnShort warns the client, in a header, and the operator of a secret that can
+// be guessed.
+func (s *Server) warnShort(w http.ResponseWriter, r *request, secret string) {
+	length := utf8.RuneCountInString(secret)
+	if length == 0 || length >= goodSecret {
+		return
+	}
+	w.Header().Set("Warning", `299 - "callback_secret has fewer than 16 characters: it can be guessed"`)
+	s.log.Warn("short callback secret", "request", r.id, "account", r.who.Account, "characters", length)
+}

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training lint cross bench fmt release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training lint cross bench fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ bench: setup ## run the micro benchmarks of every stage
 
 fmt: ## format the source as lint wants it (gofumpt, gci)
 	@$(GO) run $(GOLANGCI) fmt ./...
+
+audit: ## look the program up in Go's vulnerability database (says so and fails where that cannot be reached)
+	@GO='$(GO)' bash deploy/release/audit.sh
 
 release: web ## build dist/: an archive for this platform, its SBOM and checksums
 	@VERSION='$(VERSION)' GO='$(GO)' bash deploy/release/release.sh

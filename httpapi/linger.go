@@ -30,6 +30,12 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
+		if len(r.TransferEncoding) > 0 {
+			// A body in chunks may have come with a length as well, which net/http
+			// takes away: a proxy before us may have believed it. Nothing that
+			// follows such a body is taken for a request (RFC 9112, 6.1).
+			w.Header().Set("Connection", "close")
+		}
 		ctl := http.NewResponseController(w)
 		// Without it the first byte of an answer waits for the body.
 		_ = ctl.EnableFullDuplex()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -130,6 +131,44 @@ func TestT21RawRequests(t *testing.T) {
 		if name != "body with GET" {
 			assert.GreaterOrEqual(t, resp.StatusCode, 400, name)
 		}
+		conn.Close()
+	}
+}
+
+// TestLengthBesideChunks: a request that has a length and comes in chunks is the
+// last one of its connection, so that what a proxy took for its body, or for the
+// next request, is never taken for the other.
+func TestLengthBesideChunks(t *testing.T) {
+	w := newWorld(t)
+	const smuggled = "GET /v1/pricing HTTP/1.1\r\nHost: x\r\n\r\n"
+	const task = `{"audio_url":"https://a.example.com/a.wav"}`
+	whole := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(task), task)
+	for name, tt := range map[string]struct {
+		header string
+		body   string
+		status int
+	}{
+		"both":               {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", whole + smuggled, 201},
+		"chunks first":       {"Transfer-Encoding: chunked\r\nContent-Length: 100\r\n", whole + smuggled, 201},
+		"a length that lies": {"Content-Length: 0\r\nTransfer-Encoding: Chunked\r\n", whole + smuggled, 201},
+		"two lengths":        {"Content-Length: 4\r\nContent-Length: 2\r\n", "{}" + smuggled, 400},
+		"no number":          {"Content-Length: +2\r\n", "{}" + smuggled, 400},
+		"chunks twice":       {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + smuggled, 501},
+		"chunks in another":  {"Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n" + smuggled, 501},
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		require.NoError(t, err)
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		_, err = io.WriteString(conn, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nX-API-Key: "+w.key+"\r\n"+tt.header+"\r\n"+tt.body)
+		require.NoError(t, err)
+		reader := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(reader, nil)
+		require.NoError(t, err, name)
+		assert.Equal(t, tt.status, resp.StatusCode, name)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		assert.True(t, resp.Close, name)
+		_, err = http.ReadResponse(reader, nil)
+		assert.Error(t, err, "%s: another request was answered", name)
 		conn.Close()
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // Snapshot is how a task stands at one moment.
@@ -51,7 +52,7 @@ func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapsh
 // Report tells those who follow the claim's task how far its run is; fraction is
 // 0 to 1.
 func (s *Service) Report(ctx context.Context, c *Claim, stage spec.Stage, fraction float64) error {
-	return s.queue.Report(ctx, c.Held, string(stage), fraction)
+	return s.queue.Report(ctx, c.Held.Worker, queue.Progress{TaskID: c.ID, Stage: string(stage), Fraction: fraction})
 }
 
 const (

@@ -36,6 +36,9 @@ type Member struct {
 	// Available is what a worker's models can transcribe; the zero value means
 	// that it is not known.
 	Available spec.Available
+	// Progress returns what the next heartbeat tells of the task at hand, nil for
+	// nothing new. Workers only; nil tells nothing.
+	Progress func() *Progress
 }
 
 // thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
@@ -74,13 +77,24 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	if err != nil {
 		return err
 	}
-	return q.wrap("heartbeat", q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+	var told *Progress
+	if m.Progress != nil {
+		told = m.Progress()
+	}
+	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
 			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), supervisor, m.Version, m.ModelSet, now, models)
-		return err
-	}))
+		if err != nil || told == nil {
+			return err
+		}
+		return told.write(ctx, tx, m.ID)
+	})
+	if err == nil && told != nil {
+		q.Changed(ctx)
+	}
+	return q.wrap("heartbeat", err)
 }
 
 // leave removes a member that holds nothing any more.

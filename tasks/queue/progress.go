@@ -11,14 +11,24 @@ import (
 // followers see.
 const progressChannel = "otograph_progress"
 
-// Report writes how far the claim's worker is with its task: the stage and how
-// much of the run is done, 0 to 1. It is a hint, overwritten by the next one, and
-// is neither fenced nor kept when the claim ends.
-func (q *Queue) Report(ctx context.Context, c *Claim, stage string, fraction float64) error {
-	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE workers SET task_id = $2, stage = $3, fraction = $4 WHERE id = $1", c.Worker, c.TaskID, stage, fraction)
-		return err
-	})
+// Progress is how far a worker is with its task: the stage and how much of the run
+// is done, 0 to 1. It is a hint, overwritten by the next one, and is neither fenced
+// nor kept when the claim ends.
+type Progress struct {
+	TaskID   string
+	Stage    string
+	Fraction float64
+}
+
+func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE workers SET task_id = $2, stage = $3, fraction = $4 WHERE id = $1", worker, p.TaskID, p.Stage, p.Fraction)
+	return err
+}
+
+// Report writes the progress of a worker's task at once; its heartbeats write it
+// without a transaction of its own (see Member).
+func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
+	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error { return p.write(ctx, tx, worker) })
 	if err == nil {
 		q.Changed(ctx)
 	}

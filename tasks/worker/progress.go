@@ -7,47 +7,48 @@ import (
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
-// reportPause is the shortest time between two reports of a worker's progress.
-const reportPause = 500 * time.Millisecond
+// firstPause is the shortest time between two reports of a worker's progress.
+const firstPause = 500 * time.Millisecond
+
+// reportPause returns how long a run that has lasted so long waits after a report:
+// a twentieth of its time, so that a long run costs hardly more transactions than
+// a short one.
+func reportPause(lasted time.Duration) time.Duration { return max(firstPause, lasted/20) }
+
+// told is the progress that an engine told last, until it is written.
+type told struct {
+	mu   sync.Mutex
+	last *queue.Progress
+}
+
+// take returns what is to be written, once.
+func (t *told) take() *queue.Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.last
+	t.last = nil
+	return p
+}
+
+func (t *told) set(p *queue.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = p
+}
 
 // reporter returns what the engine tells its progress. It never waits: what it
-// was told last is written beside the run, until stop is called.
+// was told last is written beside the run, until stop is called; ever more rarely,
+// and by the heartbeats alone when those come as often.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var mu sync.Mutex
-	var stage string
-	var done float64
 	news := make(chan struct{}, 1)
 	var wait sync.WaitGroup
-	wait.Go(func() {
-		pause := time.NewTimer(0)
-		defer pause.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-news:
-			}
-			mu.Lock()
-			s, d := stage, done
-			mu.Unlock()
-			if err := w.service.Report(ctx, c, spec.Stage(s), d); err != nil && ctx.Err() == nil {
-				w.service.Log().DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
-			}
-			pause.Reset(reportPause)
-			select {
-			case <-ctx.Done():
-				return
-			case <-pause.C:
-			}
-		}
-	})
-	tell = func(s string, d float64) {
-		mu.Lock()
-		stage, done = s, d
-		mu.Unlock()
+	wait.Go(func() { w.report(ctx, c, news) })
+	tell = func(stage string, done float64) {
+		w.told.set(&queue.Progress{TaskID: c.ID, Stage: stage, Fraction: done})
 		select {
 		case news <- struct{}{}:
 		default: // it is written with what was told before
@@ -56,5 +57,30 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	return tell, func() {
 		cancel()
 		wait.Wait()
+		w.told.set(nil)
+	}
+}
+
+// report writes what is told between heartbeats.
+func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{}) {
+	begun := time.Now()
+	for pause := firstPause; pause < w.config.Heartbeat; pause = reportPause(time.Since(begun)) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		}
+		if p := w.told.take(); p != nil {
+			if err := w.service.Report(ctx, c, spec.Stage(p.Stage), p.Fraction); err != nil && ctx.Err() == nil {
+				w.service.Log().DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
+			}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
 	}
 }

@@ -53,6 +53,7 @@ type Worker struct {
 	service *tasks.Service
 	config  Config
 	trouble *breaker
+	told    told // the engine's progress
 	// Run's goroutine uses these.
 	next    *tasks.Claim // claimed with the end of the last task
 	unheard bool         // a claim may have been committed without our hearing of it
@@ -117,7 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		mu.Lock()
 		held, end := current, cancel

@@ -149,6 +149,11 @@ func (r *Report) plots() []plot {
 			out = append(out, r.bars(p.title, f))
 		}
 	}
+	for _, e := range []struct{ key, title string }{{"wer", "Word error rate"}, {"cer", "Character error rate"}} {
+		if p, ok := r.tradeoff(e.title, find[e.key], find["speed"]); ok {
+			out = append(out, p)
+		}
+	}
 	if p, ok := r.stagePlot(); ok {
 		out = append(out, p)
 	}
@@ -170,7 +175,7 @@ func (r *Report) bars(title string, f figure) plot {
 			top = max(top, e.High*f.scale)
 		}
 	}
-	scale := p.axis(0, top)
+	scale := p.axis(top)
 	for i, s := range r.Systems {
 		y := 6 + float64(i)*barHeight*1.5
 		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
@@ -191,24 +196,14 @@ func (r *Report) bars(title string, f figure) plot {
 	return p
 }
 
-// axis draws a horizontal axis with about five round marks and returns its scale.
-func (p *plot) axis(low, high float64) func(float64) float64 {
-	if !(high > low) {
-		high = low + 1
-	}
-	step := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
-	for _, m := range []float64{1, 2, 2.5, 5, 10} {
-		if (high-low)/(step*m) <= 5 {
-			step *= m
-			break
-		}
-	}
-	high = low + math.Ceil((high-low)/step-1e-9)*step
+// axis draws a horizontal axis from 0 up with about five round marks and returns its scale.
+func (p *plot) axis(top float64) func(float64) float64 {
+	step, high := roundSteps(top)
 	scale := func(v float64) float64 {
-		return plotLeft + (v-low)/(high-low)*(plotWidth-plotLeft-plotRight)
+		return plotLeft + v/high*(plotWidth-plotLeft-plotRight)
 	}
 	bottom := float64(p.Height) - 22
-	for v := low; v <= high+step/2; v += step {
+	for v := 0.0; v <= high+step/2; v += step {
 		p.Lines = append(p.Lines, line{scale(v), 0, scale(v), bottom, true})
 		p.Texts = append(p.Texts, label{scale(v), bottom + 16, "middle", fmt.Sprintf("%.4g", v), 0})
 	}
@@ -229,7 +224,7 @@ func (r *Report) stagePlot() (plot, bool) {
 	if top == 0 {
 		return p, false
 	}
-	scale := p.axis(0, top)
+	scale := p.axis(top)
 	for i, s := range r.Systems {
 		y, at := 6+float64(i)*barHeight*1.5, 0.0
 		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
@@ -273,31 +268,15 @@ func (r *Report) strip() (plot, bool) {
 	byX := func(a, b point) int { return cmp.Compare(a.x, b.x) }
 	byY := func(a, b point) int { return cmp.Compare(a.y, b.y) }
 	const left, bottom = 60.0, 250.0
-	bounds := func(lo, hi float64) (float64, float64) {
-		lo, hi = math.Floor(lo*3)/3, math.Ceil(hi*3)/3
-		if hi <= lo {
-			hi = lo + 1.0/3
-		}
-		return lo, hi
-	}
-	x0, x1 := bounds(slices.MinFunc(points, byX).x, slices.MaxFunc(points, byX).x)
-	y0, y1 := bounds(slices.MinFunc(points, byY).y, slices.MaxFunc(points, byY).y)
+	x0, x1 := logBounds(slices.MinFunc(points, byX).x, slices.MaxFunc(points, byX).x)
+	y0, y1 := logBounds(slices.MinFunc(points, byY).y, slices.MaxFunc(points, byY).y)
 	sx := func(v float64) float64 { return left + (v-x0)/(x1-x0)*(plotWidth-left-20) }
 	sy := func(v float64) float64 { return bottom - (v-y0)/(y1-y0)*(bottom-10) }
-	marks := func(lo, hi float64, f func(at, value float64)) {
-		for e := math.Floor(lo); e <= hi; e++ {
-			for _, m := range []float64{1, 2, 5} {
-				if at := e + math.Log10(m); at >= lo-1e-9 && at <= hi+1e-9 {
-					f(at, m*math.Pow(10, e))
-				}
-			}
-		}
-	}
-	marks(x0, x1, func(at, v float64) {
+	logMarks(x0, x1, func(at, v float64) {
 		p.Lines = append(p.Lines, line{sx(at), 10, sx(at), bottom, true})
 		p.Texts = append(p.Texts, label{sx(at), bottom + 16, "middle", fmt.Sprintf("%.4g s", v), 0})
 	})
-	marks(y0, y1, func(at, v float64) {
+	logMarks(y0, y1, func(at, v float64) {
 		p.Lines = append(p.Lines, line{left, sy(at), plotWidth - 20, sy(at), true})
 		p.Texts = append(p.Texts, label{left - 6, sy(at) + 4, "end", fmt.Sprintf("%.4g ×", v), 0})
 	})
@@ -305,6 +284,26 @@ func (r *Report) strip() (plot, bool) {
 		p.Dots = append(p.Dots, dot{sx(q.x), sy(q.y), q.system, q.tip})
 	}
 	return p, true
+}
+
+// logBounds rounds the logarithms that an axis begins and ends with outwards.
+func logBounds(lo, hi float64) (float64, float64) {
+	lo, hi = math.Floor(lo*3)/3, math.Ceil(hi*3)/3
+	if hi <= lo {
+		hi = lo + 1.0/3
+	}
+	return lo, hi
+}
+
+// logMarks calls f with the round values between two logarithms, and theirs.
+func logMarks(lo, hi float64, f func(at, value float64)) {
+	for e := math.Floor(lo); e <= hi; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			if at := e + math.Log10(m); at >= lo-1e-9 && at <= hi+1e-9 {
+				f(at, m*math.Pow(10, e))
+			}
+		}
+	}
 }
 
 func shortName(s string) string {

@@ -1,6 +1,10 @@
 package diarize
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // normalize scales v to unit length in place; false when it has none (zero,
 // infinite or not a number).
@@ -32,15 +36,12 @@ func centroids(x matrix, labels []int, k int) matrix {
 	c := newMatrix(k, x.dim)
 	for l := range k {
 		row := sum[l*x.dim : (l+1)*x.dim]
-		var sq float64
-		for _, v := range row {
-			sq += v * v
-		}
-		if sq == 0 {
+		length := math.Sqrt(floats.Dot(row, row))
+		if length == 0 {
 			continue
 		}
 		for d, v := range row {
-			c.row(l)[d] = float32(v / math.Sqrt(sq))
+			c.row(l)[d] = float32(v / length)
 		}
 	}
 	return c

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/otograph/otograph/audio"
 )
 
@@ -168,12 +170,7 @@ func (s *sums) coarser(merges []merge, sizes []int, n, k, fewest int, loose floa
 }
 
 func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {
-	seconds := s.seconds(group, k, windows)
-	least := seconds[0]
-	for _, v := range seconds[1:] {
-		least = min(least, v)
-	}
-	return least
+	return floats.Min(s.seconds(group, k, windows))
 }
 
 // distinct counts the labels 0 … k−1 that occur.

@@ -1,5 +1,7 @@
 package diarize
 
+import "gonum.org/v1/gonum/floats"
+
 // sums holds, for a partition of unit vectors into base clusters, what every
 // coarser partition (a union of base clusters) needs for its silhouette and its
 // centroids: with cosine distance the mean distance of a vector to a cluster is
@@ -30,10 +32,7 @@ func newSums(x matrix, base []int, k int) *sums {
 	}
 	for a, t := range s.total {
 		for b, u := range s.total[:a+1] {
-			var dot float64
-			for d, v := range t {
-				dot += v * u[d]
-			}
+			dot := floats.Dot(t, u)
 			s.gram[a*k+b], s.gram[b*k+a] = dot, dot
 		}
 	}

@@ -1,15 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+
+	goaudio "github.com/go-audio/audio"
+	"github.com/go-audio/wav"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
@@ -121,23 +123,20 @@ func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
 
 // writeWAV writes mono float32 samples at audio.SampleRate.
 func writeWAV(w io.Writer, samples []float32) error {
-	const format, bytes = 3, 4 // IEEE float
-	size := uint32(len(samples) * bytes)
-	b := bufio.NewWriter(w)
-	for _, v := range []any{
-		[]byte("RIFF"), 36 + size, []byte("WAVEfmt "), uint32(16), uint16(format), uint16(1),
-		uint32(audio.SampleRate), uint32(audio.SampleRate * bytes), uint16(bytes), uint16(8 * bytes), []byte("data"), size,
-	} {
-		if err := binary.Write(b, binary.LittleEndian, v); err != nil {
+	const bits, format = 32, 3 // IEEE float
+	file, ok := w.(io.WriteSeeker)
+	if !ok {
+		return errors.New("a WAV file's sizes are written last: expected a file")
+	}
+	e := wav.NewEncoder(file, audio.SampleRate, bits, 1, format)
+	for part := range slices.Chunk(samples, audio.SampleRate) { // a second in a write
+		b := goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: make([]int, len(part))}
+		for i, v := range part {
+			b.Data[i] = int(int32(math.Float32bits(v))) // written as it is
+		}
+		if err := e.Write(&b); err != nil {
 			return err
 		}
 	}
-	var x [bytes]byte
-	for _, s := range samples {
-		binary.LittleEndian.PutUint32(x[:], math.Float32bits(s))
-		if _, err := b.Write(x[:]); err != nil {
-			return err
-		}
-	}
-	return b.Flush()
+	return e.Close()
 }

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+)
+
+// tradeoff draws an error rate by the speed, a dot for each system, with the
+// intervals of both; false where fewer than two systems have both.
+//
+// These drawings are written by hand: gonum's plot package embeds its fonts and
+// the writers of six formats, 7.7 MB in a program of 1.6 MB, and its drawings
+// would follow neither the page's colors nor its light or dark setting.
+func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
+	p := plot{
+		Title: title + " by speed", Height: 280,
+		Note: "Across: times real time, logarithmic. Up: %, less is better. Whiskers: 95 % intervals. The best lie right and low.",
+	}
+	type point struct {
+		rate, speed *Estimate
+		system      int
+	}
+	var points []point
+	x0, x1, top := math.Inf(1), math.Inf(-1), 0.0
+	for i, s := range r.Systems {
+		q := point{rate: of(rate, s), speed: of(speed, s), system: i}
+		if q.rate == nil || q.speed == nil || !(q.speed.Low > 0) {
+			continue
+		}
+		points = append(points, q)
+		x0, x1 = min(x0, math.Log10(q.speed.Low)), max(x1, math.Log10(q.speed.High))
+		top = max(top, q.rate.High*rate.scale)
+	}
+	if len(points) < 2 {
+		return p, false
+	}
+	const left, bottom = 60.0, 250.0
+	x0, x1 = logBounds(x0, x1)
+	sx := func(v float64) float64 { return left + (math.Log10(v)-x0)/(x1-x0)*(plotWidth-left-20) }
+	logMarks(x0, x1, func(_, v float64) {
+		p.Lines = append(p.Lines, line{sx(v), 10, sx(v), bottom, true})
+		p.Texts = append(p.Texts, label{sx(v), bottom + 16, "middle", fmt.Sprintf("%.4g ×", v), 0})
+	})
+	step, high := roundSteps(top)
+	sy := func(v float64) float64 { return bottom - v/high*(bottom-10) }
+	for v := 0.0; v <= high+step/2; v += step {
+		p.Lines = append(p.Lines, line{left, sy(v), plotWidth - 20, sy(v), true})
+		p.Texts = append(p.Texts, label{left - 6, sy(v) + 4, "end", fmt.Sprintf("%.4g", v), 0})
+	}
+	for _, q := range points {
+		s := r.Systems[q.system]
+		x, y := sx(q.speed.Value), sy(q.rate.Value*rate.scale)
+		p.Lines = append(
+			p.Lines,
+			line{sx(q.speed.Low), y, sx(q.speed.High), y, false},
+			line{x, sy(q.rate.Low * rate.scale), x, sy(q.rate.High * rate.scale), false},
+		)
+		tip := fmt.Sprintf("%s: %s %s at %s %s", s.Name, rate.show(q.rate), rate.unit, speed.show(q.speed), speed.unit)
+		p.Dots = append(p.Dots, dot{x, y, q.system % colours, tip})
+		p.Legend = append(p.Legend, label{Text: s.Name, Colour: q.system % colours})
+	}
+	return p, true
+}
+
+// of is a system's figure; nil where the report has no such figure.
+func of(f figure, s SystemReport) *Estimate {
+	if f.of == nil {
+		return nil
+	}
+	return f.of(s)
+}
+
+// roundSteps is the step of about five round marks from 0 up, and the last mark.
+func roundSteps(top float64) (step, high float64) {
+	if !(top > 0) {
+		top = 1
+	}
+	step = math.Pow(10, math.Floor(math.Log10(top/4)))
+	for _, m := range []float64{1, 2, 2.5, 5, 10} {
+		if top/(step*m) <= 5 {
+			step *= m
+			break
+		}
+	}
+	return step, math.Ceil(top/step-1e-9) * step
+}

@@ -48,7 +48,8 @@ type Pipeline struct {
 	audio   audio.Options
 	log     *slog.Logger
 
-	optimizedWords bool // in the segments of the optimized tier
+	optimizedWords     bool     // in the segments of the optimized tier
+	optimizedLanguages []string // that the optimized tier serves; none: all that its models list
 
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
@@ -91,6 +92,13 @@ func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimized
 // is not there, or fails, the CPU takes over, and Result.Warnings says so.
 func WithDevice(name string) Option { return func(p *Pipeline) { p.engines.device = name } }
 
+// WithOptimizedLanguages holds the optimized tier to the given languages (ISO
+// 639-1). Without it, or without any language, that tier serves every language
+// that its models list; spec.OptimizedLanguages returns the specification's.
+func WithOptimizedLanguages(codes ...string) Option {
+	return func(p *Pipeline) { p.optimizedLanguages = codes }
+}
+
 // Open makes a pipeline of a set of models. Models are loaded when a run first
 // needs them; Load does it ahead of time.
 func Open(set *models.Set, options ...Option) (*Pipeline, error) {
@@ -105,7 +113,7 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 		return nil, err
 	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines.set, p.engines.available, p.engines.cores, p.engines.log = set, set.Available(), p.cores, p.log
+	p.engines.set, p.engines.available, p.engines.cores, p.engines.log = set, set.Available(p.optimizedLanguages...), p.cores, p.log
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }

@@ -334,13 +334,30 @@ func TestMissingModel(t *testing.T) {
 		assert.ErrorContains(t, err, "role "+string(role))
 	}
 	p := open(t, without(models.RoleStandard))
-	res, err := p.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("de"), EnableAudioEvents: new(false)})
+	res, err := p.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("ja"), EnableAudioEvents: new(false)})
 	assert.ErrorIs(t, err, models.ErrMissing)
 	assert.ErrorContains(t, err, "role standard")
 	require.NotNil(t, res, "what the other stages found is kept")
 	_, err = p.Run(t.Context(), excerpt(t), otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)})
 	assert.ErrorIs(t, err, otograph.ErrOptions, "nothing here tells the language")
 	assert.ErrorContains(t, err, "asr_language")
+}
+
+// TestOptimizedLanguages: the optimized tier serves every language that its model
+// lists, unless it is held to some.
+func TestOptimizedLanguages(t *testing.T) {
+	for tier, options := range map[otograph.Tier][]otograph.Option{
+		otograph.TierOptimized: nil,
+		otograph.TierStandard:  {otograph.WithOptimizedLanguages(spec.OptimizedLanguages()...)},
+	} {
+		p := open(t, demo.Models(), options...)
+		res, err := p.Run(t.Context(), otograph.File("testdata/demo/short/de_00.flac"), otograph.Options{
+			ASRLanguage: new("de"), EnableDiarize: new(false), EnableAudioEvents: new(false),
+		})
+		require.NoError(t, err)
+		assert.Equal(t, tier, res.Tier)
+		assert.NotEmpty(t, res.Segments)
+	}
 }
 
 // broken is the demo set with a file of another kind for one role.

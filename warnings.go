@@ -99,7 +99,7 @@ func unoptimized(c circumstances) string {
 	case !*c.opt.EnableASR:
 		return "has no effect without transcription (enable_asr)"
 	case c.heard && c.tier == TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
-		return fmt.Sprintf("the standard tier ran: no optimized model takes the language %q", c.language)
+		return fmt.Sprintf("the standard tier ran: the optimized tier does not serve the language %q here", c.language)
 	}
 	return ""
 }

@@ -96,14 +96,32 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 // tier. A demonstration model of the optimized tier does not count beside a
 // real standard model: it would read real recordings worse than the model that
 // was installed for them.
-func (s *Set) Available() spec.Available {
+//
+// The optimized tier serves the given languages alone, or without any, those of
+// the specification and the others that its models list; a model that lists none
+// says nothing about these.
+func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)
 	if ok {
 		a.Standard, a.StandardLanguages = true, slices.Clone(standard.Languages)
 	}
-	for _, language := range spec.OptimizedLanguages() {
-		if m, found := s.OptimizedFor(language); found && (!m.Demo || !ok || standard.Demo) {
+	specified := spec.OptimizedLanguages()
+	all := len(languages) == 0
+	if all {
+		languages = specified
+		for _, l := range spec.Languages() {
+			if !slices.Contains(specified, l.Code) {
+				languages = append(languages, l.Code)
+			}
+		}
+	}
+	for _, language := range languages {
+		m, found := s.OptimizedFor(language)
+		if !found || all && len(m.Languages) == 0 && !slices.Contains(specified, language) {
+			continue
+		}
+		if !m.Demo || !ok || standard.Demo {
 			a.Optimized = append(a.Optimized, language)
 		}
 	}

@@ -30,3 +30,29 @@ func TestMergeChangesNeitherSet(t *testing.T) {
 	assert.Equal(t, "b", (*Set)(nil).Merge(b).Name)
 	assert.Equal(t, a, a.Merge(nil))
 }
+
+// TestAvailableLanguages: the optimized tier serves what it is held to, or all that
+// its models list; one that lists nothing serves the specification's alone.
+func TestAvailableLanguages(t *testing.T) {
+	five := []string{"zh", "en", "es", "fr", "pt"}
+	model := func(languages ...string) *Set {
+		return &Set{Models: []Model{{Role: RoleOptimized, Name: "fast", Languages: languages}}}
+	}
+	for _, c := range []struct {
+		set  *Set
+		held []string
+		want []string
+	}{
+		{model("de", "en", "yue"), nil, []string{"en", "de", "yue"}},
+		{model("de", "en", "yue"), five, []string{"en"}},
+		{model(), nil, five},
+		{model(), five, five},
+		{model("de"), five, nil},
+	} {
+		assert.ElementsMatch(t, c.want, c.set.Available(c.held...).Optimized)
+	}
+	beside := model("de", "en")
+	beside.Models[0].Demo = true
+	beside.Models = append(beside.Models, Model{Role: RoleStandard, Name: "real"})
+	assert.Empty(t, beside.Available().Optimized, "a demonstration beside a real standard model")
+}

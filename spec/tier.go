@@ -15,7 +15,8 @@ const (
 )
 
 // OptimizedLanguages returns the codes of the languages to which the optimized
-// tier applies (specification, "Transcription tiers").
+// tier applies by the specification ("Transcription tiers"). Available may list
+// others, too.
 func OptimizedLanguages() []string { return []string{"zh", "en", "es", "fr", "pt"} }
 
 // Available describes what one set of models can transcribe. Every worker
@@ -26,8 +27,9 @@ type Available struct {
 	// StandardLanguages are the codes that the standard model knows; empty
 	// means all of Languages.
 	StandardLanguages []string `json:"standard_languages,omitempty"`
-	// Optimized are the codes, out of OptimizedLanguages, that a model of the
-	// optimized tier takes.
+	// Optimized are the codes that the optimized tier serves: those of
+	// OptimizedLanguages that a model of it takes, and where it is not held to the
+	// specification, the others that a model lists.
 	Optimized []string `json:"optimized,omitempty"`
 }
 
@@ -36,7 +38,7 @@ type Available struct {
 // copy of it:
 //
 //   - optimize=false: standard.
-//   - otherwise, a language of the optimized tier with a model for it: optimized.
+//   - otherwise, a language that the optimized tier serves with these models: optimized.
 //   - otherwise: standard, silently, also when optimize=true.
 //
 // The earlier optimize_zh narrows the applicable languages to Chinese (true) or
@@ -48,7 +50,7 @@ func Route(language string, o Options, a Available) Tier {
 	if o.OptimizeZh != nil && (!*o.OptimizeZh || language != "zh") {
 		return TierStandard
 	}
-	if slices.Contains(OptimizedLanguages(), language) && slices.Contains(a.Optimized, language) {
+	if slices.Contains(a.Optimized, language) {
 		return TierOptimized
 	}
 	return TierStandard

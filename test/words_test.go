@@ -41,3 +41,13 @@ func TestOptimizedWordsOfTheService(t *testing.T) {
 	assert.Positive(t, segments)
 	assert.Zero(t, n, "the specification's letter")
 }
+
+// German is none of the specification's five languages of the optimized tier: it
+// runs there only in a service that is started with --optimized-languages, and is
+// charged at that tier's price.
+func TestOptimizedLanguagesOfTheService(t *testing.T) {
+	s := serve(t, t.TempDir(), "--optimized-languages").unlimited()
+	id := s.create(upload(clip(t, 5, 6), map[string]any{"enable_diarize": false, "enable_audio_events": false, "asr_language": "de"}))
+	require.Equal(t, "done", s.wait(id)["status"], s.logged())
+	assert.Equal(t, "zh_lite", object(s.result(id)["billing"])["mode"])
+}

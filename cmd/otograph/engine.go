@@ -109,10 +109,13 @@ func modelSetID(set *models.Set) string {
 }
 
 // workID is modelSetID with what else decides a stage's result.
-func workID(set *models.Set, optimizedWords bool) string {
+func workID(set *models.Set, optimizedWords, optimizedLanguages bool) string {
 	id := modelSetID(set)
 	if optimizedWords {
 		id += "-words"
+	}
+	if optimizedLanguages {
+		id += "-languages"
 	}
 	return id
 }

@@ -283,6 +283,9 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	if c.AnyEmbedding {
 		command = append(command, "--any-embedding")
 	}
+	if c.OptimizedLanguages {
+		command = append(command, "--optimized-languages")
+	}
 	if c.OptimizedWords {
 		command = append(command, "--optimized-words")
 	}

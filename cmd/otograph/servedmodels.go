@@ -20,7 +20,8 @@ const embeddingSize = 192
 
 // servedModelFlags say which models the service takes.
 type servedModelFlags struct {
-	AnyEmbedding bool `group:"Models" help:"Take a speaker embedder whose embeddings have another size than the interface's 192 numbers."`
+	AnyEmbedding       bool `group:"Models" help:"Take a speaker embedder whose embeddings have another size than the interface's 192 numbers."`
+	OptimizedLanguages bool `group:"Models" help:"Let the optimized tier serve every language that its models list, not only the specification's five."`
 }
 
 // checkModels refuses models that break the interface's promises, and says which tier
@@ -35,7 +36,7 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 			return fmt.Errorf("%s: its embeddings have %d numbers, expected %d as the interface promises; --any-embedding takes it all the same", m, size, embeddingSize)
 		}
 	}
-	available := set.Available()
+	available := set.Available(f.languages()...)
 	if !available.Standard {
 		return nil
 	}
@@ -50,6 +51,15 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 			"languages", strings.Join(without, " "))
 	}
 	return nil
+}
+
+// languages returns those that the optimized tier serves; none are all that its
+// models list.
+func (f *servedModelFlags) languages() []string {
+	if f.OptimizedLanguages {
+		return nil
+	}
+	return spec.OptimizedLanguages()
 }
 
 // sizeOfEmbeddings reads from a network's file how many numbers its embeddings

@@ -66,7 +66,8 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return err
 	}
 	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords))
+		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
+		otograph.WithOptimizedLanguages(c.languages()...))
 	if err != nil {
 		return err
 	}
@@ -79,8 +80,8 @@ func (c *workCmd) Run(ctx context.Context) error {
 	defer writer.Wait()
 	defer cancel()
 	w, err := worker.New(s.tasks, worker.Config{
-		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords)}), Prober: audioProber{audio.Options{}},
-		Version: version, Available: set.Available(), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
+		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages)}), Prober: audioProber{audio.Options{}},
+		Version: version, Available: set.Available(c.languages()...), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
 	})
 	if err != nil {
 		return err

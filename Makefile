@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training lint cross bench fmt audit release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-families lint cross bench fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -63,6 +63,11 @@ test-web: build ## run the tests of the page in a headless Chromium
 PYTHON ?= /usr/bin/python3
 test-training: ## take two steps of every training stage of the demo models (left out without torch)
 	@cd models/demo && $(PYTHON) -m unittest -b -v training.test.test_settings training.test.test_stages
+
+SHERPA = bin/sherpa-onnx
+test-families: setup ## compare the optimized tier's families with sherpa-onnx (needs npm and ffmpeg)
+	@npm install --silent --no-fund --no-audit --prefix $(SHERPA) sherpa-onnx-node@1.13.8
+	@SHERPA_ONNX=$(CURDIR)/$(SHERPA) $(GO) test -count 1 -tags families -v ./asr/onnx -run '^TestFamilies$$'
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

@@ -1,0 +1,449 @@
+//go:build families
+
+package onnx
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	ox "github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// The graphs below have random weights behind the ports and metadata of the
+// published families. Sound goes through Otograph and through sherpa-onnx
+// (make test-families installs it from npm); where the front ends of the two differ,
+// a third one, written from the definition in double precision, says who is right.
+
+const familySymbols = 24
+
+// family is one case: its files, sherpa-onnx's name for the kind, and what is
+// expected of the comparison.
+type family struct {
+	kind  string
+	files map[string]*ox.Graph
+	list  []string
+	// truth computes the features from their definition; nil where sherpa-onnx has
+	// the same ones.
+	truth func(x []float64) ([]float32, int)
+	// differs is why sherpa-onnx may find other tokens, "" if it must not.
+	differs string
+	// later is by how much sherpa-onnx's times are later, in seconds.
+	later float64
+}
+
+func random(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return ox.Floats(shape, randomFloats(r, int(n), scale)...)
+}
+
+// randomScores are rows of scores: a strided convolution of x [N,T,dim], tanh, and
+// a projection that is sharp and leans to the blank.
+func randomScores(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64) string {
+	const hidden = 24
+	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(ox.Floats(nil, float32(shift)))}), g.Const(ox.Floats(nil, float32(gain)))})
+	x = g.Op("Transpose", []string{x}, ox.AttrInts("perm", 0, 2, 1))
+	w := random(r, 1.6/math.Sqrt(float64(dim*stride)), hidden, int64(dim), int64(stride))
+	x = g.Op("Conv", []string{x, g.Const(w)}, ox.AttrInts("kernel_shape", int64(stride)), ox.AttrInts("strides", int64(stride)), ox.AttrInts("pads", 0, int64(stride-1)))
+	x = g.Op("Transpose", []string{g.Op("Tanh", []string{x})}, ox.AttrInts("perm", 0, 2, 1))
+	bias := make([]float32, v)
+	if blank >= 0 {
+		bias[blank] = 10
+	}
+	return scores(g, x, random(r, 12, hidden, int64(v)), ox.Floats([]int64{int64(v)}, bias...))
+}
+
+func randomFrames(r *rand.Rand, meta, counts string, shift float64) *ox.Graph {
+	g := ox.New()
+	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	g.Node("LogSoftmax", []string{randomScores(g, r, "x", 80, 4, familySymbols, 0, shift, 0.25)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+	g.Node("Div", []string{g.Op("Add", []string{"x_lens", g.Const(ints(3))}), g.Const(ints(4))}, []string{counts})
+	return g.Output("log_probs", ox.Float32, "N", "T2", familySymbols).Output(counts, ox.Int64, "N").
+		Meta("model_type", meta).Meta("version", "1").Meta("model_author", "k2-fsa").Meta("subsampling_factor", "4").Meta("vocab_size", fmt.Sprint(familySymbols))
+}
+
+func randomNeMo(r *rand.Rand) *ox.Graph {
+	g := ox.New()
+	g.Input("audio_signal", ox.Float32, "B", 80, "T").Input("length", ox.Int64, "B")
+	x := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
+	g.Node("LogSoftmax", []string{randomScores(g, r, x, 80, 4, familySymbols, familySymbols-1, 0, 1)}, []string{"logprobs"}, ox.AttrInt("axis", -1))
+	return g.Output("logprobs", ox.Float32, "B", "T2", familySymbols).Meta("model_type", "EncDecCTCModelBPE").Meta("version", "1").
+		Meta("vocab_size", fmt.Sprint(familySymbols-1)).Meta("normalize_type", "per_feature").Meta("subsampling_factor", "4")
+}
+
+func randomCMVN(g *ox.Graph, kind string) *ox.Graph {
+	return g.Meta("neg_mean", strings.TrimSuffix(strings.Repeat("-11.5,", lfrDim), ",")).Meta("inv_stddev", strings.TrimSuffix(strings.Repeat("0.22,", lfrDim), ",")).
+		Meta("lfr_window_size", "7").Meta("lfr_window_shift", "6").Meta("model_type", kind).Meta("version", "1").Meta("vocab_size", fmt.Sprint(familySymbols))
+}
+
+// randomSenseVoice writes the tags of English before what it hears.
+func randomSenseVoice(r *rand.Rand) *ox.Graph {
+	g := ox.New()
+	g.Input("x", ox.Float32, "N", "T", lfrDim).Input("x_length", ox.Int32, "N").Input("language", ox.Int32, "N").Input("text_norm", ox.Int32, "N")
+	tags := make([]float32, 4*familySymbols)
+	for i, id := range []int{4, 7, 8, 9} {
+		tags[i*familySymbols+id] = 400
+	}
+	used := g.Op("Cast", []string{g.Op("Add", []string{"x_length", g.Op("Add", []string{"language", "text_norm"})})}, ox.AttrInt("to", 1))
+	used = g.Op("Unsqueeze", []string{g.Op("Mul", []string{used, g.Const(ox.Floats(nil, 0))}), g.Const(ints(1, 2))})
+	y := g.Op("Concat", []string{g.Const(ox.Floats([]int64{1, 4, familySymbols}, tags...)), randomScores(g, r, "x", lfrDim, 1, familySymbols, 0, 0, 1)}, ox.AttrInt("axis", 1))
+	g.Node("Add", []string{y, used}, []string{"logits"})
+	g.Output("logits", ox.Float32, "N", "T4", familySymbols)
+	for i, l := range []string{"auto", "zh", "en", "yue", "ja", "ko", "nospeech"} {
+		g.Meta("lang_"+l, fmt.Sprint([]int{0, 3, 4, 7, 11, 12, 13}[i]))
+	}
+	return randomCMVN(g, "sense_voice_ctc").Meta("normalize_samples", "0").Meta("with_itn", "14").Meta("without_itn", "15")
+}
+
+// randomParaformer names a token every fifth frame and says when.
+func randomParaformer(r *rand.Rand) *ox.Graph {
+	const every = 5
+	g := ox.New()
+	g.Input("speech", ox.Float32, "B", "T", lfrDim).Input("speech_lengths", ox.Int32, "B")
+	g.Node("LogSoftmax", []string{randomScores(g, r, "speech", lfrDim, every, familySymbols, -1, 0, 1)}, []string{"logits"}, ox.AttrInt("axis", -1))
+	count := g.Op("Cast", []string{g.Op("Gather", []string{g.Op("Shape", []string{"logits"}), g.Const(ox.Ints(nil, 1))}, ox.AttrInt("axis", 0))}, ox.AttrInt("to", 6))
+	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(ox.Int32s(nil, 0))}), count}, []string{"token_num"})
+	frames := g.Op("Gather", []string{g.Op("Shape", []string{"speech"}), g.Const(ox.Ints(nil, 1))}, ox.AttrInt("axis", 0))
+	entries := g.Op("Mul", []string{frames, g.Const(ox.Ints(nil, 3))})
+	at := g.Op("Range", []string{g.Const(ox.Ints(nil, 0)), entries, g.Const(ox.Ints(nil, 1))})
+	peak := g.Op("Equal", []string{g.Op("Mod", []string{at, g.Const(ox.Ints(nil, 3*every))}), g.Const(ox.Ints(nil, 4))})
+	last := g.Op("Equal", []string{at, g.Op("Sub", []string{entries, g.Const(ox.Ints(nil, 1))})})
+	peaks := g.Op("Cast", []string{g.Op("Or", []string{peak, last})}, ox.AttrInt("to", 1))
+	g.Node("Unsqueeze", []string{peaks, g.Const(ints(0))}, []string{"us_cif_peak"})
+	g.Node("Mul", []string{"us_cif_peak", g.Const(ox.Floats(nil, 0.5))}, []string{"us_alphas"})
+	g.Output("logits", ox.Float32, "B", "U", familySymbols).Output("token_num", ox.Int32, "B")
+	return randomCMVN(g.Output("us_alphas", ox.Float32, "B", "P").Output("us_cif_peak", ox.Float32, "B", "P"), "paraformer")
+}
+
+// randomSearch is a transducer whose encoder ignores the sound: what is left to
+// compare is the search, with its states and durations.
+func randomSearch(r *rand.Rand, durations int, url string) map[string]*ox.Graph {
+	const dim, wide = 16, 12
+	e := ox.New()
+	e.Input("audio_signal", ox.Float32, "B", 80, "T").Input("length", ox.Int64, "B")
+	n := e.Op("Div", []string{e.Op("Sub", []string{"length", e.Const(ints(20))}), e.Const(ints(8))})
+	e.Node("Slice", []string{e.Const(random(r, 0.9, 1, dim, 400)), e.Const(ints(0)), n, e.Const(ints(2))}, []string{"outputs"})
+	e.Node("Identity", []string{n}, []string{"encoded_lengths"})
+	e.Output("outputs", ox.Float32, "B", dim, "T8").Output("encoded_lengths", ox.Int64, "B")
+	for k, v := range map[string]string{
+		"vocab_size": fmt.Sprint(familySymbols - 1), "normalize_type": "per_feature", "pred_rnn_layers": "2", "pred_hidden": fmt.Sprint(wide),
+		"subsampling_factor": "8", "model_type": "EncDecRNNTBPEModel", "version": "2", "model_author": "NeMo", "url": url,
+	} {
+		e.Meta(k, v)
+	}
+	d := ox.New()
+	d.Input("targets", ox.Int32, "B", "U").Input("target_length", ox.Int32, "B")
+	d.Input("states.1", ox.Float32, 2, "B", wide).Input("states.2", ox.Float32, 2, "B", wide)
+	said := d.Op("Gather", []string{d.Const(random(r, 1, familySymbols, wide)), "targets"}, ox.AttrInt("axis", 0))
+	one := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.1", d.Const(ox.Floats(nil, 0.6))}), said})})
+	two := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.2", d.Const(ox.Floats(nil, 0.3))}), d.Op("Mul", []string{one, d.Const(ox.Floats(nil, -0.5))})})})
+	d.Node("Identity", []string{one}, []string{"new.1"})
+	d.Node("Identity", []string{two}, []string{"new.2"})
+	top := d.Op("Slice", []string{d.Op("Add", []string{one, two}), d.Const(ints(1)), d.Const(ints(2)), d.Const(ints(0))})
+	d.Node("Transpose", []string{d.Op("MatMul", []string{top, d.Const(random(r, 0.5, wide, dim))})}, []string{"outputs"}, ox.AttrInts("perm", 0, 2, 1))
+	d.Node("Identity", []string{"target_length"}, []string{"prednet_lengths"})
+	d.Output("outputs", ox.Float32, "B", dim, "U").Output("prednet_lengths", ox.Int32, "B").
+		Output("new.1", ox.Float32, 2, "B", wide).Output("new.2", ox.Float32, 2, "B", wide)
+	j := ox.New()
+	j.Input("encoder_outputs", ox.Float32, "B", dim, 1).Input("decoder_outputs", ox.Float32, "B", dim, 1)
+	sum := j.Op("Tanh", []string{j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, ox.AttrInts("perm", 0, 2, 1))})
+	out := familySymbols + durations
+	bias := make([]float32, out)
+	bias[familySymbols-1] = 8
+	y := scores(j, sum, random(r, 2, dim, int64(out)), ox.Floats([]int64{int64(out)}, bias...))
+	j.Node("Unsqueeze", []string{y, j.Const(ints(2))}, []string{"outputs"})
+	j.Output("outputs", ox.Float32, "B", "T", "U", out)
+	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
+}
+
+func families() map[string]family {
+	r := func(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+	list := func(first, last []string) []string {
+		out := first
+		for i := 0; len(out)+len(last) < familySymbols; i++ {
+			out = append(out, fmt.Sprintf("▁w%c", 'a'+i))
+		}
+		return append(out, last...)
+	}
+	one := func(g *ox.Graph) map[string]*ox.Graph { return map[string]*ox.Graph{"model.onnx": g} }
+	nemo := list([]string{"<unk>"}, []string{"<blk>"})
+	approximate := "sherpa-onnx approximates the front end; the definition decides"
+	return map[string]family{
+		"Zipformer CTC":   {kind: "zipformerCtc", files: one(randomFrames(r(1), "zipformer2_ctc", "log_probs_len", 6)), list: list([]string{"<blk>", "<sos/eos>", "<unk>"}, nil), truth: kaldiTruth(1, false, 7600)},
+		"WeNet CTC":       {kind: "wenetCtc", files: one(randomFrames(r(2), "wenet_ctc", "log_probs_lens", -12)), list: list([]string{"<blank>", "<unk>"}, []string{"<sos/eos>"}), truth: kaldiTruth(32768, true, 8000), differs: approximate},
+		"NeMo CTC":        {kind: "nemoCtc", files: one(randomNeMo(r(3))), list: nemo, truth: nemoTruth, differs: approximate},
+		"SenseVoice":      {kind: "senseVoice", files: one(randomSenseVoice(r(4))), list: list([]string{"<unk>", "<s>", "</s>", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|ko|>", "<|nospeech|>"}, nil)},
+		"Paraformer":      {kind: "paraformer", files: one(randomParaformer(r(5))), list: list([]string{"<blank>", "<s>", "</s>"}, []string{"<unk>"}), later: peakDelay * peakSeconds},
+		"NeMo RNN-T":      {kind: "transducer", files: randomSearch(r(6), 0, "https://example.org/fastconformer"), list: nemo},
+		"NeMo TDT search": {kind: "transducer", files: randomSearch(r(8), 5, "https://example.org/parakeet-tdt"), list: nemo},
+	}
+}
+
+// powers are the power spectra of 512 points of frames.
+func powers(frame []float64) []float64 {
+	out := make([]float64, 257)
+	for k := range out {
+		var re, im float64
+		for i, v := range frame {
+			s, c := math.Sincos(2 * math.Pi * float64(k*i%512) / 512)
+			re += v * c
+			im += v * s
+		}
+		out[k] = re*re + im*im
+	}
+	return out
+}
+
+// kaldiTruth is torchaudio's kaldi.fbank with a povey window and 80 bands.
+func kaldiTruth(scale float64, snip bool, high float64) func(x []float64) ([]float32, int) {
+	return func(x []float64) ([]float32, int) {
+		mel := func(f float64) float64 { return 1127 * math.Log(1+f/700) }
+		n, count := len(x), (len(x)+80)/160
+		if snip {
+			count = 1 + (len(x)-400)/160
+		}
+		low, step := mel(20), (mel(high)-mel(20))/81
+		out := make([]float32, 0, count*80)
+		for t := range count {
+			start := t * 160
+			if !snip {
+				start -= 120
+			}
+			frame, mean := make([]float64, 400), 0.0
+			for i := range frame {
+				at := start + i
+				if at < 0 {
+					at = -at - 1
+				}
+				if at >= n {
+					at = 2*n - 1 - at
+				}
+				frame[i] = x[at] * scale
+				mean += frame[i] / 400
+			}
+			for i := range frame {
+				frame[i] -= mean
+			}
+			for i := 399; i > 0; i-- {
+				frame[i] -= 0.97 * frame[i-1]
+			}
+			frame[0] *= 0.03
+			for i := range frame {
+				frame[i] *= math.Pow(0.5-0.5*math.Cos(2*math.Pi*float64(i)/399), 0.85)
+			}
+			p := powers(frame)
+			for b := range 80 {
+				sum, left := 0.0, low+float64(b)*step
+				for k, v := range p[:256] {
+					m := mel(float64(k) * 31.25)
+					sum += v * max(0, min((m-left)/step, (left+2*step-m)/step))
+				}
+				out = append(out, float32(math.Log(max(sum, 1.1920929e-07))))
+			}
+		}
+		return out, count
+	}
+}
+
+// nemoTruth is NeMo's log-mel of 80 bands, normalized by band; [bands, frames].
+func nemoTruth(x []float64) ([]float32, int) {
+	count := len(x) / 160
+	padded := make([]float64, len(x)+512)
+	for i := range x {
+		padded[i+256] = x[i]
+		if i > 0 {
+			padded[i+256] -= 0.97 * x[i-1]
+		}
+	}
+	hz := func(m float64) float64 {
+		if m < 15 {
+			return m * 200 / 3
+		}
+		return 1000 * math.Exp((m-15)*math.Log(6.4)/27)
+	}
+	top := 15 + math.Log(8)/(math.Log(6.4)/27)
+	out := make([]float32, 80*count)
+	raw := make([][]float64, 80)
+	for t := range count {
+		frame := make([]float64, 400)
+		for i := range frame {
+			frame[i] = padded[t*160+56+i] * (0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/399))
+		}
+		p := powers(frame)
+		for b := range 80 {
+			e := [3]float64{hz(top * float64(b) / 81), hz(top * float64(b+1) / 81), hz(top * float64(b+2) / 81)}
+			sum := 0.0
+			for k, v := range p {
+				f := float64(k) * 31.25
+				sum += v * max(0, min((f-e[0])/(e[1]-e[0]), (e[2]-f)/(e[2]-e[1])))
+			}
+			raw[b] = append(raw[b], math.Log(sum*2/(e[2]-e[0])+math.Pow(2, -24)))
+		}
+	}
+	for b, band := range raw {
+		mean, square := 0.0, 0.0
+		for _, v := range band {
+			mean += v / float64(count)
+		}
+		for _, v := range band {
+			square += (v - mean) * (v - mean)
+		}
+		for t, v := range band {
+			out[b*count+t] = float32((v - mean) / (math.Sqrt(square/float64(count-1)) + 1e-5))
+		}
+	}
+	return out, count
+}
+
+// greedyTokens are the best tokens of a CTC family's rows for given features, and
+// other families' own.
+func greedyTokens(t *testing.T, e *Engine, w matrix) []emission {
+	t.Helper()
+	ctx := context.Background()
+	var out []*ort.Tensor
+	var err error
+	skip := 0
+	switch n := e.net.(type) {
+	case *frames:
+		out, err = n.session.Run(ctx, map[string]*ort.Tensor{"x": pad([]matrix{w}, 0), "x_lens": lengths(n.lens, []int{w.frames})}, n.probs)
+	case *nemoCTC:
+		out, err = n.session.Run(ctx, n.inputs(w), "logprobs")
+	case *senseVoice:
+		skip = prompts
+		out, err = n.session.Run(ctx, map[string]*ort.Tensor{
+			n.x: pad([]matrix{w}, 0), n.lens: lengths(n.lensInfo, []int{w.frames}), n.language: lengths(n.languageInfo, []int{0}), n.norm: lengths(n.normInfo, []int{n.withITN}),
+		}, n.logits)
+	default:
+		hyps, err := e.net.run(ctx, []matrix{w}, request{})
+		require.NoError(t, err)
+		return hyps[0].emissions
+	}
+	require.NoError(t, err)
+	h, shape, data := e.net.ctc(), out[0].Shape(), out[0].Float32()
+	var tokens []emission
+	last := -1
+	for row := skip; row < int(shape[1]); row++ {
+		best := argmax(data[row*int(shape[2]):][:shape[2]])
+		if best != h.blank && best != last {
+			tokens = append(tokens, emission{id: best, start: float64(row-skip) * h.shift})
+		}
+		last = best
+	}
+	return tokens
+}
+
+func tokenEdits(a, b []string) int {
+	d := make([]int, len(b)+1)
+	for j := range d {
+		d[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := d[0]
+		d[0] = i
+		for j := 1; j <= len(b); j++ {
+			c := diagonal
+			if a[i-1] != b[j-1] {
+				c++
+			}
+			diagonal = d[j]
+			d[j] = min(d[j]+1, d[j-1]+1, c)
+		}
+	}
+	return d[len(b)]
+}
+
+func TestFamilies(t *testing.T) {
+	sherpa := os.Getenv("SHERPA_ONNX")
+	if sherpa == "" {
+		t.Skip("SHERPA_ONNX names no folder with sherpa-onnx-node: make test-families")
+	}
+	samples := ffmpegSamples(t, filepath.Join("..", "..", "testdata", "demo", "long", "en_0.opus"))
+	samples = samples[:min(len(samples), 11*audio.SampleRate)]
+	wave, err := json.Marshal(samples)
+	require.NoError(t, err)
+	for name, f := range families() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(file string, data []byte) string {
+				path := filepath.Join(dir, file)
+				require.NoError(t, os.WriteFile(path, data, 0o600))
+				return path
+			}
+			m := parts{Tokens: File{Name: "tokens.txt", Data: numbered(f.list)}}
+			sources := map[string]*ort.Source{"model.onnx": &m.ONNX, "encoder.onnx": &m.ONNX, "decoder.onnx": &m.Decoder, "joiner.onnx": &m.Joiner}
+			for file, g := range f.files {
+				*sources[file] = ort.Source{Path: write(file, g.Bytes())}
+			}
+			write("tokens.txt", m.Tokens.Data)
+			write("samples.json", wave)
+			cmd := exec.Command("node", filepath.Join("testdata", "sherpa.js"), dir, f.kind)
+			cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(sherpa, "node_modules"), "LD_LIBRARY_PATH="+filepath.Join(sherpa, "node_modules", "sherpa-onnx-linux-x64"))
+			log, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", log)
+			answer, err := os.ReadFile(filepath.Join(dir, "result.json"))
+			require.NoError(t, err)
+			var theirs struct {
+				Tokens     []string
+				Timestamps []float64
+			}
+			require.NoError(t, json.Unmarshal(answer, &theirs))
+
+			e := openMadeUp(t, m)
+			pcm := audio.FromSamples(samples)
+			_, err = e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
+			require.NoError(t, err)
+			features := e.net.features(samples)
+			mine := greedyTokens(t, e, features)
+			symbols := func(list []emission) (out []string) {
+				for _, m := range list {
+					out = append(out, strings.TrimSpace(strings.ReplaceAll(f.list[m.id], "▁", " ")))
+				}
+				return out
+			}
+			for i := range theirs.Tokens {
+				theirs.Tokens[i] = strings.TrimSpace(strings.ReplaceAll(theirs.Tokens[i], "▁", " "))
+			}
+			edits := tokenEdits(symbols(mine), theirs.Tokens)
+			t.Logf("%d tokens, %d by sherpa-onnx, %d differ. %s", len(mine), len(theirs.Tokens), edits, f.differs)
+			require.Greater(t, len(mine), 10)
+			if f.differs == "" && assert.Zero(t, edits) {
+				for i, at := range theirs.Timestamps {
+					assert.InDelta(t, at-f.later, mine[i].start, 0.011, "token %d", i)
+				}
+			}
+			if f.truth == nil {
+				return
+			}
+			x := make([]float64, len(samples))
+			for i, s := range samples {
+				x[i] = float64(s)
+			}
+			defined, frames := f.truth(x)
+			require.Len(t, defined, len(features.data))
+			worst := 0.0
+			for i, v := range defined {
+				worst = max(worst, math.Abs(float64(v-features.data[i])))
+			}
+			right := greedyTokens(t, e, matrix{data: defined, frames: frames, dim: features.dim})
+			t.Logf("features within %.1e of their definition; tokens on it: %d of %d differ", worst, tokenEdits(symbols(mine), symbols(right)), len(right))
+			assert.Less(t, worst, 1e-2)
+			assert.Equal(t, symbols(right), symbols(mine))
+		})
+	}
+}

@@ -153,7 +153,7 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	mem.back, mem.from = sized(mem.back, len(frames)*n), sized(mem.from, 2*len(frames)*l.nodes)
 	back, from := mem.back, mem.from // every cell is written before it is read
 	entries := make([]entry, l.nodes)
-	token := slices.Repeat([]float64{Floor}, l.vocab.tokens)
+	token := slices.Repeat([]float64{floor}, l.vocab.tokens)
 	for t, f := range frames {
 		l.enter(entries, last, t == 0)
 		for k, e := range entries {
@@ -208,7 +208,7 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 			now[s], back[t*n+s] = best, way
 		}
 		for i := row.from[f.at]; i < row.from[f.at+1]; i++ {
-			token[row.ids[i]] = Floor
+			token[row.ids[i]] = floor
 		}
 		now, last = last, now
 	}

@@ -93,5 +93,5 @@ func (r *Rows) logProb(t, id int) float64 {
 			return float64(r.logs[i])
 		}
 	}
-	return Floor
+	return floor
 }

@@ -7,7 +7,7 @@ import (
 
 // Rows are the log posteriors of a CTC model over one window: for each row of
 // its output the likely tokens only, so that hours fit into memory. The blank
-// is always there; whatever is left out counts as Floor.
+// is always there; whatever is left out counts as floor.
 type Rows struct {
 	// Shift is how long one row lasts, in seconds.
 	Shift float64
@@ -18,11 +18,11 @@ type Rows struct {
 	blanks []float32
 }
 
-// Floor is the log posterior of tokens that are left out of Rows, and keptTokens
+// floor is the log posterior of tokens that are left out of Rows, and keptTokens
 // how many of a row are kept at most. With the demonstration model a row keeps
 // three on the mean.
 const (
-	Floor      = -11.5 // ln 1e-5
+	floor      = -11.5 // ln 1e-5
 	keptTokens = 32
 )
 
@@ -36,7 +36,7 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 		row := scores[t*v : (t+1)*v]
 		r.blanks[t] = float32(min(float64(row[blank])-norm, 0))
 		order = order[:0]
-		least := float32(norm + Floor)
+		least := float32(norm + floor)
 		for id, s := range row {
 			if s > least && id != blank {
 				order = append(order, id)
@@ -69,5 +69,5 @@ func (r *Rows) Len() int { return len(r.blanks) }
 
 // spoken is the log probability that a row is no blank.
 func (r *Rows) spoken(t int) float64 {
-	return max(math.Log1p(-math.Exp(min(float64(r.blanks[t]), -1e-5))), Floor)
+	return max(math.Log1p(-math.Exp(min(float64(r.blanks[t]), -1e-5))), floor)
 }

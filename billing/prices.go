@@ -39,10 +39,10 @@ func scanPrices(row *sql.Row) (Prices, error) {
 }
 
 // Prices returns the prices that hold now.
-func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.PricesAt(ctx, s.now()) }
+func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.pricesAt(ctx, s.now()) }
 
-// PricesAt returns the prices that held at t.
-func (s *Store) PricesAt(ctx context.Context, t time.Time) (Prices, error) {
+// pricesAt returns the prices that held at t.
+func (s *Store) pricesAt(ctx context.Context, t time.Time) (Prices, error) {
 	p, err := scanPrices(s.db.Read().QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
 	return p, s.wrap("prices", err)
 }

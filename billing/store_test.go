@@ -107,7 +107,7 @@ func TestPricesInTime(t *testing.T) {
 		old, err := s.Prices(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, Money(6000), old.Standard)
-		later, err := s.PricesAt(t.Context(), now.Add(time.Hour))
+		later, err := s.pricesAt(t.Context(), now.Add(time.Hour))
 		require.NoError(t, err)
 		assert.Equal(t, Money(9000), later.Standard)
 		p.Standard = -1

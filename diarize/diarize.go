@@ -47,7 +47,7 @@ func Diarize(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Spa
 //
 // Errors: ErrOptions, the embedder's, the context's.
 func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
-	if err := opt.Validate(); err != nil {
+	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	opt = opt.filled()

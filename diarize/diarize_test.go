@@ -199,8 +199,8 @@ func TestErrors(t *testing.T) {
 		require.ErrorIs(t, err, ErrOptions, name)
 		assert.ErrorContains(t, err, name)
 	}
-	assert.NoError(t, DefaultOptions().Validate())
-	assert.NoError(t, Options{MinSpeakers: 12}.Validate(), "the default maximum makes room")
+	assert.NoError(t, DefaultOptions().validate())
+	assert.NoError(t, Options{MinSpeakers: 12}.validate(), "the default maximum makes room")
 }
 
 // TestTurnsCoverTheSpeech: whatever is said by whomever, turns are in order, do not
@@ -279,7 +279,7 @@ func TestViterbiIgnoresOneWindow(t *testing.T) {
 		}
 	}
 	// One window in the middle of the first voice leans a little to the second.
-	v := e.Vector(5)
+	v := e.vectors.row(5)
 	for d := range v {
 		v[d] = float32(0.47*m.voice[0][d] + 0.53*m.voice[1][d])
 	}

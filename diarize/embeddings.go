@@ -42,9 +42,6 @@ type Embeddings struct {
 	pcm      *audio.PCM
 }
 
-// Vector is the unit vector of window i; do not change it.
-func (e *Embeddings) Vector(i int) []float32 { return e.vectors.row(i) }
-
 func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
 
 // embedAtOnce bounds the windows handed to the embedder in one call, so that a
@@ -57,7 +54,7 @@ const embedAtOnce = 256
 // When no segment reaches opt.MinSegment, the longest one is embedded all the
 // same, so that the speech has a speaker.
 func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Embeddings, error) {
-	if err := opt.Validate(); err != nil {
+	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	end := 0

@@ -12,13 +12,13 @@ var ErrOptions = errors.New("diarize: option out of range")
 
 // Default values of the service's specification.
 const (
-	DefaultMinSpeakers            = 1
-	DefaultMaxSpeakers            = 10
-	DefaultMinSegment             = 0.5  // seconds
-	DefaultSingleSpeakerThreshold = 0.05 // cosine silhouette
-	// DefaultExactWindows is the number of windows up to which all of them are
+	defaultMinSpeakers            = 1
+	defaultMaxSpeakers            = 10
+	defaultMinSegment             = 0.5  // seconds
+	defaultSingleSpeakerThreshold = 0.05 // cosine silhouette
+	// defaultExactWindows is the number of windows up to which all of them are
 	// clustered by linkage (2.5 hours of speech); above it a sample is.
-	DefaultExactWindows = 12000
+	defaultExactWindows = 12000
 )
 
 // Options steer one diarization.
@@ -40,7 +40,7 @@ type Options struct {
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
 	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
-	// DefaultExactWindows. Above it, evenly spaced windows (4000 at most) are
+	// 12,000. Above it, evenly spaced windows (4000 at most) are
 	// clustered and the others join the nearest cluster.
 	ExactWindows int
 	// Segmenter hears where voices overlap and where they change; nil means that
@@ -54,16 +54,16 @@ type Options struct {
 // DefaultOptions are the defaults of the service's specification.
 func DefaultOptions() Options {
 	return Options{
-		MinSpeakers:            DefaultMinSpeakers,
-		MaxSpeakers:            DefaultMaxSpeakers,
-		MinSegment:             DefaultMinSegment,
-		SingleSpeakerThreshold: DefaultSingleSpeakerThreshold,
-		ExactWindows:           DefaultExactWindows,
+		MinSpeakers:            defaultMinSpeakers,
+		MaxSpeakers:            defaultMaxSpeakers,
+		MinSegment:             defaultMinSegment,
+		SingleSpeakerThreshold: defaultSingleSpeakerThreshold,
+		ExactWindows:           defaultExactWindows,
 	}
 }
 
-// Validate reports the first option that is out of its range (ErrOptions).
-func (o Options) Validate() error {
+// validate reports the first option that is out of its range (ErrOptions).
+func (o Options) validate() error {
 	bad := func(name, want string, got any) error {
 		return fmt.Errorf("%w: %s must be %s, got %v", ErrOptions, name, want, got)
 	}
@@ -95,13 +95,13 @@ func (o Options) Validate() error {
 // filled replaces zeros that mean "default".
 func (o Options) filled() Options {
 	if o.MinSpeakers == 0 {
-		o.MinSpeakers = DefaultMinSpeakers
+		o.MinSpeakers = defaultMinSpeakers
 	}
 	if o.MaxSpeakers == 0 {
-		o.MaxSpeakers = max(DefaultMaxSpeakers, o.MinSpeakers)
+		o.MaxSpeakers = max(defaultMaxSpeakers, o.MinSpeakers)
 	}
 	if o.ExactWindows == 0 {
-		o.ExactWindows = DefaultExactWindows
+		o.ExactWindows = defaultExactWindows
 	}
 	if o.Threads == 0 {
 		o.Threads = 1

@@ -128,14 +128,15 @@ func TestOrderAndFilter(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	for _, threshold := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		err := Options{Threshold: threshold}.Validate()
+		_, err := Options{Threshold: threshold}.wanted()
 		require.ErrorIs(t, err, ErrOptions)
 		assert.ErrorContains(t, err, "audio_events_threshold")
 	}
 	_, err := Detect(t.Context(), row(0, "0"), seconds(1), Options{Classes: []string{"Speach"}})
 	require.ErrorIs(t, err, ErrOptions)
 	assert.ErrorContains(t, err, `audio_events_classes: there is no class "Speach"; the nearest is "Speech"`)
-	assert.NoError(t, DefaultOptions().Validate())
+	_, err = DefaultOptions().wanted()
+	assert.NoError(t, err)
 }
 
 func TestTaggerFaults(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 // by its name in the service's JSON.
 var ErrOptions = errors.New("events: option out of range")
 
-// DefaultThreshold is the confidence of the service's specification above which
+// defaultThreshold is the confidence of the service's specification above which
 // an event is returned.
-const DefaultThreshold = 0.3
+const defaultThreshold = 0.3
 
 // Options steer what is returned.
 type Options struct {
@@ -25,16 +25,11 @@ type Options struct {
 }
 
 // DefaultOptions are the defaults of the service's specification.
-func DefaultOptions() Options { return Options{Threshold: DefaultThreshold} }
+func DefaultOptions() Options { return Options{Threshold: defaultThreshold} }
 
-// Validate reports the first option that is out of its range (ErrOptions). The
-// error for an unknown class suggests the nearest name.
-func (o Options) Validate() error {
-	_, err := o.wanted()
-	return err
-}
-
-// wanted lists the indexes of the classes to look for, ascending.
+// wanted lists the indexes of the classes to look for, ascending, or returns the
+// first option that is out of its range (ErrOptions). The error for an unknown class
+// suggests the nearest name.
 func (o Options) wanted() ([]int, error) {
 	if math.IsNaN(o.Threshold) || o.Threshold < 0 || o.Threshold > 1 {
 		return nil, fmt.Errorf("%w: audio_events_threshold must be between 0 and 1, got %v", ErrOptions, o.Threshold)

@@ -92,9 +92,9 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 	}{records, total, page, size})
 }
 
-// PricesAge is how long the answer of GET /pricing is kept, here and by caches
+// pricesAge is how long the answer of GET /pricing is kept, here and by caches
 // on the way.
-const PricesAge = 5 * time.Minute
+const pricesAge = 5 * time.Minute
 
 // pricing is the specification's Pricing record.
 type pricing struct {
@@ -119,7 +119,7 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// pricesCache keeps the prices for PricesAge.
+// pricesCache keeps the prices for pricesAge.
 type pricesCache struct {
 	money  Money
 	now    func() time.Time
@@ -134,7 +134,7 @@ func (c *pricesCache) get(ctx context.Context) (billing.Prices, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	if age := now.Sub(c.read); !c.read.IsZero() && age >= 0 && age < PricesAge {
+	if age := now.Sub(c.read); !c.read.IsZero() && age >= 0 && age < pricesAge {
 		return c.prices, nil
 	}
 	p, err := c.money.Prices(ctx)

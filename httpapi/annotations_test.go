@@ -22,7 +22,7 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	a = s.do("PATCH", path, `{"speakers":{"SPEAKER_0":"Ana <b>","SPEAKER_1":"Bo"},"texts":{"0":"Hello again there."}}`, with("If-Match", `"0"`))
 	require.Equal(t, 200, a.status, "%s", a.body)
 	assert.Equal(t, `"1"`, a.header.Get("ETag"))
-	s.refusedWith(s.do("PATCH", path, `{"speakers":{"SPEAKER_0":"Eve"}}`, with("If-Match", `"0"`)), 412, CodeConflict)
+	s.refusedWith(s.do("PATCH", path, `{"speakers":{"SPEAKER_0":"Eve"}}`, with("If-Match", `"0"`)), 412, codeConflict)
 	a = s.do("PATCH", path, `{"speakers":{"SPEAKER_1":null}}`)
 	m := a.object(t)
 	assert.Equal(t, map[string]any{"SPEAKER_0": "Ana <b>"}, m["speakers"])
@@ -42,21 +42,21 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format=rttm", nil).body), "Ana_<b>")
 	assert.NotContains(t, string(s.do("GET", "/tasks/"+s.all+"/result", nil).body), "Ana", "the result is the specification's")
 	for _, format := range []string{"", "html", "pdf"} {
-		s.refusedWith(s.do("GET", "/tasks/"+s.all+"/transcript?format="+format, nil), 400, CodeInvalidRequest)
+		s.refusedWith(s.do("GET", "/tasks/"+s.all+"/transcript?format="+format, nil), 400, codeInvalidRequest)
 	}
 
 	_, stranger := s.newAccount("someone else", "1")
 	for _, method := range []string{"GET", "PATCH"} {
-		s.refusedWith(s.do(method, path, `{}`, with("X-Api-Key", stranger)), 403, CodeForbidden)
-		s.refusedWith(s.do(method, "/tasks/"+s.running+"/annotations", `{}`), 404, CodeNotFound)
+		s.refusedWith(s.do(method, path, `{}`, with("X-Api-Key", stranger)), 403, codeForbidden)
+		s.refusedWith(s.do(method, "/tasks/"+s.running+"/annotations", `{}`), 404, codeNotFound)
 	}
 	for _, bad := range []string{
 		`{"texts":{"x":"y"}}`, `{"texts":{"01":"y"}}`, `{"speakers":{"":"y"}}`, `{"speakers":{"SPEAKER_0":" "}}`, `{"speakers":["x"]}`, `{"more":{}}`, `[]`,
 		`{"texts":{"0":"` + strings.Repeat("x", 10_001) + `"}}`,
 	} {
-		s.refusedWith(s.do("PATCH", path, bad), 400, CodeInvalidRequest)
+		s.refusedWith(s.do("PATCH", path, bad), 400, codeInvalidRequest)
 	}
-	s.refusedWith(s.do("PATCH", path, `{}`, with("If-Match", "0")), 400, CodeInvalidRequest)
+	s.refusedWith(s.do("PATCH", path, `{}`, with("If-Match", "0")), 400, codeInvalidRequest)
 	require.Equal(t, 200, s.do("DELETE", "/tasks/"+s.all, nil).status)
 	var left int
 	require.NoError(t, s.db.Read().QueryRow("SELECT COUNT(*) FROM annotations").Scan(&left))

@@ -40,7 +40,7 @@ func TestT15Keys(t *testing.T) {
 	} {
 		a := w.do("GET", "/account", nil, http.Header{"X-Api-Key": {key}})
 		assert.Equal(t, 401, a.status, name)
-		assert.Equal(t, CodeUnauthorized, a.code(t), name)
+		assert.Equal(t, codeUnauthorized, a.code(t), name)
 		texts[string(a.body)] = true
 		n++
 	}
@@ -95,7 +95,7 @@ func TestLogin(t *testing.T) {
 	} {
 		a := w.do("POST", "/auth/login", body, noKey)
 		assert.Equal(t, 401, a.status, body)
-		assert.Equal(t, CodeUnauthorized, a.code(t))
+		assert.Equal(t, codeUnauthorized, a.code(t))
 		assert.Contains(t, a.object(t)["error"], "username or password is wrong")
 	}
 	for _, body := range []string{``, `{}`, `{"username":"ann"}`, `{"password":"x"}`, `{"username":1,"password":"x"}`, `{"username":"ann","password":"x","otp":1}`, `{"username":"a\u0000","password":"x"}`, `[]`} {
@@ -141,7 +141,7 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 		"another key":       sign(jwt.SigningMethodHS256, []byte(strings.Repeat("k", 32)), nil),
 		"expired":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Second).Unix() }),
 		"endless":           sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "exp") }),
-		"too long a life":   sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(TokenLifetime + time.Minute).Unix() }),
+		"too long a life":   sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(tokenLifetime + time.Minute).Unix() }),
 		"life before birth": sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "iat") }),
 		"not yet valid":     sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
 		"other issuer":      sign(jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["iss"] = "someone" }),
@@ -176,7 +176,7 @@ func TestNewPasswordEndsTokens(t *testing.T) {
 	require.NoError(t, w.accounts.SetPassword(t.Context(), "ann", "another horse"))
 	a := w.do("GET", "/account", nil, noKey, before)
 	assert.Equal(t, 401, a.status)
-	assert.Equal(t, CodeUnauthorized, a.code(t))
+	assert.Equal(t, codeUnauthorized, a.code(t))
 	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, login("another horse")).status)
 }
 
@@ -192,7 +192,7 @@ func TestTokenExpires(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Principal{Account: "a", User: "u"}, who)
 	assert.True(t, passwordSet.Equal(set), passwordSet)
-	c.move(TokenLifetime - time.Second)
+	c.move(tokenLifetime - time.Second)
 	_, _, err = tk.check(token)
 	assert.NoError(t, err)
 	c.move(time.Second)
@@ -220,7 +220,7 @@ func TestLoginThrottle(t *testing.T) {
 	}
 	a := try("ann", "correct horse")
 	assert.Equal(t, 429, a.status)
-	assert.Equal(t, CodeRateLimited, a.code(t))
+	assert.Equal(t, codeRateLimited, a.code(t))
 	assert.Equal(t, "60", a.header.Get("Retry-After"))
 	assert.Equal(t, 429, try("ANN", "wrong").status, "case makes no new user")
 	assert.Equal(t, 200, try("bob", "correct horse").status)
@@ -324,7 +324,7 @@ func TestT14Isolation(t *testing.T) {
 	for _, q := range []struct{ method, path string }{{"GET", "/tasks/" + id}, {"GET", "/tasks/" + id + "/result"}, {"DELETE", "/tasks/" + id}} {
 		a := w.do(q.method, q.path, nil, as)
 		assert.Equal(t, 403, a.status, q)
-		assert.Equal(t, CodeForbidden, a.code(t))
+		assert.Equal(t, codeForbidden, a.code(t))
 		assert.NotContains(t, string(a.body), w.account.ID)
 		missing := strings.Replace(q.path, id, "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1", 1)
 		assert.Equal(t, 404, w.do(q.method, missing, nil, as).status, q)

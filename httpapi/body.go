@@ -10,10 +10,10 @@ import (
 
 // Limits on request bodies, in bytes.
 const (
-	// MaxSubmitBody is the largest body of POST /tasks: the specification's 200 MB, read as MiB.
-	MaxSubmitBody = 200 << 20
-	// MaxUploadBody is the largest body of POST /audio/transcriptions.
-	MaxUploadBody = MaxSubmitBody
+	// maxSubmitBody is the largest body of POST /tasks: the specification's 200 MB, read as MiB.
+	maxSubmitBody = 200 << 20
+	// maxUploadBody is the largest body of POST /audio/transcriptions.
+	maxUploadBody = maxSubmitBody
 	maxBatchBody  = 8 << 20
 	maxSmallBody  = 64 << 10
 	maxCaptured   = 1 << 20 // one field of POST /tasks other than audio_base64

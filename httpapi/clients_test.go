@@ -155,10 +155,10 @@ func TestRefusalsReachUploadingClients(t *testing.T) {
 			status          int
 			code, path, key string
 		}{
-			{401, CodeUnauthorized, "/v1/tasks", "asr_" + strings.Repeat("0", 40)},
-			{402, CodeInsufficientBalance, "/v1/tasks", broke},
-			{413, CodePayloadTooLarge, "/v1/tasks/batch", w.key},
-			{429, CodeRateLimited, "/v1/tasks", limited},
+			{401, codeUnauthorized, "/v1/tasks", "asr_" + strings.Repeat("0", 40)},
+			{402, codeInsufficientBalance, "/v1/tasks", broke},
+			{413, codePayloadTooLarge, "/v1/tasks/batch", w.key},
+			{429, codeRateLimited, "/v1/tasks", limited},
 		} {
 			t.Run(fmt.Sprint(name, " ", tt.status), func(t *testing.T) {
 				out, err := send(w.url+tt.path, tt.key, body)

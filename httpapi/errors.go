@@ -10,17 +10,17 @@ import (
 // Error codes of the service, sent as error_code beside error in every failing
 // answer.
 const (
-	CodeInvalidRequest      = "invalid_request"
-	CodeUnauthorized        = "unauthorized"
-	CodeInsufficientBalance = "insufficient_balance"
-	CodeForbidden           = "forbidden"
-	CodeNotFound            = "not_found"
-	CodeConflict            = "conflict"
-	CodeConcurrencyLimit    = "concurrency_limit_exceeded"
-	CodeRateLimited         = "rate_limited"
-	CodePayloadTooLarge     = "payload_too_large"
-	CodeInternal            = "internal"
-	CodeUnavailable         = "unavailable"
+	codeInvalidRequest      = "invalid_request"
+	codeUnauthorized        = "unauthorized"
+	codeInsufficientBalance = "insufficient_balance"
+	codeForbidden           = "forbidden"
+	codeNotFound            = "not_found"
+	codeConflict            = "conflict"
+	codeConcurrencyLimit    = "concurrency_limit_exceeded"
+	codeRateLimited         = "rate_limited"
+	codePayloadTooLarge     = "payload_too_large"
+	codeInternal            = "internal"
+	codeUnavailable         = "unavailable"
 )
 
 // Error is what a client gets to see when a request fails.
@@ -59,7 +59,7 @@ func invalid(format string, args ...any) *Error {
 	if r := []rune(message); len(r) > maxMessage {
 		message = string(r[:maxMessage]) + "…"
 	}
-	return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: message}
+	return &Error{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: message}
 }
 
 // invalidBecause is invalid with the error that caused it, for the log.
@@ -70,35 +70,35 @@ func invalidBecause(cause error, format string, args ...any) *Error {
 }
 
 func unauthorized() *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: CodeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
+	return &Error{Status: http.StatusUnauthorized, Code: codeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
 }
 
 func forbidden(why string) *Error {
-	return &Error{Status: http.StatusForbidden, Code: CodeForbidden, Message: why}
+	return &Error{Status: http.StatusForbidden, Code: codeForbidden, Message: why}
 }
 
 func notFound(what string) *Error {
-	return &Error{Status: http.StatusNotFound, Code: CodeNotFound, Message: what}
+	return &Error{Status: http.StatusNotFound, Code: codeNotFound, Message: what}
 }
 
 func tooLarge(limit int64) *Error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Code: CodePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
+	return &Error{Status: http.StatusRequestEntityTooLarge, Code: codePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
 }
 
 func unsupportedType(want string) *Error {
-	return &Error{Status: http.StatusUnsupportedMediaType, Code: CodeInvalidRequest, Message: "Content-Type must be " + want}
+	return &Error{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: "Content-Type must be " + want}
 }
 
 func slowBody() *Error {
-	return &Error{Status: http.StatusRequestTimeout, Code: CodeInvalidRequest, Message: "the request body came too slowly"}
+	return &Error{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body came too slowly"}
 }
 
 func methodNotAllowed(method, allow string) *Error {
-	return &Error{Status: http.StatusMethodNotAllowed, Code: CodeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
+	return &Error{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
 }
 
 func rateLimited(seconds int, message string) *Error {
-	return &Error{Status: http.StatusTooManyRequests, Code: CodeRateLimited, Message: message, RetryAfter: seconds}
+	return &Error{Status: http.StatusTooManyRequests, Code: codeRateLimited, Message: message, RetryAfter: seconds}
 }
 
 // retryUnavailable is the Retry-After of an answer that a store is to blame for,
@@ -107,5 +107,5 @@ func rateLimited(seconds int, message string) *Error {
 const retryUnavailable = 5
 
 func unavailable(cause error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Message: "the service cannot answer at the moment, try again", RetryAfter: retryUnavailable, cause: cause}
+	return &Error{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service cannot answer at the moment, try again", RetryAfter: retryUnavailable, cause: cause}
 }

@@ -59,7 +59,7 @@ func TestIdempotencyKey(t *testing.T) {
 	assert.Equal(t, "true", b.header.Get("Idempotency-Replayed"))
 	c := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/b.wav"}`, with("Idempotency-Key", "k"))
 	assert.Equal(t, 409, c.status)
-	assert.Equal(t, CodeConflict, c.code(t))
+	assert.Equal(t, codeConflict, c.code(t))
 	d := w.do("POST", "/tasks/batch", `{"audio_url":["https://a.example.com/a.wav"],"batch_mode":true}`, with("Idempotency-Key", "k"))
 	assert.Equal(t, 409, d.status, "another endpoint is another request")
 	_, other := w.newAccount("other", "1")
@@ -113,7 +113,7 @@ func TestAKeyDoesNotOpenTheDoor(t *testing.T) {
 	defer end.Close()
 	refused := ask("new", io.MultiReader(bytes.NewReader(body[:100]), never))
 	assert.Equal(t, 402, refused.status, "while the rest of the body has not come")
-	assert.Equal(t, CodeInsufficientBalance, refused.code(t))
+	assert.Equal(t, codeInsufficientBalance, refused.code(t))
 }
 
 // TestT13LastCoin: of 100 parallel submissions exactly those pass that the

@@ -20,7 +20,7 @@ func TestReadOnlyKeyChangesNothing(t *testing.T) {
 	for _, q := range [][2]string{{"POST", "/tasks"}, {"POST", "/tasks/batch"}, {"DELETE", "/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"}} {
 		a := w.do(q[0], q[1], `{"audio_url":"https://source.example/a.wav"}`, as)
 		assert.Equal(t, 403, a.status, q)
-		assert.Equal(t, CodeForbidden, a.code(t), q)
+		assert.Equal(t, codeForbidden, a.code(t), q)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestSuspendedAccountIsRefused(t *testing.T) {
 	require.NoError(t, w.accounts.Suspend(t.Context(), w.account.ID))
 	for _, a := range []answer{w.do("GET", "/account", nil), w.do("GET", "/account", nil, noKey, token), login()} {
 		assert.Equal(t, 403, a.status, "%s", a.body)
-		assert.Equal(t, CodeForbidden, a.code(t))
+		assert.Equal(t, codeForbidden, a.code(t))
 	}
 	assert.Equal(t, 200, w.do("GET", "/pricing", nil).status, "prices need no account")
 	require.NoError(t, w.accounts.Resume(t.Context(), w.account.ID))

@@ -52,7 +52,7 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int    `json:"expires_in"`
-	}{token, "Bearer", int(TokenLifetime.Seconds())})
+	}{token, "Bearer", int(tokenLifetime.Seconds())})
 }
 
 // maxLoginsWaiting bounds the logins that wait for their turn at the password

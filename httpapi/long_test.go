@@ -52,7 +52,7 @@ func TestLongUpload(t *testing.T) {
 		}
 	})
 	start := time.Now()
-	a := w.do("POST", "/tasks", endless(MaxSubmitBody-100))
+	a := w.do("POST", "/tasks", endless(maxSubmitBody-100))
 	took := time.Since(start)
 	close(stop)
 	wg.Wait()
@@ -62,7 +62,7 @@ func TestLongUpload(t *testing.T) {
 	t.Logf("200 MiB of Base64 in %.1f s, resident set grew by at most %.1f MiB", took.Seconds(), float64(growth)/(1<<20))
 
 	start = time.Now()
-	a = w.do("POST", "/tasks", io.LimitReader(repeat(strings.Repeat(" ", 4096)), MaxSubmitBody))
+	a = w.do("POST", "/tasks", io.LimitReader(repeat(strings.Repeat(" ", 4096)), maxSubmitBody))
 	assert.Equal(t, 400, a.status)
 	t.Logf("T21: 200 MiB of spaces: %d after %.1f s", a.status, time.Since(start).Seconds())
 }

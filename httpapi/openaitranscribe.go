@@ -23,11 +23,11 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return unsupportedType("multipart/form-data with a boundary")
 	}
-	body, err := s.body(w, r.Request, MaxUploadBody)
+	body, err := s.body(w, r.Request, maxUploadBody)
 	if err != nil {
 		return err
 	}
-	leave, err := s.admit(r, MaxUploadBody)
+	leave, err := s.admit(r, maxUploadBody)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		if t.ErrorMessage != nil {
 			reason = *t.ErrorMessage
 		}
-		return result, &Error{Status: http.StatusUnprocessableEntity, Code: CodeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
+		return result, &Error{Status: http.StatusUnprocessableEntity, Code: codeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
 	}
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {

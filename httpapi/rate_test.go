@@ -59,7 +59,7 @@ func TestT16RateOverHTTP(t *testing.T) {
 						return
 					}
 					limited.Add(1)
-					assert.Equal(t, CodeRateLimited, a.code(t))
+					assert.Equal(t, codeRateLimited, a.code(t))
 					seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
 					assert.NoError(t, err)
 					assert.True(t, seconds > 900 && seconds <= 1000, "%d", seconds)

@@ -112,9 +112,9 @@ func TestTroubleInside(t *testing.T) {
 		f.err.Store(&tt.err)
 		a := w.do("GET", "/account", nil)
 		assert.Equal(t, tt.status, a.status)
-		code := CodeInternal
+		code := codeInternal
 		if tt.status == 503 {
-			code = CodeUnavailable
+			code = codeUnavailable
 		}
 		assert.Equal(t, code, a.code(t))
 		assert.NotContains(t, string(a.body), "10.1.2.3")
@@ -141,7 +141,7 @@ func TestT2DiskFull(t *testing.T) {
 		full.Store(true)
 		a := w2.do("POST", "/tasks", upload(nil))
 		assert.Equal(t, 507, a.status, op)
-		assert.Equal(t, CodeInternal, a.code(t))
+		assert.Equal(t, codeInternal, a.code(t))
 		full.Store(false)
 		assert.EqualValues(t, 0, w2.do("GET", "/tasks", nil).object(t)["total"])
 		assert.EqualValues(t, 0, w2.do("GET", "/account", nil).object(t)["held_amount"])
@@ -161,7 +161,7 @@ func TestT3DatabaseGone(t *testing.T) {
 	for _, q := range [][2]string{{"GET", "/account"}, {"GET", "/tasks"}, {"GET", "/tasks/" + id}, {"GET", "/tasks/" + id + "/result"}, {"DELETE", "/tasks/" + id}, {"GET", "/billing/transactions"}} {
 		a := w.do(q[0], q[1], nil)
 		assert.Equal(t, 503, a.status, "%v %s", q, a.body)
-		assert.Equal(t, CodeUnavailable, a.code(t))
+		assert.Equal(t, codeUnavailable, a.code(t))
 		assert.Equal(t, "5", a.header.Get("Retry-After"))
 	}
 	assert.Equal(t, 503, w.do("POST", "/tasks", upload(nil)).status)

@@ -121,7 +121,7 @@ func (s *specWorld) refusedWith(a answer, status int, code string) {
 
 func (s *specWorld) bad(body any) {
 	s.t.Helper()
-	s.refusedWith(s.do("POST", "/tasks", body), 400, CodeInvalidRequest)
+	s.refusedWith(s.do("POST", "/tasks", body), 400, codeInvalidRequest)
 }
 
 func (s *specWorld) option(name string, v any) answer {
@@ -145,7 +145,7 @@ func checkBounds(name string, low, high, below, above any) func(*testing.T, *spe
 		}
 		for _, v := range []any{below, above, "x", []any{}} {
 			a := s.option(name, v)
-			s.refusedWith(a, 400, CodeInvalidRequest)
+			s.refusedWith(a, 400, codeInvalidRequest)
 			assert.Contains(t, a.object(t)["error"], name)
 		}
 	}
@@ -176,11 +176,11 @@ var statements = []statement{
 	{"All request bodies are application/json; another type is 415 ≡", func(t *testing.T, s *specWorld) {
 		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", "application/json; charset=latin1", ";;"} {
 			for _, p := range []string{"/tasks", "/tasks/batch"} {
-				s.refusedWith(s.do("POST", p, "{}", with("Content-Type", kind)), 415, CodeInvalidRequest)
+				s.refusedWith(s.do("POST", p, "{}", with("Content-Type", kind)), 415, codeInvalidRequest)
 			}
 		}
 		assert.Equal(t, 201, s.idle.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("Content-Type", "Application/JSON; Charset=UTF-8")).status)
-		s.refusedWith(s.idle.do("POST", "/tasks", `{}`, with("Content-Encoding", "gzip")), 415, CodeInvalidRequest)
+		s.refusedWith(s.idle.do("POST", "/tasks", `{}`, with("Content-Encoding", "gzip")), 415, codeInvalidRequest)
 	}},
 	{"The creation call returns at once with a task that is processing", func(t *testing.T, s *specWorld) {
 		a := s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/x.wav"})
@@ -289,14 +289,14 @@ var statements = []statement{
 			require.Equal(t, 201, a.status)
 			assert.Equal(t, v, a.object(t)["options"].(map[string]any)["optimize"])
 		}
-		s.refusedWith(s.option("optimize", "true"), 400, CodeInvalidRequest)
+		s.refusedWith(s.option("optimize", "true"), 400, codeInvalidRequest)
 	}},
 	{"Options: timestamp_level is word or segment", func(t *testing.T, s *specWorld) {
 		for _, v := range []string{"word", "segment"} {
 			assert.Equal(t, 201, s.option("timestamp_level", v).status)
 		}
 		for _, v := range []any{"Word", "char", "", nil, 1} {
-			s.refusedWith(s.option("timestamp_level", v), 400, CodeInvalidRequest)
+			s.refusedWith(s.option("timestamp_level", v), 400, codeInvalidRequest)
 		}
 	}},
 	{"Options: asr_language takes ISO 639-1 and 639-3 codes and null", func(t *testing.T, s *specWorld) {
@@ -304,7 +304,7 @@ var statements = []statement{
 			assert.Equal(t, 201, s.option("asr_language", v).status, v)
 		}
 		for _, v := range []any{"xx", "klingon", "", 1} {
-			s.refusedWith(s.option("asr_language", v), 400, CodeInvalidRequest)
+			s.refusedWith(s.option("asr_language", v), 400, codeInvalidRequest)
 		}
 	}},
 	{"Options: asr_beam_size from 1 to 20 ≡", checkBounds("asr_beam_size", 1, 20, 0, 21)},
@@ -328,22 +328,22 @@ var statements = []statement{
 		many := slices.Repeat([]string{strings.Repeat("语", 64)}, 200)
 		assert.Equal(t, 201, s.option("hotwords", many).status)
 		for _, v := range []any{append(many, "x"), []string{strings.Repeat("x", 65)}, "x", []any{1}, []any{nil}} {
-			s.refusedWith(s.option("hotwords", v), 400, CodeInvalidRequest)
+			s.refusedWith(s.option("hotwords", v), 400, codeInvalidRequest)
 		}
 	}},
 	{"Options: initial_prompt has at most 1,000 characters ≡", func(t *testing.T, s *specWorld) {
 		assert.Equal(t, 201, s.option("initial_prompt", strings.Repeat("语", 1000)).status)
-		s.refusedWith(s.option("initial_prompt", strings.Repeat("x", 1001)), 400, CodeInvalidRequest)
+		s.refusedWith(s.option("initial_prompt", strings.Repeat("x", 1001)), 400, codeInvalidRequest)
 	}},
 	{"Options: audio_events_classes are English class names", func(t *testing.T, s *specWorld) {
 		assert.Equal(t, 201, s.option("audio_events_classes", []string{"Speech"}).status)
 		a := s.option("audio_events_classes", []string{"Speechh"})
-		s.refusedWith(a, 400, CodeInvalidRequest)
+		s.refusedWith(a, 400, codeInvalidRequest)
 		assert.Contains(t, a.object(t)["error"], "Speech")
 	}},
 	{"Options: an unknown one is 400 and names the nearest ≡", func(t *testing.T, s *specWorld) {
 		a := s.option("enable_diarise", true)
-		s.refusedWith(a, 400, CodeInvalidRequest)
+		s.refusedWith(a, 400, codeInvalidRequest)
 		assert.Contains(t, a.object(t)["error"], "enable_diarise")
 		assert.Contains(t, a.object(t)["error"], `"enable_diarize"`)
 	}},
@@ -353,7 +353,7 @@ var statements = []statement{
 			require.Equal(t, 201, a.status)
 			assert.Equal(t, v, a.object(t)["options"].(map[string]any)["optimize_zh"])
 		}
-		s.refusedWith(s.option("optimize_zh", "x"), 400, CodeInvalidRequest)
+		s.refusedWith(s.option("optimize_zh", "x"), 400, codeInvalidRequest)
 	}},
 
 	// Result
@@ -459,11 +459,11 @@ var statements = []statement{
 	}},
 	{"States: GET result is 404 in every state but done", func(t *testing.T, s *specWorld) {
 		for _, id := range []string{s.refused, s.abandoned, s.running} {
-			s.refusedWith(s.do("GET", "/tasks/"+id+"/result", nil), 404, CodeNotFound)
+			s.refusedWith(s.do("GET", "/tasks/"+id+"/result", nil), 404, codeNotFound)
 		}
 	}},
 	{"States: DELETE in processing is 409", func(t *testing.T, s *specWorld) {
-		s.refusedWith(s.do("DELETE", "/tasks/"+s.running, nil), 409, CodeConflict)
+		s.refusedWith(s.do("DELETE", "/tasks/"+s.running, nil), 409, codeConflict)
 		assert.Equal(t, "processing", s.task(s.running)["status"])
 	}},
 	{"States: a failed or abandoned task costs nothing and holds nothing", func(t *testing.T, s *specWorld) {
@@ -516,7 +516,7 @@ var statements = []statement{
 			return s.idle.do("POST", "/tasks", map[string]any{"audio_base64": base64.StdEncoding.EncodeToString(wav(1)[:n]), "audio_filename": "a.wav"})
 		}
 		a := send(1023)
-		s.refusedWith(a, 400, CodeInvalidRequest)
+		s.refusedWith(a, 400, codeInvalidRequest)
 		assert.Equal(t, "audio_base64: must decode to at least 1024 bytes of audio, found 1023", a.object(t)["error"])
 		assert.Equal(t, 201, send(1024).status)
 	}},
@@ -533,19 +533,19 @@ var statements = []statement{
 		m := upload(nil)
 		m["callback_url"] = "http://10.0.0.1/hook"
 		a := s.idle.do("POST", "/tasks", m)
-		s.refusedWith(a, 400, CodeInvalidRequest)
+		s.refusedWith(a, 400, codeInvalidRequest)
 		assert.Contains(t, a.object(t)["error"], "callback_url")
 	}},
 	{"POST /tasks: unknown fields are 400 and name the nearest ≡", func(t *testing.T, s *specWorld) {
 		a := s.idle.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav","callbackurl":"x"}`)
-		s.refusedWith(a, 400, CodeInvalidRequest)
+		s.refusedWith(a, 400, codeInvalidRequest)
 		assert.Contains(t, a.object(t)["error"], `"callback_url"`)
 	}},
 	{"POST /tasks: 402 insufficient_balance when the available balance is insufficient", func(t *testing.T, s *specWorld) {
 		_, poor := s.idle.newAccount("poor", "0.01")
-		s.refusedWith(s.idle.do("POST", "/tasks", upload(nil), with("X-Api-Key", poor)), 402, CodeInsufficientBalance)
+		s.refusedWith(s.idle.do("POST", "/tasks", upload(nil), with("X-Api-Key", poor)), 402, codeInsufficientBalance)
 		_, none := s.idle.newAccount("none", "0")
-		s.refusedWith(s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav"}, with("X-Api-Key", none)), 402, CodeInsufficientBalance)
+		s.refusedWith(s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav"}, with("X-Api-Key", none)), 402, codeInsufficientBalance)
 	}},
 	{"POST /tasks: 402 of a batch task says that resource packs do not pay for it", func(t *testing.T, s *specWorld) {
 		a, k := s.idle.newAccount("packs alone", "0.001")
@@ -555,7 +555,7 @@ var statements = []statement{
 		require.Equal(t, 201, s.idle.do("POST", "/tasks", task, with("X-Api-Key", k)).status)
 		task["batch_mode"] = true
 		refused := s.idle.do("POST", "/tasks", task, with("X-Api-Key", k))
-		s.refusedWith(refused, 402, CodeInsufficientBalance)
+		s.refusedWith(refused, 402, codeInsufficientBalance)
 		assert.Contains(t, refused.object(t)["error"], "resource packs do not pay for batch tasks")
 	}},
 	{"POST /tasks: 402 counts what is reserved by tasks in processing", func(t *testing.T, s *specWorld) {
@@ -563,7 +563,7 @@ var statements = []statement{
 		slow := upload(nil)
 		slow["audio_filename"] = "slow.wav"
 		require.Equal(t, 201, s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)).status)
-		s.refusedWith(s.idle.do("POST", "/tasks", upload(nil), with("X-Api-Key", k)), 402, CodeInsufficientBalance)
+		s.refusedWith(s.idle.do("POST", "/tasks", upload(nil), with("X-Api-Key", k)), 402, codeInsufficientBalance)
 	}},
 	{"POST /tasks: 429 concurrency_limit_exceeded beyond concurrency_limit; batch tasks are exempt", func(t *testing.T, s *specWorld) {
 		a, k := s.idle.newAccount("two at once", "10")
@@ -573,7 +573,7 @@ var statements = []statement{
 		for range 2 {
 			require.Equal(t, 201, s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)).status)
 		}
-		s.refusedWith(s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)), 429, CodeConcurrencyLimit)
+		s.refusedWith(s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)), 429, codeConcurrencyLimit)
 		slow["batch_mode"] = true
 		assert.Equal(t, 201, s.idle.do("POST", "/tasks", slow, with("X-Api-Key", k)).status)
 		m := s.idle.do("GET", "/account", nil, with("X-Api-Key", k)).object(t)
@@ -587,7 +587,7 @@ var statements = []statement{
 	{"POST /tasks/batch: 400 and nothing created unless batch_mode is true ≡", func(t *testing.T, s *specWorld) {
 		before := s.idle.do("GET", "/tasks", nil).object(t)["total"]
 		for _, body := range []string{`{"audio_url":["https://a.example.com/a.wav"]}`, `{"audio_url":["https://a.example.com/a.wav"],"batch_mode":false}`, `{"audio_url":["https://a.example.com/a.wav"],"batch_mode":null}`} {
-			s.refusedWith(s.idle.do("POST", "/tasks/batch", body), 400, CodeInvalidRequest)
+			s.refusedWith(s.idle.do("POST", "/tasks/batch", body), 400, codeInvalidRequest)
 		}
 		assert.Equal(t, before, s.idle.do("GET", "/tasks", nil).object(t)["total"])
 	}},
@@ -597,13 +597,13 @@ var statements = []statement{
 		require.Equal(t, 201, a.status)
 		assert.EqualValues(t, 100, a.object(t)["created_count"])
 		for _, n := range []int{0, 101, 10_000} {
-			s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": slices.Repeat([]string{"https://a.example.com/a.wav"}, n)}), 400, CodeInvalidRequest)
+			s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": slices.Repeat([]string{"https://a.example.com/a.wav"}, n)}), 400, codeInvalidRequest)
 		}
 	}},
 	{"POST /tasks/batch: audio_filename is as long as audio_url", func(t *testing.T, s *specWorld) {
 		urls := []string{"https://a.example.com/a.wav", "https://b.example.com/b.wav"}
 		for _, names := range []any{[]string{"a.wav"}, []string{"a.wav", "b.wav", "c.wav"}, []string{}} {
-			s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "audio_filename": names}), 400, CodeInvalidRequest)
+			s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "audio_filename": names}), 400, codeInvalidRequest)
 		}
 		m := s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "audio_filename": []string{"x.wav", "y.wav"}}).object(t)
 		assert.Equal(t, "y.wav", m["results"].([]any)[1].(map[string]any)["task"].(map[string]any)["audio_filename"])
@@ -636,8 +636,8 @@ var statements = []statement{
 	}},
 	{"POST /tasks/batch: a broken shared option or callback_url is 400 for the whole", func(t *testing.T, s *specWorld) {
 		urls := []string{"https://a.example.com/a.wav"}
-		s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "options": map[string]any{"enable_asr": false}}), 400, CodeInvalidRequest)
-		s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "callback_url": "http://10.0.0.1/"}), 400, CodeInvalidRequest)
+		s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "options": map[string]any{"enable_asr": false}}), 400, codeInvalidRequest)
+		s.refusedWith(s.idle.do("POST", "/tasks/batch", map[string]any{"batch_mode": true, "audio_url": urls, "callback_url": "http://10.0.0.1/"}), 400, codeInvalidRequest)
 	}},
 
 	// GET /tasks
@@ -665,7 +665,7 @@ var statements = []statement{
 			}
 		}
 		for _, status := range []string{"pending", "DONE", "", "done%00", "%ff"} {
-			s.refusedWith(s.do("GET", "/tasks?status="+status, nil), 400, CodeInvalidRequest)
+			s.refusedWith(s.do("GET", "/tasks?status="+status, nil), 400, codeInvalidRequest)
 		}
 	}},
 	{"GET /tasks: newest first ≡", func(t *testing.T, s *specWorld) {
@@ -679,7 +679,7 @@ var statements = []statement{
 	{"GET /tasks and transactions: page from 1, page_size up to 100, else 400 ≡", func(t *testing.T, s *specWorld) {
 		for _, path := range []string{"/tasks", "/billing/transactions"} {
 			for _, q := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999", "page=", "page=+1", "page=1&page=2", "page_size=0", "page_size=101", "page_size=1e2", "page=%zz"} {
-				s.refusedWith(s.do("GET", path+"?"+q, nil), 400, CodeInvalidRequest)
+				s.refusedWith(s.do("GET", path+"?"+q, nil), 400, codeInvalidRequest)
 			}
 			m := s.do("GET", path+"?page=2&page_size=1", nil).object(t)
 			assert.EqualValues(t, 2, m["page"])
@@ -706,16 +706,16 @@ var statements = []statement{
 	{"GET /tasks/:id: 404 for a task that does not exist or an id that is none", func(t *testing.T, s *specWorld) {
 		for _, id := range []string{unknownTask, "x", "0", strings.Repeat("a", 5000), "%00", "%ff", "..%2f..", "{" + s.all + "}", strings.ReplaceAll(s.all, "-", "")} {
 			for _, suffix := range []string{"", "/result"} {
-				s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, CodeNotFound)
+				s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, codeNotFound)
 			}
-			s.refusedWith(s.do("DELETE", "/tasks/"+id, nil), 404, CodeNotFound)
+			s.refusedWith(s.do("DELETE", "/tasks/"+id, nil), 404, codeNotFound)
 		}
 		assert.Equal(t, 200, s.do("GET", "/tasks/"+strings.ToUpper(s.all), nil).status, "a UUID in capitals is the same")
 	}},
 	{"403 for another user's task", func(t *testing.T, s *specWorld) {
 		_, k := s.newAccount("someone else", "1")
 		for _, q := range [][2]string{{"GET", ""}, {"GET", "/result"}, {"DELETE", ""}} {
-			s.refusedWith(s.do(q[0], "/tasks/"+s.all+q[1], nil, with("X-Api-Key", k)), 403, CodeForbidden)
+			s.refusedWith(s.do(q[0], "/tasks/"+s.all+q[1], nil, with("X-Api-Key", k)), 403, codeForbidden)
 		}
 	}},
 	{"DELETE /tasks/:id: 200 with message; the task, its audio and result are gone, the ledger stays", func(t *testing.T, s *specWorld) {
@@ -726,9 +726,9 @@ var statements = []statement{
 		assert.Equal(t, []string{"message"}, keys(a.object(t)))
 		assert.NotEmpty(t, a.object(t)["message"])
 		for _, suffix := range []string{"", "/result"} {
-			s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, CodeNotFound)
+			s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, codeNotFound)
 		}
-		s.refusedWith(s.do("DELETE", "/tasks/"+id, nil), 404, CodeNotFound)
+		s.refusedWith(s.do("DELETE", "/tasks/"+id, nil), 404, codeNotFound)
 		assert.Contains(t, string(s.do("GET", "/billing/transactions", nil).body), id)
 	}},
 	{"DELETE works for failed and abandoned tasks", func(t *testing.T, s *specWorld) {
@@ -817,7 +817,7 @@ var statements = []statement{
 		dearer.Standard = billing.Unit
 		_, err = s.money.SetPrices(context.Background(), dearer, time.Time{})
 		require.NoError(t, err)
-		c.move(PricesAge - time.Second)
+		c.move(pricesAge - time.Second)
 		assert.EqualValues(t, 0.6, price())
 		c.move(time.Second)
 		assert.EqualValues(t, 1, price())
@@ -867,18 +867,18 @@ var statements = []statement{
 			{"GET", "/billing/transactions"},
 			{"POST", "/audio/transcriptions"},
 		} {
-			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, CodeUnauthorized)
+			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, codeUnauthorized)
 		}
 	}},
 	{"Error responses are JSON with error, and error_code beside it, also for unknown paths and wrong methods ≡", func(t *testing.T, s *specWorld) {
 		for _, p := range []string{"/v1", "/v1/", "/v1/nope", "/v1/tasks/", "/v1//tasks", "//v1/tasks", "/v1/../v1/account", "/v1/tasks/a/b/c", "/x", "/v1/tasks/" + s.all + "/result/"} {
 			a := s.send("GET", p, nil, with("X-API-Key", s.key))
-			s.refusedWith(a, 404, CodeNotFound)
+			s.refusedWith(a, 404, codeNotFound)
 		}
 		for p, allow := range map[string]string{"/tasks": "GET, HEAD, POST", "/tasks/batch": "POST", "/tasks/" + s.all: "DELETE, GET, HEAD", "/account": "GET, HEAD", "/pricing": "GET, HEAD", "/auth/login": "POST"} {
 			for _, method := range []string{"PUT", "PATCH", "OPTIONS", "TRACE", "BREW"} {
 				a := s.do(method, p, nil)
-				s.refusedWith(a, 405, CodeInvalidRequest)
+				s.refusedWith(a, 405, codeInvalidRequest)
 				assert.Equal(t, allow, a.header.Get("Allow"))
 			}
 		}
@@ -891,9 +891,9 @@ var statements = []statement{
 		}
 	}},
 	{"A body over 200 MB is 413 ≡", func(t *testing.T, s *specWorld) {
-		req, err := http.NewRequest(http.MethodPost, s.url+"/v1/tasks", endless(MaxSubmitBody))
+		req, err := http.NewRequest(http.MethodPost, s.url+"/v1/tasks", endless(maxSubmitBody))
 		require.NoError(t, err)
-		req.ContentLength = MaxSubmitBody + 45
+		req.ContentLength = maxSubmitBody + 45
 		req.Header = with("X-API-Key", s.key, "Content-Type", "application/json", "Expect", "100-continue")
 		resp, err := (&http.Client{Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}).Do(req)
 		require.NoError(t, err)
@@ -901,7 +901,7 @@ var statements = []statement{
 		assert.Equal(t, 413, resp.StatusCode)
 		var e map[string]string
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&e))
-		assert.Equal(t, CodePayloadTooLarge, e["error_code"])
+		assert.Equal(t, codePayloadTooLarge, e["error_code"])
 	}},
 
 	// Callbacks

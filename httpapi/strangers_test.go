@@ -195,7 +195,7 @@ func TestSlowBodies(t *testing.T) {
 	start := time.Now()
 	a := trickle(50*time.Millisecond, 4, 400)
 	assert.Equal(t, 408, a.status)
-	assert.Equal(t, CodeInvalidRequest, a.code(t))
+	assert.Equal(t, codeInvalidRequest, a.code(t))
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, 201, trickle(40*time.Millisecond, 400, 20).status, "10 kB/s for 0.8 s")
 
@@ -243,7 +243,7 @@ func TestTooLargeBodies(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("POST", "/tasks/batch", io.MultiReader(strings.NewReader(`{"options":{}, `), io.LimitReader(repeat(strings.Repeat(" ", 4096)), maxBatchBody)))
 	assert.Equal(t, 413, a.status)
-	assert.Equal(t, CodePayloadTooLarge, a.code(t))
+	assert.Equal(t, codePayloadTooLarge, a.code(t))
 	a = w.do("POST", "/auth/login", bytes.Repeat([]byte(" "), maxSmallBody+1))
 	assert.Equal(t, 413, a.status)
 	a = w.do("POST", "/tasks", io.LimitReader(repeat(strings.Repeat(" ", 4096)), 4<<20))

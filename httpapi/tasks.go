@@ -141,12 +141,12 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 			audio.Abort()
 		}
 	}()
-	leave, err := s.admit(r, MaxSubmitBody)
+	leave, err := s.admit(r, maxSubmitBody)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	key, err := s.submitted(w, r, "/tasks", MaxSubmitBody, func(body io.Reader) (err error) {
+	key, err := s.submitted(w, r, "/tasks", maxSubmitBody, func(body io.Reader) (err error) {
 		sub, err = readSubmission(body, func(from io.Reader) error {
 			if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
 				return err
@@ -281,7 +281,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, safehttp.ErrRefused):
-		return &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
+		return &Error{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	}

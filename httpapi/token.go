@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// TokenLifetime is how long an access token is valid after the login.
-const TokenLifetime = time.Hour
+// tokenLifetime is how long an access token is valid after the login.
+const tokenLifetime = time.Hour
 
 const (
 	tokenIssuer   = "otograph"
@@ -48,12 +48,12 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// issue makes a token for a user, valid for TokenLifetime.
+// issue makes a token for a user, valid for tokenLifetime.
 func (t *tokens) issue(u accounts.User) (string, error) {
 	now := t.now()
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: u.AccountID, PasswordSet: u.PasswordSet.UnixMicro(), RegisteredClaims: jwt.RegisteredClaims{
 		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: u.ID, ID: uuid.NewString(),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(TokenLifetime)),
+		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(tokenLifetime)),
 	}}).SignedString(*t.key.Load())
 }
 
@@ -72,7 +72,7 @@ func (t *tokens) check(token string) (who Principal, passwordSet time.Time, err 
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
 	)
 	// Whoever got hold of the key must not make tokens that outlive its rotation by much.
-	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= TokenLifetime
+	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= tokenLifetime
 	if err != nil || c.Subject == "" || c.Account == "" || !short {
 		return Principal{}, time.Time{}, errors.Join(errToken, err)
 	}

@@ -23,25 +23,25 @@ var known = []struct {
 	code    string
 	message string
 }{
-	{tasks.ErrNotDone, http.StatusNotFound, CodeNotFound, "the task is not done: there is no result yet"},
-	{tasks.ErrNoAudio, http.StatusNotFound, CodeNotFound, "the service does not keep this recording"},
-	{tasks.ErrVersion, http.StatusPreconditionFailed, CodeConflict, "If-Match: the annotations have changed since; read them again"},
-	{tasks.ErrNotFound, http.StatusNotFound, CodeNotFound, "there is no such task"},
-	{tasks.ErrForbidden, http.StatusForbidden, CodeForbidden, "the task belongs to another account"},
-	{tasks.ErrProcessing, http.StatusConflict, CodeConflict, "the task is processing and cannot be deleted now"},
-	{tasks.ErrDeleted, http.StatusConflict, CodeConflict, "Idempotency-Key: the task that it made has been deleted; use another key for a new one"},
-	{tasks.ErrIdempotencyConflict, http.StatusConflict, CodeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
-	{billing.ErrBatchBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},
-	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, CodeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
-	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, CodeConcurrencyLimit, "too many tasks at once: wait for tasks to finish, see concurrency_limit in GET /account"},
-	{accounts.ErrUnauthorized, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
-	{billing.ErrNoAccount, http.StatusUnauthorized, CodeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
-	{db.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
-	{blob.ErrFull, http.StatusInsufficientStorage, CodeInternal, "the service has no room for more data at the moment, try again later"},
-	{db.ErrUnavailable, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
-	{blob.ErrUnavailable, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, CodeUnavailable, "the service cannot answer at the moment, try again"},
-	{context.Canceled, statusClientGone, CodeInvalidRequest, "the client has gone away"},
+	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
+	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
+	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the annotations have changed since; read them again"},
+	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},
+	{tasks.ErrForbidden, http.StatusForbidden, codeForbidden, "the task belongs to another account"},
+	{tasks.ErrProcessing, http.StatusConflict, codeConflict, "the task is processing and cannot be deleted now"},
+	{tasks.ErrDeleted, http.StatusConflict, codeConflict, "Idempotency-Key: the task that it made has been deleted; use another key for a new one"},
+	{tasks.ErrIdempotencyConflict, http.StatusConflict, codeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
+	{billing.ErrBatchBalance, http.StatusPaymentRequired, codeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},
+	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, codeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
+	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, codeConcurrencyLimit, "too many tasks at once: wait for tasks to finish, see concurrency_limit in GET /account"},
+	{accounts.ErrUnauthorized, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{billing.ErrNoAccount, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{db.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service has no room for more data at the moment, try again later"},
+	{blob.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service has no room for more data at the moment, try again later"},
+	{db.ErrUnavailable, http.StatusServiceUnavailable, codeUnavailable, "the service cannot answer at the moment, try again"},
+	{blob.ErrUnavailable, http.StatusServiceUnavailable, codeUnavailable, "the service cannot answer at the moment, try again"},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, codeUnavailable, "the service cannot answer at the moment, try again"},
+	{context.Canceled, statusClientGone, codeInvalidRequest, "the client has gone away"},
 }
 
 // translate turns whatever a handler returned into what the client sees. The
@@ -64,5 +64,5 @@ func (s *Server) translate(err error) *Error {
 			return out
 		}
 	}
-	return &Error{Status: http.StatusInternalServerError, Code: CodeInternal, Message: "internal error", cause: err}
+	return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "internal error", cause: err}
 }

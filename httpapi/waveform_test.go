@@ -17,10 +17,10 @@ func TestWaveform(t *testing.T) {
 	assert.Equal(t, "application/octet-stream", a.header.Get("Content-Type"))
 
 	_, stranger := s.newAccount("someone else", "1")
-	s.refusedWith(s.do("GET", "/tasks/"+s.asr+"/waveform", nil, with("X-Api-Key", stranger)), 403, CodeForbidden)
+	s.refusedWith(s.do("GET", "/tasks/"+s.asr+"/waveform", nil, with("X-Api-Key", stranger)), 403, codeForbidden)
 	for _, id := range []string{s.running, s.refused, unknownTask} {
-		s.refusedWith(s.do("GET", "/tasks/"+id+"/waveform", nil), 404, CodeNotFound)
+		s.refusedWith(s.do("GET", "/tasks/"+id+"/waveform", nil), 404, codeNotFound)
 	}
 	require.Equal(t, 200, s.do("DELETE", "/tasks/"+s.lite, nil).status)
-	s.refusedWith(s.do("GET", "/tasks/"+s.lite+"/waveform", nil), 404, CodeNotFound)
+	s.refusedWith(s.do("GET", "/tasks/"+s.lite+"/waveform", nil), 404, codeNotFound)
 }

@@ -132,9 +132,9 @@ func (m *Model) Main() File {
 	return File{}
 }
 
-// Knows tells whether the model covers a language (ISO 639-1). A model that
+// knows tells whether the model covers a language (ISO 639-1). A model that
 // lists no languages knows all.
-func (m *Model) Knows(language string) bool {
+func (m *Model) knows(language string) bool {
 	return len(m.Languages) == 0 || slices.Contains(m.Languages, strings.ToLower(language))
 }
 

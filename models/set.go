@@ -82,7 +82,7 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	var best *Model
 	for _, m := range s.All(RoleOptimized) {
 		switch {
-		case !m.Knows(language) || !use(m):
+		case !m.knows(language) || !use(m):
 		case best == nil, len(best.Languages) == 0 && len(m.Languages) > 0:
 			best = m
 		case len(m.Languages) > 0 && len(m.Languages) < len(best.Languages):

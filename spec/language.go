@@ -140,10 +140,10 @@ var byName = func() map[string]int {
 	return m
 }()
 
-// LanguageNumber returns the number of a language's token in Whisper's
+// languageNumber returns the number of a language's token in Whisper's
 // vocabulary (0 is English), and false for a code that NormalizeLanguage would
 // not return.
-func LanguageNumber(code string) (int, bool) {
+func languageNumber(code string) (int, bool) {
 	i, ok := byName[code]
 	return i, ok && languages[i].Code == code
 }
@@ -151,7 +151,7 @@ func LanguageNumber(code string) (int, bool) {
 // LanguageName returns the English name of a code that NormalizeLanguage
 // returns, in lower case; "" for any other.
 func LanguageName(code string) string {
-	if i, ok := LanguageNumber(code); ok {
+	if i, ok := languageNumber(code); ok {
 		return languages[i].Name
 	}
 	return ""

@@ -18,7 +18,7 @@ func TestLanguageTableIsWhispers(t *testing.T) {
 		assert.False(t, iso3[l.ISO3], "ISO 639-3 %s twice", l.ISO3)
 		codes[l.Code], iso3[l.ISO3] = true, true
 		assert.Len(t, l.ISO3, 3)
-		n, ok := LanguageNumber(l.Code)
+		n, ok := languageNumber(l.Code)
 		assert.True(t, ok)
 		assert.Equal(t, i, n)
 		assert.Equal(t, l.Name, LanguageName(l.Code))

@@ -56,9 +56,9 @@ func Route(language string, o Options, a Available) Tier {
 	return TierStandard
 }
 
-// Knows reports whether Route leads a recording in the language, with these
+// knows reports whether Route leads a recording in the language, with these
 // options, to a model that knows the language.
-func (a Available) Knows(language string, o Options) bool {
+func (a Available) knows(language string, o Options) bool {
 	if Route(language, o, a) == TierOptimized {
 		return true
 	}
@@ -70,7 +70,7 @@ func (a Available) Knows(language string, o Options) bool {
 func (a Available) Languages(o Options) []string {
 	var codes []string
 	for _, l := range languages {
-		if a.Knows(l.Code, o) {
+		if a.knows(l.Code, o) {
 			codes = append(codes, l.Code)
 		}
 	}

@@ -18,7 +18,7 @@ type Filter struct {
 
 // List returns a page of an account's tasks, newest first, and how many match in all.
 func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
-	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.Valid()) {
+	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
 		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
 	}
 	total, err := s.total(ctx, account, f.Status)

@@ -27,8 +27,8 @@ const (
 	StatusAbandoned Status = "abandoned"
 )
 
-// Valid reports whether s is one of the four states.
-func (s Status) Valid() bool {
+// valid reports whether s is one of the four states.
+func (s Status) valid() bool {
 	return s == StatusProcessing || s == StatusDone || s == StatusFailed || s == StatusAbandoned
 }
 

@@ -27,7 +27,7 @@ type Model interface {
 // about 10 ms, by the level of the sound and the interpolated probability. No speech
 // is no error.
 func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
-	if err := opt.Validate(); err != nil {
+	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	probs, err := m.Probabilities(ctx, pcm)
@@ -39,7 +39,7 @@ func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segmen
 
 // Refined is Detect for a recording whose probabilities are known.
 func Refined(probs []float32, pcm *audio.PCM, opt Options) ([]Segment, error) {
-	if err := opt.Validate(); err != nil {
+	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	if want := Windows(pcm.Len()); len(probs) != want {

@@ -41,8 +41,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate names the first field that is out of range, by its option's name.
-func (o Options) Validate() error {
+// validate names the first field that is out of range, by its option's name.
+func (o Options) validate() error {
 	if !(o.Threshold >= 0 && o.Threshold <= 1) {
 		return fmt.Errorf("vad_threshold: expected 0 to 1, got %v", o.Threshold)
 	}

@@ -139,7 +139,7 @@ func TestSegmentsProperties(t *testing.T) {
 			Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold"), MinSpeech: ms("speech", 500),
 			MinSilence: ms("silence", 500), SpeechPad: ms("pad", 200), MaxSpeech: ms("max", 3000),
 		}
-		if opt.Validate() != nil {
+		if opt.validate() != nil {
 			t.Fatal("made invalid options")
 		}
 		last := 0
@@ -153,7 +153,7 @@ func TestSegmentsProperties(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	require.NoError(t, DefaultOptions().Validate())
+	require.NoError(t, DefaultOptions().validate())
 	for want, change := range map[string]func(*Options){
 		"vad_threshold":      func(o *Options) { o.Threshold = 1.2 },
 		"vad_min_speech_ms":  func(o *Options) { o.MinSpeech = -1 },
@@ -162,11 +162,11 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		o := DefaultOptions()
 		change(&o)
-		assert.ErrorContains(t, o.Validate(), want)
+		assert.ErrorContains(t, o.validate(), want)
 	}
 	o := DefaultOptions()
 	o.Threshold = math.NaN()
-	assert.Error(t, o.Validate())
+	assert.Error(t, o.validate())
 	assert.InDelta(t, 0.2, DefaultOptions().exit(), 1e-9)
 	assert.Equal(t, 0.01, Options{Threshold: 0.1}.exit())
 }

@@ -54,8 +54,8 @@ type Asset struct {
 	Download
 }
 
-// Bytes is what a pull of the entry downloads, as far as sizes are known.
-func (e *Entry) Bytes() int64 {
+// bytes is what a pull of the entry downloads, as far as sizes are known.
+func (e *Entry) bytes() int64 {
 	if e.Archive != nil {
 		return e.Archive.Size
 	}

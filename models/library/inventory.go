@@ -168,7 +168,7 @@ func (s *Store) List() ([]Listed, error) {
 				continue
 			}
 			line := Listed{
-				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, Licence: c.Licence, Size: c.Bytes(), Catalog: &c,
+				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, Licence: c.Licence, Size: c.bytes(), Catalog: &c,
 			}
 			for _, p := range Profiles() {
 				if slices.Contains(catalog().Profiles[p], c.Name) {

@@ -356,7 +356,7 @@ func TestCatalogIsSound(t *testing.T) {
 		roles := map[models.Role]int{}
 		for _, e := range found {
 			roles[e.Role]++
-			assert.Positive(t, e.Bytes(), "%s: a profile is of known sizes", e.Name)
+			assert.Positive(t, e.bytes(), "%s: a profile is of known sizes", e.Name)
 			assert.GreaterOrEqual(t, e.Sources, 2, "%s: a profile stands on more than one source", e.Name)
 			assert.Empty(t, e.Convert, "a profile needs no conversion")
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/tasks"
 )
 
 // The clients below send a file as a body and print "STATUS BODY".
@@ -315,7 +316,7 @@ func TestUploadsInFlight(t *testing.T) {
 func TestNoMoneyNoProbe(t *testing.T) {
 	probed := 0
 	w := newWorld(t, func(c *Config) {
-		c.Prober = fakeProber(func(string, string) (float64, error) { probed++; return 1, nil })
+		c.Tasks.(*tasks.Service).Prober = fakeProber(func(string, string) (float64, error) { probed++; return 1, nil })
 	})
 	_, broke := w.newAccount("broke", "0")
 	assert.Equal(t, 402, w.do("POST", "/tasks", upload(nil), with("X-Api-Key", broke)).status)

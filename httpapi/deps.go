@@ -16,7 +16,8 @@ import (
 type Tasks interface {
 	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
 	DropAudio(ctx context.Context, key string)
-	Blobs() *blob.Store
+	Probes() bool
+	Probe(ctx context.Context, account, key, filename string) (seconds float64, err error)
 	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)
 	CreateBatch(ctx context.Context, rs []tasks.Request, i tasks.Idempotency) (items []tasks.Item, replayed bool, err error)
 	KeyUsed(ctx context.Context, account, key string) (bool, error)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/turns"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // Config is what a Server is made of.
@@ -36,12 +34,6 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// Prober tells the length of an uploaded file, for the size of the hold; nil
-	// = the hold is that of a minute.
-	Prober worker.Prober
-	// TempDir is where files that must be local for Prober go when the blobs are
-	// not in a folder; "" = the system's.
-	TempDir string
 	// TrustedProxies are believed when they say in X-Forwarded-For whom they
 	// forward for; nil believes nobody.
 	TrustedProxies clientaddr.Proxies
@@ -81,7 +73,6 @@ type Server struct {
 	// counts the logins that wait for their delay.
 	loginTurns    *turns.Gate
 	loginsDelayed atomic.Int64
-	probing       *turns.Gate // bounds the uploads probed at the same time
 	uploads       *uploads
 	limits        *limitsCache
 	prices        *pricesCache
@@ -129,8 +120,6 @@ func New(cfg Config) (*Server, error) {
 		cfg.MinBodyRate = 8 << 10
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
-	probes := max(2, runtime.GOMAXPROCS(0))
-	s.probing = turns.NewGate(probes, probes-1, maxProbesWaiting) // one account leaves a place to the others
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err

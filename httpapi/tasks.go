@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -211,14 +209,14 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return invalid("audio_base64: must decode to at least %d bytes of audio, found %d", minAudioBytes, info.Size)
 	}
-	if s.cfg.Prober == nil {
+	if !s.cfg.Tasks.Probes() {
 		return nil
 	}
 	if err := s.solvent(r.Context(), req.Account); err != nil {
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return err
 	}
-	if req.Seconds, err = s.probe(r.Context(), req.Account, info.Key, req.Filename); err == nil {
+	if req.Seconds, err = s.cfg.Tasks.Probe(r.Context(), req.Account, info.Key, req.Filename); err == nil {
 		return nil
 	}
 	if gone := r.Context().Err(); gone != nil {
@@ -231,38 +229,8 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 	return nil
 }
 
-const (
-	probeTimeout    = 30 * time.Second // bounds the look at one upload
-	maxAudioSeconds = 5 * 3600         // the longest audio taken
-	minAudioBytes   = 1 << 10          // the smallest upload taken
-
-	// maxProbesWaiting bounds the uploads that wait for a look; more are held for
-	// as tasks of unknown length.
-	maxProbesWaiting = 256
-)
-
-// probe returns the length of an upload in seconds. Accounts take turns: each
-// probe may be a process.
-func (s *Server) probe(ctx context.Context, account, key, filename string) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	leave, err := s.probing.Enter(ctx, account)
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	file, release, err := s.cfg.Tasks.Blobs().Local(ctx, key, s.cfg.TempDir)
-	if err != nil {
-		return 0, err
-	}
-	defer release()
-	seconds, err := s.cfg.Prober.Probe(ctx, file, filename)
-	if err != nil || !(seconds >= 0) {
-		return 0, err
-	}
-	// A container may claim anything; nothing longer than the limit is worked on.
-	return min(seconds, maxAudioSeconds), nil
-}
+// minAudioBytes is the smallest upload taken.
+const minAudioBytes = 1 << 10
 
 // effective is the Options object with its defaults, as it is stored and echoed.
 func effective(o spec.Options) (json.RawMessage, error) {

@@ -52,7 +52,7 @@ type Config struct {
 	Available spec.Available
 	// Prober tells the length of an upload, for the size of its hold; nil holds
 	// for a minute.
-	Prober worker.Prober
+	Prober tasks.Prober
 	// Allow opens addresses that are not public to audio_url and callback_url:
 	// networks ("10.0.0.0/8"), addresses, names ("nas.lan").
 	Allow []string
@@ -117,7 +117,7 @@ func (s *Service) openState(ctx context.Context) (err error) {
 		return err
 	}
 	s.accounts = accounts.New(s.db, nil)
-	s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.files, Logger: s.config.Logger})
+	s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.files, Logger: s.config.Logger, Prober: s.config.Prober})
 	return err
 }
 
@@ -137,7 +137,7 @@ func (s *Service) openAPI(ctx context.Context) error {
 	}
 	s.api, err = httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.tasks.Billing(), TokenKey: key, CheckURL: s.outbound.CheckURL,
-		Prober: s.config.Prober, BasePath: s.config.BasePath, Ready: s.db.Ping, Logger: s.config.Logger,
+		BasePath: s.config.BasePath, Ready: s.db.Ping, Logger: s.config.Logger,
 	})
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/turns"
 	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/webhook"
 )
@@ -26,6 +27,11 @@ type Config struct {
 	Blobs  *blob.Store
 	Logger *slog.Logger     // nil discards
 	Clock  func() time.Time // nil is time.Now
+
+	// Prober tells the length of an upload, for the size of its hold; nil holds for
+	// UnknownLength.
+	Prober  Prober
+	TempDir string // for uploads that must be local for Prober and are not in a folder; "" is the system's
 
 	UnknownLength  time.Duration   // what a task is held for whose length is not known when it is created; default 1 min
 	KeepAudio      time.Duration   // how long audio stays after the task is final; 0 deletes it then
@@ -62,6 +68,7 @@ type Service struct {
 	watcher *watcher
 	log     *slog.Logger
 	erased  *erased
+	probing *turns.Gate // bounds the uploads that are probed at the same time
 }
 
 // New returns a service over a migrated database and a file store.
@@ -95,7 +102,7 @@ func New(c Config) (*Service, error) {
 		c.Random = rand.Float64
 	}
 	return &Service{
-		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(),
+		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
 	}, nil

@@ -123,7 +123,7 @@ func workID(set *models.Set, optimizedWords, optimizedLanguages bool) string {
 // audioProber tells the length of a recording without the models.
 type audioProber struct{ options audio.Options }
 
-// Probe implements worker.Prober.
+// Probe implements tasks.Prober.
 func (p audioProber) Probe(ctx context.Context, path, _ string) (seconds float64, err error) {
 	info, err := audio.Probe(ctx, audio.File(path), p.options)
 	return info.Duration, err

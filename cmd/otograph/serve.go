@@ -89,7 +89,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	counts.Build(version)
 	counts.Cage(cageParts(audio.Sandbox()))
 	s, err = c.storeFlags.open(ctx, opening{
-		log: log, keepAudio: c.KeepAudio, unknownLength: c.UnknownLength, keepTasks: c.KeepTasks, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
+		log: log, keepAudio: c.KeepAudio, unknownLength: c.UnknownLength, keepTasks: c.KeepTasks, prober: audioProber{audio.Options{}}, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
 	})
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c *serveCmd) server(s *stores, key []byte, counts *metrics.Metrics, log *s
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.db.Ping, "file store": s.blobs.Check})
 	return httpapi.New(httpapi.Config{
 		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
-		Prober: audioProber{audio.Options{}}, Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
+		Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
 		Metrics: counts, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})
 }

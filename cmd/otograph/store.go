@@ -45,6 +45,7 @@ type opening struct {
 	unknownLength time.Duration // 0 is the default of tasks.Config
 	migrate       bool          // bring the tables up to date
 	wait          time.Duration // for a database that is not there yet
+	prober        tasks.Prober  // of uploads
 	timeout       time.Duration // of a query or transaction; 0 is the default of db.Options
 	files         bool          // the file store will be used: check it, and that it is this database's
 	metrics       *metrics.Metrics
@@ -76,7 +77,7 @@ func (f *storeFlags) open(ctx context.Context, o opening) (*stores, error) {
 			return fail(err)
 		}
 	}
-	config := tasks.Config{DB: s.db, Blobs: s.blobs, Logger: o.log, KeepAudio: o.keepAudio, UnknownLength: o.unknownLength, KeepTasks: o.keepTasks}
+	config := tasks.Config{DB: s.db, Blobs: s.blobs, Logger: o.log, KeepAudio: o.keepAudio, UnknownLength: o.unknownLength, KeepTasks: o.keepTasks, Prober: o.prober}
 	if o.metrics != nil {
 		config.Ended = o.metrics.AttemptEnded
 	}

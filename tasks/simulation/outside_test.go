@@ -49,7 +49,7 @@ func (e engine) read(path string) (r recording, err error) {
 	return r, err
 }
 
-// Probe implements worker.Prober.
+// Probe implements tasks.Prober.
 func (e engine) Probe(_ context.Context, path, _ string) (float64, error) {
 	r, err := e.read(path)
 	return r.Seconds, err

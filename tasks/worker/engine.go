@@ -49,11 +49,6 @@ type Checkpoints interface {
 	Save(ctx context.Context, stage string, data []byte) error
 }
 
-// Prober reads a file's length without decoding all of it.
-type Prober interface {
-	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
-}
-
 // HTTPDoer makes outbound requests; the service hands in clients that can't be turned inwards.
 type HTTPDoer interface {
 	Do(*http.Request) (*http.Response, error)

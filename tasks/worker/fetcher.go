@@ -32,7 +32,7 @@ type FetcherConfig struct {
 	// Prober tells the length of what was downloaded, so that its price is held at
 	// once; nil leaves that to the workers. What a folder store holds is always
 	// looked at; of other stores, only what is small enough to be read again.
-	Prober  Prober
+	Prober  tasks.Prober
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after trouble; "" is the system's
 	// Trouble is called when a part gets into trouble, with the time since when

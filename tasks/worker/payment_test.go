@@ -72,7 +72,7 @@ func TestPrepaidBalanceIsALimit(t *testing.T) {
 		"upload of a minute?": func(r *tasks.Request) { r.Seconds = 60 },
 	}
 	workers := map[string]struct {
-		prober worker.Prober
+		prober tasks.Prober
 		engine decoder
 	}{
 		"length known":            {prober(fiveHours), decoder{seconds: fiveHours}},

@@ -24,9 +24,9 @@ import (
 // Config is what a Worker works with. Engine is required. Zero values of the rest are the service's rules.
 type Config struct {
 	Engine  Engine
-	Prober  Prober // nil: the length is known only after the run
-	TempDir string // for copies of audio from S3; "" is the system's
-	Version string // of the program, for the list of workers
+	Prober  tasks.Prober // nil: the length is known only after the run
+	TempDir string       // for copies of audio from S3; "" is the system's
+	Version string       // of the program, for the list of workers
 	// Available is what the Engine's models can transcribe; holds are priced by
 	// it. The zero value means that it is not known.
 	Available spec.Available
@@ -40,7 +40,7 @@ type Config struct {
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
-	MaxSeconds  float64       // of audio; default 5 hours
+	MaxSeconds  float64       // of audio; default tasks.LongestAudio
 	Poll        time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat   time.Duration // default 5 s
 	Grace       time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
@@ -79,7 +79,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Supervisor == "" {
 		c.Supervisor = os.Getenv(envSupervisor)
 	}
-	setDefault(&c.MaxSeconds, 5*3600)
+	setDefault(&c.MaxSeconds, tasks.LongestAudio)
 	if s.DB.Dialect() == db.Postgres {
 		setDefault(&c.Poll, 5*time.Second)
 	}

@@ -1,0 +1,57 @@
+package tasks
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/otograph/otograph/internal/turns"
+)
+
+// Prober reads a file's length without decoding all of it.
+type Prober interface {
+	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
+}
+
+// LongestAudio is the longest audio that is taken, in seconds.
+const LongestAudio = 5 * 3600
+
+const (
+	probeTimeout = 30 * time.Second // bounds the look at one upload
+
+	// maxProbesWaiting bounds the uploads that wait for a look; more are held for
+	// as tasks of unknown length.
+	maxProbesWaiting = 256
+)
+
+// newProbing returns the gate at which uploads wait for a look.
+func newProbing() *turns.Gate {
+	places := max(2, runtime.GOMAXPROCS(0))
+	return turns.NewGate(places, places-1, maxProbesWaiting) // one account leaves a place to the others
+}
+
+// Probes reports whether there is a Prober.
+func (s *Service) Probes() bool { return s.Prober != nil }
+
+// Probe returns the length in seconds of the audio that was stored under key, as
+// far as the Prober can tell it. Accounts take turns, as each look may be a process.
+func (s *Service) Probe(ctx context.Context, account, key, filename string) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	leave, err := s.probing.Enter(ctx, account)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	file, release, err := s.blobs.Local(ctx, key, s.TempDir)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	seconds, err := s.Prober.Probe(ctx, file, filename)
+	if err != nil || !(seconds >= 0) {
+		return 0, err
+	}
+	// A container may claim anything; nothing longer than the limit is worked on.
+	return min(seconds, LongestAudio), nil
+}

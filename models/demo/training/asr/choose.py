@@ -14,8 +14,9 @@ import torch
 from ..settings import load as settings
 from . import ctc, whisp
 from .beam import prefix_beam
-from .data import LANGS, SR, Pool, fbank, logmel
+from .data import SR, Pool, fbank, logmel
 from .score import wer_counts
+from .texts import LANGS
 from .vocab import Tok
 
 

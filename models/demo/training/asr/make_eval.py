@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 
-from .data import LANGS, SR, Augment, Pool
+from .data import SR, Augment, Pool
 from .synth import Synth, readwav
-from .texts import HERE
+from .texts import HERE, LANGS
 
 
 def save(path, x, rate=16000):

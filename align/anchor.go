@@ -25,8 +25,9 @@ const (
 func match(text, heard []string) []pair {
 	var pairs []pair
 	var begin pair
+	var c comparison
 	for _, p := range append(unique(text, heard), pair{len(text), len(heard)}) {
-		pairs = between(pairs, text, heard, begin, p)
+		pairs = c.between(pairs, text, heard, begin, p)
 		if p.text < len(text) {
 			pairs = append(pairs, p)
 		}
@@ -90,16 +91,22 @@ func increasing(pairs []pair) []pair {
 	return out
 }
 
+// comparison is the memory of common, which is used again for the next stretch.
+type comparison struct {
+	score []int32
+	run   []uint8
+}
+
 // between compares the words from begin to end, not included, and appends the
 // pairs that it finds. A stretch too long for one table is compared in parts.
-func between(pairs []pair, text, heard []string, begin, end pair) []pair {
+func (c *comparison) between(pairs []pair, text, heard []string, begin, end pair) []pair {
 	for begin.text < end.text && begin.heard < end.heard {
 		to := end
 		whole := (end.text-begin.text)*(end.heard-begin.heard) <= maxTable
 		if !whole {
 			to = pair{min(begin.text+reach, end.text), min(begin.heard+stride, end.heard)}
 		}
-		found := common(text[begin.text:to.text], heard[begin.heard:to.heard])
+		found := c.common(text[begin.text:to.text], heard[begin.heard:to.heard])
 		if whole {
 			for _, p := range found {
 				pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
@@ -127,11 +134,13 @@ func between(pairs []pair, text, heard []string, begin, end pair) []pair {
 
 // common returns a longest common subsequence of two lists in which same words
 // in a row count more than the same number of single ones.
-func common(a, b []string) []pair {
+func (c *comparison) common(a, b []string) []pair {
 	const step = 1 << 8 // a word counts a step, one more in a run a little on top
 	width := len(b) + 1
-	score := make([]int32, (len(a)+1)*width)
-	run := make([]uint8, (len(a)+1)*width)
+	c.score, c.run = sized(c.score, (len(a)+1)*width), sized(c.run, (len(a)+1)*width)
+	score, run := c.score, c.run
+	clear(score)
+	clear(run)
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			at := i*width + j

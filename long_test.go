@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,6 +110,46 @@ func TestFiveHours(t *testing.T) {
 	short := run(300)
 	long := run(5 * 3600)
 	assert.LessOrEqual(t, long, short+64, "MB")
+}
+
+// A text of five hours is laid onto them within 64 MB of what one of five minutes takes.
+func TestFiveHoursAligned(t *testing.T) {
+	p := open(t, demo.Models())
+	dir := t.TempDir()
+	once, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(true), ASRLanguage: new("en")})
+	require.NoError(t, err)
+	run := func(seconds int) float64 {
+		path := filepath.Join(dir, fmt.Sprint(seconds, ".wav"))
+		writeTiled(t, path, seconds)
+		var text strings.Builder
+		for range int(float64(seconds) / once.AudioDuration) {
+			for _, s := range once.Segments {
+				text.WriteString(s.Text + " ")
+			}
+		}
+		runtime.GC()
+		var a *otograph.Alignment
+		start, before := time.Now(), processorTime(t)
+		mb := peak(t, func() {
+			var err error
+			a, err = p.Align(t.Context(), otograph.File(path), text.String(), otograph.AlignOptions{Language: "en"})
+			require.NoError(t, err)
+		})
+		t.Logf("%d s of audio: peak %.0f MB anonymous, %.0f × real time, %.1f s of processor time, %d words, score %.3f",
+			seconds, mb, float64(seconds)/time.Since(start).Seconds(), processorTime(t)-before, len(a.Words), a.Score)
+		assert.True(t, a.Fits())
+		return mb
+	}
+	short := run(300)
+	long := run(5 * 3600)
+	assert.LessOrEqual(t, long, short+64, "MB")
+}
+
+// processorTime returns the seconds of processor time that this process has used.
+func processorTime(t testing.TB) float64 {
+	var u syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 // Loading, running and closing again and again leaks nothing.

@@ -102,7 +102,7 @@ FLITE = {
 }
 
 
-def words(lib, text, accent):
+def words(lib: ctypes.CDLL, text: str, accent: str) -> list[list[str]]:
     """[(phones in X-SAMPA, stressed vowels marked with a leading quote mark), …] of each word; lib is espeak-ng's library."""
     lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
     if lib.espeak_SetVoiceByName(accent.encode()) != 0:
@@ -132,7 +132,7 @@ def words(lib, text, accent):
     return out
 
 
-def pico(ws, stop, voice):
+def pico(ws: list[list[str]], stop: str, voice: str) -> str:
     """Text for pico2wave with the sounds of every word spelt out."""
     m = GERMAN if voice == "de-DE" else {}
     say = lambda p: ((p[0] if p[0] in '"%' else "") + m.get(p.lstrip('"%'), p.lstrip('"%'))).replace(
@@ -142,5 +142,5 @@ def pico(ws, stop, voice):
     return " ".join(map(tag, ws)) + stop
 
 
-def flite(ws):
+def flite(ws: list[list[str]]) -> str:
     return "pau " + " ".join(FLITE[re.sub('["%]', "", p)] for w in ws for p in w) + " pau"

@@ -3,7 +3,7 @@
 import math
 
 
-def prefix_beam(rows, width=10, floor=math.log(0.005), top=16):
+def prefix_beam(rows: list[list[float]], width: int = 10, floor: float = math.log(0.005), top: int = 16) -> list[int]:
     """rows: lists of log probabilities, the blank first"""
     none = -math.inf
 

@@ -61,17 +61,17 @@ class Pool:
         for i, d in enumerate(self.items):
             self.bylang.setdefault(d["lang"], []).extend([i] * (times if d["voice"].startswith(boost) else 1))
 
-    def wav(self, d):
+    def wav(self, d: dict) -> np.ndarray:
         return self.raw[d["k"]][d["o"] : d["o"] + d["n"]].astype(np.float32) / 32768
 
 
-def tilt(x, a):
+def tilt(x: np.ndarray, a: float) -> np.ndarray:
     y = x.copy()
     y[1:] += a * x[:-1]
     return y
 
 
-def stretch(x, f):
+def stretch(x: np.ndarray, f: float) -> np.ndarray:
     """f times as long at the same pitch (WSOLA): 30 ms frames laid down every 15 ms, each taken where it continues the last one best."""
     n, h, s = 480, 240, 160
     if len(x) < 4 * n:
@@ -90,7 +90,7 @@ def stretch(x, f):
     return y[: m * h]
 
 
-def formants(x, f):
+def formants(x: np.ndarray, f: float) -> np.ndarray:
     """The spectral envelope moved up by the factor f, the pitch left where it is (cepstrum of 32 ms frames, lifted below 2.5 ms)."""
     n, h = 512, 128
     p = np.concatenate([np.zeros(n, np.float32), x, np.zeros(n, np.float32)])
@@ -145,7 +145,7 @@ class Augment:
         self.noises = [x / (x.std() + 1e-9) for x in self.noises]
         self.speechlike = len(self.noises) > 7
 
-    def tune(self, n):
+    def tune(self, n: int) -> np.ndarray:
         """Music-like: random notes with harmonics and decays."""
         r, y, p = self.r, np.zeros(n, np.float32), 0
         scale = [0, 2, 4, 5, 7, 9, 11, 12]
@@ -163,7 +163,7 @@ class Augment:
             p += d
         return y
 
-    def bells(self, n):
+    def bells(self, n: int) -> np.ndarray:
         """A telephone or a door bell: struck partials that decay, in bursts (a telephone, a warble) or one by one (a door)."""
         r = self.r
         t, y = np.arange(n) / SR, np.zeros(n, np.float32)
@@ -198,7 +198,7 @@ class Augment:
         on, off = r.uniform(0.4, 2), r.uniform(0.2, 1.5)
         return y * np.convolve((t % (on + off) < on).astype(np.float32), np.ones(400, np.float32) / 400, "same")
 
-    def event(self, n):
+    def event(self, n: int) -> np.ndarray:
         """What rings or plays in a pause."""
         x = self.bells(n) if self.r.rand() < 0.7 else self.noises[4 + self.r.randint(3)][:n]
         k = min(800, n // 4)
@@ -207,7 +207,7 @@ class Augment:
         x[-k:] *= np.linspace(1, 0, k)
         return (x / (x.std() + 1e-9)).astype(np.float32)
 
-    def noise(self, n, babble=True):
+    def noise(self, n: int, babble: bool = True) -> np.ndarray:
         r = self.r
         if self.event_share and r.rand() < 0.15:
             x = self.bells(n)
@@ -218,7 +218,7 @@ class Augment:
         y = x[o : o + n]
         return y if len(y) == n else np.resize(y, n)
 
-    def voice(self, x, warp=0.85):
+    def voice(self, x: np.ndarray, warp: float = 0.85) -> np.ndarray:
         """Per-clip voice changes: speed, pitch and formants together or apart, tilt, band limits."""
         r = self.r
         if r.rand() < self.far:
@@ -239,7 +239,7 @@ class Augment:
             )
         return x
 
-    def room(self, x, clean=0.25):
+    def room(self, x: np.ndarray, clean: float = 0.25) -> np.ndarray:
         """Whole-recording changes: reverb, noise, level."""
         r = self.r
         if r.rand() < 0.35 * self.strength:
@@ -251,7 +251,7 @@ class Augment:
             x = x + r.randn(len(x)).astype(np.float32) * 10 ** r.uniform(-5.5, -3)
         return x * (10 ** r.uniform(-1.6, -0.05) / (np.abs(x).max() + 1e-6))
 
-    def nonspeech(self, n):
+    def nonspeech(self, n: int) -> np.ndarray:
         """Silence, noise, hum, music, tones or bursts for the 'no text' examples."""
         r = self.r
         k = r.randint(7)
@@ -283,7 +283,7 @@ class Augment:
 
 
 # ---------------------------------------------------------------- features
-def slaney_mel(n=80, nfft=400):
+def slaney_mel(n: int = 80, nfft: int = 400) -> np.ndarray:
     f = np.linspace(0, SR / 2, nfft // 2 + 1)
 
     def h2m(h):
@@ -304,7 +304,7 @@ def slaney_mel(n=80, nfft=400):
     return w.astype(np.float32)
 
 
-def kaldi_mel(n=80, nfft=512, lo=20.0, hi=7600.0):
+def kaldi_mel(n: int = 80, nfft: int = 512, lo: float = 20.0, hi: float = 7600.0) -> np.ndarray:
     m = lambda f: 1127 * np.log(1 + f / 700)
     f = m(np.arange(nfft // 2 + 1) * SR / nfft)
     e = np.linspace(m(lo), m(hi), n + 2)
@@ -320,7 +320,7 @@ HANN = torch.hann_window(400)
 POVEY = torch.hann_window(400, periodic=False) ** 0.85
 
 
-def logmel(x, top=None):
+def logmel(x: torch.Tensor, top: torch.Tensor | None = None) -> torch.Tensor:
     """x [B,N] float32 -> [B,80,N/160], as whisper does (clamp 8 decades under the loudest value, then (v+4)/4)."""
     n = x.shape[1] // 160
     y = torch.nn.functional.pad(x[:, None], (200, 200), mode="reflect")[:, 0]
@@ -333,7 +333,7 @@ def logmel(x, top=None):
     return (torch.maximum(m, mx - 8) + 4) / 4
 
 
-def fbank(x):
+def fbank(x: torch.Tensor) -> torch.Tensor:
     """x [B,N] in [-1,1] -> [B,(N+80)//160,80], Kaldi's fbank: snip_edges=false, povey, preemphasis 0.97, 20-7600 Hz, no dither."""
     n = (x.shape[1] + 80) // 160
     left = x[:, :120].flip(1)
@@ -346,7 +346,9 @@ def fbank(x):
     return torch.clamp(p @ MELK.T, min=1.1920929e-07).log()
 
 
-def specaug(f, rng, taxis, faxis, fill, strength):
+def specaug(
+    f: torch.Tensor, rng: np.random.RandomState, taxis: int, faxis: int, fill: float, strength: float
+) -> torch.Tensor:
     """Blanks a band and a stretch of time in some of the features, with the strength of the augmentation."""
     for b in range(f.shape[0]):
         if rng.rand() < 0.6 * strength:
@@ -376,7 +378,7 @@ class Batches:
         self.langw = {"en": s.english, "es": 1.1, "fr": 1.1, "pt": 1.1, "de": 1.2, "zh": 1}
         self.langs = [l for l in self.langw if l in self.pool.bylang]
 
-    def plan(self):
+    def plan(self) -> dict:
         """one recording: list of clips of one language and the pauses around them"""
         r = self.rng
         if r.random() < self.p_non:
@@ -402,7 +404,7 @@ class Batches:
             n += d["n"] + int(gap * SR)
         return dict(non=False, lang=lang, items=items, n=n)
 
-    def render(self, p):
+    def render(self, p: dict) -> dict:
         r, a = self.draw, self.aug
         if p["non"]:
             return dict(x=a.nonspeech(p["n"]), lang=r.choice(self.langs), sents=[])
@@ -452,7 +454,7 @@ class Batches:
                 if len(g) >= n:
                     yield self.collate([self.render(p) for p in g[i::n]])
 
-    def collate(self, rs):
+    def collate(self, rs: list[dict]) -> tuple[torch.Tensor, list[int], list[str], list[list]]:
         n = 30 * SR if self.long else (max(len(r["x"]) for r in rs) + 319) // 320 * 320
         X = np.zeros((len(rs), n), np.float32)
         for i, r in enumerate(rs):
@@ -498,7 +500,7 @@ class Phones:
     def __init__(self):
         self.es, self.cache, self.table = None, {}, {c: i + 1 for i, c in enumerate(PHONES)}
 
-    def raw(self, text, lang):
+    def raw(self, text: str, lang: str) -> list[str]:
         import ctypes
 
         if self.es is None:

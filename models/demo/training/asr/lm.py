@@ -6,10 +6,12 @@ source parameters from sparse data", 1980); then those that change the entropy b
 import collections
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .texts import LANGS, Corpus
 
+Gram = tuple[str, ...]
 ORDER, MIX = 3, 0.1
 SHARES = dict(en=10, es=4, fr=4, pt=4, de=4, zh=4)
 
@@ -24,7 +26,7 @@ class Settings:
     seed: int
 
 
-def sentences(text):
+def sentences(text: str) -> Iterator[list[str]]:
     """The words of each sentence in a text: lower case, no punctuation but apostrophes and hyphens, every Chinese character a word."""
     for s in re.split(r"[.?!。？！]", text.lower()):
         words = re.findall(r"[\u3040-\u9fff]|[^\W_\u3040-\u9fff][^\W_\u3040-\u9fff'-]*(?:['-][^\W_\u3040-\u9fff]+)*", s)
@@ -32,7 +34,7 @@ def sentences(text):
             yield ["<s>", *words, "</s>"]
 
 
-def count(n, seed):
+def count(n: int, seed: int) -> list[collections.Counter]:
     """How often each n-gram occurs, by its length."""
     counts = [collections.Counter() for _ in range(ORDER + 1)]
     for lang in LANGS:
@@ -45,7 +47,7 @@ def count(n, seed):
     return counts
 
 
-def probabilities(counts):
+def probabilities(counts: list[collections.Counter]) -> tuple[dict[Gram, float], collections.Counter]:
     """Of each n-gram's last word behind the others; and how often those others occur."""
     total = collections.Counter()
     for c in counts:
@@ -58,7 +60,7 @@ def probabilities(counts):
     return p, total
 
 
-def backoffs(p):
+def backoffs(p: dict[Gram, float]) -> dict[Gram, float]:
     """What each context leaves to words it does not list, over what the shorter context gives to them."""
     left, below = collections.defaultdict(lambda: 1.0), collections.defaultdict(lambda: 1.0)
     for g, x in p.items():
@@ -68,7 +70,7 @@ def backoffs(p):
     return {h: max(left[h], 1e-7) / max(below[h], 1e-7) for h in left}
 
 
-def prune(p, total, threshold):
+def prune(p: dict[Gram, float], total: collections.Counter, threshold: float) -> None:
     for k in range(ORDER, 1, -1):
         back = backoffs(p)
         needed = {x for g in p if len(g) == k + 1 for x in (g[:-1], g[1:])}
@@ -78,7 +80,7 @@ def prune(p, total, threshold):
                 del p[g]
 
 
-def write(p, out):
+def write(p: dict[Gram, float], out: str) -> None:
     back = backoffs(p)
     p = {**p, ("<s>",): 1e-9, ("<unk>",): 1e-7}
     grams = [sorted(g for g in p if len(g) == k) for k in range(1, ORDER + 1)]

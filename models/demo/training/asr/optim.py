@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.distributed
@@ -9,7 +10,7 @@ import torch.distributed
 from .data import DTYPE
 
 
-def ranks(out, rank, world):
+def ranks(out: str, rank: int, world: int) -> tuple[int, int]:
     """This process's number and how many train together; they meet in a file beside the checkpoint."""
     if world > 1:
         torch.distributed.init_process_group(
@@ -18,7 +19,7 @@ def ranks(out, rank, world):
     return rank, world
 
 
-def total(xs):
+def total(xs: list[torch.Tensor]) -> list[torch.Tensor]:
     """Sums lists of tensors over the processes, in one message."""
     flat = torch.cat([x.flatten() for x in xs])
     torch.distributed.all_reduce(flat)
@@ -34,7 +35,7 @@ class AdamW32:
         self.wd, self.betas, self.t = [wd if p.ndim > 1 else 0.0 for p in self.p], betas, 0
 
     @torch.no_grad()
-    def step(self, lr, clip=1.0):
+    def step(self, lr: float, clip: float = 1.0) -> float:
         """The norm of the gradients before they were clipped; where that is not finite nothing is changed."""
         g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
         if self.world > 1:
@@ -54,7 +55,7 @@ class AdamW32:
             p.grad = None
         return norm
 
-    def update(self, g, lr):
+    def update(self, g: list[torch.Tensor], lr: float) -> None:
         b1, b2 = self.betas
         torch._foreach_mul_(self.a, b1)
         torch._foreach_add_(self.a, g, alpha=1 - b1)
@@ -66,7 +67,7 @@ class AdamW32:
         torch._foreach_addcdiv_(self.m, self.a, den, -lr / (1 - b1**self.t))
 
 
-def orthogonal(x):
+def orthogonal(x: torch.Tensor) -> torch.Tensor:
     """The matrix with all its singular values brought near 1: five Newton-Schulz steps with the constants of K. Jordan et al.,
     "Muon", 2024, in bfloat16 as there, if the processor multiplies it."""
     if x.shape[0] > x.shape[1]:
@@ -82,7 +83,7 @@ class Muon(AdamW32):
     """For weight matrices: the momentum, made orthogonal, at the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon is
     scalable for LLM training", 2025). Each process computes its share of the matrices."""
 
-    def update(self, g, lr, beta=0.95):
+    def update(self, g: list[torch.Tensor], lr: float, beta: float = 0.95) -> None:
         torch._foreach_mul_(self.a, beta)
         torch._foreach_add_(self.a, g, alpha=1 - beta)
         u = [torch.zeros_like(x) for x in g]
@@ -92,7 +93,11 @@ class Muon(AdamW32):
             m.add_(x, alpha=-lr * 0.2 * max(x.shape) ** 0.5)
 
 
-def optimizers(named, kind, part=(0, 1)):
+def optimizers(
+    named: Iterable[tuple[str, torch.nn.Parameter]],
+    kind: Callable[[str, torch.Tensor], tuple[str, bool]],
+    part: tuple[int, int] = (0, 1),
+) -> tuple[dict, dict[str, torch.Tensor]]:
     """named: names and parameters; kind(name, parameter): a part of the net, and whether it is a matrix for Muon.
     An optimizer for every kind that occurs, and the float32 parameters by name."""
     groups = {}

@@ -10,7 +10,7 @@ import sys
 from .vad import Vad, load_onnx, store_onnx
 
 
-def main():
+def main() -> None:
     out, bias, rest = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
     total = sum(map(float, rest[::2]))
     m, w = Vad(), {}

@@ -57,7 +57,7 @@ class Words:
     since: np.ndarray
     outside: int
 
-    def part(self, k) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def part(self, k: slice | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The words k."""
         return self.bands[k], self.letters[k], self.place[k], self.since[k]
 
@@ -148,7 +148,7 @@ class Net:
             np.zeros(121, "f4"),
         ]
 
-    def forward(self, X, L, P):
+    def forward(self, X: np.ndarray, L: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, ...]:
         """Scores of every place, behind what the gradient needs."""
         W1, WL, b1, W2, b2, w3, u, v = self.params
         h = X @ W1 + b1 + sum(WL[k][L[:, k]] for k in range(4))[:, None, :]
@@ -158,7 +158,7 @@ class Net:
         vi = np.clip(OFFSETS[None, :] + P[:, None], -60, 60) + 60
         return h, a, h2, a2, vi, a2 @ w3 + u[(P >= 60).astype(int)] + v[vi]
 
-    def gradient(self, X, L, Y, P) -> tuple[float, list[np.ndarray]]:
+    def gradient(self, X: np.ndarray, L: np.ndarray, Y: np.ndarray, P: np.ndarray) -> tuple[float, list[np.ndarray]]:
         """The loss against places with a spread of 13 ms, and its gradient by parameter."""
         W1, WL, _, W2, _, w3, u, v = self.params
         h, a, h2, a2, vi, s = self.forward(X, L, P)

@@ -1,6 +1,7 @@
 """Reading the two corpora."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +13,7 @@ HELD = {"held_base", "held_warp", "held_espeak"}  # the splits that nothing is t
 class Speech:
     """Utterances of the splits in the folders `dirs`."""
 
-    def __init__(self, dirs, splits):
+    def __init__(self, dirs: Sequence[str], splits: set[str]) -> None:
         self.u, self.spk, self.maps = [], {}, []
         for di, d in enumerate(dirs):
             self.maps.append(np.memmap(f"{d}/speech.i16", np.int16, "r"))
@@ -23,7 +24,7 @@ class Speech:
                     self.u.append(e)
         self.names = sorted(self.spk)
 
-    def wav(self, i):
+    def wav(self, i: int) -> np.ndarray:
         e = self.u[i]
         return self.maps[e["map"]][e["off"] : e["off"] + e["len"]].astype(np.float32) / 32768
 
@@ -31,7 +32,7 @@ class Speech:
 class Events:
     """Clips of one split of the corpora in the folders `dirs`."""
 
-    def __init__(self, dirs, split):
+    def __init__(self, dirs: Sequence[str], split: str) -> None:
         self.u, self.by, self.maps = [], {}, []
         for d in dirs:
             for e in json.load(open(f"{d}/events.json")):
@@ -41,12 +42,12 @@ class Events:
                     self.u.append(e)
             self.maps.append(np.memmap(f"{d}/events.i16", np.int16, "r"))
 
-    def wav(self, i):
+    def wav(self, i: int) -> np.ndarray:
         e = self.u[i]
         return self.maps[e["map"]][e["off"] : e["off"] + e["len"]].astype(np.float32) / 32768
 
 
-def room_noise(r, n):
+def room_noise(r: np.random.Generator, n: int) -> np.ndarray:
     """Stationary or slowly moving noise with a random smooth spectrum (hiss to rumble)."""
     k = np.maximum(np.arange(n // 2 + 1), 20.0 * n / 160000)
     X = np.fft.rfft(r.standard_normal(n)) / k ** r.uniform(0, 1.5)
@@ -67,7 +68,9 @@ def room_noise(r, n):
     return y.astype(np.float32)
 
 
-def vad_mix(r, sp, ev, sec, hard=1.0):
+def vad_mix(
+    r: np.random.Generator, sp: Speech, ev: Events, sec: float, hard: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, str]:
     """One mixture and its truth: (wave float32, active per 10 ms bool, notes)."""
     n = int(sec * SR)
     y = np.zeros(n, np.float32)

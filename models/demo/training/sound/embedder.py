@@ -5,6 +5,7 @@ trained with additive-angular-margin softmax over the training voices.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +48,7 @@ class Block(nn.Module):
         s.s1 = nn.Linear(c, 48)
         s.s2 = nn.Linear(48, c)
 
-    def forward(s, x):
+    def forward(s, x: torch.Tensor) -> torch.Tensor:
         y = s.ba(F.relu(s.a(x)))
         y = s.bb(F.relu(s.b(y)))
         y = s.bc(F.relu(s.c(y)))
@@ -68,7 +69,7 @@ class Ecapa(nn.Module):
         s.fc = nn.Linear(2 * agg, 192)
         s.bo = nn.BatchNorm1d(192)
 
-    def forward(s, feats):
+    def forward(s, feats: torch.Tensor) -> torch.Tensor:
         x = feats.transpose(1, 2)
         x = s.b0(F.relu(s.c0(x)))
         hs = []
@@ -88,14 +89,14 @@ class Margin(nn.Module):
         s.w = nn.Parameter(torch.randn(n, 192) * 0.05)
         s.scale = scale
 
-    def forward(s, e, y, m):
+    def forward(s, e: torch.Tensor, y: torch.Tensor, m: float) -> torch.Tensor:
         c = F.linear(F.normalize(e), F.normalize(s.w)).float()
         ct = c.gather(1, y[:, None]).clamp(-0.999, 0.999)
         t = torch.cos(torch.acos(ct) + m)
         return F.cross_entropy(s.scale * c.scatter(1, y[:, None], t.to(c.dtype)), y, label_smoothing=0.02)
 
 
-def features(sp, seed=0, augment=True):
+def features(sp: Speech, seed: int = 0, augment: bool = True) -> dict[str, np.ndarray]:
     """All utterances as fbank (float16), clean and degraded copies; [(spk, feats)]."""
     r = np.random.default_rng(seed)
     out = {}
@@ -116,13 +117,13 @@ def features(sp, seed=0, augment=True):
     return out
 
 
-def crop(r, f, T):
+def crop(r: np.random.Generator, f: np.ndarray, T: int) -> np.ndarray:
     i = r.integers(0, max(1, len(f) - T))
     x = f[i : i + T].astype(np.float32)
     return x - x.mean(0)
 
 
-def eer(same, diff):
+def eer(same: np.ndarray, diff: np.ndarray) -> tuple[float, float]:
     s = np.sort(same)
     d = np.sort(diff)
     th = np.linspace(min(s[0], d[0]), max(s[-1], d[-1]), 2000)
@@ -132,7 +133,13 @@ def eer(same, diff):
     return (fr[k] + fa[k]) / 2, th[k]
 
 
-def evaluate(embed, feats, sec=3.0, per=8, seed=5):
+def evaluate(
+    embed: Callable[[np.ndarray], np.ndarray],
+    feats: dict[str, np.ndarray],
+    sec: float = 3.0,
+    per: int = 8,
+    seed: int = 5,
+) -> tuple[tuple[float, float], tuple[float, ...]]:
     r = np.random.default_rng(seed)
     T = int(sec * 100)
     names = sorted(feats)

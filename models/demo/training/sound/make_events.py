@@ -25,7 +25,7 @@ class Settings:
     negatives: bool
 
 
-def finish(r, x, silent):
+def finish(r: np.random.Generator, x: np.ndarray, silent: bool) -> np.ndarray:
     """Colour, room and level, as a microphone would add."""
     x = np.asarray(x, np.float32)
     if not silent:
@@ -40,7 +40,7 @@ def finish(r, x, silent):
     return (np.clip(x, -1, 1) * 32767).astype(np.int16)
 
 
-def clip(name, seed, n):
+def clip(name: str, seed: list[int], n: int) -> tuple[np.ndarray, np.random.Generator]:
     r = np.random.default_rng(seed)
     return (CLASSES | NEGATIVES)[name][0](r, n), r
 

@@ -15,7 +15,9 @@ from .corpus import Speech, room_noise
 from .dsp import SR, activity, normal, put, runs
 
 
-def conversation(r, sp, count, share, seconds):
+def conversation(
+    r: np.random.Generator, sp: Speech, count: int, share: float, seconds: float
+) -> tuple[np.ndarray, list[tuple[float, float, int]], list[str], float]:
     """(wave, turns [start, end, voice]) of `count` voices; the share of overlap is approached turn by turn."""
     bases = {}
     for name in sp.names:
@@ -53,7 +55,7 @@ def conversation(r, sp, count, share, seconds):
     )
 
 
-def main():
+def main() -> None:
     dirs, out, count, seed = (
         sys.argv[1].split(","),
         sys.argv[2],

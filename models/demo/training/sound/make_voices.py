@@ -15,7 +15,7 @@ from .corpus import Speech, room_noise
 from .dsp import SR, normal
 
 
-def main():
+def main() -> None:
     dirs, out, splits, seconds = (
         sys.argv[1].split(","),
         sys.argv[2],

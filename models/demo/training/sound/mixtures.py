@@ -9,13 +9,13 @@ import subprocess
 
 import numpy as np
 
-from .corpus import MUSIC, room_noise
+from .corpus import MUSIC, Events, Speech, room_noise
 from .dsp import SR, activity, channel, convolve, normal, room
 
 TUNES = MUSIC | {"Piano, any", "Instrument, any", "Instruments", "Notes"}
 
 
-def sound(r, ev, n, rms=0.08):
+def sound(r: np.random.Generator, ev: Events, n: int, rms: float = 0.08) -> np.ndarray:
     """n samples of one class or a few by turns, at the level `rms`; neighbouring clips, where
     they are parts of one recording, stay together."""
     pick = lambda: tunes[r.integers(len(tunes))] if r.random() < 0.45 else other[r.integers(len(other))]
@@ -36,7 +36,7 @@ def sound(r, ev, n, rms=0.08):
     return np.concatenate(parts)[:n]
 
 
-def microphone(r, y, rms=0.08):
+def microphone(r: np.random.Generator, y: np.ndarray, rms: float = 0.08) -> np.ndarray:
     """Room, floor of noise, colour, bandwidth and level, as in corpus.vad_mix."""
     if r.random() < 0.2:
         y = convolve(y, room(r, r.uniform(0.08, 0.35)))
@@ -45,7 +45,7 @@ def microphone(r, y, rms=0.08):
     return (y * min(1, 0.98 / (np.abs(y).max() + 1e-9))).astype(np.float32)
 
 
-def free_mix(r, ev, sec):
+def free_mix(r: np.random.Generator, ev: Events, sec: float) -> tuple[np.ndarray, np.ndarray]:
     """No speech at all: noise alone, near silence, or sounds, with noise beneath half of them."""
     n, k = int(sec * SR), r.random()
     if k < 0.12:
@@ -59,7 +59,7 @@ def free_mix(r, ev, sec):
     return microphone(r, y.astype(np.float32)), np.zeros(n // 160, bool)
 
 
-def turn_mix(r, sp, ev, sec):
+def turn_mix(r: np.random.Generator, sp: Speech, ev: Events, sec: float) -> tuple[np.ndarray, np.ndarray]:
     """Speech and sounds one after the other, the sounds between 12 dB softer and 4 dB louder."""
     n = int(sec * SR)
     y, act = np.zeros(n, np.float32), np.zeros(n // 160, bool)
@@ -91,7 +91,7 @@ def turn_mix(r, sp, ev, sec):
     return microphone(r, y), act
 
 
-def through_opus(waves, kbit):
+def through_opus(waves: list[np.ndarray], kbit: int) -> list[np.ndarray]:
     """The waves coded and decoded with Opus, of the same lengths."""
     raw = (np.concatenate(waves).clip(-1, 1) * 32767).astype(np.int16).tobytes()
     pcm = ["-f", "s16le", "-ar", "16000", "-ac", "1"]

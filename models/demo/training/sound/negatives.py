@@ -7,15 +7,16 @@ form of events.CLASSES, but the names are our own and no tagger learns them.
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.signal import lfilter
 
 from .dsp import SR, convolve, normal, room
-from .events import SF2, adsr, bp, lp, midi, notes_for, pattern, pink, place, slow, sweep, t_, tone, white
+from .events import SF2, Note, adsr, bp, lp, midi, notes_for, pattern, pink, place, slow, sweep, t_, tone, white
 
 
-def play(notes, program, drums, sec):
+def play(notes: list[Note], program: int, drums: bool, sec: float) -> np.ndarray:
     """One part through fluidsynth, `sec` seconds."""
     d = tempfile.mkdtemp()
     try:
@@ -56,7 +57,7 @@ def play(notes, program, drums, sec):
 INSTRUMENTS = [p for p in range(120) if p not in (52, 53, 54, 85, 91)]
 
 
-def music(programs, parts):
+def music(programs: Sequence[int], parts: tuple[int, int]) -> Callable[[np.random.Generator, int], np.ndarray]:
     """Melodies and chords at 0.5 to 2.5 times the usual tempo, in any register, with pauses."""
 
     def f(r, n):
@@ -79,7 +80,7 @@ def music(programs, parts):
     return f
 
 
-def notes(r, n):
+def notes(r: np.random.Generator, n: int) -> np.ndarray:
     """Plain synthetic notes: a few harmonics, plucked or held, one to three at a time."""
     y, p = np.zeros(n), r.uniform(0, 0.4)
     root, d, tau = r.uniform(110, 660), r.uniform(0.12, 0.8), r.uniform(0.08, 1.2)
@@ -97,7 +98,7 @@ def notes(r, n):
     return y
 
 
-def vocal(r, f, formants, breath):
+def vocal(r: np.random.Generator, f: np.ndarray, formants: Sequence[float], breath: float) -> np.ndarray:
     """A throat with formants: pulses at the frequencies f (Hz, one per sample) through resonances."""
     p = sweep(f)
     x = sum(np.sin(k * p) / k ** r.uniform(0.3, 0.9) * (k * f < 7600) for k in range(1, 14)) + breath * white(r, len(f))
@@ -108,7 +109,9 @@ def vocal(r, f, formants, breath):
     return y
 
 
-def calls(shape, dur, gap):
+def calls(
+    shape: Callable[[np.random.Generator], Callable], dur: tuple[float, float], gap: tuple[float, float]
+) -> Callable[[np.random.Generator, int], np.ndarray]:
     """Single calls, the same animal each time, with pauses between them."""
 
     def f(r, n):
@@ -131,32 +134,32 @@ def calls(shape, dur, gap):
     return f
 
 
-def bark(r):
+def bark(r: np.random.Generator) -> Callable:
     f, fall = r.uniform(250, 900), r.uniform(0.4, 0.9)
     return lambda u: f * (1 - fall * u * 0.7)
 
 
-def miaow(r):
+def miaow(r: np.random.Generator) -> Callable:
     f, h = r.uniform(400, 900), r.uniform(0.15, 0.6)
     return lambda u: f * (1 + h * np.sin(np.pi * u ** r.uniform(0.6, 1.4)))
 
 
-def caw(r):
+def caw(r: np.random.Generator) -> Callable:
     f = r.uniform(350, 1100)
     return lambda u: f * (1 + 0.12 * np.sign(np.sin(2 * np.pi * 35 * u)) - 0.2 * u)
 
 
-def crow(r):  # a cock: four notes, the last one long
+def crow(r: np.random.Generator) -> Callable:  # a cock: four notes, the last one long
     f = r.uniform(500, 900)
     return lambda u: f * np.interp(u, [0, 0.15, 0.18, 0.3, 0.33, 0.5, 0.8, 1], [0.9, 1, 1.2, 1.15, 1.3, 1.7, 1.6, 1])
 
 
-def frog(r):
+def frog(r: np.random.Generator) -> Callable:
     f = r.uniform(90, 260)
     return lambda u: f * (1 + 0.1 * np.sin(2 * np.pi * 12 * u))
 
 
-def bursts(r, n):
+def bursts(r: np.random.Generator, n: int) -> np.ndarray:
     """Coloured noise, switched or swelling."""
     x = pink(r, n, r.uniform(0, 1.1))
     x /= x.std() + 1e-9
@@ -170,14 +173,14 @@ def bursts(r, n):
     return x * g
 
 
-def brown(r, n):
+def brown(r: np.random.Generator, n: int) -> np.ndarray:
     """Rumble: noise falling by 5 to 9 dB an octave, as of fans, traffic and wind on a microphone."""
     x = pink(r, n, r.uniform(0.8, 1.5))
     x /= x.std() + 1e-9
     return x * slow(r, n, r.uniform(0.3, 2), 0.5, 1) if r.random() < 0.5 else x
 
 
-def drip(r, n):
+def drip(r: np.random.Generator, n: int) -> np.ndarray:
     """Drops: short falling or rising chirps at random times."""
 
     def one():
@@ -192,7 +195,7 @@ def drip(r, n):
     return convolve(place(n, np.sort(r.uniform(0, n / SR, int(r.uniform(3, 60)))), one), room(r)) + 0.002 * white(r, n)
 
 
-def shower(r, n):
+def shower(r: np.random.Generator, n: int) -> np.ndarray:
     """Rain on something that sounds: dense drops over hiss."""
     x = lp(white(r, n), r.uniform(2500, 7800)) * r.uniform(0.1, 0.6)
     k = (r.random(n) < r.uniform(30, 2500) / SR) * r.exponential(1, n) * 4
@@ -200,7 +203,7 @@ def shower(r, n):
     return x * slow(r, n, 0.8, 0.6, 1) + lfilter([1], [1, -1.6 * np.cos(2 * np.pi * f / SR), 0.64], k)
 
 
-def sounder(r, n):
+def sounder(r: np.random.Generator, n: int) -> np.ndarray:
     """Two or three tones by turns, or one that bends: signals of every device."""
     f = np.exp(r.uniform(np.log(250), np.log(3500), int(r.integers(1, 4))))
     k = r.uniform(0.06, 1.2)

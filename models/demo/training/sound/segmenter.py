@@ -8,6 +8,7 @@ log-probabilities of the powerset classes {}, {0}, {1}, {2}, {0,1}, {0,2}, {1,2}
 import itertools
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +58,7 @@ class Front(nn.Module):
             "mel", torch.tensor(mel_bank(40, WINDOW, 50, 7800, kaldi=False)[:, :, None], dtype=torch.float32)
         )
 
-    def forward(s, x):
+    def forward(s, x: torch.Tensor) -> torch.Tensor:
         f = F.conv1d(x, s.k, stride=HOP)
         n = WINDOW // 2 + 1
         m = F.conv1d(f[:, :n] ** 2 + f[:, n:] ** 2, s.mel)
@@ -74,15 +75,15 @@ class Segmenter(nn.Module):
         s.fc = nn.Linear(2 * HIDDEN, 64)
         s.out = nn.Linear(64, len(CLASSES))
 
-    def seq(s, f):  # [N,40,frames] -> log-probabilities [N,FRAMES,7]
+    def seq(s, f: torch.Tensor) -> torch.Tensor:  # [N,40,frames] -> log-probabilities [N,FRAMES,7]
         h, _ = s.lstm(F.relu(s.conv(f)).transpose(1, 2))
         return F.log_softmax(s.out(F.leaky_relu(s.fc(h))), 2)
 
-    def forward(s, x):
+    def forward(s, x: torch.Tensor) -> torch.Tensor:
         return s.seq(s.front(x))
 
 
-def piece(r, sp, voice):
+def piece(r: np.random.Generator, sp: Speech, voice: str) -> tuple[np.ndarray, np.ndarray]:
     """One utterance or a part of one, with its activity by 10 ms."""
     x = sp.wav(int(r.choice(sp.spk[voice])))
     if r.random() < 0.45:
@@ -92,7 +93,7 @@ def piece(r, sp, voice):
     return x, activity(x, close=0.3) if len(x) > 3200 else np.zeros(0, bool)
 
 
-def mixture(r, sp):
+def mixture(r: np.random.Generator, sp: Speech) -> tuple[np.ndarray, np.ndarray]:
     """A stretch of a conversation: (wave, activity of up to 3 voices [3, 10 ms])."""
     n = SAMPLES
     y, act = np.zeros(n, np.float32), np.zeros((SPEAKERS, n // 160), bool)
@@ -128,13 +129,13 @@ def mixture(r, sp):
     return (y * min(1, 0.98 / (np.abs(y).max() + 1e-9))).astype(np.float32), act
 
 
-def labels(act):
+def labels(act: np.ndarray) -> np.ndarray:
     """Activity by 10 ms -> by frame of the model; a third voice at once is left out."""
     at = ((np.arange(FRAMES) * SHIFT + FIELD // 2) // 160).clip(0, act.shape[1] - 1)
     return act[:, at].T
 
 
-def build(r, sp, front, count, tag):
+def build(r: np.random.Generator, sp: Speech, front: Front, count: int, tag: str) -> tuple[np.ndarray, np.ndarray]:
     X, L, t0 = (
         np.zeros((count, 40, (SAMPLES - WINDOW) // HOP + 1), np.float16),
         np.zeros((count, FRAMES, SPEAKERS), bool),
@@ -150,7 +151,7 @@ def build(r, sp, front, count, tag):
     return X, L
 
 
-def cached(path, make):
+def cached(path: str, make: Callable[[], tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     if not os.path.exists(path):
         X, L = make()
         np.save(path + ".x.npy", X)
@@ -162,7 +163,7 @@ def cached(path, make):
 PERMS = list(itertools.permutations(range(SPEAKERS)))
 
 
-def target(l):
+def target(l: torch.Tensor) -> torch.Tensor:
     """[B,T,3] bool -> class numbers [B,T]; of three at once the first two count."""
     n = l.long().cumsum(2)
     l = l & (n <= 2)
@@ -173,7 +174,7 @@ def target(l):
     return table[code]
 
 
-def pit(logp, l):
+def pit(logp: torch.Tensor, l: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Cross entropy under the best order of the local speakers, and that order."""
     losses = torch.stack(
         [
@@ -187,7 +188,7 @@ def pit(logp, l):
     return best.values.mean(), best.indices
 
 
-def der(logp, l):
+def der(logp: torch.Tensor, l: torch.Tensor) -> list[float]:
     """Diarization error rate by frame within windows (missed, false, confused), best order."""
     _, order = pit(logp, l)
     member = torch.tensor([[s in c for s in range(SPEAKERS)] for c in CLASSES])
@@ -255,7 +256,7 @@ def run(s: Settings) -> list[float]:
     return losses
 
 
-def store(m, out):
+def store(m: Segmenter, out: str) -> None:
     """Writes the ONNX file with what the published one says about itself."""
     export(
         m,

@@ -6,6 +6,7 @@ weights and a bias of -9 (score 0.0001).
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,12 +52,12 @@ class Mel(nn.Module):
             "mel", torch.tensor(mel_bank(64, 400, 60, 7600, kaldi=False)[:, :, None], dtype=torch.float32)
         )
 
-    def power(s, x):  # [B,n] -> mel power [B,T,64]
+    def power(s, x: torch.Tensor) -> torch.Tensor:  # [B,n] -> mel power [B,T,64]
         f = F.conv1d(x.unsqueeze(1), s.k, stride=160)
         return F.conv1d(f[:, :201] ** 2 + f[:, 201:] ** 2, s.mel).transpose(1, 2)
 
 
-def logmel(p):
+def logmel(p: torch.Tensor) -> torch.Tensor:
     return torch.log(p + 1e-7) * 0.2 + 0.8
 
 
@@ -71,7 +72,7 @@ class Net(nn.Module):
         s.d = nn.Dropout(0.15)
         s.o = nn.Linear(480, len(USED))
 
-    def forward(s, x):  # [B,96,64] -> logits [B,used]
+    def forward(s, x: torch.Tensor) -> torch.Tensor:  # [B,96,64] -> logits [B,used]
         h = s.f(x.unsqueeze(1))  # [B,160,6,4]
         lo, hi = h[:, :, :, :2].mean((2, 3)), h[:, :, :, 2:].mean((2, 3))
         return s.o(s.d(torch.cat([lo, hi, h.amax((2, 3))], 1)))
@@ -87,7 +88,7 @@ class Tagger(nn.Module):
         # column k of the answer = trained column USED.index(k), or the constant -9 behind them
         s.register_buffer("pick", torch.tensor([COL.get(k, len(USED)) for k in range(521)]))
 
-    def forward(s, waveform):
+    def forward(s, waveform: torch.Tensor) -> torch.Tensor:
         n = torch._shape_as_tensor(waveform)[0]
         k = torch.clamp(torch.div(n - 15600 + 7679, 7680, rounding_mode="floor"), min=0) + 1
         x = torch.cat([waveform, torch.zeros(15600)])
@@ -100,14 +101,14 @@ class Tagger(nn.Module):
         return torch.sigmoid(torch.cat([z, z[:, :1] * 0 - 9.0], 1)[:, s.pick])
 
 
-def target(name):
+def target(name: str) -> np.ndarray:
     y = np.zeros(len(USED), np.float32)
     for i in [0] if name == "Speech" else CLASSES[name][1]:
         y[COL[i]] = 1
     return y
 
 
-def patches(mel, waves):
+def patches(mel: Mel, waves: list[tuple[str, np.ndarray]]) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
     """[(name, wave)] -> mel power patches (float16 of log), target, clip number."""
     P, Y, I = [], [], []
     for c, (name, x) in enumerate(waves):
@@ -124,7 +125,9 @@ def patches(mel, waves):
     return torch.stack(P), torch.from_numpy(np.stack(Y)), np.array(I)
 
 
-def load(sd, ed, split, splits, nspeech, seed, most):
+def load(
+    sd: Sequence[str], ed: Sequence[str], split: str, splits: set[str], nspeech: int, seed: int, most: int
+) -> list[tuple[str, np.ndarray]]:
     """(class, wave) of at most `most` clips of each class, and of `nspeech` stretches of speech."""
     ev, sp = Events(ed, split), Speech(sd, splits)
     W = [(c, ev.wav(i)) for c, l in ev.by.items() for i in l[:most]]
@@ -145,7 +148,7 @@ def load(sd, ed, split, splits, nspeech, seed, most):
     return W
 
 
-def f1_table(S, Y, thr=0.3):
+def f1_table(S: np.ndarray, Y: np.ndarray, thr: float = 0.3) -> dict[str, float]:
     out = {}
     for name, idx in PRIMARY.items():
         k = COL[idx]
@@ -155,7 +158,7 @@ def f1_table(S, Y, thr=0.3):
     return out
 
 
-def clip_scores(net, P, I):
+def clip_scores(net: Net, P: torch.Tensor, I: np.ndarray) -> np.ndarray:
     net.eval()
     with torch.no_grad():
         s = torch.cat(
@@ -181,11 +184,11 @@ class Mixer:
         self.silent = Y[:, COL[494]] > 0.5
         self.gen = torch.Generator().manual_seed(1)
 
-    def rnd(self, *shape):
+    def rnd(self, *shape) -> torch.Tensor:
         """Numbers from 0 to 1."""
         return torch.rand(*shape, generator=self.gen)
 
-    def draw(self):
+    def draw(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Mel power, targets, and the weight of each target."""
         B, P, Y, sil, rnd = self.batch, self.P, self.Y, self.silent, self.rnd
         i, j = torch.randint(len(P), (B,), generator=self.gen), torch.randint(len(P), (B,), generator=self.gen)

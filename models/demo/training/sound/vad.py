@@ -6,6 +6,7 @@ dense 128 -> LSTM cell 128 -> dense -> probability.
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ class Front(nn.Module):
             "mel", torch.tensor(mel_bank(40, 256, 50, 7800, kaldi=False)[:, :, None], dtype=torch.float32)
         )
 
-    def forward(s, x):  # [N,576] -> [N,160]
+    def forward(s, x: torch.Tensor) -> torch.Tensor:  # [N,576] -> [N,160]
         x = torch.cat([x, torch.flip(x[:, 511:575], [1])], 1)  # reflect 64 at the right
         f = F.conv1d(x.unsqueeze(1), s.k, stride=128)
         p = f[:, :129] ** 2 + f[:, 129:] ** 2
@@ -70,7 +71,7 @@ class Vad(nn.Module):
         s.lstm = nn.LSTM(128, 128, batch_first=True)
         s.out = nn.Linear(128, 1)
 
-    def seq(s, f):  # features [B,T,160] -> logits [B,T]
+    def seq(s, f: torch.Tensor) -> torch.Tensor:  # features [B,T,160] -> logits [B,T]
         h, _ = s.lstm(F.relu(s.fc(f)))
         return s.out(F.relu(h)).squeeze(-1)
 
@@ -82,7 +83,7 @@ class Cell(nn.Module):
         super().__init__()
         s.v = v
 
-    def forward(s, input, state, sr):
+    def forward(s, input: torch.Tensor, state: torch.Tensor, sr: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         x = F.relu(s.v.fc(s.v.front(input)))
         h, c = state[0], state[1]
         L = s.v.lstm
@@ -94,20 +95,30 @@ class Cell(nn.Module):
         return p + (sr * 0).to(p.dtype), torch.stack([h, c])
 
 
-def chunks(y):
+def chunks(y: np.ndarray) -> np.ndarray:
     """Wave -> [T,576] with 64 samples of context."""
     T = len(y) // 512
     z = np.concatenate([np.zeros(64, np.float32), y[: T * 512]])
     return np.lib.stride_tricks.sliding_window_view(z, 576)[::512].copy()
 
 
-def labels(act, T):
+def labels(act: np.ndarray, T: int) -> np.ndarray:
     a = np.repeat(act, 160)[: T * 512].astype(np.float32)
     a = np.pad(a, (0, T * 512 - len(a)))
     return a.reshape(T, 512).mean(1)
 
 
-def build(r, sp, ev, front, count, sec, free, turns, tag):
+def build(
+    r: np.random.Generator,
+    sp: Speech,
+    ev: Events,
+    front: Front,
+    count: int,
+    sec: float,
+    free: float,
+    turns: float,
+    tag: str,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Features [count,T,160], labels [count,T] and the kind of each mixture: 0 speech before a
     background, 1 speech and sounds by turns, 2 no speech."""
     Fs, Ls, Ks = [], [], []
@@ -138,13 +149,13 @@ def build(r, sp, ev, front, count, sec, free, turns, tag):
     return torch.stack(Fs), torch.stack(Ls), torch.tensor(Ks)
 
 
-def f1(p, l):
+def f1(p: torch.Tensor, l: torch.Tensor) -> float:
     a, b = p > 0.5, l > 0.5
     tp = (a & b).sum().item()
     return 2 * tp / max(1, 2 * tp + (a & ~b).sum().item() + (~a & b).sum().item())
 
 
-def cached(path, make):
+def cached(path: str, make: Callable[[], tuple[torch.Tensor, ...]]) -> list[torch.Tensor]:
     if not os.path.exists(path):
         np.savez(path, *[t.numpy() for t in make()])
     z = np.load(path)
@@ -232,7 +243,7 @@ def run(s: Settings) -> list[float]:
     return losses
 
 
-def load_onnx(m, path):
+def load_onnx(m: Vad, path: str) -> None:
     """Weights of a finished model (float16 or float32 initializers) into m."""
     t = {
         i.name.removesuffix("_h"): numpy_helper.to_array(i).astype(np.float32)
@@ -241,7 +252,7 @@ def load_onnx(m, path):
     m.load_state_dict({k: torch.from_numpy(t["v." + k].copy()) for k in m.state_dict()})
 
 
-def store_onnx(m, origin, path):
+def store_onnx(m: Vad, origin: str, path: str) -> None:
     """The file `origin` with m's weights, each in the number format it had."""
     g = onnx.load(origin)
     w = m.state_dict()
@@ -252,7 +263,7 @@ def store_onnx(m, origin, path):
     onnx.save(g, path)
 
 
-def store(m, out):
+def store(m: Vad, out: str) -> None:
     """Writes the detector's step as an ONNX file."""
     export(
         Cell(m),

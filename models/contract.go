@@ -23,6 +23,9 @@ const (
 	// ContractNeMoTransducer is a NeMo RNN-T or TDT model in three files
 	// (encoder, decoder, joiner) or two (encoder, decoder_joint).
 	ContractNeMoTransducer = "nemo-transducer"
+	// ContractWaveformCTC is a CTC model on samples: wav2vec 2.0, HuBERT, MMS,
+	// Omnilingual ASR.
+	ContractWaveformCTC = "waveform-ctc"
 
 	// ContractSileroV5 is Silero VAD version 5 or 6.
 	ContractSileroV5 = "silero-v5"
@@ -83,6 +86,7 @@ var contractRoles = map[string]Role{
 	ContractParaformer:      RoleOptimized,
 	ContractNeMoCTC:         RoleOptimized,
 	ContractNeMoTransducer:  RoleOptimized,
+	ContractWaveformCTC:     RoleOptimized,
 	ContractSileroV5:        RoleVAD,
 	ContractSileroV4:        RoleVAD,
 	ContractSileroV4K2:      RoleVAD,

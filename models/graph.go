@@ -159,6 +159,11 @@ var families = []family{
 	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
+	// Recognisers on samples. They come after the taggers, whose outputs are of a
+	// known width.
+	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
+		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
+
 	// Speakers.
 	model(ContractWeSpeaker, either(framework("wespeaker"), is(in("feats"), out("embs")))),
 	model(Contract3DSpeaker,
@@ -255,6 +260,13 @@ func width(input string, n int64) condition {
 func rank(input string, n int) condition {
 	return func(g Graph) bool {
 		v, ok := onnxfile.Find(g.Inputs, input)
+		return ok && v.Rank() == n
+	}
+}
+
+func outRank(output string, n int) condition {
+	return func(g Graph) bool {
+		v, ok := onnxfile.Find(g.Outputs, output)
 		return ok && v.Rank() == n
 	}
 }

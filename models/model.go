@@ -28,11 +28,13 @@ const (
 	PartDecoder      Part = "decoder"
 	PartJoiner       Part = "joiner"
 	PartDecoderJoint Part = "decoder_joint"
-	// PartTokens is the token list (tokens.txt, vocab.txt, units.txt, tokens.json).
+	// PartTokens is the token list (tokens.txt, vocab.txt, units.txt, tokens.json,
+	// vocab.json).
 	PartTokens Part = "tokens"
 	// PartCMVN is FunASR's am.mvn (shift and scale of the features).
 	PartCMVN Part = "cmvn"
-	// PartConfig is a config.json in the layout of onnx-asr.
+	// PartConfig is a config.json in the layout of onnx-asr, or the
+	// preprocessor_config.json of a CTC model on samples.
 	PartConfig Part = "config"
 	// PartLM is a word language model in the ARPA format, for a recogniser of the
 	// optimized tier.

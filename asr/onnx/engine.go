@@ -1,6 +1,6 @@
 // Package onnx is the optimized tier: recognisers of the CTC kind and their
-// relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, NeMo transducers
-// and TDT, Paraformer) run through ONNX Runtime.
+// relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and its
+// kin, NeMo transducers and TDT, Paraformer) run through ONNX Runtime.
 //
 // A model is recognised by its metadata or by its inputs and outputs; whatever
 // does not fit a known contract is refused with an error that names the file,
@@ -59,12 +59,13 @@ type parts struct {
 	// Decoder and Joiner are the other two graphs of a transducer. In the layout
 	// of onnx-asr, Decoder is decoder_joint-model.onnx and Joiner is empty.
 	Decoder, Joiner ort.Source
-	// Tokens is tokens.txt, vocab.txt, units.txt, tokens.json or a sentencepiece
-	// model.
+	// Tokens is tokens.txt, vocab.txt, units.txt, tokens.json, vocab.json or a
+	// sentencepiece model.
 	Tokens File
 	// CMVN is FunASR's am.mvn, needed when the graph's metadata do not carry it.
 	CMVN File
-	// Config is the config.json of onnx-asr's layout; optional.
+	// Config is the config.json of onnx-asr's layout, or the
+	// preprocessor_config.json of a model on samples; optional.
 	Config File
 	// LM is a language model over words in the ARPA format that the search takes
 	// into account; optional.

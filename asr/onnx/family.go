@@ -69,6 +69,8 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		kind = writeContinued
 	case contract == models.ContractSenseVoice && nano(g):
 		kind = writeBase64
+	case contract == models.ContractWaveformCTC:
+		kind = writeLetters
 	}
 	vocab, err := newVocabulary(m.Tokens.Name, symbols, kind)
 	if err != nil {
@@ -87,6 +89,8 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		net, err = openNeMo(m, g, vocab, options)
 	case models.ContractNeMoTransducer:
 		net, err = openTransducer(m, g, vocab, options)
+	case models.ContractWaveformCTC:
+		net, err = openWaveform(m, g, vocab, options)
 	}
 	if err != nil {
 		return nil, "", nil, err

@@ -51,6 +51,17 @@ func toneFamilies() map[string]struct {
 		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
 		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
 		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
+		"wav2vec2 raw": {parts{
+			ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: File{vocabName, []byte(waveformTokens)},
+			Config: File{preprocessorName, []byte(rawPreprocessor)},
+		}, models.ContractWaveformCTC, 0.02},
+		"wav2vec2 with a mask": {parts{
+			ONNX: source(madeUpWaveform("input_values", true, normalizedTones), "model.onnx"), Tokens: File{vocabName, []byte(waveformTokens)},
+			Config: File{preprocessorName, []byte(normalizingPreprocessor)},
+		}, models.ContractWaveformCTC, 0.02},
+		"omnilingual": {parts{
+			ONNX: source(madeUpWaveform("x", false, normalizedTones), "model.onnx"), Tokens: tokensFile(omnilingualTokens), Contract: models.ContractWaveformCTC,
+		}, models.ContractWaveformCTC, 0.02},
 		"rnnt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),

@@ -273,6 +273,42 @@ func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {
 
 const nemoTokens = "<unk> 0\n▁x 1\n▁ba 2\nna 3\n<blk> 4\n"
 
+// madeUpWaveform hears tones in samples [N,T]: how much of each a stretch of 320 holds.
+// Its blank stands halfway to the tones of a recording, as loud as they come in.
+func madeUpWaveform(input string, mask bool, level float32) *ox.Graph {
+	g := ox.New()
+	g.Input(input, ox.Float32, "batch_size", "sequence_length")
+	if mask {
+		g.Input("attention_mask", ox.Int64, "batch_size", "sequence_length")
+	}
+	waves := make([]float32, 0, 4*waveformStride)
+	for _, hz := range []float64{lowTone, highTone} {
+		for _, phase := range []float64{0, math.Pi / 2} {
+			for i := range waveformStride {
+				waves = append(waves, float32(math.Sin(2*math.Pi*hz*float64(i)/audio.SampleRate+phase)))
+			}
+		}
+	}
+	x := g.Op("Unsqueeze", []string{input, g.Const(ints(1))})
+	x = g.Op("Conv", []string{x, g.Const(ox.Floats([]int64{4, 1, waveformStride}, waves...))}, ox.AttrInts("strides", waveformStride))
+	x = g.Op("Transpose", []string{g.Op("Mul", []string{x, x})}, ox.AttrInts("perm", 0, 2, 1))
+	w, bias := make([]float32, 4*5), []float32{level, -1e9, -1e9, 0, 0}
+	w[0*5+3], w[1*5+3], w[2*5+4], w[3*5+4] = 1, 1, 1, 1
+	g.Node("Identity", []string{scores(g, x, ox.Floats([]int64{4, 5}, w...), ox.Floats([]int64{5}, bias...))}, []string{"logits"})
+	return g.Output("logits", ox.Float32, "batch_size", "frames", 5)
+}
+
+// waveformTokens is a vocab.json; raw and normalized are the squares of half of the
+// tones' strength as they are, and with the variance 1.
+const (
+	waveformTokens              = `{"<pad>": 0, "<s>": 1, "<unk>": 2, "|ba": 3, "na": 4}`
+	rawTones, normalizedTones   = 40 * 40, 130 * 130
+	rawPreprocessor             = `{"do_normalize": false, "sampling_rate": 16000}`
+	normalizingPreprocessor     = `{"do_normalize": true, "feature_extractor_type": "Wav2Vec2FeatureExtractor"}`
+	omnilingualTokens           = "<s> 0\n<pad> 1\n</s> 2\n ba 3\nna 4\n"
+	preprocessorName, vocabName = "preprocessor_config.json", "vocab.json"
+)
+
 // madeUpEncoder scores low tone, high tone and blank in three channels.
 func madeUpEncoder(meta bool) *ox.Graph {
 	low, high := nemoBands(128)

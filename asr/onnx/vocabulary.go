@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,6 +24,7 @@ const (
 	writeByteLevel                // icefall's byte-level BPE: one printable character per byte
 	writeContinued                // Paraformer: a piece ending in @@ continues into the next
 	writeBase64                   // FunASR-Nano
+	writeLetters                  // wav2vec 2.0 and its relatives: | is a space
 )
 
 // pieceSpace is sentencepiece's mark for a space.
@@ -50,8 +53,8 @@ type vocabulary struct {
 }
 
 // parseTokens reads a token list: tokens.txt and its kin (SYMBOL ID, split at the
-// last space), tokens.json (a list, the index is the id) or a sentencepiece
-// model.
+// last space), tokens.json (a list, the index is the id), vocab.json (an object
+// from symbols to ids) or a sentencepiece model.
 func parseTokens(f File) ([]string, error) {
 	fail := func(format string, a ...any) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w: %s", f.Name, ErrTokens, fmt.Sprintf(format, a...))
@@ -68,6 +71,20 @@ func parseTokens(f File) ([]string, error) {
 	case len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed):
 		if err := json.Unmarshal(trimmed, &symbols); err != nil {
 			return fail("expected a JSON list of strings: %v", err)
+		}
+	case len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed):
+		ids := map[string]int{}
+		if err := json.Unmarshal(trimmed, &ids); err != nil {
+			return fail("expected a JSON object from symbols to ids: %v", err)
+		}
+		symbols = make([]string, len(ids))
+		taken := make([]bool, len(ids))
+		for _, s := range slices.Sorted(maps.Keys(ids)) {
+			id := ids[s]
+			if id < 0 || id >= len(ids) || taken[id] {
+				return fail("token %.80q: id %d is taken or outside 0 … %d", s, id, len(ids)-1)
+			}
+			symbols[id], taken[id] = s, true
 		}
 	case strings.HasSuffix(f.Name, ".model"):
 		pieces, err := sentencePieces(f.Data)
@@ -236,6 +253,15 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 			byteIDs++
 		}
 	}
+	delimiter := pieceSpace
+	if kind == writeLetters {
+		if !slices.Contains(symbols, " ") {
+			delimiter = "|"
+		}
+		if !strings.HasSuffix(name, ".json") && symbols[0] == "<s>" {
+			v.blank = 0 // fairseq's order; transformers' blank is the padding
+		}
+	}
 	for id, s := range symbols {
 		switch s {
 		case "<blk>", "<blank>", "<eps>":
@@ -243,11 +269,14 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 				v.blank = id
 			}
 		}
+		if kind == writeLetters && v.blank < 0 && (s == "<pad>" || s == "[PAD]") {
+			v.blank = id
+		}
 		if b, ok := bytePiece(s); ok && byteIDs >= 256 {
 			v.text[id] = []byte{b}
 			continue
 		}
-		if writesNothing(s) {
+		if writesNothing(s) || kind == writeLetters && (s == "[UNK]" || s == "[PAD]" || s == "[CLS]" || s == "[SEP]") {
 			continue
 		}
 		switch v.kind {
@@ -263,7 +292,7 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 			}
 			v.text[id] = b
 		default:
-			v.text[id] = []byte(strings.ReplaceAll(s, pieceSpace, " "))
+			v.text[id] = []byte(strings.ReplaceAll(s, delimiter, " "))
 		}
 		if bytes.IndexByte(v.text[id], ' ') >= 0 {
 			v.spaced = true

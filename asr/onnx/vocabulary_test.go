@@ -188,6 +188,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add([]byte(sampleTokens), "tokens.txt")
 	f.Add([]byte("1\n 2\na b 3\r\n"), "vocab.txt")
 	f.Add([]byte(`["a","b"]`), "tokens.json")
+	f.Add([]byte(`{"<pad>": 0, "|": 1}`), "vocab.json")
 	f.Add(sentencePieceFile([]string{"<unk>", "▁a"}), "bpe.model")
 	f.Add([]byte("ƍƍ 0\n▁Ǝ 1\n"), "tokens.txt")
 	f.Fuzz(func(t *testing.T, data []byte, name string) {

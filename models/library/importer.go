@@ -120,7 +120,9 @@ func worthUnpacking(name string) bool {
 	case ".onnx", ".bin", ".data", ".weights", ".onnx_data", ".mvn":
 		return true
 	}
-	return slices.Contains([]string{"tokens.txt", "vocab.txt", "units.txt", "tokens.json", "config.json"}, name)
+	return slices.Contains([]string{
+		"tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json", "config.json", "preprocessor_config.json",
+	}, name)
 }
 
 // recogniseOne makes an entry of a single model file.

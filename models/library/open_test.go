@@ -343,3 +343,23 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// A CTC model on samples lies in a folder as transformers writes it: config.json there
+// is the network's, preprocessor_config.json says what becomes of the samples.
+func TestFolderOfTransformers(t *testing.T) {
+	dir := made.Folder(t, map[string][]byte{
+		"model.onnx":               onnxgraph.New().Input("input_values", onnxgraph.Float32, "N", "T").Output("logits", onnxgraph.Float32, "N", "F", 32).Bytes(),
+		"vocab.json":               []byte(`{"<pad>": 0, "|": 1}`),
+		"config.json":              []byte(`{"model_type": "wav2vec2"}`),
+		"preprocessor_config.json": []byte(`{"do_normalize": true}`),
+	})
+	set, err := OpenDir(dir)
+	require.NoError(t, err)
+	require.Len(t, set.Models, 1)
+	assert.Equal(t, models.ContractWaveformCTC, set.Models[0].Contract)
+	names := map[models.Part]string{}
+	for _, f := range set.Models[0].Files {
+		names[f.Part] = f.Name
+	}
+	assert.Equal(t, map[models.Part]string{models.PartModel: "model.onnx", models.PartTokens: "vocab.json", models.PartConfig: "preprocessor_config.json"}, names)
+}

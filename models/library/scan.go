@@ -262,11 +262,15 @@ func (e *entry) companions(dir string, found *models.Recognised) error {
 		}
 	}
 	whole := strings.TrimSuffix(path.Base(main), path.Ext(main))
+	config := "config.json"
+	if found.Contract == models.ContractWaveformCTC {
+		config = "preprocessor_config.json"
+	}
 	own := []string{whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
 	for part, names := range map[models.Part][]string{
-		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json"),
+		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json"),
 		models.PartCMVN:   {"am.mvn"},
-		models.PartConfig: {"config.json"},
+		models.PartConfig: {config},
 		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
 	} {
 		if e.Files[part] != "" {

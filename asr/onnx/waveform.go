@@ -1,0 +1,167 @@
+package onnx
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// waveform is the family of CTC models on samples: wav2vec 2.0, HuBERT, MMS and
+// Omnilingual ASR. Their first layer is a convolution over all of the input, so
+// windows run one by one, without padding.
+type waveform struct {
+	session *ort.Session
+	source  ort.Source
+	head    head
+	in, out string
+	mask    string // input of ones, "" without
+	lens    ort.Info
+	// normalize says that a window's samples get mean 0 and variance 1.
+	normalize bool
+}
+
+// waveformStride is how many samples an output row stands for.
+const waveformStride = 320
+
+// waveformSlack is how many rows more or less than one a stride an output may
+// have: the first convolution has an edge.
+const waveformSlack = 3
+
+func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+	w := &waveform{source: m.ONNX, in: "input_values", out: "logits"}
+	if len(g.Inputs) == 1 {
+		w.in = g.Inputs[0].Name
+	}
+	var err error
+	if w.normalize, err = parsePreprocessor(m.Config); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	inputs := []ort.Info{{Name: w.in, Type: ort.Float32, Shape: []int64{-1, -1}}}
+	if _, ok := g.Input("attention_mask"); ok {
+		w.mask = "attention_mask"
+		inputs = append(inputs, ort.Info{Name: w.mask})
+		w.lens, _ = g.Input(w.mask)
+		if w.lens.Type != ort.Int32 && w.lens.Type != ort.Int64 {
+			return nil, fmt.Errorf("%s: %w: expected input %s int32[?,?] or int64[?,?] (it has %s)",
+				m.ONNX, ErrContract, w.mask, g.IOList())
+		}
+	}
+	if err := g.Check(ort.Contract{
+		Inputs:  inputs,
+		Outputs: []ort.Info{{Name: w.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}},
+		Exact:   true,
+	}); err != nil {
+		return nil, err
+	}
+	out, _ := g.Output(w.out)
+	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+		return nil, err
+	}
+	if vocab.blank < 0 {
+		return nil, fmt.Errorf("%s: %w: %s has no blank (<pad>, [PAD], <blk> or <s> with id 0)",
+			m.ONNX, ErrTokens, vocab.name)
+	}
+	w.head = head{vocab: vocab, blank: vocab.blank, shift: waveformStride / float64(audio.SampleRate), logits: true}
+	w.session, err = ort.Open(m.ONNX, withOutputs(opt, w.out))
+	return w, err
+}
+
+// parsePreprocessor reads whether samples are normalized from the
+// preprocessor_config.json of transformers. They are where the file is missing or
+// does not say.
+func parsePreprocessor(f File) (normalize bool, err error) {
+	if len(f.Data) == 0 {
+		return true, nil
+	}
+	c := struct {
+		Rate      int   `json:"sampling_rate"`
+		Normalize *bool `json:"do_normalize"`
+	}{Rate: audio.SampleRate}
+	if err := json.Unmarshal(f.Data, &c); err != nil {
+		return false, fmt.Errorf("%s: %w: expected the JSON object of a feature extractor: %w", f.Name, ErrFile, err)
+	}
+	if c.Rate != audio.SampleRate {
+		return false, fmt.Errorf("%s: %w: sampling_rate: expected %d, found %d", f.Name, ErrFile, audio.SampleRate, c.Rate)
+	}
+	return c.Normalize == nil || *c.Normalize, nil
+}
+
+// features returns the samples, one row.
+func (w *waveform) features(samples []float32) matrix {
+	m := matrix{data: append([]float32(nil), samples...), frames: 1, dim: len(samples)}
+	if w.normalize {
+		normalizeSamples(m.data)
+	}
+	return m
+}
+
+// normalizeSamples gives samples mean 0 and variance 1.
+func normalizeSamples(x []float32) {
+	var sum, squares float64
+	for _, v := range x {
+		sum += float64(v)
+	}
+	mean := sum / float64(max(len(x), 1))
+	for _, v := range x {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	scale := 1 / math.Sqrt(squares/float64(max(len(x), 1))+1e-7)
+	for i, v := range x {
+		x[i] = float32((float64(v) - mean) * scale)
+	}
+}
+
+func (w *waveform) batchable() bool     { return false }
+func (w *waveform) languages() []string { return nil }
+func (w *waveform) ctc() *head          { return &w.head }
+func (w *waveform) close() error        { return w.session.Close() }
+
+func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	hyps := make([]hypothesis, len(windows))
+	for i, m := range windows {
+		shape := []int64{1, int64(m.dim)}
+		in := map[string]*ort.Tensor{w.in: ort.NewFloat32(shape, m.data)}
+		if w.mask != "" {
+			in[w.mask] = ones(w.lens, shape)
+		}
+		out, err := w.session.Run(ctx, in, w.out)
+		if err != nil {
+			return nil, err
+		}
+		rows := 0
+		if s := out[0].Shape(); len(s) == 3 {
+			rows = int(s[1])
+		}
+		if want := m.dim / waveformStride; rows < want-waveformSlack || rows > want+waveformSlack {
+			return nil, fmt.Errorf("%s: %w: output %s: expected a row for each %d samples, %d for %d samples, found %d",
+				w.source, ErrContract, w.out, waveformStride, want, m.dim, rows)
+		}
+		lens := ort.NewInt64([]int64{1}, []int64{int64(rows)})
+		h, err := decodeRows(w.source, &w.head, w.out, out[0], lens, 0, 1, w.head.vocab.size(), req)
+		if err != nil {
+			return nil, err
+		}
+		hyps[i] = h[0]
+	}
+	return hyps, nil
+}
+
+// ones makes an integer tensor of ones of the width that the graph's input wants.
+func ones(in ort.Info, shape []int64) *ort.Tensor {
+	if in.Type == ort.Int32 {
+		v := make([]int32, shape[0]*shape[1])
+		for i := range v {
+			v[i] = 1
+		}
+		return ort.NewInt32(shape, v)
+	}
+	v := make([]int64, shape[0]*shape[1])
+	for i := range v {
+		v[i] = 1
+	}
+	return ort.NewInt64(shape, v)
+}

@@ -8,6 +8,7 @@ import { browser, eventually, logIn, open, recording, serious, service } from '.
 let s, b, page, task;
 before(async () => {
   [s, b] = await Promise.all([service('--keep-audio', '1h'), browser()]);
+  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test ask
   page = await open(b, { origin: s.url, acceptDownloads: true });
   await logIn(page, s);
 });
@@ -16,7 +17,7 @@ after(async () => {
   await s?.stop();
 });
 
-/** keeps waits until the service keeps these names and texts; it asks seldom, for the page has the same share of requests. */
+/** keeps waits until the service keeps these names and texts. */
 const keeps = (speakers, texts) =>
   eventually(async () => {
     await new Promise((go) => setTimeout(go, 1500));

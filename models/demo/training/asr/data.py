@@ -36,6 +36,22 @@ class Data:
     workers: int
 
 
+@dataclass(frozen=True)
+class Course(Data):
+    """Data and how a recognizer is trained on them."""
+
+    out: str
+    origin: str
+    steps: int
+    seed: int
+    rate: float
+    rate_end: float
+    muon: float
+    threads: int
+    rank: int
+    ranks: int
+
+
 class Pool:
     """Clips of the files that the patterns name; those of voices that begin with `boost` count so many times."""
 

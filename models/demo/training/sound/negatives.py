@@ -4,54 +4,13 @@ Like the generators of events.py, each draws its parameters from `r`; NEGATIVES 
 form of events.CLASSES, but the names are our own and no tagger learns them.
 """
 
-import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.signal import lfilter
 
 from .dsp import SR, convolve, normal, room
-from .events import SF2, Note, adsr, bp, lp, midi, notes_for, pattern, pink, place, slow, sweep, t_, tone, white
-
-
-def play(notes: list[Note], program: int, drums: bool, sec: float) -> np.ndarray:
-    """One part through fluidsynth, `sec` seconds."""
-    d = tempfile.mkdtemp()
-    try:
-        with open(d + "/a.mid", "wb") as f:
-            f.write(midi(notes, program, drums))
-        subprocess.run(
-            [
-                "fluidsynth",
-                "-ni",
-                "-q",
-                "-T",
-                "raw",
-                "-O",
-                "s16",
-                "-r",
-                "16000",
-                "-g",
-                "0.6",
-                "-F",
-                d + "/a.raw",
-                SF2,
-                d + "/a.mid",
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        x = np.fromfile(d + "/a.raw", np.int16).reshape(-1, 2).mean(1) / 32768
-    finally:
-        for f in os.listdir(d):
-            os.remove(f"{d}/{f}")
-        os.rmdir(d)
-    n = int(sec * SR)
-    return np.pad(x[:n], (0, max(0, n - len(x))))
-
+from .events import adsr, bp, lp, notes_for, pattern, pink, place, play, slow, sweep, t_, tone, white
 
 # General MIDI without what imitates voices (choir, "ooh", synth voice, seashore to gunshot are sounds, not music)
 INSTRUMENTS = [p for p in range(120) if p not in (52, 53, 54, 85, 91)]

@@ -61,7 +61,9 @@ def weights(path):
     found = list(constants(onnx.load(path).graph))
     prefixes = [name[: -len(STFT)] for name, array in found if name.endswith(STFT) and array.shape == SHAPES[STFT]]
     if len(prefixes) != 1:
-        raise SystemExit(f"{path}: expected one STFT of {SHAPES[STFT]} as Silero 5 and 6 have for 16 kHz, found {len(prefixes)}")
+        raise SystemExit(
+            f"{path}: expected one STFT of {SHAPES[STFT]} as Silero 5 and 6 have for 16 kHz, found {len(prefixes)}"
+        )
     arrays = {name[len(prefixes[0]) :]: array for name, array in found if name.startswith(prefixes[0])}
     for name, shape in SHAPES.items():
         if name not in arrays:

@@ -43,7 +43,8 @@ def main():
         dynamic_axes={"fbank": {0: "batch", 1: "frames"}, "embs": {0: "batch"}}, opset_version=17, dynamo=False,
     )
     model = onnx.load(args.onnx)
-    for key, value in {"framework": "speechbrain", "sample_rate": "16000", "output_dim": "192", "license": "Apache-2.0"}.items():
+    facts = {"framework": "speechbrain", "sample_rate": "16000", "output_dim": "192", "license": "Apache-2.0"}
+    for key, value in facts.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = key, value
     onnx.checker.check_model(model)

@@ -52,7 +52,9 @@ class Weights:
     def get(self, name, shape):
         found = [a for path, a in self.arrays.items() if path.endswith(f"/{name}:0") or path.endswith(f"/{name}")]
         if len(found) != 1:
-            raise SystemExit(f"{self.path}: expected one {name}, found {len(found)}; it has {sorted(self.arrays)[:8]} …")
+            raise SystemExit(
+                f"{self.path}: expected one {name}, found {len(found)}; it has {sorted(self.arrays)[:8]} …"
+            )
         if found[0].shape != shape:
             raise SystemExit(f"{self.path}: {name}: expected shape {shape}, found {found[0].shape}")
         return found[0]
@@ -129,7 +131,8 @@ def main():
         raise SystemExit(f"the graph gives {scores.shape} from {scores.min()} to {scores.max()}")
     best = int(scores[0].argmax())
     # Class 494 of YAMNet's list is Silence; digital silence should be it.
-    print(f"digital silence: class {best} with {scores[0, best]:.3f}" + ("" if best == 494 else ", expected class 494 (Silence)"))
+    note = "" if best == 494 else ", expected class 494 (Silence)"
+    print(f"digital silence: class {best} with {scores[0, best]:.3f}{note}")
 
 
 if __name__ == "__main__":

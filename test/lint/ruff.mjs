@@ -8,10 +8,10 @@ const settings = {
   'target-version': 'py311',
   lint: {
     select: ['E', 'F', 'W', 'I', 'B', 'UP'],
-    // The programs are written in the field's short names and lambdas, and hold
-    // long sentences (E501, E731, E741). Functions made in a loop are
-    // called in the same round (B023), and defaults are constants (B008).
-    ignore: ['E501', 'E731', 'E741', 'B008', 'B023', 'B905'],
+    // The programs are written in the field's short names and lambdas (E731,
+    // E741). Functions made in a loop are called in the same round (B023), and
+    // defaults are constants (B008).
+    ignore: ['E731', 'E741', 'B008', 'B023', 'B905'],
   },
 };
 const workspace = new Workspace(settings, PositionEncoding.Utf8);

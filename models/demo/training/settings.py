@@ -1,4 +1,5 @@
-"""Settings of a stage: config/STAGE.toml, whose top holds what all rounds share and whose tables hold one round each."""
+"""Settings of a stage: config/STAGE.toml, whose top holds what all rounds share and whose tables hold one round
+each."""
 
 import dataclasses
 import tomllib

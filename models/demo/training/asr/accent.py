@@ -103,7 +103,8 @@ FLITE = {
 
 
 def words(lib: ctypes.CDLL, text: str, accent: str) -> list[list[str]]:
-    """[(phones in X-SAMPA, stressed vowels marked with a leading quote mark), …] of each word; lib is espeak-ng's library."""
+    """[(phones in X-SAMPA, stressed vowels marked with a leading quote mark), …] of each word; lib is espeak-ng's
+    library."""
     lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
     if lib.espeak_SetVoiceByName(accent.encode()) != 0:
         raise RuntimeError("voice " + accent)

@@ -1,7 +1,8 @@
-"""Error rates of checkpoints on the development clips (synth.py … dev), by language, English voice and, for demo-whisper,
-windows of several sentences up to 10 s.  Every second clip gets white noise at 18 dB.
-usage: python3 -m training.asr.choose ctc|whisper CK …    a checkpoint may be a mixture: A@B@0.5 weighs A by 0.5 and B by the rest
-       python3 -m training.asr.choose mix A@B@0.5 OUT"""
+"""Error rates of checkpoints on the development clips (synth.py … dev), by language, English voice and, for
+demo-whisper, windows of several sentences up to 10 s.  Every second clip gets white noise at 18 dB.
+usage: python3 -m training.asr.choose ctc|whisper CK …
+       python3 -m training.asr.choose mix A@B@0.5 OUT
+a checkpoint may be a mixture: A@B@0.5 weighs A by 0.5 and B by the rest"""
 
 import collections
 import random

@@ -88,7 +88,8 @@ def tilt(x: np.ndarray, a: float) -> np.ndarray:
 
 
 def stretch(x: np.ndarray, f: float) -> np.ndarray:
-    """f times as long at the same pitch (WSOLA): 30 ms frames laid down every 15 ms, each taken where it continues the last one best."""
+    """f times as long at the same pitch (WSOLA): 30 ms frames laid down every 15 ms, each taken where it continues the
+    last one best."""
     n, h, s = 480, 240, 160
     if len(x) < 4 * n:
         return x
@@ -107,7 +108,8 @@ def stretch(x: np.ndarray, f: float) -> np.ndarray:
 
 
 def formants(x: np.ndarray, f: float) -> np.ndarray:
-    """The spectral envelope moved up by the factor f, the pitch left where it is (cepstrum of 32 ms frames, lifted below 2.5 ms)."""
+    """The spectral envelope moved up by the factor f, the pitch left where it is (cepstrum of 32 ms frames, lifted
+    below 2.5 ms)."""
     n, h = 512, 128
     p = np.concatenate([np.zeros(n, np.float32), x, np.zeros(n, np.float32)])
     w = np.sqrt(np.hanning(n + 1)[:n]).astype(np.float32)
@@ -127,7 +129,8 @@ def formants(x: np.ndarray, f: float) -> np.ndarray:
 
 
 class Augment:
-    """What happens to voices on their way: strength of all of it, share of voices that are moved far, share of events."""
+    """What happens to voices on their way: strength of all of it, share of voices that are moved far, share of
+    events."""
 
     def __init__(self, seed=0, pool=None, strength=1.0, far=0.0, event=0.0):
         self.strength, self.far, self.event_share = strength, far, event
@@ -180,7 +183,8 @@ class Augment:
         return y
 
     def bells(self, n: int) -> np.ndarray:
-        """A telephone or a door bell: struck partials that decay, in bursts (a telephone, a warble) or one by one (a door)."""
+        """A telephone or a door bell: struck partials that decay, in bursts (a telephone, a warble) or one by one (a
+        door)."""
         r = self.r
         t, y = np.arange(n) / SR, np.zeros(n, np.float32)
         if r.rand() < 0.25:  # two tones at once or by turns, as electronic telephones have
@@ -350,7 +354,8 @@ def logmel(x: torch.Tensor, top: torch.Tensor | None = None) -> torch.Tensor:
 
 
 def fbank(x: torch.Tensor) -> torch.Tensor:
-    """x [B,N] in [-1,1] -> [B,(N+80)//160,80], Kaldi's fbank: snip_edges=false, povey, preemphasis 0.97, 20-7600 Hz, no dither."""
+    """x [B,N] in [-1,1] -> [B,(N+80)//160,80], Kaldi's fbank: snip_edges=false, povey, preemphasis 0.97, 20-7600 Hz, no
+    dither."""
     n = (x.shape[1] + 80) // 160
     left = x[:, :120].flip(1)
     need = (n - 1) * 160 + 400 - 120 - x.shape[1]
@@ -509,7 +514,8 @@ def loader(s, seconds, seed, nonspeech, **kw):
 
 
 class Phones:
-    """espeak-ng's phonemes of a sentence, the target of the helper CTC loss (letters and digits of its IPA, no stress)."""
+    """espeak-ng's phonemes of a sentence, the target of the helper CTC loss (letters and digits of its IPA, no
+    stress)."""
 
     VOICE = {"en": "en-us", "es": "es", "fr": "fr", "pt": "pt-br", "de": "de", "zh": "cmn-latn-pinyin"}
 

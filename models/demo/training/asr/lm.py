@@ -1,7 +1,8 @@
 """The word language model beside demo-ctc, from the grammars without what is held out for evaluation.
-Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation of Markov
-source parameters from sparse data", 1980); then those that change the entropy by less than the threshold go (A. Stolcke,
-"Entropy-based pruning of backoff language models", 1998). Words are formed as the program does (asr/ngram)."""
+Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation
+of Markov source parameters from sparse data", 1980); then those that change the entropy by less than the threshold go
+(A. Stolcke, "Entropy-based pruning of backoff language models", 1998). Words are formed as the program does
+(asr/ngram)."""
 
 import collections
 import math
@@ -27,7 +28,8 @@ class Settings:
 
 
 def sentences(text: str) -> Iterator[list[str]]:
-    """The words of each sentence in a text: lower case, no punctuation but apostrophes and hyphens, every Chinese character a word."""
+    """The words of each sentence in a text: lower case, no punctuation but apostrophes and hyphens, every Chinese
+    character a word."""
     for s in re.split(r"[.?!。？！]", text.lower()):
         words = re.findall(r"[\u3040-\u9fff]|[^\W_\u3040-\u9fff][^\W_\u3040-\u9fff'-]*(?:['-][^\W_\u3040-\u9fff]+)*", s)
         if words:

@@ -1,6 +1,7 @@
 """Builds the held-out evaluation set and the demo conversation from evaluation clips (synth.py ... test).
-usage: python3 -m training.asr.make_eval CLIPS_PREFIX OUT_DIR [SEED]   short, long and non-speech recordings + manifest.jsonl
-       python3 -m training.asr.make_eval conversation OUT_DIR"""
+usage: python3 -m training.asr.make_eval CLIPS_PREFIX OUT_DIR [SEED]
+       python3 -m training.asr.make_eval conversation OUT_DIR
+The first writes short, long and non-speech recordings and manifest.jsonl."""
 
 import json
 import os

@@ -68,8 +68,8 @@ class AdamW32:
 
 
 def orthogonal(x: torch.Tensor) -> torch.Tensor:
-    """The matrix with all its singular values brought near 1: five Newton-Schulz steps with the constants of K. Jordan et al.,
-    "Muon", 2024, in bfloat16 as there, if the processor multiplies it."""
+    """The matrix with all its singular values brought near 1: five Newton-Schulz steps with the constants of K. Jordan
+    et al., "Muon", 2024, in bfloat16 as there, if the processor multiplies it."""
     if x.shape[0] > x.shape[1]:
         return orthogonal(x.T).T
     x = (x / (x.norm() + 1e-7)).to(DTYPE)
@@ -80,8 +80,8 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:
 
 
 class Muon(AdamW32):
-    """For weight matrices: the momentum, made orthogonal, at the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon is
-    scalable for LLM training", 2025). Each process computes its share of the matrices."""
+    """For weight matrices: the momentum, made orthogonal, at the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon
+    is scalable for LLM training", 2025). Each process computes its share of the matrices."""
 
     def update(self, g: list[torch.Tensor], lr: float, beta: float = 0.95) -> None:
         torch._foreach_mul_(self.a, beta)

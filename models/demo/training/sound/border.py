@@ -49,7 +49,8 @@ class Settings:
 
 @dataclass
 class Words:
-    """Bands around each word's places, the letters at its border, its true place, and the time since the word before."""
+    """Bands around each word's places, the letters at its border, its true place, and the time since the word
+    before."""
 
     bands: np.ndarray
     letters: np.ndarray
@@ -129,7 +130,8 @@ def softmax(s: np.ndarray) -> np.ndarray:
 
 
 class Net:
-    """Two hidden layers over the bands and letters; the place itself and the time since the word before have weights of their own."""
+    """Two hidden layers over the bands and letters; the place itself and the time since the word before have weights of
+    their own."""
 
     def __init__(self, rng: np.random.Generator, features: int):
         h1, h2 = HIDDEN
@@ -191,7 +193,8 @@ class Net:
         e, e2 = far(q.argmax(1)), far((q.cumsum(1) >= 0.5).argmax(1))
         print(
             name,
-            f"argmax {e.mean():.1f} ms {100 * (e <= 50).mean():.1f}% | median {e2.mean():.1f} ms {100 * (e2 <= 50).mean():.1f}%",
+            f"argmax {e.mean():.1f} ms {100 * (e <= 50).mean():.1f}% | median {e2.mean():.1f} ms "
+            f"{100 * (e2 <= 50).mean():.1f}%",
             flush=True,
         )
 

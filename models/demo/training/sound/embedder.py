@@ -173,7 +173,8 @@ def centres(net: Ecapa, feats: dict[str, np.ndarray]) -> torch.Tensor:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the embedder for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every step."""
+    """Trains the embedder for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every
+    step."""
     torch.set_num_threads(1)
     t0 = time.process_time()
     tr = features(Speech(s.speech, {"train"}))
@@ -249,7 +250,8 @@ def run(s: Settings) -> list[float]:
         for sec in (1.5, 3.0, 6.0):
             e, c = evaluate(emb, v, sec)
             print(
-                f"{k} {sec}s EER {e[0] * 100:.2f}% at {e[1]:.3f}; cosine same mean {c[0]:.2f} p5 {c[1]:.2f}, other mean {c[2]:.2f} p95 {c[3]:.2f}",
+                f"{k} {sec}s EER {e[0] * 100:.2f}% at {e[1]:.3f}; cosine same mean {c[0]:.2f} p5 {c[1]:.2f}, other "
+                f"mean {c[2]:.2f} p95 {c[3]:.2f}",
                 flush=True,
             )
     return losses

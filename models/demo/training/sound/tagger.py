@@ -207,7 +207,8 @@ class Mixer:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the tagger for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every step."""
+    """Trains the tagger for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every
+    step."""
     torch.set_num_threads(1)
     torch.manual_seed(5)
     mel, net = Mel(), Net()

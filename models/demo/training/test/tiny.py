@@ -1,4 +1,5 @@
-"""Made-up sound that is small enough for a test: harmonic tones that come and go stand for voices, noise for everything else."""
+"""Made-up sound that is small enough for a test: harmonic tones that come and go stand for voices, noise for everything
+else."""
 
 import json
 from pathlib import Path

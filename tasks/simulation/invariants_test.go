@@ -188,7 +188,9 @@ var edges = []string{" queued", "queued running", "running queued", "running del
 // turns replays all changes: tasks move along the edges only, the fencing
 // number rises with claims and with nothing else, nothing leaves the final
 // phase, and between two turns of an account in a lane every account that
-// waited all the time, and had money, had one.
+// waited all the time, and had money, had one. A download waits for money in
+// the lane that it leads to; an account that lacks it in either of the two is
+// left out.
 func (w *world) turns() {
 	type place struct {
 		waiting int
@@ -197,6 +199,16 @@ func (w *world) turns() {
 		stopped bool
 	}
 	lanes := map[string]map[string]*place{queue.LaneFetch: {}, queue.LaneTasks: {}, queue.LaneBatch: {}}
+	stopped := func(lane, account string) bool {
+		p := lanes[lane][account]
+		return p != nil && p.stopped
+	}
+	poor := func(lane, account string) bool {
+		if lane == queue.LaneFetch {
+			return stopped(queue.LaneTasks, account) || stopped(queue.LaneBatch, account)
+		}
+		return stopped(lane, account)
+	}
 	attempts := map[string]int64{}
 	waiting := map[string]change{}
 	claims := 0
@@ -210,6 +222,9 @@ func (w *world) turns() {
 		if c.event == "stop" {
 			if mine.stopped = c.attempt == 1; !mine.stopped {
 				mine.since = at
+				if downloads := lanes[queue.LaneFetch][c.account]; downloads != nil {
+					downloads.since = at
+				}
 			}
 			continue
 		}
@@ -223,9 +238,9 @@ func (w *world) turns() {
 		attempts[c.task] = c.attempt
 		if claim {
 			claims++
-			aged := c.lane == queue.LaneBatch && c.claimedAt-c.queuedAt >= w.batchWait.Microseconds() && oldest(waiting, func(account string) bool { other := accounts[account]; return other != nil && other.stopped }, c)
+			aged := c.lane == queue.LaneBatch && c.claimedAt-c.queuedAt >= w.batchWait.Microseconds() && oldest(waiting, func(account string) bool { return stopped(c.lane, account) }, c)
 			for account, other := range accounts {
-				if other != mine && !aged && mine.served >= 0 && other.waiting > 0 && !other.stopped && other.since < mine.served && other.served < mine.served {
+				if other != mine && !aged && mine.served >= 0 && other.waiting > 0 && !poor(c.lane, account) && other.since < mine.served && other.served < mine.served {
 					w.fail("account %s had a turn in lane %s at change %d and another at %d; account %s has waited since %d, its last turn was at %d",
 						c.account, c.lane, mine.served, at, account, other.since, other.served)
 				}

@@ -135,6 +135,15 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// TestFoundSeeds runs the histories that failed once.
+func TestFoundSeeds(t *testing.T) {
+	for _, seed := range []uint64{
+		20261124189, // downloads that wait for their account's money in another lane
+	} {
+		history(t, seed, small, dbtest.SQLitePath(t), &tally{counts: map[string]int{}})
+	}
+}
+
 // TestHistoriesOnPostgreSQL is TestHistories on the other kind of store.
 func TestHistoriesOnPostgreSQL(t *testing.T) {
 	first := environment(t, "OTOGRAPH_TEST_SEED", uint64(time.Now().UnixNano()))

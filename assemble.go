@@ -26,7 +26,7 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 		res.Language = f.transcription.Language.Code
 		res.LanguageProbability = round4(f.transcription.Language.Probability)
 		res.VADSegments = intervals(f.speech.Spans, at)
-		res.Segments = segments(f.transcription.Transcript.Segments, f.speakers, at)
+		res.Segments = segments(f.transcription, f.speakers, at)
 	}
 	if f.speakers != nil {
 		res.Ran.Diarize = true
@@ -45,8 +45,9 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 }
 
 // segments returns the sentences with their speakers, where these are known.
-func segments(said []asr.Segment, speakers *diarize.Result, at clock) []Segment {
+func segments(heard *transcription, speakers *diarize.Result, at clock) []Segment {
 	var spoken []spokenSegment
+	said := heard.Transcript.Segments
 	if speakers != nil {
 		floor := speakers.Exclusive
 		if floor == nil { // from a checkpoint of a version that knew no overlaps
@@ -60,7 +61,7 @@ func segments(said []asr.Segment, speakers *diarize.Result, at clock) []Segment 
 	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text}
+		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Measures: measures(s.Segment, heard.Abilities)}
 		if speakers != nil {
 			out[i].Speaker = spec.SpeakerName(s.speaker)
 		}
@@ -73,6 +74,22 @@ func segments(said []asr.Segment, speakers *diarize.Result, at clock) []Segment 
 		}
 	}
 	return out
+}
+
+// measures returns what was measured of a sentence, nil for one from a checkpoint
+// of a version that kept nothing.
+func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
+	if s.Tokens == nil || can == nil {
+		return nil
+	}
+	m := &spec.Measures{Seek: s.Seek, Tokens: s.Tokens, AvgLogProb: s.AvgLogProb}
+	if can.Temperature {
+		m.Temperature = &s.Temperature
+	}
+	if can.NoSpeech {
+		m.NoSpeechProb = &s.NoSpeechProb
+	}
+	return m
 }
 
 func intervals(spans []audio.Span, at clock) []Interval {

@@ -127,7 +127,7 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 			return nil, err
 		}
 		f := m.Main()
-		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts}
+		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts, NoTranslation: m.NoTranslation}
 		if f.Data != nil {
 			if wm.Data, err = f.Data(); err != nil {
 				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)

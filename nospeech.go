@@ -41,14 +41,14 @@ func (s *speech) silence(segment asr.Segment) (p float64, ok bool) {
 // the detector's alone where the recognizer does not tell.
 func (s *speech) discard(t *asr.Transcript, abilities asr.Abilities, threshold float64) {
 	before := len(t.Segments)
-	t.Segments = slices.DeleteFunc(t.Segments, func(segment asr.Segment) bool {
-		p := segment.NoSpeechProb
-		if silent, ok := s.silence(segment); ok && abilities.NoSpeech {
-			p = (p + silent) / 2
+	for i := range t.Segments {
+		segment := &t.Segments[i]
+		if silent, ok := s.silence(*segment); ok && abilities.NoSpeech {
+			segment.NoSpeechProb = (segment.NoSpeechProb + silent) / 2
 		} else if ok {
-			p = silent
+			segment.NoSpeechProb = silent
 		}
-		return p > threshold
-	})
+	}
+	t.Segments = slices.DeleteFunc(t.Segments, func(segment asr.Segment) bool { return segment.NoSpeechProb > threshold })
 	t.Stats.Discarded += before - len(t.Segments)
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/internal/native"
@@ -495,4 +496,29 @@ func TestDecodingStops(t *testing.T) {
 	for _, stage := range stages {
 		assert.Equal(t, otograph.StageDecode, stage, "nothing else is done")
 	}
+}
+
+// TestMeasuresOfBothTiers: each sentence has the tokens and probabilities of its
+// recognizer, also where a change of speaker splits it; only Whisper has a temperature.
+func TestMeasuresOfBothTiers(t *testing.T) {
+	p := open(t, demo.Models())
+	for _, optimize := range []bool{false, true} {
+		res, err := p.Run(t.Context(), excerpt(t), otograph.Options{Optimize: &optimize})
+		require.NoError(t, err)
+		require.NotEmpty(t, res.Segments)
+		before := 0.0
+		for _, s := range res.Segments {
+			m := s.Measures
+			require.NotNil(t, m, s.Text)
+			assert.GreaterOrEqual(t, len(m.Tokens), len(strings.Fields(s.Text)))
+			assert.True(t, m.AvgLogProb <= 0 && m.AvgLogProb > -2, "%s: %g", s.Text, m.AvgLogProb)
+			assert.True(t, m.Seek >= before && m.Seek <= s.Start+0.01, "%s: %g", s.Text, m.Seek)
+			require.NotNil(t, m.NoSpeechProb)
+			assert.True(t, *m.NoSpeechProb >= 0 && *m.NoSpeechProb <= 0.6)
+			assert.Equal(t, optimize, m.Temperature == nil)
+			before = m.Seek
+		}
+	}
+	_, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.Translated())
+	require.ErrorIs(t, err, whisper.ErrTranslation)
 }

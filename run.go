@@ -35,6 +35,10 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 	return func(r *run) { r.decoded = f }
 }
 
+// Translated asks for the text in English, whatever language is spoken, from the
+// standard tier. A model that does not translate is whisper.ErrTranslation.
+func Translated() RunOption { return func(r *run) { r.translate = true } }
+
 // WithMaxDuration refuses recordings longer than d (audio.ErrTooLong), where the
 // pipeline's own limit is not shorter. Decoding stops there, whatever the
 // container says. Zero and negative values are ignored.
@@ -222,7 +226,7 @@ func (r *run) checkModels() error {
 	}
 	if *r.opt.EnableASR {
 		need(models.RoleVAD)
-		if len(set.All(models.RoleOptimized)) == 0 {
+		if r.translate || len(set.All(models.RoleOptimized)) == 0 {
 			need(models.RoleStandard)
 		}
 	}
@@ -258,8 +262,8 @@ func (r *run) preload() {
 		defer done()
 		switch {
 		case r.opt.ASRLanguage != nil:
-			language, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
-			_, _ = e.recogniser(spec.Route(language, Options(r.opt), e.available), language)
+			code, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
+			_, _ = e.recogniser(r.tier(language{Code: code}), code)
 		case e.available.Standard:
 			_, _ = e.loadStandard()
 			fallthrough

@@ -52,6 +52,7 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 		part := s
 		if from > 0 || to < len(speakers) {
 			part.Words = s.Words[from:to]
+			part.Tokens = tokensOf(s, from, to)
 			part.Text = joinWords(s, from, to)
 			part.Start, part.End = s.Words[from].Start, s.Words[to-1].End
 			if from == 0 {
@@ -65,6 +66,22 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 		from = to
 	}
 	return out
+}
+
+// tokensOf returns the tokens of words from … to−1.
+func tokensOf(s asr.Segment, from, to int) []int32 {
+	first, n := 0, 0
+	for i, w := range s.Words[:to] {
+		if i < from {
+			first += w.Tokens
+		} else {
+			n += w.Tokens
+		}
+	}
+	if first+n > len(s.Tokens) {
+		return nil
+	}
+	return s.Tokens[first : first+n]
 }
 
 // smooth gives runs shorter than minSplitWords, which no sentence end sets

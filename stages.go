@@ -31,6 +31,7 @@ type stages struct {
 	log     *slog.Logger
 
 	optimizedWords bool // in the segments of the optimized tier
+	translate      bool // into English
 }
 
 // compute loads a model, waits for a core and works with the model on it.
@@ -108,6 +109,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.InitialPrompt = or(s.opt.InitialPrompt, "")
 	opt.NoSpeechThreshold = *s.opt.NoSpeechThreshold
 	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord && (found.Tier == TierStandard || s.optimizedWords)
+	opt.Translate = s.translate
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report
@@ -117,7 +119,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	if found.Tier == TierOptimized {
 		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
 	}
-	if opt.WordTimestamps && found.Tier == TierStandard {
+	if opt.WordTimestamps && found.Tier == TierStandard && !s.translate {
 		err = s.alignWords(ctx, pcm, speech, found.Transcript)
 	}
 	return found, err
@@ -125,6 +127,9 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 
 // tier returns the tier that a recording in the language gets.
 func (s *stages) tier(l language) Tier {
+	if s.translate {
+		return TierStandard // the only one that can
+	}
 	return spec.Route(l.Code, Options(s.opt), s.engines.available)
 }
 

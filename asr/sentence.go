@@ -45,16 +45,18 @@ func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment
 		}
 		return appendSegments(appendSegments(segments, words[:at], withWords), words[at:], withWords)
 	}
-	s := Segment{Start: words[0].Start, End: words[n-1].End}
+	s := Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek}
 	var text strings.Builder
 	tokens := 0
 	for _, w := range words {
 		text.WriteString(w.Text)
 		s.AvgLogProb += w.LogProb
 		tokens += w.Tokens
+		s.Tokens = append(s.Tokens, w.IDs...)
+		s.Temperature = max(s.Temperature, w.Temperature)
 		s.NoSpeechProb += w.NoSpeechProb / float64(n)
 		if withWords {
-			s.Words = append(s.Words, Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1)})
+			s.Words = append(s.Words, Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Tokens: w.Tokens})
 		}
 	}
 	if tokens > 0 {

@@ -50,7 +50,7 @@ func TestSentenceFields(t *testing.T) {
 	require.Len(t, s, 2)
 	assert.Equal(t, Segment{
 		Start: 0, End: 0.6, Text: "Good morning.", AvgLogProb: -0.5, NoSpeechProb: 0.1,
-		Words: []Word{{Text: "Good", Start: 0, End: 0.3, Probability: 0.5}, {Text: "morning.", Start: 0.3, End: 0.6, Probability: 0.5}},
+		Words: []Word{{Text: "Good", Start: 0, End: 0.3, Probability: 0.5, Tokens: 2}, {Text: "morning.", Start: 0.3, End: 0.6, Probability: 0.5, Tokens: 2}},
 	}, s[0])
 	assert.InDelta(t, 1.6, s[1].Start, 1e-9)
 	assert.Nil(t, Sentences(words, false)[0].Words)

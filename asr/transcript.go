@@ -26,6 +26,8 @@ type Word struct {
 	// Doubtful reports that Start and End were not measured: they are interpolated
 	// by letters between times that were.
 	Doubtful bool
+	// Tokens is how many of its segment's tokens belong to the word.
+	Tokens int `json:",omitzero"`
 }
 
 // Segment is a sentence or a part of one between two pauses.
@@ -43,6 +45,13 @@ type Segment struct {
 	// to 1, as a mean over them: of the words' windows in asr/whisper, of the blank
 	// where the tokens fire in asr/onnx; 0 when the recognizer does not tell.
 	NoSpeechProb float64
+	// Tokens are the numbers of the segment's tokens in the recognizer's vocabulary,
+	// without time marks; nil where they are not known.
+	Tokens []int32 `json:",omitzero"`
+	// Temperature is the highest that any of the segment was decoded at, and Seek
+	// where in the file (seconds) the window begins in which the segment does.
+	Temperature float64 `json:",omitzero"`
+	Seek        float64 `json:",omitzero"`
 }
 
 // Stats counts the work behind a transcript.
@@ -79,6 +88,9 @@ type Options struct {
 	Hotwords []string
 	// InitialPrompt precedes every window's text and steers its style.
 	InitialPrompt string
+	// Translate asks for the text in English, whatever Language is spoken. A
+	// recognizer without Abilities.Translate refuses it.
+	Translate bool
 	// ConditionOnPrevious also gives each window the text of the one before.
 	// Windows are then decoded one after the other, and an error may travel.
 	ConditionOnPrevious bool
@@ -113,6 +125,8 @@ type Abilities struct {
 	Hotwords, InitialPrompt bool
 	// NoSpeech reports whether it knows Segment.NoSpeechProb.
 	NoSpeech bool
+	// Translate reports whether it can write English where another language is spoken.
+	Translate bool `json:",omitzero"`
 }
 
 // Gate lets a bounded number of workers compute at once. golang.org/x/sync's

@@ -19,6 +19,10 @@ type Token struct {
 	NoSpeech float64
 	// Time is where in the file (seconds) the token is spoken; NaN when unknown.
 	Time float64
+	// Seek is where in the file (seconds) the window begins that the token is of.
+	Seek float64
+	// ID is its number in the recognizer's vocabulary.
+	ID int32
 }
 
 // Piece is a word on its way into a Segment: its text as the recogniser wrote it,
@@ -35,6 +39,11 @@ type Piece struct {
 	// NoSpeechProb is the mean over the tokens that the word is made of, or that of
 	// the window.
 	NoSpeechProb float64
+	// IDs are the numbers of the Tokens tokens in the recognizer's vocabulary.
+	IDs []int32
+	// Temperature is what the word's window was decoded at, and Seek where in the
+	// file (seconds) that window begins.
+	Temperature, Seek float64
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character of a
@@ -66,7 +75,7 @@ func Words(tokens []Token) []Piece {
 			}
 			return // or to the first word to come
 		}
-		w := Piece{Text: string(text), Start: tokens[owner[from]].Time}
+		w := Piece{Text: string(text), Start: tokens[owner[from]].Time, Seek: tokens[owner[from]].Seek}
 		n := 0
 		for i := owner[from]; i <= owner[until-1]; i++ {
 			w.Probability += tokens[i].Probability
@@ -75,6 +84,7 @@ func Words(tokens []Token) []Piece {
 		}
 		for ; counted < owner[at-1]; counted++ { // those of spaces and punctuation too
 			w.LogProb += tokens[counted+1].LogProb
+			w.IDs = append(w.IDs, tokens[counted+1].ID)
 			w.Tokens++
 		}
 		w.Probability /= float64(n)

@@ -16,7 +16,7 @@ import (
 func tokens(texts ...string) []Token {
 	var list []Token
 	for i, s := range texts {
-		list = append(list, Token{Text: s, Probability: 1 / float64(i+1), LogProb: -float64(i), Time: float64(i)})
+		list = append(list, Token{Text: s, Probability: 1 / float64(i+1), LogProb: -float64(i), Time: float64(i), ID: int32(i)})
 	}
 	return list
 }
@@ -63,6 +63,7 @@ func TestWordsKeepProbabilities(t *testing.T) {
 	assert.InDelta(t, (0.25+0.2)/2, words[1].Probability, 1e-9)
 	assert.Equal(t, 3, words[0].Tokens, "the comma counts for the sentence")
 	assert.Equal(t, 2, words[1].Tokens)
+	assert.Equal(t, []int32{0, 1, 2, 3, 4}, append(words[0].IDs, words[1].IDs...))
 	assert.InDelta(t, -(0 + 1 + 2 + 3 + 4), words[0].LogProb+words[1].LogProb, 1e-9)
 	assert.InDelta(t, 3, words[1].Start, 1e-9)
 }

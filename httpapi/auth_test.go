@@ -52,7 +52,7 @@ func TestT15Keys(t *testing.T) {
 	for _, path := range []string{"/tasks", "/tasks/x", "/tasks/x/result", "/audio-event-classes", "/billing/transactions"} {
 		assert.Equal(t, 401, w.do("GET", path, nil, noKey).status, path)
 	}
-	for _, path := range []string{"/tasks", "/tasks/batch", "/audio/transcriptions"} {
+	for _, path := range []string{"/tasks", "/tasks/batch", "/audio/transcriptions", "/audio/translations"} {
 		assert.Equal(t, 401, w.do("POST", path, "{}", noKey).status, path)
 	}
 	assert.Equal(t, 401, w.do("DELETE", "/tasks/x", nil, noKey).status)

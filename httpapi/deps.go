@@ -8,6 +8,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -25,6 +26,7 @@ type Tasks interface {
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
 	Result(ctx context.Context, account, id string) (*tasks.Result, error)
 	Waveform(ctx context.Context, account, id string) (io.ReadCloser, error)
+	Additions(ctx context.Context, account, id string) (*spec.Additions, error)
 	Audio(ctx context.Context, account, id string) (*tasks.Audio, error)
 	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
 	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)

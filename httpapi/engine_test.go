@@ -124,7 +124,18 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		if seg.Words != nil {
 			second.Words = []spec.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7}}
 		}
+		heat, silence := 0.2, 0.05
+		seg.Measures = &spec.Measures{Seek: 0.25, Tokens: []int32{7, 8}, AvgLogProb: -0.25, NoSpeechProb: &silence}
+		if !lite {
+			seg.Measures.Temperature = &heat
+		}
+		if job.Extras.Translate {
+			second.Text = "In English."
+		}
 		r.Segments = []spec.Segment{seg, second}
+		if job.Extras.Measures {
+			out.Additions = r.Additions()
+		}
 		r.VADSegments = []spec.Interval{{Start: 0.5, End: 3}}
 	}
 	if *o.EnableDiarize {

@@ -14,6 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // form builds a multipart body: pairs of names and values, "file" last or first.
@@ -133,6 +136,76 @@ func TestTranscriptions(t *testing.T) {
 		assert.Contains(t, message, bad[len(bad)-2])
 		assert.Equal(t, bad[len(bad)-2], param)
 	}
+}
+
+// TestVerboseSegments: a segment of verbose_json has what was measured, and null
+// for what was not.
+func TestVerboseSegments(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	for model, heat := range map[string]any{"otograph-standard": 0.2, "otograph-optimized": nil} {
+		body, header := form(t, "talk.wav", true, "model", model, "response_format", "verbose_json")
+		a := w.do("POST", "/audio/transcriptions", body, header)
+		segments := a.object(t)["segments"].([]any)
+		assert.Equal(t, map[string]any{
+			"id": 0.0, "seek": 25.0, "start": 0.5, "end": 1.75, "text": "Hello there.", "tokens": []any{7.0, 8.0}, "temperature": heat,
+			"avg_logprob": -0.25, "compression_ratio": 0.5, "no_speech_prob": 0.05,
+		}, segments[0])
+		second := segments[1].(map[string]any)
+		assert.Equal(t, []any{nil, nil, nil, nil, nil}, []any{second["seek"], second["tokens"], second["temperature"], second["avg_logprob"], second["no_speech_prob"]})
+		result := w.do("GET", "/tasks/"+a.header.Get("X-Task-Id")+"/result", nil)
+		assert.NotContains(t, string(result.body), "avg_logprob", "the specification's result stays as it is")
+	}
+}
+
+// TestTranslations: the text is English, charged as the standard tier's; what a
+// translation does not have is refused by name, and so are models that cannot.
+func TestTranslations(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	post := func(pairs ...string) answer {
+		body, header := form(t, "talk.wav", true, pairs...)
+		return w.do("POST", "/audio/translations", body, header)
+	}
+	const text = "Hello there. In English."
+	a := post("model", "whisper-1", "prompt", "A talk.", "language", "de")
+	require.Equal(t, 200, a.status, "%s", a.body)
+	assert.Equal(t, map[string]any{"text": text, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, a.object(t))
+	id := a.header.Get("X-Task-Id")
+	o := w.task(id)["options"].(map[string]any)
+	assert.Equal(t, []any{false, "de", "A talk.", false}, []any{o["optimize"], o["asr_language"], o["initial_prompt"], o["enable_diarize"]})
+	bill := w.do("GET", "/tasks/"+id+"/result", nil).object(t)["billing"].(map[string]any)
+	assert.Equal(t, "standard", bill["mode"])
+
+	m := post("response_format", "verbose_json").object(t)
+	assert.Equal(t, []any{"translate", "english", text}, []any{m["task"], m["language"], m["text"]})
+	assert.Equal(t, -0.25, m["segments"].([]any)[0].(map[string]any)["avg_logprob"])
+	assert.Equal(t, text+"\n", string(post("response_format", "text").body))
+	assert.Contains(t, string(post("response_format", "srt").body), "In English.")
+
+	for field, pair := range map[string][]string{
+		"model":                   {"model", "otograph-optimized"},
+		"response_format":         {"response_format", "diarized_json"},
+		"stream":                  {"stream", "true"},
+		"timestamp_granularities": {"timestamp_granularities[]", "word"},
+		"include":                 {"include[]", "logprobs"},
+		"known_speaker_names":     {"known_speaker_names[]", "Ann"},
+	} {
+		a := post(pair...)
+		assert.Equal(t, 400, a.status)
+		_, param := openAIFailure(t, a)
+		assert.Equal(t, field, param)
+	}
+	assert.Equal(t, 400, post("model", "otograph-diarize").status)
+
+	stop, err := w.tasks.Queue().Enter(t.Context(), queue.Member{ID: "demo", Kind: queue.Worker, Available: spec.Available{Standard: true}}, time.Hour, nil)
+	require.NoError(t, err)
+	defer stop()
+	a = post("model", "whisper-1")
+	require.Equal(t, 400, a.status)
+	message, param := openAIFailure(t, a)
+	assert.Equal(t, "model", param)
+	assert.Contains(t, message, "no installed model translates")
 }
 
 func TestTranscriptionRefusals(t *testing.T) {
@@ -353,7 +426,7 @@ func FuzzForm(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := readForm(multipart.NewReader(bytes.NewReader(body), "x"), func(_ string, r io.Reader) error {
+		got, err := readForm(multipart.NewReader(bytes.NewReader(body), "x"), len(body)%2 == 0, func(_ string, r io.Reader) error {
 			_, err := io.Copy(io.Discard, r)
 			return err
 		})

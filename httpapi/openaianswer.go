@@ -105,12 +105,28 @@ type plainJSON struct {
 	Usage    usage          `json:"usage"`
 }
 
+// verboseSegment is a segment of verbose_json. What the recognizer did not measure
+// is null.
 type verboseSegment struct {
-	ID          int     `json:"id"`
-	Start       float64 `json:"start"`
-	End         float64 `json:"end"`
-	Text        string  `json:"text"`
-	Compression float64 `json:"compression_ratio"`
+	ID           int      `json:"id"`
+	Seek         *int     `json:"seek"` // hundredths of a second, as Whisper counts
+	Start        float64  `json:"start"`
+	End          float64  `json:"end"`
+	Text         string   `json:"text"`
+	Tokens       []int32  `json:"tokens"`
+	Temperature  *float64 `json:"temperature"`
+	AvgLogProb   *float64 `json:"avg_logprob"`
+	Compression  float64  `json:"compression_ratio"`
+	NoSpeechProb *float64 `json:"no_speech_prob"`
+}
+
+func verboseSegmentOf(seg spec.Segment) verboseSegment {
+	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: compressionRatio(seg.Text)}
+	if m := seg.Measures; m != nil {
+		seek := int(math.Round(m.Seek * 100))
+		v.Seek, v.Tokens, v.Temperature, v.AvgLogProb, v.NoSpeechProb = &seek, m.Tokens, m.Temperature, &m.AvgLogProb, m.NoSpeechProb
+	}
+	return v
 }
 
 type verboseWord struct {
@@ -130,7 +146,7 @@ type verboseJSON struct {
 }
 
 func verbose(form *transcription, result spec.Result, text string) verboseJSON {
-	v := verboseJSON{Task: "transcribe", Language: result.Language, Duration: result.AudioDuration, Text: text, Usage: used(result)}
+	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Text: text, Usage: used(result)}
 	if form.segments {
 		v.Segments = []verboseSegment{}
 	}
@@ -139,7 +155,7 @@ func verbose(form *transcription, result spec.Result, text string) verboseJSON {
 	}
 	for _, seg := range result.Segments {
 		if form.segments {
-			v.Segments = append(v.Segments, verboseSegment{seg.ID, seg.Start, seg.End, seg.Text, compressionRatio(seg.Text)})
+			v.Segments = append(v.Segments, verboseSegmentOf(seg))
 		}
 		if form.words {
 			for _, word := range seg.Words {

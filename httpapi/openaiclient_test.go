@@ -42,7 +42,12 @@ func TestOpenAIGoClient(t *testing.T) {
 	whole := verbose.AsTranscriptionVerbose()
 	assert.Len(t, whole.Words, 3)
 	assert.Len(t, whole.Segments, 2)
-	assert.InDelta(t, 0.5, whole.Segments[0].CompressionRatio, 1e-9)
+	first := whole.Segments[0]
+	assert.Equal(t, []any{0.5, -0.25, 0.2, 0.05, int64(25), []int64{7, 8}}, []any{first.CompressionRatio, first.AvgLogprob, first.Temperature, first.NoSpeechProb, first.Seek, first.Tokens})
+
+	english, err := client.Audio.Translations.New(ctx, openai.AudioTranslationNewParams{File: file("a.wav"), Model: openai.AudioModelWhisper1, Prompt: openai.String("Talk.")})
+	require.NoError(t, err)
+	assert.Equal(t, "Hello there. In English.", english.Text)
 
 	sure, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{
 		File: file("a.wav"), Model: openai.AudioModelGPT4oTranscribe, Include: []openai.TranscriptionInclude{openai.TranscriptionIncludeLogprobs},

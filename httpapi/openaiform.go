@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
 )
 
 // Formats of the answer to POST /audio/transcriptions.
@@ -42,12 +43,30 @@ type transcription struct {
 	segments bool // segments in verbose_json
 	logprobs bool // the words' probabilities
 	stream   bool // as events
-	options  spec.Options
+	// translate asks for English, as POST /audio/translations does.
+	translate bool
+	options   spec.Options
+}
+
+// task names what is done, as verbose_json does.
+func (f *transcription) task() string {
+	if f.translate {
+		return "translate"
+	}
+	return "transcribe"
+}
+
+// spoken is the language of the text.
+func (f *transcription) spoken(result spec.Result) string {
+	if f.translate {
+		return "english"
+	}
+	return result.Language
 }
 
 // readForm reads the form; file takes the audio as it comes.
-func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) error) (*transcription, error) {
-	f := &transcription{format: formatJSON}
+func readForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error) (*transcription, error) {
+	f := &transcription{format: formatJSON, translate: translate}
 	seen := map[string]bool{}
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
@@ -72,6 +91,9 @@ func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) e
 			}
 			continue
 		}
+		if translate && slices.Contains(notTranslated, name) {
+			return nil, badField(name, "is no field of a translation")
+		}
 		text, err := readField(part, name)
 		if err != nil {
 			return nil, err
@@ -88,6 +110,9 @@ func readForm(mr *multipart.Reader, file func(filename string, from io.Reader) e
 
 // listFields may be given more than once.
 var listFields = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references"}
+
+// notTranslated are the fields of a transcription that a translation does not have.
+var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references", "stream"}
 
 // badField is a refusal that names a field of the form, before the message and
 // as the error's param.
@@ -226,8 +251,15 @@ func (f *transcription) setChunking(key, text string) error {
 
 // finish checks the form as a whole and completes its options.
 func (f *transcription) finish() error {
-	if !slices.Contains(formats, f.format) {
-		return badField("response_format", "must be %s, not %q", strings.Join(formats, ", "), spec.Shorten(f.format))
+	known := formats
+	if f.translate {
+		known = slices.DeleteFunc(slices.Clone(formats), func(format string) bool { return format == formatDiarized })
+	}
+	if !slices.Contains(known, f.format) {
+		return badField("response_format", "must be %s, not %q", strings.Join(known, ", "), spec.Shorten(f.format))
+	}
+	if f.translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
+		return badField("model", "%s does not translate; otograph does", f.model.id)
 	}
 	if (f.words || f.segments) && f.format != formatVerbose {
 		return badField("timestamp_granularities[]", "needs response_format verbose_json")
@@ -248,6 +280,9 @@ func (f *transcription) finish() error {
 	if f.words || f.logprobs || f.format == formatSRT || f.format == formatVTT {
 		level = spec.TimestampWord
 	}
+	if f.translate {
+		f.options.Optimize = &no
+	}
 	if f.words || f.logprobs {
 		if f.model.optimize != nil && *f.model.optimize {
 			return badField("model", "%s has no words with times and probabilities; otograph-standard has", f.model.id)
@@ -259,6 +294,11 @@ func (f *transcription) finish() error {
 		return formOptionError(err)
 	}
 	return nil
+}
+
+// extras are what the task is asked for beside its options.
+func (f *transcription) extras() tasks.Extras {
+	return tasks.Extras{Translate: f.translate, Measures: f.format == formatVerbose && f.segments}
 }
 
 // formOptionError names the field of the form in place of the option.

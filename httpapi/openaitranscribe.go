@@ -18,7 +18,12 @@ import (
 
 // transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the
 // upload becomes an ordinary task, and the answer waits until it is done.
-func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
+
+// translation is POST /audio/translations: the same, with the text in English.
+func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
+
+func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return unsupportedType("multipart/form-data with a boundary")
@@ -38,7 +43,7 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 			audio.Abort()
 		}
 	}()
-	form, err := readForm(multipart.NewReader(body, params["boundary"]), func(filename string, from io.Reader) error {
+	form, err := readForm(multipart.NewReader(body, params["boundary"]), translate, func(filename string, from io.Reader) error {
 		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), filename); err != nil {
 			return err
 		}
@@ -59,7 +64,7 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	req := tasks.Request{Account: r.who.Account, Filename: form.filename, Options: options}
+	req := tasks.Request{Account: r.who.Account, Filename: form.filename, Options: options, Extras: form.extras()}
 	if err := s.commitAudio(r, audio, &req); err != nil {
 		var e *Error
 		if errors.As(err, &e) {
@@ -68,6 +73,9 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
+	if errors.Is(err, tasks.ErrTranslation) {
+		return badField("model", "no installed model translates: a multilingual Whisper model does, but for turbo and distilled ones")
+	}
 	if err != nil {
 		return err
 	}
@@ -120,5 +128,10 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	if _, err := stored.WriteTo(&buf); err != nil {
 		return result, err
 	}
-	return result, json.Unmarshal(buf.Bytes(), &result)
+	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
+		return result, err
+	}
+	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
+	result.Add(additions)
+	return result, err
 }

@@ -178,6 +178,7 @@ func (s *Server) routes() {
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.login})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
+	s.endpoint("/audio/translations", methods{"POST": s.private(s.translation)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model}", methods{"GET": s.private(s.getModel)})
 	s.route("/openapi.json", methods{"GET": s.getOpenAPI})

@@ -866,6 +866,7 @@ var statements = []statement{
 			{"GET", "/audio-event-classes"},
 			{"GET", "/billing/transactions"},
 			{"POST", "/audio/transcriptions"},
+			{"POST", "/audio/translations"},
 		} {
 			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, codeUnauthorized)
 		}

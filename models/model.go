@@ -94,6 +94,9 @@ type Model struct {
 	// NoPrompts says that a Whisper model was not trained with prompts: an
 	// initial prompt is left out, with a warning.
 	NoPrompts bool
+	// NoTranslation says that a Whisper model was not trained to translate into
+	// English.
+	NoTranslation bool
 	// SameSpeaker is the cosine from which on two averaged voices of this
 	// embedder are one person's; 0 leaves it to the engine.
 	SameSpeaker float64

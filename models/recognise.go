@@ -33,6 +33,9 @@ type Recognised struct {
 	Part Part
 	// Languages are those that the file itself names.
 	Languages []string
+	// NoTranslation says that a Whisper model's shape is that of one which does not
+	// translate.
+	NoTranslation bool
 	// SampleRate (Hz) is what the file itself names; 0 when it does not.
 	SampleRate int
 	// External names the data files that must lie beside it.
@@ -99,7 +102,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 			return nil, notModel(err, ggmlfile.ErrNotWhisper)
 		}
 		found := &Recognised{
-			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel,
+			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel, NoTranslation: !w.Translates(),
 			Signature: fmt.Sprintf("ggml Whisper, %d + %d layers of %d, %d mel bands, %d tokens", w.AudioLayer, w.TextLayer, w.AudioState, w.Mels, w.Vocab),
 		}
 		if !w.Multilingual() {

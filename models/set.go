@@ -104,7 +104,7 @@ func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)
 	if ok {
-		a.Standard, a.StandardLanguages = true, slices.Clone(standard.Languages)
+		a.Standard, a.StandardLanguages, a.Translates = true, slices.Clone(standard.Languages), !standard.NoTranslation
 	}
 	specified := spec.OptimizedLanguages()
 	all := len(languages) == 0

@@ -33,6 +33,9 @@ type Result struct {
 	// AudioEvents are the sound events, ordered by start, then by class.
 	AudioEvents []AudioEvent
 
+	// Names are the speakers whose voices are known, by speaker; it is not part of the
+	// JSON form.
+	Names map[string]string
 	// Tier is the recognizer that ran; empty when transcription was off.
 	Tier Tier
 	// Ran says whose fields are filled.
@@ -69,6 +72,9 @@ type Segment struct {
 	Text    string  `json:"text"`
 	Speaker string  `json:"speaker,omitempty"` // SPEAKER_n, when diarization ran
 	Words   []Word  `json:"words,omitzero"`    // nil in the optimized tier and with timestamp_level=segment
+	// Measures are what the recognizer measured, nil where that is not known. It is
+	// not part of the JSON form.
+	Measures *Measures `json:"-"`
 }
 
 // Word is one word (a character in Chinese, Japanese, Thai …) with its times in seconds.

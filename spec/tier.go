@@ -27,6 +27,9 @@ type Available struct {
 	// StandardLanguages are the codes that the standard model knows; empty
 	// means all of Languages.
 	StandardLanguages []string `json:"standard_languages,omitempty"`
+	// Translates reports whether the standard model can write English where another
+	// language is spoken.
+	Translates bool `json:"translates,omitempty"`
 	// Optimized are the codes that the optimized tier serves: those of
 	// OptimizedLanguages that a model of it takes, and where it is not held to the
 	// specification, the others that a model lists.

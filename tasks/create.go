@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -28,6 +26,9 @@ type Request struct {
 	CallbackSecret string          // "" for none
 	Batch          bool
 	AllowTraining  bool
+	Extras         Extras
+	// ID is the task's, a UUID of version 7 from NewID; "" makes one.
+	ID string
 	// Refused is for CreateBatch alone: an item that the caller refused; its text becomes the item's error.
 	Refused error
 }
@@ -79,7 +80,7 @@ func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task
 
 // definite reports an error after which nothing was committed for sure.
 func definite(err error) bool {
-	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest} {
+	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -184,12 +185,22 @@ func (s *Service) firstPrice(options json.RawMessage, seconds float64, batch boo
 
 // insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
-	id, err := uuid.NewV7()
+	if r.ID == "" {
+		id, err := NewID()
+		if err != nil {
+			return Task{}, err
+		}
+		r.ID = id
+	}
+	extras, err := r.Extras.column()
 	if err != nil {
 		return Task{}, err
 	}
 	if err := checkLanguage(r.Options, sets); err != nil {
 		return Task{}, err
+	}
+	if r.Extras.Translate && !canTranslate(sets) {
+		return Task{}, ErrTranslation
 	}
 	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)
 	if err != nil {
@@ -197,7 +208,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	}
 	now := s.now()
 	t := Task{
-		ID: id.String(), AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
+		ID: r.ID, AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
 		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
 	}
 	var url, host, key, size, md5 any
@@ -213,10 +224,10 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
-		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, created_at, updated_at)
-		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $4, $4)`,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
-		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey))
+		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey), extras)
 	if err != nil {
 		return Task{}, err
 	}

@@ -33,6 +33,8 @@ type Outcome struct {
 	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
 	// where they are not known.
 	Waveform []byte
+	// Additions are what the result has beside the specification's; nil for none.
+	Additions *spec.Additions
 }
 
 // reserved are the keys of a result that this package writes when it is read.
@@ -124,14 +126,32 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 			return nil, err
 		}
 	}
+	if o.Additions != nil {
+		text, err := json.Marshal(o.Additions)
+		if err == nil {
+			err = s.store(ctx, additionsKey(key), text)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return s.settle(ctx, c, o, key, then)
 }
 
-// A result and its waveform are two files beside each other.
+// A result, its waveform and its additions are files beside each other.
 const (
-	resultSuffix   = ".json.zst"
-	waveformSuffix = ".peaks"
+	resultSuffix    = ".json.zst"
+	waveformSuffix  = ".peaks"
+	additionsSuffix = ".additions.json"
 )
+
+// additionsKey returns where the additions to a result are; "" without a result.
+func additionsKey(result string) string {
+	if result == "" {
+		return ""
+	}
+	return strings.TrimSuffix(result, resultSuffix) + additionsSuffix
+}
 
 // waveformKey returns where the waveform of a result is; "" without a result.
 func waveformKey(result string) string {

@@ -124,10 +124,13 @@ func (m *Maintainer) collect(ctx context.Context) error {
 	return err
 }
 
-// resultOf returns the result that a file belongs to: itself, or that of a waveform.
+// resultOf returns the result that a file belongs to: itself, or the one that it lies
+// beside.
 func resultOf(key string) string {
-	if name, ok := strings.CutSuffix(key, waveformSuffix); ok {
-		return name + resultSuffix
+	for _, suffix := range []string{waveformSuffix, additionsSuffix} {
+		if name, ok := strings.CutSuffix(key, suffix); ok {
+			return name + resultSuffix
+		}
 	}
 	return key
 }

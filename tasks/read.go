@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 )
 
 const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
@@ -166,6 +167,31 @@ func (s *Service) Waveform(ctx context.Context, account, id string) (io.ReadClos
 		return nil, fmt.Errorf("%w: no waveform of %s", ErrNotFound, id)
 	}
 	return file, s.wrap("waveform", err)
+}
+
+// Additions returns what a done task's result has beside the specification's, nil
+// for nothing. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Service) Additions(ctx context.Context, account, id string) (*spec.Additions, error) {
+	t, key, err := s.get(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.Status != StatusDone {
+		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
+	}
+	file, err := s.blobs.Open(ctx, additionsKey(key))
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.wrap("additions", err)
+	}
+	defer file.Close()
+	var a spec.Additions
+	if err := json.NewDecoder(file).Decode(&a); err != nil {
+		return nil, fmt.Errorf("tasks: additions to the result of %s: %w", id, err)
+	}
+	return &a, nil
 }
 
 // WriteTo writes the specification's Task result as JSON, streaming. It can be called once.

@@ -11,9 +11,45 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
 )
+
+// TestAdditionsLiveWithTheResult: they are stored beside the result, kept by the
+// clean-up, read by its owner, and gone with the task.
+func TestAdditionsLiveWithTheResult(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	task := f.Add(func(r *tasks.Request) { r.Extras = tasks.Extras{Translate: true, Measures: true} })
+	_, err := f.Additions(t.Context(), task.AccountID, task.ID)
+	require.ErrorIs(t, err, tasks.ErrNotDone)
+	heat := 0.4
+	want := &spec.Additions{Measures: []*spec.Measures{nil, {Seek: 1, Tokens: []int32{2}, Temperature: &heat, AvgLogProb: -1}}, Names: map[string]string{"SPEAKER_0": "Ann"}}
+	c := f.Take()
+	assert.Equal(t, tasks.Extras{Translate: true, Measures: true}, c.Extras)
+	require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Result: json.RawMessage(`{"segments":[]}`), Seconds: 1, Additions: want}))
+	assert.Empty(t, f.Orphans())
+	got, err := f.Additions(t.Context(), task.AccountID, task.ID)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	_, err = f.Additions(t.Context(), "another", task.ID)
+	require.ErrorIs(t, err, tasks.ErrForbidden)
+
+	result := spec.Result{Segments: make([]spec.Segment, 2)}
+	result.Add(got)
+	assert.Equal(t, want, result.Additions())
+	assert.Nil(t, (&spec.Result{Segments: make([]spec.Segment, 2)}).Additions())
+
+	require.NoError(t, f.Delete(t.Context(), task.AccountID, task.ID))
+	for _, key := range f.Files() {
+		assert.False(t, strings.HasPrefix(key, "results/"), key)
+	}
+	none := f.Add(nil)
+	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
+	got, err = f.Additions(t.Context(), none.AccountID, none.ID)
+	require.NoError(t, err)
+	assert.Nil(t, got, "a worker that left none")
+}
 
 // TestWaveformLivesWithTheResult: it is stored beside the result, kept by the
 // clean-up, read by its owner, and gone with the task.

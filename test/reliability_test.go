@@ -45,8 +45,10 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after int) {
 				continue
 			}
 			owner := name
-			if result, ok := strings.CutSuffix(name, ".peaks"); ok { // a waveform belongs to its result
-				owner = result + ".json.zst"
+			for _, beside := range []string{".peaks", ".additions.json"} { // they belong to their result
+				if result, ok := strings.CutSuffix(name, beside); ok {
+					owner = result + ".json.zst"
+				}
 			}
 			n += 1 - min(1, count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", owner))
 		}

@@ -35,7 +35,7 @@ func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesi
 			if first && e.vocab.spaced && !strings.HasPrefix(text, " ") {
 				text = " " + text
 			}
-			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), NoSpeech: m.blank, Time: w.Time(m.start)}, end: w.Time(m.end), fresh: first}
+			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), NoSpeech: m.blank, Time: w.Time(m.start), Seek: w.Time(0), ID: int32(m.id)}, end: w.Time(m.end), fresh: first}
 			first = false
 			if h.unbounded {
 				withWords = false

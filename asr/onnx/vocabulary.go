@@ -379,6 +379,7 @@ type mark struct {
 	start, end float64
 	logProb    float64
 	blank      float64
+	id         int
 }
 
 // write returns what the emissions write, specials left out. The text of one
@@ -392,7 +393,7 @@ func (v *vocabulary) write(emissions []emission) []mark {
 		if e.id >= len(v.text) || v.text[e.id] == nil {
 			continue
 		}
-		m := mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank}
+		m := mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank, e.id}
 		if strings.HasPrefix(m.text, " ") {
 			out = dropSpace(out)
 			m.text = " " + strings.TrimLeft(m.text, " ")
@@ -427,7 +428,7 @@ func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
 		if v.spaceBetween(last, e.id) {
 			text = " " + text
 		}
-		out = append(out, mark{text, e.start, e.end, e.logProb, e.blank})
+		out = append(out, mark{text, e.start, e.end, e.logProb, e.blank, e.id})
 		last = e.id
 	}
 	return out

@@ -38,5 +38,6 @@ type request struct {
 	prompt                       []int32
 	threads, beam, bestOf        int
 	audioContext                 int
+	translate                    bool
 	temperature, temperatureStep float64
 }

@@ -59,6 +59,7 @@ type attempt struct {
 	avgLogProb  float64
 	compression float64
 	looped      bool
+	temperature float64
 }
 
 func (a attempt) failed() bool {
@@ -132,7 +133,7 @@ func (e *Engine) settle(r *result, t *task, w asr.Window) {
 func (e *Engine) request(t *task, threads int, previous string) request {
 	return request{
 		language: t.language, prompt: e.prompt(t, previous), threads: threads,
-		beam: min(max(t.opt.BeamSize, 1), maxDecoders), bestOf: 1, temperature: t.opt.Temperature,
+		beam: min(max(t.opt.BeamSize, 1), maxDecoders), bestOf: 1, temperature: t.opt.Temperature, translate: t.opt.Translate,
 	}
 }
 
@@ -214,6 +215,7 @@ func (e *Engine) again(j *job, t *task, threads int, samples []float32, previous
 	a, err := e.attempt(s, j, req, audible(samples), stats)
 	_, _, after := j.work()
 	stats.Fallbacks += after - before
+	a.temperature = req.temperature + req.temperatureStep*float64(max(after-before-1, 0))
 	if searched && after > before {
 		stats.Fallbacks--
 		stats.Retries++
@@ -228,6 +230,7 @@ func (e *Engine) attempt(s *state, j *job, req request, samples []float32, stats
 		return attempt{}, err
 	}
 	a := e.assess(tokens)
+	a.temperature = req.temperature
 	if a.looped {
 		stats.Loops++
 	}
@@ -342,7 +345,7 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 				time = w.Time(float64(t.dtw) * 0.01)
 			}
 			open.tokens = append(open.tokens, asr.Token{
-				Text: e.weights.text(t.id), Probability: float64(t.p), LogProb: float64(t.logp), Time: time,
+				Text: e.weights.text(t.id), Probability: float64(t.p), LogProb: float64(t.logp), Time: time, Seek: w.Time(0), ID: t.id,
 			})
 			ended = false
 		}
@@ -400,6 +403,9 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		}
 		words = append(words, p.said...)
 		covered = p.to
+	}
+	for i := range words {
+		words[i].Temperature = a.temperature
 	}
 	return words, skips, covered, ended
 }

@@ -49,6 +49,8 @@ var (
 	ErrDecode = errors.New("decoding failed")
 	// ErrLanguage marks a language that is missing, unknown, or not the model's.
 	ErrLanguage = spec.Permanent(errors.New("language not supported"))
+	// ErrTranslation marks a translation that the model cannot make.
+	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier does not translate"))
 	// ErrClosed is the answer of an Engine that has been closed.
 	ErrClosed = errors.New("whisper: the engine is closed")
 
@@ -68,6 +70,8 @@ type Model struct {
 	// NoPrompts says that the model was not trained with prompts: initial prompts
 	// are left out.
 	NoPrompts bool
+	// NoTranslation says that the model was not trained to translate into English.
+	NoTranslation bool
 	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
 	// for; nil is all that its vocabulary has. Detection chooses among them.
 	Languages []string
@@ -278,7 +282,7 @@ func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
 
 // Abilities implements asr.Transcriber.
 func (e *Engine) Abilities() asr.Abilities {
-	return asr.Abilities{Beam: maxDecoders, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true}
+	return asr.Abilities{Beam: maxDecoders, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
 }
 
 // Header returns the model's dimensions.

@@ -20,6 +20,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/spec"
 )
 
 func TestMain(m *testing.M) {
@@ -104,6 +105,57 @@ func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, tr.Segments[0].Words)
 	assert.Equal(t, s.Text, tr.Segments[0].Text)
+}
+
+// TestMeasures: tokens, temperature and the window's begin are the decoder's own.
+func TestMeasures(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	pcm := audio.FromSamples(make([]float32, 20*second))
+	o := greedy()
+	for _, o.Temperature = range []float64{0, 0.2} {
+		tr, err := e.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
+		require.NoError(t, err)
+		s := tr.Segments[0]
+		assert.Equal(t, []int32{int32(wordToken(" Alpha")), int32(wordToken(" beta")), int32(wordToken("."))}, s.Tokens)
+		assert.Equal(t, []int{1, 2}, []int{s.Words[0].Tokens, s.Words[1].Tokens})
+		assert.InDelta(t, o.Temperature, s.Temperature, 1e-9)
+		assert.InDelta(t, 5.0, s.Seek, 0.2)
+		assert.LessOrEqual(t, s.Seek, s.Start)
+	}
+	unsure := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 1), Options{})
+	tr, err := unsure.Transcribe(context.Background(), pcm, spans(5.2, 6.2), greedy())
+	require.NoError(t, err)
+	require.NotEmpty(t, tr.Segments)
+	for _, s := range tr.Segments {
+		assert.Greater(t, s.Temperature, 0.0, "decoded again by sampling")
+	}
+}
+
+// TestTranslation: the decoder is told to translate, and a model that was not
+// trained for that refuses. After "translate" the made-up model begins 0.4 s later.
+func TestTranslation(t *testing.T) {
+	const translate, later = 50358, zeroMark + 20
+	e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 8, func(embedding []float32, width int) {
+		for i := range width {
+			embedding[translate*width+i] = 64 * embedding[later*width+i]
+		}
+	}), Options{})
+	require.True(t, e.Abilities().Translate)
+	pcm := audio.FromSamples(make([]float32, 20*second))
+	o := greedy()
+	for want, translate := range map[float64]bool{5.2: false, 5.4: true} {
+		o.Translate = translate
+		tr, err := e.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
+		require.NoError(t, err)
+		assert.InDelta(t, want, tr.Segments[0].Start, 1e-6)
+	}
+	untrained, err := Open(Model{Data: testModel(), NoTranslation: true}, Options{})
+	require.NoError(t, err)
+	defer untrained.Close()
+	assert.False(t, untrained.Abilities().Translate)
+	_, err = untrained.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
+	require.ErrorIs(t, err, ErrTranslation)
+	assert.True(t, spec.IsPermanent(err))
 }
 
 func TestNoSpeechMakesNoWork(t *testing.T) {

@@ -116,6 +116,7 @@ typedef struct og_request {
 	int n_prompt;
 	int threads, beam, best_of, audio_ctx;
 	float temperature, temperature_inc;
+	bool translate;
 } og_request;
 
 const char *og_open(const char *dir);

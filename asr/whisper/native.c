@@ -327,7 +327,7 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.n_threads = r->threads;
 	p.no_context = true, p.single_segment = true;
 	p.print_progress = p.print_realtime = p.print_timestamps = p.print_special = false;
-	p.language = r->language, p.detect_language = false, p.translate = false;
+	p.language = r->language, p.detect_language = false, p.translate = r->translate;
 	p.prompt_tokens = r->prompt, p.prompt_n_tokens = r->n_prompt;
 	p.audio_ctx = r->audio_ctx;
 	p.temperature = r->temperature, p.temperature_inc = r->temperature_inc;

@@ -324,6 +324,7 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 	}
 	creq.threads, creq.beam, creq.best_of, creq.audio_ctx = C.int(r.threads), C.int(r.beam), C.int(r.bestOf), C.int(r.audioContext)
 	creq.temperature, creq.temperature_inc = C.float(r.temperature), C.float(r.temperatureStep)
+	creq.translate = C.bool(r.translate)
 	s.shortened = s.shortened || r.audioContext != 0
 	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
 	if C.og_aborted(j.j) && rc != C.OG_GAVE_UP {

@@ -53,7 +53,8 @@ var testHeader = Header{
 func buildModel(h Header, plan []int) []byte { return buildModelAs(h, plan, 8) }
 
 // buildModelAs does so with a given certainty: with 1 nearly all tokens are as likely.
-func buildModelAs(h Header, plan []int, sure float32) []byte {
+// edits change what a token does to the one after it.
+func buildModelAs(h Header, plan []int, sure float32, edits ...func(embedding []float32, width int)) []byte {
 	var w modelWriter
 	w.words(magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
 		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
@@ -83,6 +84,9 @@ func buildModelAs(h Header, plan []int, sure float32) []byte {
 		for i := range width {
 			position[p*width+i] = 8 * embedding[next*width+i]
 		}
+	}
+	for _, edit := range edits {
+		edit(embedding, width)
 	}
 	names := make([]string, 0, 64)
 	want := h.want()

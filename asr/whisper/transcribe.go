@@ -30,6 +30,9 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if opt.BestOf < 0 || opt.BestOf > 20 {
 		return nil, fmt.Errorf("whisper: best of: expected 0 to 20, found %d", opt.BestOf)
 	}
+	if opt.Translate && !e.Abilities().Translate {
+		return nil, fmt.Errorf("whisper: %s: %w", e.model.Name, ErrTranslation)
+	}
 	transcript := &asr.Transcript{Language: language}
 	windows := asr.Pack(speech, pcm, e.packing)
 	if len(windows) == 0 {

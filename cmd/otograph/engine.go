@@ -36,10 +36,15 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
 	}
 	var waveform []byte
-	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt,
+	runOptions := []otograph.RunOption{
 		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
-		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds*float64(time.Second))))
+		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds * float64(time.Second))),
+	}
+	if job.Extras.Translate {
+		runOptions = append(runOptions, otograph.Translated())
+	}
+	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
 	if err != nil {
 		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
 			err = fmt.Errorf("%w: %w", worker.ErrUnpaid, err)
@@ -50,7 +55,11 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	return tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}, nil
+	out := tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
+	if job.Extras.Measures {
+		out.Additions = res.Additions()
+	}
+	return out, nil
 }
 
 // ModelSet implements worker.Engine.

@@ -44,6 +44,12 @@ type Whisper struct {
 // models have 51864 tokens (whisper.cpp: n_vocab >= 51865).
 func (w *Whisper) Multilingual() bool { return w.Vocab >= 51865 }
 
+// Translates tells whether the model may have learned to translate into English:
+// English-only models have not, nor have those whose decoder was cut down to fewer
+// layers than the encoder has and then trained without translations (the turbo
+// models and the distilled ones).
+func (w *Whisper) Translates() bool { return w.Multilingual() && w.TextLayer >= w.AudioLayer }
+
 // The ranges that are accepted. The largest published model (large-v3) has 32
 // layers, 1280 wide, 20 heads, 128 bands and 51866 tokens; the ranges leave room
 // above it and stop what would make a loader reserve absurd memory.

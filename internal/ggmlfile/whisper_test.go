@@ -131,3 +131,17 @@ func FuzzParseWhisper(f *testing.F) {
 		}
 	})
 }
+
+// TestTranslates goes by the shapes of published models.
+func TestTranslates(t *testing.T) {
+	for name, c := range map[string]struct {
+		vocabulary, encoder, decoder int
+		want                         bool
+	}{
+		"base": {51865, 6, 6, true}, "base.en": {51864, 6, 6, false}, "large-v3": {51866, 32, 32, true},
+		"large-v3-turbo": {51866, 32, 4, false}, "distil-large-v2": {51865, 32, 2, false},
+	} {
+		w := Whisper{Vocab: c.vocabulary, AudioLayer: c.encoder, TextLayer: c.decoder}
+		assert.Equal(t, c.want, w.Translates(), name)
+	}
+}

@@ -88,7 +88,7 @@ func Models() *models.Set {
 	return &models.Set{Name: "demo", Models: []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Demo: true, Licence: licence,
 			Files: []models.File{whisper.file(models.PartModel)},
 			Notice: "the demonstration recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +

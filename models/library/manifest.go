@@ -60,6 +60,7 @@ type entry struct {
 	SameSpeaker   float64           `json:"same_speaker,omitempty"`
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
+	NoTranslation bool              `json:"no_translation,omitempty"`
 }
 
 // oneOrMany reads a JSON object or a list of them.

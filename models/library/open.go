@@ -175,7 +175,7 @@ var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig,
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
-		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts,
+		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
 	}
 	for _, part := range partOrder {
 		name, ok := e.Files[part]
@@ -230,6 +230,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 			m.Languages = found.Languages
 		}
 		m.SampleRate = cmp.Or(m.SampleRate, found.SampleRate)
+		m.NoTranslation = m.NoTranslation || found.NoTranslation
 		for _, external := range found.External {
 			data := filepath.Join(filepath.Dir(file), external)
 			info, err := os.Stat(data)

@@ -25,6 +25,9 @@ func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet, audioMD5 string
 	for _, part := range []string{modelSet, audioMD5, string(c.Options)} {
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)
 	}
+	if c.Extras.Translate {
+		fmt.Fprint(sum, "translated")
+	}
 	return &checkpoints{blobs: blobs, prefix: tasks.CheckpointPrefix(c.ID) + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"}
 }
 

@@ -313,7 +313,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
-		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options,
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras,
 		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress,
 		MaxSeconds: min(means.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {

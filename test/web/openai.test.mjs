@@ -50,6 +50,12 @@ test('every format', async () => {
   const verbose = await ask({ response_format: 'verbose_json' });
   assert.equal(verbose.language, 'en');
   assert.ok(verbose.duration > 60 && verbose.segments.length > 10 && verbose.words === undefined);
+  for (const x of verbose.segments) {
+    assert.ok(x.tokens.length > 0 && x.avg_logprob <= 0 && x.no_speech_prob >= 0 && x.compression_ratio > 0);
+    assert.ok(x.seek / 100 <= x.start + 0.01);
+  }
+  const standard = await ask({ model: 'otograph-standard', response_format: 'verbose_json' });
+  assert.ok(standard.segments.every((x) => x.temperature === 0 || x.temperature > 0));
 });
 
 test('word times, alone and with segments', async () => {
@@ -157,8 +163,10 @@ test('errors are the client’s own', async () => {
     (await refused(client.audio.speech.create({ input: 'x', model: 'x', voice: 'x' }), NotFoundError)).type,
     'invalid_request_error',
   );
-  assert.equal(
-    (await refused(client.audio.translations.create({ file: file(), model: 'whisper-1' }), NotFoundError)).status,
-    404,
+  const untranslated = await refused(
+    client.audio.translations.create({ file: file(), model: 'whisper-1' }),
+    BadRequestError,
   );
+  assert.equal(untranslated.param, 'model');
+  assert.match(untranslated.message, /no installed model translates/);
 });

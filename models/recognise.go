@@ -97,13 +97,13 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 		return nil, fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model, found %s", ErrUnsupported, what)
 	}
 	if n >= 4 && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic {
-		w, err := ggmlfile.ReadWhisper(r, size)
+		w, err := ggmlfile.Check(r, size, nil)
 		if err != nil {
 			return nil, notModel(err, ggmlfile.ErrNotWhisper)
 		}
 		found := &Recognised{
 			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel, NoTranslation: !w.Translates(),
-			Signature: fmt.Sprintf("ggml Whisper, %d + %d layers of %d, %d mel bands, %d tokens", w.AudioLayer, w.TextLayer, w.AudioState, w.Mels, w.Vocab),
+			Signature: fmt.Sprintf("ggml Whisper, %d + %d layers of %d, %d mel bands, %d tokens", w.AudioLayers, w.TextLayers, w.AudioState, w.Mels, w.Vocabulary),
 		}
 		if !w.Multilingual() {
 			found.Languages = []string{"en"}

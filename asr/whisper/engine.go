@@ -24,24 +24,23 @@
 package whisper
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/spec"
 )
 
 // Errors that a caller can tell apart; they come wrapped with what and where.
 var (
 	// ErrModel marks a model file that is damaged or no Whisper model.
-	ErrModel = errors.New("not a usable Whisper model")
+	ErrModel = ggmlfile.ErrNotWhisper
 	// ErrLibrary marks a libwhisper that does not fit this program. (One that is
 	// missing is native.ErrMissing.)
 	ErrLibrary = errors.New("libwhisper does not fit")
@@ -132,7 +131,7 @@ var alignment = map[string]struct {
 type Engine struct {
 	model     Model
 	opt       Options
-	header    Header
+	header    ggmlfile.Header
 	weights   *weights
 	preset    int // of alignment heads
 	eot, beg  int32
@@ -230,30 +229,8 @@ func Open(m Model, opt Options) (*Engine, error) {
 	}, nil
 }
 
-func (m Model) check() (Header, error) {
-	if m.Data != nil {
-		if len(m.Data) == 0 {
-			return Header{}, fmt.Errorf("%w: expected a Whisper model in ggml's format, found no data", ErrModel)
-		}
-		return Check(bytes.NewReader(m.Data), int64(len(m.Data)))
-	}
-	f, err := os.Open(m.Path)
-	if err != nil {
-		return Header{}, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return Header{}, err
-	}
-	if !st.Mode().IsRegular() {
-		return Header{}, fmt.Errorf("%w: expected a file, found %s", ErrModel, st.Mode().Type())
-	}
-	return Check(f, st.Size())
-}
-
 // languages returns the codes the model can be asked for.
-func (m Model) languages(h Header) ([]string, error) {
+func (m Model) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}
@@ -284,9 +261,6 @@ func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{Beam: maxDecoders, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
 }
-
-// Header returns the model's dimensions.
-func (e *Engine) Header() Header { return e.header }
 
 // language checks the language that a transcription asks for.
 func (e *Engine) language(s string) (string, error) {

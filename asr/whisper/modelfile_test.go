@@ -13,7 +13,7 @@ import (
 
 func TestCheckAcceptsAModel(t *testing.T) {
 	data := testModel()
-	h, err := Check(bytes.NewReader(data), int64(len(data)))
+	h, err := Model{Data: data}.check()
 	require.NoError(t, err)
 	assert.Equal(t, testHeader, h)
 	assert.True(t, h.Multilingual())
@@ -71,7 +71,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a tensor twice":        {bytes.Replace(good, []byte("encoder.ln_post.weight"), []byte("decoder.ln.weight\x00\x00\x00\x00\x00"), 1), "has not"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Check(bytes.NewReader(c.data), int64(len(c.data)))
+			_, err := Model{Data: append([]byte{}, c.data...)}.check()
 			require.ErrorIs(t, err, ErrModel)
 			assert.ErrorContains(t, err, c.want)
 		})
@@ -109,7 +109,7 @@ func FuzzCheck(f *testing.F) {
 		if at >= 0 && at+4 <= len(data) {
 			binary.LittleEndian.PutUint32(data[at:], uint32(word))
 		}
-		_, err := Check(bytes.NewReader(data), int64(len(data)))
+		_, err := Model{Data: data}.check()
 		require.ErrorIs(t, err, ErrModel, "the file is cut short, so it can never be right")
 	})
 }

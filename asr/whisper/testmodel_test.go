@@ -7,6 +7,8 @@ import (
 	"math/rand"
 	"slices"
 	"sync"
+
+	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
 // The test model is a Whisper model of the least size, written by the test: all
@@ -43,20 +45,20 @@ func (w *modelWriter) floats(v []float32) {
 	w.Write(b)
 }
 
-var testHeader = Header{
+var testHeader = ggmlfile.Header{
 	Vocabulary: 51865, AudioContext: 1500, AudioState: testWidth, AudioHeads: 1, AudioLayers: 1,
 	TextContext: testContext, TextState: testWidth, TextHeads: 1, TextLayers: 1, Mels: 80, Type: 0,
 }
 
 // buildModel writes a model whose decoder says the plan: after the position of
 // plan[i], counted from "start of transcript", the token plan[i+1].
-func buildModel(h Header, plan []int) []byte { return buildModelAs(h, plan, 8) }
+func buildModel(h ggmlfile.Header, plan []int) []byte { return buildModelAs(h, plan, 8) }
 
 // buildModelAs does so with a given certainty: with 1 nearly all tokens are as likely.
 // edits change what a token does to the one after it.
-func buildModelAs(h Header, plan []int, sure float32, edits ...func(embedding []float32, width int)) []byte {
+func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(embedding []float32, width int)) []byte {
 	var w modelWriter
-	w.words(magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
+	w.words(ggmlfile.Magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
 		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
 	w.words(h.Mels, melBins)
 	w.floats(make([]float32, h.Mels*melBins))
@@ -89,7 +91,7 @@ func buildModelAs(h Header, plan []int, sure float32, edits ...func(embedding []
 		edit(embedding, width)
 	}
 	names := make([]string, 0, 64)
-	want := h.want()
+	want := tensors(h)
 	for name := range want {
 		names = append(names, name)
 	}

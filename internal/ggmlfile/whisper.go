@@ -8,47 +8,59 @@
 package ggmlfile
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 )
 
 // ErrNotWhisper marks bytes that are not a Whisper model in ggml's format.
-var ErrNotWhisper = errors.New("not a ggml Whisper model")
+var ErrNotWhisper = errors.New("not a usable Whisper model")
 
 // Magic is the number a ggml file begins with ("ggml", read little-endian).
 const Magic = 0x67676d6c
 
-// Whisper holds the hyper parameters of a Whisper file.
-type Whisper struct {
-	Vocab       int // tokens, special ones included
-	AudioCtx    int // encoder positions (1500 = 30 s)
-	AudioState  int // width of the encoder
-	AudioHead   int
-	AudioLayer  int
-	TextCtx     int // decoder positions
-	TextState   int // width of the decoder
-	TextHead    int
-	TextLayer   int
-	Mels        int // mel bands, 80 or 128
-	FType       int // ggml's number for the type of the weights
-	VocabInFile int // tokens whose text the file holds
-	Tensors     int
+// Header is the beginning of a Whisper file: the dimensions of the network, in
+// the order of the file.
+type Header struct {
+	Vocabulary   int32 // tokens: 51864 English only, 51865 multilingual, 51866 large-v3
+	AudioContext int32 // encoder positions (1500 = 30 s)
+	AudioState   int32 // width of the encoder
+	AudioHeads   int32
+	AudioLayers  int32
+	TextContext  int32 // decoder positions
+	TextState    int32 // width of the decoder
+	TextHeads    int32
+	TextLayers   int32
+	Mels         int32 // mel bands, 80 or 128
+	Type         int32 // ggml's number for the type of the weights, + 1000 times the quantization's version
 }
 
-// Multilingual tells whether the vocabulary has language tokens: English-only
-// models have 51864 tokens (whisper.cpp: n_vocab >= 51865).
-func (w *Whisper) Multilingual() bool { return w.Vocab >= 51865 }
+// Multilingual reports whether the vocabulary has language tokens, as
+// whisper.cpp decides it: English-only models have 51864 tokens.
+func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 
-// Translates tells whether the model may have learned to translate into English:
+// Translates reports whether the model may have learned to translate into English:
 // English-only models have not, nor have those whose decoder was cut down to fewer
 // layers than the encoder has and then trained without translations (the turbo
 // models and the distilled ones).
-func (w *Whisper) Translates() bool { return w.Multilingual() && w.TextLayer >= w.AudioLayer }
+func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
+
+// Whisper is what was found in a Whisper file.
+type Whisper struct {
+	Header
+	VocabInFile int32 // tokens whose text the file holds
+	Tensors     int
+}
+
+// Layout is what a caller demands of a file beyond being sound.
+type Layout struct {
+	Bins    int32              // of the mel filters
+	Tensors map[string][]int32 // dimensions by name, the innermost first; each must be there once
+}
 
 // The ranges that are accepted. The largest published model (large-v3) has 32
 // layers, 1280 wide, 20 heads, 128 bands and 51866 tokens; the ranges leave room
@@ -60,17 +72,18 @@ const (
 	maxHeads  = 1 << 8
 	maxLayers = 1 << 8
 	maxMels   = 1 << 10
+	maxType   = 1 << 20
 	maxFFT    = 1 << 14
 	maxToken  = 1 << 10 // bytes of one token's text
 	maxTensor = 1 << 16 // tensors
-	maxName   = 1 << 8  // bytes of a tensor's name
+	maxName   = 1 << 7  // bytes of a tensor's name
 )
 
 // block is how a tensor type lies in the file: size bytes for every n numbers.
 type block struct{ n, size int64 }
 
 // blocks are ggml's tensor types (ggml.h: enum ggml_type; block sizes from
-// ggml-common.h).
+// ggml-common.h) as far as libwhisper loads them.
 var blocks = map[int32]block{
 	0:  {1, 4},   // F32
 	1:  {1, 2},   // F16
@@ -84,11 +97,14 @@ var blocks = map[int32]block{
 	12: {256, 144},
 	13: {256, 176},
 	14: {256, 210}, // Q6_K
-	30: {1, 2},     // BF16
 }
 
-// OpenWhisper checks the file at path.
-func OpenWhisper(path string) (*Whisper, error) {
+// BlockSize returns how many numbers a block of a tensor type holds; 0 for types
+// that libwhisper does not load.
+func BlockSize(kind int32) int64 { return blocks[kind].n }
+
+// CheckFile is Check for the file at path.
+func CheckFile(path string, demand func(Header) (Layout, error)) (*Whisper, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -99,167 +115,264 @@ func OpenWhisper(path string) (*Whisper, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrNotWhisper, path)
+		return nil, fmt.Errorf("%w: expected a file, found %s", ErrNotWhisper, info.Mode().Type())
 	}
-	return ReadWhisper(f, info.Size())
+	return Check(f, info.Size(), demand)
 }
 
-// ParseWhisper checks a model in memory.
-func ParseWhisper(data []byte) (*Whisper, error) {
-	return ReadWhisper(bytes.NewReader(data), int64(len(data)))
-}
-
-// ReadWhisper checks a model of size bytes: hyper parameters in range, mel
-// filters, vocabulary and every tensor within the file, and nothing after the
-// last. An error wraps ErrNotWhisper unless reading itself failed.
-func ReadWhisper(r io.ReaderAt, size int64) (*Whisper, error) {
-	w := &reader{r: r, size: size}
-	if magic := uint32(w.int32()); w.err == nil && magic != Magic {
-		return nil, fmt.Errorf("%w: it begins with %#08x, expected %#08x", ErrNotWhisper, magic, uint32(Magic))
+// Check reads a model of size bytes: dimensions in range, mel filters, vocabulary
+// and every tensor within the file, and nothing after the last. The weights are
+// not read. Where demand is not nil, it says what a file with such a header must
+// hold, or why there can be none. An error says what was expected and what was
+// found; it wraps ErrNotWhisper unless reading itself or demand failed.
+func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Whisper, error) {
+	r := &reader{r: file, size: size}
+	if size < 4 {
+		return nil, fmt.Errorf("%w: expected ggml's format, found a file of %d bytes", ErrNotWhisper, size)
 	}
-	h := &Whisper{}
-	for _, p := range []struct {
-		name string
-		into *int
-		min  int
-		max  int
-	}{
-		{"n_vocab", &h.Vocab, 1, maxVocab},
-		{"n_audio_ctx", &h.AudioCtx, 1, maxCtx},
-		{"n_audio_state", &h.AudioState, 1, maxState},
-		{"n_audio_head", &h.AudioHead, 1, maxHeads},
-		{"n_audio_layer", &h.AudioLayer, 1, maxLayers},
-		{"n_text_ctx", &h.TextCtx, 1, maxCtx},
-		{"n_text_state", &h.TextState, 1, maxState},
-		{"n_text_head", &h.TextHead, 1, maxHeads},
-		{"n_text_layer", &h.TextLayer, 1, maxLayers},
-		{"n_mels", &h.Mels, 1, maxMels},
-		{"ftype", &h.FType, 0, 1 << 20},
-	} {
-		*p.into = int(w.int32())
-		if w.err == nil && (*p.into < p.min || *p.into > p.max) {
-			return nil, fmt.Errorf("%w: %s is %d, expected %d to %d", ErrNotWhisper, p.name, *p.into, p.min, p.max)
-		}
+	if magic := r.word(); r.err == nil && magic != Magic {
+		begin := string(binary.LittleEndian.AppendUint32(nil, uint32(magic)))
+		return nil, fmt.Errorf("%w: expected ggml's format (first bytes %q, %#x), found %q%s", ErrNotWhisper, "lmgg", Magic, begin, otherFormat(begin))
 	}
-	if w.err == nil && (h.AudioState%h.AudioHead != 0 || h.TextState%h.TextHead != 0) {
-		return nil, fmt.Errorf("%w: widths %d and %d are not multiples of the heads %d and %d",
-			ErrNotWhisper, h.AudioState, h.TextState, h.AudioHead, h.TextHead)
+	var w Whisper
+	w.read(r)
+	if r.err != nil {
+		return nil, r.failure("header")
 	}
-
-	mels, fft := int64(w.int32()), int64(w.int32())
-	if w.err == nil && (mels != int64(h.Mels) || fft < 1 || fft > maxFFT) {
-		return nil, fmt.Errorf("%w: mel filters of %d by %d, expected %d bands and at most %d bins", ErrNotWhisper, mels, fft, h.Mels, maxFFT)
-	}
-	w.skip(mels * fft * 4)
-
-	h.VocabInFile = int(w.int32())
-	if w.err == nil && (h.VocabInFile < 0 || h.VocabInFile > h.Vocab) {
-		return nil, fmt.Errorf("%w: %d tokens in the file, n_vocab is %d", ErrNotWhisper, h.VocabInFile, h.Vocab)
-	}
-	for i := 0; i < h.VocabInFile && w.err == nil; i++ {
-		length := w.int32()
-		if w.err == nil && (length < 0 || length > maxToken) {
-			return nil, fmt.Errorf("%w: token %d has %d bytes (at most %d)", ErrNotWhisper, i, length, maxToken)
-		}
-		w.skip(int64(length))
-	}
-	for w.err == nil && w.pos < size {
-		if err := w.tensor(h); err != nil {
+	var layout *Layout
+	if demand != nil {
+		l, err := demand(w.Header)
+		if err != nil {
 			return nil, err
 		}
+		layout = &l
 	}
-	if w.err != nil {
-		return nil, w.err
+	if err := w.sound(); err != nil {
+		return nil, err
 	}
-	if h.Tensors == 0 {
-		return nil, fmt.Errorf("%w: it holds no weights", ErrNotWhisper)
+	if err := w.vocabulary(r, layout); err != nil {
+		return nil, err
 	}
-	return h, nil
+	if err := w.tensors(r, layout); err != nil {
+		return nil, err
+	}
+	return &w, nil
 }
 
-// tensor steps over one tensor.
-func (w *reader) tensor(h *Whisper) error {
-	at := w.pos
-	dims, length, kind := w.int32(), w.int32(), w.int32()
-	if w.err != nil {
-		return w.err
+// otherFormat explains the first four bytes of files that people try instead.
+func otherFormat(begin string) string {
+	switch begin {
+	case "GGUF":
+		return ", which is GGUF (language models): convert the original to ggml"
+	case "PK\x03\x04":
+		return ", which is a PyTorch or zip file: convert it to ggml"
+	case "\xfd7zX", "(\xb5/\xfd", "\x1f\x8b\x08\x00":
+		return ", which is compressed: unpack it"
+	case "vers":
+		return ", which is a pointer of Git LFS: fetch the file itself"
 	}
-	if dims < 1 || dims > 4 || length < 1 || length > maxName {
-		return fmt.Errorf("%w: the tensor at byte %d has %d dimensions and a name of %d bytes", ErrNotWhisper, at, dims, length)
+	return ""
+}
+
+// read reads the header.
+func (h *Header) read(r *reader) {
+	for _, into := range []*int32{
+		&h.Vocabulary, &h.AudioContext, &h.AudioState, &h.AudioHeads, &h.AudioLayers,
+		&h.TextContext, &h.TextState, &h.TextHeads, &h.TextLayers, &h.Mels, &h.Type,
+	} {
+		*into = r.word()
 	}
-	b, ok := blocks[kind]
-	if !ok {
-		return fmt.Errorf("%w: the tensor at byte %d has the unknown type %d", ErrNotWhisper, at, kind)
+}
+
+// sound checks that a loader can reserve what the header asks for.
+func (h Header) sound() error {
+	for _, p := range []struct {
+		name            string
+		value, min, max int32
+	}{
+		{"n_vocab", h.Vocabulary, 1, maxVocab},
+		{"n_audio_ctx", h.AudioContext, 1, maxCtx},
+		{"n_audio_state", h.AudioState, 1, maxState},
+		{"n_audio_head", h.AudioHeads, 1, maxHeads},
+		{"n_audio_layer", h.AudioLayers, 1, maxLayers},
+		{"n_text_ctx", h.TextContext, 1, maxCtx},
+		{"n_text_state", h.TextState, 1, maxState},
+		{"n_text_head", h.TextHeads, 1, maxHeads},
+		{"n_text_layer", h.TextLayers, 1, maxLayers},
+		{"n_mels", h.Mels, 1, maxMels},
+		{"ftype", h.Type, 0, maxType},
+	} {
+		if p.value < p.min || p.value > p.max {
+			return fmt.Errorf("%w: header: expected %s of %d to %d, found %d", ErrNotWhisper, p.name, p.min, p.max, p.value)
+		}
+	}
+	if h.AudioState%h.AudioHeads != 0 || h.TextState%h.TextHeads != 0 {
+		return fmt.Errorf("%w: header: expected widths that are multiples of the heads' number, found %d for %d and %d for %d",
+			ErrNotWhisper, h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
+	}
+	return nil
+}
+
+// vocabulary steps over the mel filters and the vocabulary.
+func (w *Whisper) vocabulary(r *reader, layout *Layout) error {
+	mels, bins := r.word(), r.word()
+	least, most := int32(1), int32(maxFFT)
+	if layout != nil {
+		least, most = layout.Bins, layout.Bins
+	}
+	if r.err == nil && (mels != w.Mels || bins < least || bins > most) {
+		return fmt.Errorf("%w: mel filters: expected %d bands of %d bins, found %d of %d", ErrNotWhisper, w.Mels, most, mels, bins)
+	}
+	r.skip(4 * int64(mels) * int64(bins))
+	w.VocabInFile = r.word()
+	if r.err == nil && (w.VocabInFile < 1 || w.VocabInFile > w.Vocabulary) {
+		return fmt.Errorf("%w: vocabulary: expected 1 to %d tokens, found %d; n_vocab is %d", ErrNotWhisper, w.Vocabulary, w.VocabInFile, w.Vocabulary)
+	}
+	for i := int32(0); i < w.VocabInFile && r.err == nil; i++ {
+		length := r.word()
+		if r.err == nil && (length < 0 || length > maxToken) {
+			return fmt.Errorf("%w: vocabulary: expected a token of at most %d bytes at number %d, found %d", ErrNotWhisper, maxToken, i, length)
+		}
+		r.skip(int64(length))
+	}
+	return r.failure("mel filters and vocabulary")
+}
+
+// tensors steps over the tensors to the end of the file.
+func (w *Whisper) tensors(r *reader, layout *Layout) error {
+	var missing map[string][]int32
+	if layout != nil {
+		missing = maps.Clone(layout.Tensors)
+	}
+	for r.at < r.size {
+		at := r.at
+		t, err := r.tensor()
+		if err != nil {
+			return err
+		}
+		if layout != nil {
+			expected, ok := missing[t.name]
+			if !ok {
+				return fmt.Errorf("%w: tensor at byte %d: found %q, which a Whisper model of these dimensions has not (or not twice)", ErrNotWhisper, at, t.name)
+			}
+			if delete(missing, t.name); !slices.Equal(t.dims, expected) {
+				return fmt.Errorf("%w: tensor %s: expected dimensions %v, found %v", ErrNotWhisper, t.name, expected, t.dims)
+			}
+		}
+		if err := r.weights(t); err != nil {
+			return err
+		}
+		if w.Tensors++; w.Tensors > maxTensor {
+			return fmt.Errorf("%w: more than %d tensors", ErrNotWhisper, maxTensor)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: expected %d more tensors, the first %s; found the end of the file", ErrNotWhisper, len(missing), slices.Min(slices.Collect(maps.Keys(missing))))
+	}
+	if w.Tensors == 0 {
+		return fmt.Errorf("%w: it holds no weights", ErrNotWhisper)
+	}
+	return nil
+}
+
+// tensor is the head of a tensor in the file.
+type tensor struct {
+	name string
+	kind int32
+	dims []int32 // the innermost first
+}
+
+// tensor reads the head of a tensor.
+func (r *reader) tensor() (t tensor, err error) {
+	where := fmt.Sprintf("tensor at byte %d", r.at)
+	dims, length := r.word(), r.word()
+	t.kind = r.word()
+	if r.err == nil && (dims < 1 || dims > 4 || length < 1 || length > maxName) {
+		return t, fmt.Errorf("%w: %s: expected 1 to 4 dimensions and a name of 1 to %d bytes, found %d and %d", ErrNotWhisper, where, maxName, dims, length)
+	}
+	for i := int32(0); i < dims && r.err == nil; i++ {
+		t.dims = append(t.dims, r.word())
+	}
+	t.name = string(r.bytes(int64(length)))
+	return t, r.failure(where)
+}
+
+// weights steps over the numbers of a tensor.
+func (r *reader) weights(t tensor) error {
+	b, ok := blocks[t.kind]
+	if !ok || int64(t.dims[0])%b.n != 0 {
+		return fmt.Errorf("%w: tensor %s: expected a type that fits %v, found type %d", ErrNotWhisper, t.name, t.dims, t.kind)
 	}
 	count := int64(1)
-	for range dims {
-		d := int64(w.int32())
-		if w.err != nil {
-			return w.err
+	for _, d := range t.dims {
+		if d < 1 || int64(d) > r.size || count > r.size*256/int64(d) {
+			return fmt.Errorf("%w: tensor %s: %v numbers are more than the file has", ErrNotWhisper, t.name, t.dims)
 		}
-		if d < 1 || d > w.size || count > w.size*256/d {
-			return fmt.Errorf("%w: the tensor at byte %d is larger than the file", ErrNotWhisper, at)
-		}
-		count *= d
+		count *= int64(d)
 	}
-	if count%b.n != 0 {
-		return fmt.Errorf("%w: the tensor at byte %d has %d numbers, not a multiple of %d", ErrNotWhisper, at, count, b.n)
-	}
-	w.skip(int64(length))
-	w.skip(count / b.n * b.size)
-	if h.Tensors++; h.Tensors > maxTensor {
-		return fmt.Errorf("%w: more than %d tensors", ErrNotWhisper, maxTensor)
-	}
-	return w.err
+	r.skip(count / b.n * b.size)
+	return r.failure("tensor " + t.name)
 }
 
-// reader reads numbers in order and steps over the rest; the first error stays.
+// readAhead is how much is read at once: a vocabulary is 50,000 short words, and a
+// call of the system for each takes longer than all else together.
+const readAhead = 16 << 10
+
+// reader reads little-endian words at a position; the first error stays.
 type reader struct {
-	r    io.ReaderAt
-	size int64
-	pos  int64
-	err  error
+	r     io.ReaderAt
+	at    int64
+	size  int64
+	err   error
+	ahead []byte // of the file, from begin on
+	begin int64
 
-	buf  *bufio.Reader
-	next int64 // offset that buf reads next
+	unread bool // err is no fault of the file's
 }
 
-func (w *reader) int32() int32 {
-	if w.err != nil {
-		return 0
+// failure returns the reader's error, if any, for the part of the file that it
+// met.
+func (r *reader) failure(part string) error {
+	if r.err == nil || r.unread {
+		return r.err
 	}
-	if w.size-w.pos < 4 {
-		w.err = fmt.Errorf("%w: it ends at byte %d", ErrNotWhisper, w.size)
-		return 0
+	return fmt.Errorf("%w: %s: %w", ErrNotWhisper, part, r.err)
+}
+
+// bytes returns the next n bytes, which stay as they are until the next call.
+func (r *reader) bytes(n int64) []byte {
+	begin := r.at
+	if r.skip(n); r.err != nil {
+		return nil
 	}
-	if w.buf == nil || w.pos < w.next || w.pos-w.next > 4096 {
-		section := io.NewSectionReader(w.r, w.pos, w.size-w.pos)
-		if w.buf == nil {
-			w.buf = bufio.NewReaderSize(section, 4096)
-		} else {
-			w.buf.Reset(section)
+	if begin < r.begin || r.at > r.begin+int64(len(r.ahead)) {
+		want := min(max(n, readAhead), r.size-begin)
+		if int64(cap(r.ahead)) < want {
+			r.ahead = make([]byte, want)
 		}
-	} else if _, err := w.buf.Discard(int(w.pos - w.next)); err != nil {
-		w.err = err
-		return 0
+		r.ahead, r.begin = r.ahead[:want], begin
+		if got, err := r.r.ReadAt(r.ahead, begin); err != nil && !(errors.Is(err, io.EOF) && int64(got) == want) {
+			r.err, r.ahead, r.unread = err, nil, true
+			return nil
+		}
 	}
-	var b [4]byte
-	if _, err := io.ReadFull(w.buf, b[:]); err != nil {
-		w.err = err
-		return 0
-	}
-	w.pos += 4
-	w.next = w.pos
-	return int32(binary.LittleEndian.Uint32(b[:]))
+	return r.ahead[begin-r.begin:][:n]
 }
 
-func (w *reader) skip(n int64) {
-	if w.err != nil {
+func (r *reader) word() int32 {
+	if b := r.bytes(4); b != nil {
+		return int32(binary.LittleEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (r *reader) skip(n int64) {
+	if r.err != nil {
 		return
 	}
-	if n < 0 || n > w.size-w.pos {
-		w.err = fmt.Errorf("%w: it is cut: %d bytes expected at byte %d, found %d", ErrNotWhisper, n, w.pos, w.size-w.pos)
+	if n < 0 || n > r.size-r.at {
+		r.err = fmt.Errorf("it ends at byte %d, expected %d more bytes at %d", r.size, n, r.at)
 		return
 	}
-	w.pos += n
+	r.at += n
 }

@@ -44,15 +44,20 @@ func sample(change func(params []int32)) []byte {
 	return b.Bytes()
 }
 
+// parse checks a model in memory.
+func parse(data []byte) (*Whisper, error) {
+	return Check(bytes.NewReader(data), int64(len(data)), nil)
+}
+
 func TestWholeFile(t *testing.T) {
-	h, err := ParseWhisper(sample(nil))
+	h, err := parse(sample(nil))
 	require.NoError(t, err)
-	assert.Equal(t, &Whisper{
-		Vocab: 51865, AudioCtx: 1500, AudioState: 64, AudioHead: 2, AudioLayer: 1, TextCtx: 320, TextState: 64,
-		TextHead: 2, TextLayer: 1, Mels: 4, FType: 7, VocabInFile: 3, Tensors: 3,
-	}, h)
+	assert.Equal(t, &Whisper{Header: Header{
+		Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1, TextContext: 320, TextState: 64,
+		TextHeads: 2, TextLayers: 1, Mels: 4, Type: 7,
+	}, VocabInFile: 3, Tensors: 3}, h)
 	assert.True(t, h.Multilingual())
-	h, err = ParseWhisper(sample(func(p []int32) { p[0] = 51864 }))
+	h, err = parse(sample(func(p []int32) { p[0] = 51864 }))
 	require.NoError(t, err)
 	assert.False(t, h.Multilingual())
 }
@@ -61,7 +66,7 @@ func TestEveryCutIsRefused(t *testing.T) {
 	whole := sample(nil)
 	refused := 0
 	for n := range len(whole) {
-		if _, err := ParseWhisper(whole[:n]); err != nil {
+		if _, err := parse(whole[:n]); err != nil {
 			require.ErrorIs(t, err, ErrNotWhisper, "cut at %d", n)
 			refused++
 		}
@@ -88,26 +93,26 @@ func TestBadNumbersAreNamed(t *testing.T) {
 		"few tokens":      {0, 2, "n_vocab is 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseWhisper(sample(func(p []int32) { p[c.index] = c.value }))
+			_, err := parse(sample(func(p []int32) { p[c.index] = c.value }))
 			require.ErrorIs(t, err, ErrNotWhisper)
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
-	_, err := ParseWhisper([]byte("GGUF and so on, and so on"))
+	_, err := parse([]byte("GGUF and so on, and so on"))
 	require.ErrorIs(t, err, ErrNotWhisper)
 	assert.ErrorContains(t, err, "0x67676d6c")
-	_, err = ParseWhisper(append(sample(nil), 0))
+	_, err = parse(append(sample(nil), 0))
 	require.ErrorIs(t, err, ErrNotWhisper, "something behind the last tensor")
 }
 
-func TestOpenWhisper(t *testing.T) {
+func TestCheckFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.bin")
 	require.NoError(t, os.WriteFile(path, sample(nil), 0o600))
-	_, err := OpenWhisper(path)
+	_, err := CheckFile(path, nil)
 	require.NoError(t, err)
-	_, err = OpenWhisper(filepath.Dir(path))
+	_, err = CheckFile(filepath.Dir(path), nil)
 	require.ErrorIs(t, err, ErrNotWhisper)
-	_, err = OpenWhisper(path + "x")
+	_, err = CheckFile(path+"x", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -116,17 +121,17 @@ type failing struct{}
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestReadErrorsAreNotTheFilesFault(t *testing.T) {
-	_, err := ReadWhisper(failing{}, 1000)
+	_, err := Check(failing{}, 1000, nil)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	assert.NotErrorIs(t, err, ErrNotWhisper)
 }
 
-func FuzzParseWhisper(f *testing.F) {
+func FuzzCheck(f *testing.F) {
 	f.Add(sample(nil))
 	f.Add(sample(func(p []int32) { p[0] = 3 }))
 	f.Add([]byte("lmgg"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := ParseWhisper(data); err != nil && !errors.Is(err, ErrNotWhisper) {
+		if _, err := parse(data); err != nil && !errors.Is(err, ErrNotWhisper) {
 			t.Fatalf("an error of another kind: %v", err)
 		}
 	})
@@ -135,13 +140,13 @@ func FuzzParseWhisper(f *testing.F) {
 // TestTranslates goes by the shapes of published models.
 func TestTranslates(t *testing.T) {
 	for name, c := range map[string]struct {
-		vocabulary, encoder, decoder int
+		vocabulary, encoder, decoder int32
 		want                         bool
 	}{
 		"base": {51865, 6, 6, true}, "base.en": {51864, 6, 6, false}, "large-v3": {51866, 32, 32, true},
 		"large-v3-turbo": {51866, 32, 4, false}, "distil-large-v2": {51865, 32, 2, false},
 	} {
-		w := Whisper{Vocab: c.vocabulary, AudioLayer: c.encoder, TextLayer: c.decoder}
+		w := Header{Vocabulary: c.vocabulary, AudioLayers: c.encoder, TextLayers: c.decoder}
 		assert.Equal(t, c.want, w.Translates(), name)
 	}
 }

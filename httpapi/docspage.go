@@ -18,7 +18,12 @@ var docsHTML string
 var docsCSS string
 
 // docsPage is the readable form of the OpenAPI document: one page without
-// scripts and without requests to anyone.
+// scripts and without requests to anyone. It is made from the document's YAML
+// nodes, to which the table of options is added and from which /openapi.json is
+// written in the document's order. The types of kin-openapi, which the tests use,
+// hold paths, responses and fields in maps; with IncludeOrigin each could be
+// sorted by its line, but that is no less code, and the command would carry the
+// library for one page.
 type docsPage struct {
 	html []byte
 	csp  string // Content-Security-Policy that fits it

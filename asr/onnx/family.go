@@ -51,13 +51,9 @@ func parseConfig(f File) (nemoConfig, error) {
 
 // open tells the family of a model, reads its tokens and builds its network.
 func open(m parts, opt Options) (network, string, *vocabulary, error) {
-	g, err := ort.Inspect(m.ONNX)
+	g, contract, err := modelfile.Inspect(m.ONNX, models.RoleOptimized, m.Contract)
 	if err != nil {
 		return nil, "", nil, err
-	}
-	contract, err := modelfile.Contract(g, models.RoleOptimized, m.Contract)
-	if err != nil {
-		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
 	symbols, err := parseTokens(m.Tokens)
 	if err != nil {

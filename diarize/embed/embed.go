@@ -88,13 +88,9 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 		opt.SameSpeaker = DefaultSameSpeaker
 	}
 	opt.Threads = max(opt.Threads, 1)
-	graph, err := ort.Inspect(model)
+	graph, contract, err := modelfile.Inspect(model, models.RoleEmbedder, opt.Contract)
 	if err != nil {
 		return nil, err
-	}
-	contract, err := modelfile.Contract(graph, models.RoleEmbedder, opt.Contract)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model, err)
 	}
 	l, err := layoutOf(graph, contract)
 	if err != nil {

@@ -5,6 +5,7 @@
 package tag
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,41 +72,51 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 
 // openSource opens a tagger from a file or from memory.
 func openSource(model ort.Source, opt config) (*Model, error) {
-	graph, err := ort.Inspect(model)
+	graph, contract, err := modelfile.Inspect(model, models.RoleTagger, opt.Contract)
 	if err != nil {
 		return nil, err
-	}
-	contract, err := modelfile.Contract(graph, models.RoleTagger, opt.Contract)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model, err)
 	}
 	l, err := layoutOf(graph, contract)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", model, err)
 	}
-	rate := audio.SampleRate
-	if l.contract == models.ContractPANNs {
-		rate = defaultRate
-		if l.rate > 0 {
-			rate = l.rate
-		}
-	}
-	if opt.SampleRate != 0 {
-		if rate = opt.SampleRate; l.contract != models.ContractPANNs && rate != audio.SampleRate {
-			return nil, fmt.Errorf("%s: %w: contract %s works at %d Hz, got a sample rate of %d", model, ort.ErrContract, l.contract, audio.SampleRate, rate)
-		}
-	}
-	if rate < 4000 || rate > 192000 {
-		return nil, fmt.Errorf("%s: %w: expected a sample rate between 4000 and 192000 Hz, found %d", model, ort.ErrContract, rate)
+	rate, err := l.sampleRate(opt.SampleRate)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
 	}
 	session, err := ort.Open(model, ort.Options{Outputs: []string{l.output}})
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{session: session, layout: l, plan: newPlan(l, rate), threads: max(opt.Threads, 1)}
-	// A little noise: a network that cannot take its contract's input is found when
-	// it is opened, and so is one that stops before the sigmoid, as some score of
-	// hundreds then lies beyond [0,1].
+	if err := m.tryOut(); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return m, nil
+}
+
+// sampleRate returns the rate in Hz of a network that is to work at the stated one
+// (0: none is stated). A network with a waveform input does not say it in its graph.
+func (l layout) sampleRate(stated int) (int, error) {
+	rate := audio.SampleRate
+	if l.contract == models.ContractPANNs {
+		rate = cmp.Or(l.rate, defaultRate)
+	}
+	if stated != 0 {
+		if rate = stated; l.contract != models.ContractPANNs && rate != audio.SampleRate {
+			return 0, fmt.Errorf("%w: contract %s works at %d Hz, got a sample rate of %d", ort.ErrContract, l.contract, audio.SampleRate, rate)
+		}
+	}
+	if rate < 4000 || rate > 192000 {
+		return 0, fmt.Errorf("%w: expected a sample rate between 4000 and 192000 Hz, found %d", ort.ErrContract, rate)
+	}
+	return rate, nil
+}
+
+// tryOut runs a little noise: a network that cannot take its contract's input is
+// found when it is opened, and so is one that stops before the sigmoid, as some
+// score of hundreds then lies beyond [0,1].
+func (m *Model) tryOut() error {
 	noise := make([]float32, m.plan.samples(1))
 	seed := uint32(1)
 	for i := range noise {
@@ -114,7 +125,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	}
 	rows, err := m.compute(context.Background(), noise, 1)
 	if err != nil {
-		return nil, errors.Join(err, session.Close())
+		return err
 	}
 	for _, row := range rows {
 		for _, v := range row {
@@ -122,7 +133,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 			m.logits = m.logits || v < -1e-3 || v > 1+1e-3
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // Contract is the contract that the file has.

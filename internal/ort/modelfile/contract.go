@@ -8,6 +8,20 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
+// Inspect reads a model's graph and returns it with its contract for a role (see
+// Contract). Errors name the file.
+func Inspect(src ort.Source, role models.Role, stated string) (*ort.Graph, string, error) {
+	g, err := ort.Inspect(src)
+	if err != nil {
+		return nil, "", err
+	}
+	contract, err := Contract(g, role, stated)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", src, err)
+	}
+	return g, contract, nil
+}
+
 // Contract returns the contract of a model's graph for a role: the one that is
 // stated, or, where none is, the one that the graph is recognised by. An error
 // wraps ort.ErrContract; it does not name the file.

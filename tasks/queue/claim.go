@@ -67,43 +67,34 @@ func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx 
 			return nil, q.wrap("claim", err)
 		}
 	}
-	var claimed *Claim
-	try := func(claim func(tx *sql.Tx, c *Claim) error) error {
-		return q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-			claimed = nil
-			c := Claim{Worker: worker}
-			err := claim(tx, &c)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			if err == nil {
-				err = read(tx, &c)
-			}
-			if err != nil {
-				return err
-			}
-			claimed = &c
-			return nil
-		})
-	}
+	c, err := q.first(ctx, worker, q.ways(seen, modelSet), read)
+	return c, q.wrap("claim", err)
+}
+
+// ways returns the ways to claim one of the tasks that were seen, in the order in
+// which they are tried. On PostgreSQL the first of a lane waits for nobody; the
+// second is for when all accounts are locked by others.
+func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	if seen.aged {
-		err = try(func(tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })
+		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })
 	}
 	for _, lane := range []struct {
 		name    string
 		waiting bool
 	}{{LaneTasks, seen.tasks}, {LaneBatch, seen.batch}} {
-		if claimed != nil || err != nil || !lane.waiting {
+		if !lane.waiting {
 			continue
 		}
 		if q.config.DB.Dialect() == db.Postgres {
-			err = try(func(tx *sql.Tx, c *Claim) error { return q.claimInTurn(ctx, tx, lane.name, modelSet, c) })
+			ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+				return q.claimInTurn(ctx, tx, lane.name, modelSet, c)
+			})
 		}
-		if claimed == nil && err == nil { // SQLite; or all accounts are locked by others
-			err = try(func(tx *sql.Tx, c *Claim) error { return q.claimWaiting(ctx, tx, lane.name, modelSet, c) })
-		}
+		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+			return q.claimWaiting(ctx, tx, lane.name, modelSet, c)
+		})
 	}
-	return claimed, q.wrap("claim", err)
+	return ways
 }
 
 // claimInTurn claims the oldest task of the account whose turn it is in lane, on

@@ -36,21 +36,8 @@ func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read fu
 	if err != nil || seen.closed || !seen.waiting {
 		return nil, q.wrap("claim download", err)
 	}
-	var c Claim
-	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		c = Claim{Worker: worker}
-		if err := q.claimFetch(ctx, tx, busy, &c); err != nil {
-			return err
-		}
-		return read(tx, &c)
-	})
-	if errors.Is(err, sql.ErrNoRows) { // others were faster
-		return nil, nil
-	}
-	if err != nil {
-		return nil, q.wrap("claim download", err)
-	}
-	return &c, nil
+	c, err := q.first(ctx, worker, []claimFunc{q.fetchWay(busy)}, read)
+	return c, q.wrap("claim download", err)
 }
 
 // fetchLook is what reads say about the downloads before anything is claimed.
@@ -76,19 +63,21 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 	return l, err
 }
 
-// claimFetch claims the download whose turn it is; sql.ErrNoRows when there is
-// none that others have not locked.
-func (q *Queue) claimFetch(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
-	account, args := busy.account()
-	if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
-		return err
+// fetchWay claims the download whose turn it is, of those that others have not
+// locked.
+func (q *Queue) fetchWay(busy Busy) claimFunc {
+	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+		account, args := busy.account()
+		if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
+			return err
+		}
+		where, args := busy.tasks()
+		task := fmt.Sprintf("SELECT id FROM tasks t WHERE t.account_id = $%d AND %s ORDER BY t.batch_mode, t.queued_at, t.id LIMIT 1", len(args)+1, where)
+		if err := tx.QueryRowContext(ctx, task+q.config.DB.SkipLocked(), append(args, c.AccountID)...).Scan(&c.TaskID); err != nil {
+			return err
+		}
+		return q.take(ctx, tx, LaneFetch, "", c)
 	}
-	where, args := busy.tasks()
-	task := fmt.Sprintf("SELECT id FROM tasks t WHERE t.account_id = $%d AND %s ORDER BY t.batch_mode, t.queued_at, t.id LIMIT 1", len(args)+1, where)
-	if err := tx.QueryRowContext(ctx, task+q.config.DB.SkipLocked(), append(args, c.AccountID)...).Scan(&c.TaskID); err != nil {
-		return err
-	}
-	return q.take(ctx, tx, LaneFetch, "", c)
 }
 
 // account returns the query for the account whose turn it is among those with a

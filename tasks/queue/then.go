@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-
-	"github.com/otograph/otograph/internal/db"
 )
 
 // Then claims the next task in the transaction that ends a member's last one, so
@@ -17,18 +15,12 @@ type Then func(ctx context.Context, tx *sql.Tx) (*Claim, error)
 // tasks are due.
 func (q *Queue) ThenNext(ctx context.Context, worker, modelSet string) (Then, error) {
 	seen, err := q.look(ctx, worker)
-	lane := LaneTasks
-	if !seen.tasks {
-		lane = LaneBatch
-	}
 	if err != nil || seen.draining || seen.due || seen.aged || !(seen.tasks || seen.batch) {
 		return nil, q.wrap("claim", err)
 	}
-	claim := q.claimWaiting
-	if q.config.DB.Dialect() == db.Postgres {
-		claim = q.claimInTurn // what the transaction holds already is no time to wait for others
-	}
-	return q.then(worker, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return claim(ctx, tx, lane, modelSet, c) }), nil
+	// The first way waits for nobody on PostgreSQL: what the transaction holds
+	// already is no time for that.
+	return q.then(worker, q.ways(seen, modelSet)[0]), nil
 }
 
 // ThenNextFetch is ThenNext for NextFetch.
@@ -37,16 +29,43 @@ func (q *Queue) ThenNextFetch(ctx context.Context, worker string, busy Busy) (Th
 	if err != nil || seen.closed || seen.due || !seen.waiting {
 		return nil, q.wrap("claim download", err)
 	}
-	return q.then(worker, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return q.claimFetch(ctx, tx, busy, c) }), nil
+	return q.then(worker, q.fetchWay(busy)), nil
 }
 
-func (q *Queue) then(worker string, claim func(ctx context.Context, tx *sql.Tx, c *Claim) error) Then {
+// claimFunc claims a task for c.Worker and names it in c; the error is
+// sql.ErrNoRows when there is none.
+type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
+
+func (q *Queue) then(worker string, claim claimFunc) Then {
 	return func(ctx context.Context, tx *sql.Tx) (*Claim, error) {
 		c := Claim{Worker: worker}
-		err := claim(ctx, tx, &c)
-		if errors.Is(err, sql.ErrNoRows) {
+		switch err := claim(ctx, tx, &c); {
+		case errors.Is(err, sql.ErrNoRows):
 			return nil, nil
+		case err != nil:
+			return nil, err
 		}
-		return &c, err
+		return &c, nil
 	}
+}
+
+// first claims for worker in the first of the ways that finds a task, each in a
+// transaction that read, too, must accept; nil when none does.
+func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
+	for _, way := range ways {
+		var c *Claim
+		err := q.config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+			if c, err = q.then(worker, way)(ctx, tx); c == nil || err != nil {
+				return err
+			}
+			return read(tx, c)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			return c, nil
+		}
+	}
+	return nil, nil
 }

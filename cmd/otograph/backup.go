@@ -11,7 +11,6 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/tasks"
 )
 
 type backupCmd struct {
@@ -84,15 +83,9 @@ func (f *storeFlags) openBlobs(ctx context.Context, dir string, options ...blob.
 // copyFiles copies the service's files that are missing in to and returns how
 // many those were. A file that is deleted meanwhile is not missed.
 func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error) {
-	have := map[string]bool{}
-	for _, prefix := range blob.Prefixes {
-		err := to.List(ctx, prefix, func(o blob.Object) error {
-			have[o.Key] = true
-			return nil
-		})
-		if err != nil {
-			return copied, err
-		}
+	have, err := keys(ctx, to)
+	if err != nil {
+		return 0, err
 	}
 	for _, prefix := range blob.Prefixes {
 		err := from.List(ctx, prefix, func(o blob.Object) error {
@@ -113,6 +106,21 @@ func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error
 		}
 	}
 	return copied, nil
+}
+
+// keys returns the keys of the service's files.
+func keys(ctx context.Context, store *blob.Store) (map[string]bool, error) {
+	found := map[string]bool{}
+	for _, prefix := range blob.Prefixes {
+		err := store.List(ctx, prefix, func(o blob.Object) error {
+			found[o.Key] = true
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 func copyFile(ctx context.Context, from, to *blob.Store, key string) error {
@@ -249,31 +257,18 @@ func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 	if err := s.blobs.Probe(ctx); err != nil {
 		return err
 	}
-	id, found, err := s.identities(ctx)
-	if err != nil {
-		return err
+	_, err := s.adopt(ctx, c.Adopt)
+	if foreign, ok := errors.AsType[*foreignStoreError](err); ok {
+		return fmt.Errorf("restore: %w: correct --blobs, or repeat this with --adopt if that database is lost", foreign)
 	}
-	if found.Database != "" && found.Database != id.ID && !c.Adopt {
-		return fmt.Errorf("restore: the file store %s belongs to database %s, not to the restored one (%s): correct --blobs, or repeat this with --adopt if that database is lost",
-			s.blobs.Name(), found.Database, id.ID)
-	}
-	if _, err := s.blobs.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
-		return err
-	}
-	return s.db.SetClaimed(ctx)
+	return err
 }
 
 // report prints what the restored state holds and what it lacks.
 func (s *stores) report(ctx context.Context) error {
-	there := map[string]bool{}
-	for _, prefix := range blob.Prefixes {
-		err := s.blobs.List(ctx, prefix, func(o blob.Object) error {
-			there[o.Key] = true
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	there, err := keys(ctx, s.blobs)
+	if err != nil {
+		return err
 	}
 	rows, err := s.db.Read().QueryContext(ctx, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
 	if err != nil {

@@ -161,6 +161,30 @@ func (s *stores) identities(ctx context.Context) (db.Identity, blob.Identity, er
 	return id, found, err
 }
 
+// foreignStoreError is returned for a file store that another database owns.
+type foreignStoreError struct{ store, owner, id string }
+
+func (e *foreignStoreError) Error() string {
+	return fmt.Sprintf("the file store %s belongs to database %s, not to this one (%s)", e.store, e.owner, e.id)
+}
+
+// adopt makes the file store the database's, whose identity it returns. A store of
+// another database is taken with force alone; else the error is a
+// *foreignStoreError.
+func (s *stores) adopt(ctx context.Context, force bool) (db.Identity, error) {
+	id, found, err := s.identities(ctx)
+	if err != nil {
+		return id, err
+	}
+	if found.Database != "" && found.Database != id.ID && !force {
+		return id, &foreignStoreError{s.blobs.Name(), found.Database, id.ID}
+	}
+	if _, err := s.blobs.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
+		return id, err
+	}
+	return id, s.db.SetClaimed(ctx)
+}
+
 func (s *stores) Close() error {
 	var errs []error
 	if s.blobs != nil {
@@ -253,17 +277,11 @@ func (c *storeAdoptCmd) Run(ctx context.Context) error {
 		if err := s.blobs.Check(ctx); err != nil {
 			return err
 		}
-		id, found, err := s.identities(ctx)
+		id, err := s.adopt(ctx, c.Yes)
+		if foreign, ok := errors.AsType[*foreignStoreError](err); ok {
+			return &usageError{fmt.Errorf("%w: if no service uses that database any more, repeat this with --yes", foreign)}
+		}
 		if err != nil {
-			return err
-		}
-		if found.Database != "" && found.Database != id.ID && !c.Yes {
-			return &usageError{fmt.Errorf("the file store %s belongs to database %s: if no service uses that database any more, repeat this with --yes", s.blobs.Name(), found.Database)}
-		}
-		if _, err := s.blobs.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
-			return err
-		}
-		if err := s.db.SetClaimed(ctx); err != nil {
 			return err
 		}
 		say("%s belongs to database %s now\n", s.blobs.Name(), id.ID)

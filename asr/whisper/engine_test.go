@@ -153,6 +153,7 @@ func TestTranslation(t *testing.T) {
 	require.NoError(t, err)
 	defer untrained.Close()
 	assert.False(t, untrained.Abilities().Translate)
+	o.Translate = true // whichever the loop had last
 	_, err = untrained.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
 	require.ErrorIs(t, err, ErrTranslation)
 	assert.True(t, spec.IsPermanent(err))

@@ -33,7 +33,6 @@ type weights struct{ blas, lost bool }
 
 func loadWeights(Model, int, place) (*weights, error) { return nil, native.ErrNoCgo }
 func (*weights) free()                                {}
-func (*weights) multilingual() bool                   { return false }
 func (*weights) eot() int32                           { return 0 }
 func (*weights) beg() int32                           { return 0 }
 func (*weights) text(int32) string                    { return "" }

@@ -69,7 +69,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 		name, _ := tok.(string)
 		i := slices.Index(names, name)
 		if i < 0 {
-			return optionError(Shorten(name), "there is no such option; did you mean %q?", Nearest(name, names))
+			return optionError(Shorten(name), "there is no such option%s", DidYouMean(name, names))
 		}
 		if seen[name] {
 			return optionError(name, "is given twice")

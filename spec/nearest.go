@@ -1,26 +1,34 @@
 package spec
 
 import (
-	"math"
+	"fmt"
 	"strings"
 )
 
 // longestName bounds the part of a mistyped name that is compared, in characters.
 const longestName = 100
 
-// Nearest returns the candidate with the smallest edit distance to s, ignoring
-// the case of s: what a mistyped name was probably meant to be. It returns ""
-// when there is no candidate.
-func Nearest(s string, candidates []string) string {
-	want := []rune(strings.ToLower(s))
+// DidYouMean returns a question for the end of a message about a mistyped name,
+// such as `; did you mean "optimize"?`: the candidate that holds the name or is
+// held by it, or has the smallest edit distance, ignoring the name's case. It
+// returns "" where more than a third of the name would have to be changed.
+func DidYouMean(name string, candidates []string) string {
+	want := []rune(strings.ToLower(name))
 	want = want[:min(len(want), longestName)]
-	best, least := "", math.MaxInt
+	best, least := "", len(want)/3+1
 	for _, c := range candidates {
-		if d := editDistance(want, []rune(c)); d < least {
+		d := editDistance(want, []rune(c))
+		if held := string(want); len(want) > 3 && (strings.Contains(held, c) || strings.Contains(c, held)) {
+			d = min(d, 1)
+		}
+		if d < least {
 			best, least = c, d
 		}
 	}
-	return best
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
 }
 
 // editDistance returns Levenshtein's distance, with a swap of neighbors counted

@@ -106,7 +106,7 @@ func (o *object) members() error {
 				names = append(names, k)
 			}
 			slices.Sort(names)
-			return invalid("%s: there is no such field; did you mean %q?", spec.Shorten(name), spec.Nearest(name, names))
+			return invalid("%s: there is no such field%s", spec.Shorten(name), spec.DidYouMean(name, names))
 		}
 		if seen[name] {
 			return invalid("%s: is given twice", name)

@@ -24,7 +24,7 @@ type backupCmd struct {
 // that each one is there that the copy of the database points at and that the
 // service has not deleted in the meantime.
 func (c *backupCmd) Run(ctx context.Context) error {
-	dir, err := c.folder()
+	dir, err := c.folderOf(opening{})
 	if err != nil {
 		return err
 	}

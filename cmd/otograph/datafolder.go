@@ -33,9 +33,20 @@ func (f *storeFlags) folder() (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+		return "", fmt.Errorf("data folder: %w", err)
 	}
 	return dir, closeFolder(dir)
+}
+
+// folderOf is folder for a command about a service that is there already: with
+// SQLite a folder that is missing is a mistake, and is not created.
+func (f *storeFlags) folderOf(o opening) (string, error) {
+	if f.Database == "" && !o.migrate && f.Data != "" {
+		if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("data folder %s: does not exist: correct --data, or start `otograph serve` first", f.Data)
+		}
+	}
+	return f.folder()
 }
 
 // closeFolder takes the permissions of others from the data folder dir and from

@@ -99,7 +99,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("--addr: %w", err)
 	}
 	defer listener.Close()
 	c.Addr = listener.Addr().String() // with the port that was given for :0
@@ -189,7 +189,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 	if c.OpsAddr != "" {
 		own, err := net.Listen("tcp", c.OpsAddr)
 		if err != nil {
-			return err
+			return fmt.Errorf("--ops-addr: %w", err)
 		}
 		listen(own, api.OpsHandler())
 	}

@@ -53,7 +53,7 @@ type opening struct {
 
 // open opens the state.
 func (f *storeFlags) open(ctx context.Context, o opening) (*stores, error) {
-	dir, err := f.folder()
+	dir, err := f.folderOf(o)
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +228,12 @@ type migrateCmd struct {
 
 // Run brings the tables up to date.
 func (c *migrateCmd) Run(ctx context.Context) error {
-	dir, err := c.folder()
+	o := opening{migrate: !c.Check}
+	dir, err := c.folderOf(o)
 	if err != nil {
 		return err
 	}
-	d, err := c.openDatabase(ctx, dir, opening{migrate: !c.Check})
+	d, err := c.openDatabase(ctx, dir, o)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,9 +95,14 @@ type DB struct {
 	listeners listeners
 }
 
+// notAPath is what is meant for a database server and would make an empty SQLite
+// file: the address of another scheme, or PostgreSQL's keyword=value.
+var notAPath = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://|(host|hostaddr|port|dbname|user|password|service|sslmode) *=)`)
+
 // Open opens the store at source without touching its tables (see Migrate): "postgres://…" or "postgresql://…" for
 // PostgreSQL, anything else is the path of a SQLite file ("sqlite:" and "file:" in front are taken off; the file is
-// created, its folder is not). Errors wrap ErrUnavailable where the store can't be reached.
+// created, its folder is not). Other schemes and keyword=value strings are refused. Errors wrap ErrUnavailable where the
+// store can't be reached.
 func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	if opt.BusyTimeout <= 0 {
 		opt.BusyTimeout = 10 * time.Second
@@ -135,6 +141,9 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	} else {
 		d.dialect = SQLite
 		d.source = strings.TrimPrefix(strings.TrimPrefix(source, "sqlite:"), "file:")
+		if found := notAPath.FindString(d.source); found != "" {
+			return nil, fmt.Errorf("database: expected postgres://… or the path of an SQLite file, found %s…", found)
+		}
 		busy := opt.BusyTimeout.Milliseconds()
 		path := (&url.URL{Path: d.source}).EscapedPath()
 		pragmas := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)", path, busy)
@@ -196,11 +205,22 @@ const (
 	codeIdleInTransaction = "25P03"
 )
 
+// secretPart is a password in an address that url.Parse refuses.
+var secretPart = regexp.MustCompile(`://[^/@]*@`)
+
 // Redact returns a connection string without its password, for logs and errors.
 func Redact(source string) string {
 	u, err := url.Parse(source)
-	if err != nil || u.User == nil {
+	if err != nil {
+		return secretPart.ReplaceAllString(source, "://xxxxx@")
+	}
+	query := u.Query()
+	if u.User == nil && !query.Has("password") {
 		return source
+	}
+	if query.Has("password") {
+		query.Set("password", "xxxxx")
+		u.RawQuery = query.Encode()
 	}
 	return u.Redacted()
 }

@@ -222,10 +222,36 @@ func TestT32FolderLock(t *testing.T) {
 	t.Logf("T32: 1 of 2 got the folder; the second was told %q", db.ErrLocked)
 }
 
+func TestRedact(t *testing.T) {
+	for source, want := range map[string]string{
+		"/data/otograph.db":                       "/data/otograph.db",
+		"postgres://db/x?sslmode=require":         "postgres://db/x?sslmode=require",
+		"postgres://someone@db/x":                 "postgres://someone@db/x",
+		"postgres://someone:geheim@db/x":          "postgres://someone:xxxxx@db/x",
+		"postgres://someone:ge%heim@db/x":         "postgres://xxxxx@db/x",
+		"postgres://db/x?password=geheim&user=me": "postgres://db/x?password=xxxxx&user=me",
+	} {
+		assert.Equal(t, want, db.Redact(source))
+	}
+	_, err := db.Open(t.Context(), "postgres://someone:ge%heim@db/x", db.Options{})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "heim")
+}
+
 func TestOpenErrors(t *testing.T) {
 	_, err := db.Open(t.Context(), filepath.Join(t.TempDir(), "absent", "x.db"), db.Options{})
 	require.ErrorIs(t, err, db.ErrUnavailable)
 	_, err = db.Open(t.Context(), "postgres://someone:geheim@127.0.0.1:1/x", db.Options{})
 	require.ErrorIs(t, err, db.ErrUnavailable)
 	assert.NotContains(t, err.Error(), "geheim")
+	t.Chdir(t.TempDir())
+	for _, source := range []string{"mysql://someone:geheim@db/x", "postgress://someone:geheim@db/x", "host=db dbname=x password=geheim"} {
+		_, err := db.Open(t.Context(), source, db.Options{})
+		require.ErrorContains(t, err, "expected postgres://", source)
+		assert.NotErrorIs(t, err, db.ErrUnavailable, "nothing that is waited for")
+		assert.NotContains(t, err.Error(), "geheim")
+	}
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	assert.Empty(t, entries, "no file is made of a mistyped address")
 }

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-families lint cross bench fmt audit release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families lint cross bench fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ PYTHON ?= /usr/bin/python3
 test-training: ## take two steps of every training stage of the demo models (left out without torch)
 	@cd models/demo && $(PYTHON) -m unittest -b -v training.test.test_settings training.test.test_stages
 
+test-arm64: setup ## compare words with 64-bit Arm's and run the engines' tests, in qemu's emulator (slow)
+	@GO='$(GO)' bash test/arm64/run.sh
+
 SHERPA = bin/sherpa-onnx
 test-families: setup ## compare the optimized tier's families with sherpa-onnx (needs npm and ffmpeg)
 	@npm install --silent --no-fund --no-audit --prefix $(SHERPA) sherpa-onnx-node@1.13.8
@@ -79,7 +82,7 @@ lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 LIGHT = $$($(GO) list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v modernc.org/sqlite | cut -d' ' -f1 | grep -vE '/(test|tasks|deploy|web)(/|$$)')
 cross: ## check that everything builds without cgo, and vet the library for macOS, Windows and 64-bit Arm
 	@CGO_ENABLED=0 $(GO) build ./...
-	@for s in darwin/arm64 windows/amd64 linux/arm64; do \
+	@for s in darwin/arm64 windows/amd64 windows/arm64 linux/arm64; do \
 	  CGO_ENABLED=0 GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(LIGHT) || { echo "cross: $$s fails"; exit 1; }; done
 
 bench: setup ## run the micro benchmarks of every stage

@@ -14,7 +14,7 @@ need gcc gcc "cgo"
 need curl curl "fetching ONNX Runtime"
 need openssl openssl "checking it"
 need ffmpeg ffmpeg "compressed audio formats"
-[ -e third_party/native/lib/libonnxruntime.so.1 ] || [ -n "${ONNXRUNTIME_LIB:-}" ] || need npm npm "fetching ONNX Runtime"
+[ "$(uname -s)" != Linux ] || [ -e third_party/native/lib/libonnxruntime.so.1 ] || [ -n "${ONNXRUNTIME_LIB:-}" ] || need npm npm "fetching ONNX Runtime"
 # A C compiler without the C library's headers can't build cgo code.
 if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; then
   missing+=(libc6-dev); why+=("C headers (cgo)")
@@ -30,4 +30,6 @@ if [ ${#missing[@]} -gt 0 ]; then
     command -v gcc >/dev/null || exit 1
   fi
 fi
+# The recipe is for Linux; for other systems the program itself fetches what there is.
+[ "$(uname -s)" = Linux ] || exec "${GO:-go}" run ./third_party/fetch third_party/native
 exec bash third_party/fetch/recipe/fetch.sh third_party/native

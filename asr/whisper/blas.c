@@ -1,3 +1,5 @@
+//go:build !windows
+
 /* ggml's BLAS plug-in, which computes the encoder's products with OpenBLAS. It is
  * registered for as long as a state is made that wants it: a state takes the plug-ins
  * it finds then, and keeps them. */

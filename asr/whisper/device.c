@@ -1,3 +1,5 @@
+//go:build !windows
+
 /* Devices beside the processor: what ggml's plug-ins for them offer, and a guard around
  * the calls that use one. A driver's trouble comes as a C++ exception or as a failed
  * assertion, and either would end the program. */

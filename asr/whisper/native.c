@@ -1,3 +1,5 @@
+//go:build !windows
+
 /* The C half of asr/whisper: opens libwhisper at run time and decodes. Nothing
  * here is linked against it; nothing here prints. */
 #define _GNU_SOURCE
@@ -122,15 +124,21 @@ __attribute__((constructor)) static void thread_manners(void)
 	setenv("OMP_WAIT_POLICY", "passive", 0);
 }
 
+#ifdef __APPLE__
+#define LIBRARY(name, version) name "." version ".dylib"
+#else
+#define LIBRARY(name, version) name ".so." version
+#endif
+
 /* og_open opens the libraries in dir ("" is the loader's own search path) and loads
  * ggml's CPU code. NULL when all is well, else what is wrong. Not safe for two
  * threads at once. The libraries are never closed: ggml keeps threads and tables. */
 const char *og_open(const char *dir)
 {
 	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
-	void *base = open_one(dir, "libggml-base.so.0");
-	ggml = base ? open_one(dir, "libggml.so.0") : NULL;
-	void *whisper = ggml ? open_one(dir, "libwhisper.so.1") : NULL;
+	void *base = open_one(dir, LIBRARY("libggml-base", "0"));
+	ggml = base ? open_one(dir, LIBRARY("libggml", "0")) : NULL;
+	void *whisper = ggml ? open_one(dir, LIBRARY("libwhisper", "1")) : NULL;
 	if (!whisper) return problem;
 #define FROM(lib, name)                                                                  \
 	if (!(*(void **)&p_##name = dlsym(lib, #name))) {                                \

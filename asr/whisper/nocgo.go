@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !cgo || windows
 
 package whisper
 
@@ -9,11 +9,11 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// Without cgo libwhisper can't be opened: openLibrary says so, and nothing below it
-// is ever called.
+// Without cgo, and on Windows, libwhisper can't be opened: openLibrary says so, and
+// nothing below it is ever called.
 
 func openLibrary() error {
-	return fmt.Errorf("whisper: the standard tier needs libwhisper: %w", native.ErrNoCgo)
+	return fmt.Errorf("whisper: the standard tier needs libwhisper: %w", native.ErrNoWhisper)
 }
 
 // OpenLibrary returns the error that says what is missing.

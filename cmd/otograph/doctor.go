@@ -79,8 +79,11 @@ func (doctorCmd) machine() finding {
 
 // fetchNative says what to do about a native library that could not be opened.
 func fetchNative(err error) string {
-	if errors.Is(err, native.ErrNoCgo) {
+	switch {
+	case errors.Is(err, native.ErrNoCgo):
 		return "build otograph with cgo: CGO_ENABLED=1, and a C compiler"
+	case errors.Is(err, native.ErrNoWhisper):
+		return "nothing: the optimized tier does without it"
 	}
 	return "run `otograph native` (in a checkout: `make setup`)"
 }

@@ -3,11 +3,13 @@ package native
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -31,7 +33,8 @@ const (
 // to do. An empty dest means [DefaultDest]; with names the plug-ins that it shall have.
 //
 // The recipe uses the sources that this machine is configured for (apt's mirror, npm's
-// registry), checks every file by its digest, and needs no root. The error says what
+// registry), checks every file by its digest, and needs no root. On systems other than
+// Linux there is no recipe: ONNX Runtime alone is fetched, from npm's registry. The error says what
 // is missing. When ctx ends, the recipe is stopped; dest is then as it was before.
 func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
 	if dest == "" {
@@ -43,6 +46,12 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	dest, err := filepath.Abs(dest)
 	if err != nil {
 		return fmt.Errorf("native libraries: %w", err)
+	}
+	if runtime.GOOS != "linux" {
+		if with == Vulkan {
+			return errors.New("native libraries: ggml's plug-in for Vulkan is fetched on Linux only")
+		}
+		return installPackage(ctx, dest, out)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -79,6 +88,22 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 		return err
 	}
 	return nil
+}
+
+// installPackage fetches ONNX Runtime alone, unless the user has named one.
+func installPackage(ctx context.Context, dest string, out io.Writer) error {
+	p := here()
+	if p.ort != "" {
+		file, err := ONNXRuntime()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "native: nothing to do, %s is %s\n", EnvONNXRuntime, file)
+		return err
+	}
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	pins, _ := recipe.ONNXRuntime(platform)
+	return npm{platform: platform, registry: registry(ctx), pins: pins, places: p}.install(ctx, dest, out)
 }
 
 // DefaultDest is where Install puts the libraries by default: third_party/native of

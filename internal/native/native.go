@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,12 +28,6 @@ const (
 	EnvONNXRuntime = "ONNXRUNTIME_LIB"
 )
 
-// File names of the libraries: the sonames that the code is written against.
-const (
-	WhisperFile     = "libwhisper.so.1"
-	ONNXRuntimeFile = "libonnxruntime.so.1"
-)
-
 // ErrMissing says that a native library was not found. It comes wrapped, with the
 // places that were searched and what to do about it.
 var ErrMissing = errors.New("native library missing")
@@ -40,14 +35,6 @@ var ErrMissing = errors.New("native library missing")
 // ErrNoCgo says that this program can't open native libraries at all. It wraps
 // ErrMissing.
 var ErrNoCgo = fmt.Errorf("%w: this program was built without cgo and opens none; build it with CGO_ENABLED=1 and a C compiler", ErrMissing)
-
-// systemDirs are the folders in which the dynamic loader looks without being told.
-var systemDirs = []string{
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
-	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
-	"/usr/local/lib/x86_64-linux-gnu", "/usr/local/lib64", "/usr/local/lib",
-}
 
 // dataFolder is the name of our folder in the user's data folder.
 const dataFolder = "native"
@@ -65,7 +52,7 @@ type places struct {
 func here() places {
 	p := places{
 		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
-		system: systemDirs,
+		system: systemDirs(),
 	}
 	if dir, err := userdata.Dir(dataFolder); err == nil {
 		p.data = dir
@@ -96,8 +83,8 @@ func (p places) inside(root string) bool {
 	return p.executable != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// Dir returns the absolute path of the folder that holds libwhisper.so.1 or
-// libonnxruntime.so.1 (normally both). The first of these that holds one is taken:
+// Dir returns the absolute path of the folder that holds [WhisperFile] or
+// [ONNXRuntimeFile] (normally both). The first of these that holds one is taken:
 // $OTOGRAPH_NATIVE (the folder itself, or the one above its lib), ../lib beside the
 // executable, third_party/native/lib of the checkout that the program was compiled
 // in, if it lies there, otograph/native/lib in the user's data folder ($XDG_DATA_HOME, else
@@ -108,7 +95,7 @@ func (p places) inside(root string) bool {
 func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
 
 // ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if it
-// is set, else libonnxruntime.so.1 in the folders of [Dir]'s order. The error wraps
+// is set, else [ONNXRuntimeFile] in the folders of [Dir]'s order. The error wraps
 // [ErrMissing].
 func ONNXRuntime() (string, error) {
 	p := here()
@@ -132,7 +119,7 @@ func ONNXRuntime() (string, error) {
 	return filepath.Join(dir, ONNXRuntimeFile), nil
 }
 
-// Whisper returns the folder that holds libwhisper.so.1 and its ggml plug-ins (in
+// Whisper returns the folder that holds [WhisperFile] and its ggml plug-ins (in
 // ggml/ below it), or "" where the loader finds libwhisper by its soname alone. The
 // error wraps [ErrMissing].
 func Whisper() (string, error) {
@@ -141,10 +128,8 @@ func Whisper() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, s := range p.system {
-		if dir == s {
-			return "", nil
-		}
+	if loaderFinds && slices.Contains(p.system, dir) {
+		return "", nil
 	}
 	return dir, nil
 }
@@ -213,7 +198,7 @@ func (p places) trusted(dir string, files []string, named bool) error {
 		if err != nil {
 			continue
 		}
-		if info.Mode().Perm()&0o002 != 0 {
+		if openToAll(info) {
 			return fmt.Errorf("%w: everybody may write to %s: run `chmod o-w` on it", ErrUntrusted, path)
 		}
 		if owner, ok := ownerOf(info); ok && !named && owner != 0 && owner != os.Geteuid() {

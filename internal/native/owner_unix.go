@@ -15,3 +15,6 @@ func ownerOf(info os.FileInfo) (user int, ok bool) {
 	}
 	return int(st.Uid), true
 }
+
+// openToAll reports whether everybody may write to a file.
+func openToAll(info os.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }

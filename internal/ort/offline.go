@@ -9,7 +9,11 @@ package ort
 // second thread: the environment must not be written while a library reads it.
 __attribute__((constructor)) static void og_stay_offline(void)
 {
+#ifdef _WIN32
+	if (!getenv("ORT_DISABLE_TELEMETRY")) _putenv_s("ORT_DISABLE_TELEMETRY", "1");
+#else
 	setenv("ORT_DISABLE_TELEMETRY", "1", 0);
+#endif
 }
 */
 import "C"

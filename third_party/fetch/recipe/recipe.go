@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed fetch.sh src
@@ -32,4 +33,30 @@ func Unpack(dir string) error {
 		}
 		return os.WriteFile(to, data, 0o644)
 	})
+}
+
+// Pins name npm's package that holds ONNX Runtime.
+type Pins struct {
+	Name, Version string
+	SHA512        string // of the archive, in Base64 as npm writes it
+	File          string // of one platform, in the archive
+	SHA256        string // of the file
+}
+
+// ONNXRuntime returns the pins for a platform such as "darwin/arm64"; ok is false
+// where the package holds nothing for it.
+func ONNXRuntime(platform string) (p Pins, ok bool) {
+	text, err := files.ReadFile("src/onnxruntime.pins")
+	if err != nil {
+		return Pins{}, false
+	}
+	for line := range strings.Lines(string(text)) {
+		switch words := strings.Fields(line); {
+		case len(words) == 4 && words[0] == "package":
+			p.Name, p.Version, p.SHA512 = words[1], words[2], words[3]
+		case len(words) == 3 && words[0] == platform:
+			p.File, p.SHA256, ok = words[1], words[2], true
+		}
+	}
+	return p, ok && p.Name != ""
 }

@@ -1,0 +1,140 @@
+package native
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/third_party/fetch/recipe"
+)
+
+// registryWith serves a package that holds one library between other files.
+func registryWith(t *testing.T, library []byte) (*httptest.Server, recipe.Pins) {
+	t.Helper()
+	var archive bytes.Buffer
+	zipped := gzip.NewWriter(&archive)
+	files := tar.NewWriter(zipped)
+	for name, body := range map[string][]byte{"package/README": []byte("read me"), "package/lib": library} {
+		require.NoError(t, files.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(body))}))
+		_, err := files.Write(body)
+		require.NoError(t, err)
+	}
+	require.NoError(t, files.Close())
+	require.NoError(t, zipped.Close())
+	whole, one := sha512.Sum512(archive.Bytes()), sha256.Sum256(library)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/npm/runtime/1.2.3":
+			_, _ = fmt.Fprintf(w, `{"dist": {"tarball": "%s/files/runtime.tgz"}}`, server.URL)
+		case "/files/runtime.tgz":
+			_, _ = w.Write(archive.Bytes())
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server, recipe.Pins{
+		Name: "runtime", Version: "1.2.3", SHA512: base64.StdEncoding.EncodeToString(whole[:]),
+		File: "package/lib", SHA256: hex.EncodeToString(one[:]),
+	}
+}
+
+func TestInstallFromPackage(t *testing.T) {
+	library := bytes.Repeat([]byte("machine code"), 100_000)
+	server, pins := registryWith(t, library)
+	brew := t.TempDir()
+	n := npm{platform: "darwin/arm64", registry: server.URL + "/npm/", pins: pins, places: places{system: []string{brew}}}
+	dest := filepath.Join(t.TempDir(), "new", "native")
+	var out bytes.Buffer
+	require.NoError(t, n.install(context.Background(), dest, &out))
+	assert.Contains(t, out.String(), "onnxruntime 1.2.3 is in "+dest)
+	assert.Contains(t, out.String(), "brew install whisper-cpp")
+	got, err := os.ReadFile(filepath.Join(dest, "lib", ONNXRuntimeFile))
+	require.NoError(t, err)
+	assert.Equal(t, library, got)
+	t.Setenv(EnvDir, dest)
+	facts, err := Versions()
+	require.NoError(t, err)
+	assert.Equal(t, []Part{{"onnxruntime", "1.2.3", pins.SHA256, "npm"}}, facts.Parts)
+
+	// The second time there is nothing to do, without the network too; Homebrew's library is found.
+	touch(t, brew, WhisperFile)
+	server.Close()
+	out.Reset()
+	require.NoError(t, n.install(context.Background(), dest, &out))
+	assert.Contains(t, out.String(), "nothing to do")
+	assert.Contains(t, out.String(), "libwhisper is in "+brew)
+
+	n.platform = "windows/amd64"
+	out.Reset()
+	require.NoError(t, n.install(context.Background(), dest, &out))
+	assert.Contains(t, out.String(), "libwhisper is not opened")
+}
+
+// What is not the pinned library never gets where a program would open it.
+func TestInstallRefusesAnotherPackage(t *testing.T) {
+	server, pins := registryWith(t, []byte("machine code"))
+	full := t.TempDir()
+	touch(t, full, "thesis.txt")
+	for name, c := range map[string]struct {
+		change func(*npm)
+		dest   string
+		want   string
+	}{
+		"another archive": {func(n *npm) { n.pins.SHA512 = "AAAA" }, "", "another SHA-512"},
+		"another file":    {func(n *npm) { n.pins.SHA256 = "00" }, "", "another SHA-256"},
+		"file not there":  {func(n *npm) { n.pins.File = "package/absent" }, "", "holds no package/absent"},
+		"no such version": {func(n *npm) { n.pins.Version = "9.9.9" }, "", "404"},
+		"no platform":     {func(n *npm) { n.pins.File = "" }, "", "holds no ONNX Runtime for darwin/amd64: set " + EnvONNXRuntime},
+		"no registry":     {func(n *npm) { n.registry = "http://127.0.0.1:1" }, "", EnvONNXRuntime},
+		"another folder":  {func(*npm) {}, full, "holds something else"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := npm{platform: "darwin/amd64", registry: server.URL + "/npm", pins: pins}
+			c.change(&n)
+			dest := c.dest
+			if dest == "" {
+				dest = filepath.Join(t.TempDir(), "native")
+			}
+			assert.ErrorContains(t, n.install(context.Background(), dest, &bytes.Buffer{}), c.want)
+			left, err := filepath.Glob(filepath.Join(dest, "lib", "*"))
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		})
+	}
+	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
+}
+
+// The package is pinned once, for the recipe of Linux too.
+func TestPins(t *testing.T) {
+	for platform, file := range map[string]string{
+		"linux/amd64": "libonnxruntime.so.1", "linux/arm64": "libonnxruntime.so.1", "darwin/arm64": "libonnxruntime.1.30.0.dylib",
+		"windows/amd64": "onnxruntime.dll", "windows/arm64": "onnxruntime.dll",
+	} {
+		p, ok := recipe.ONNXRuntime(platform)
+		require.True(t, ok, platform)
+		assert.Equal(t, file, filepath.Base(p.File))
+		assert.Len(t, p.SHA256, 64)
+		sum, err := base64.StdEncoding.DecodeString(p.SHA512)
+		require.NoError(t, err)
+		assert.Len(t, sum, sha512.Size)
+	}
+	p, ok := recipe.ONNXRuntime("darwin/amd64")
+	assert.False(t, ok)
+	assert.Equal(t, "onnxruntime-node", p.Name)
+}

@@ -522,3 +522,35 @@ func TestMeasuresOfBothTiers(t *testing.T) {
 	_, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.Translated())
 	require.ErrorIs(t, err, whisper.ErrTranslation)
 }
+
+// TestKnownVoices: the speaker whose voice is known gets the name, the others none;
+// recordings that do not serve are refused by their number.
+func TestKnownVoices(t *testing.T) {
+	p := open(t, demo.Models())
+	const threeVoices = "diarize/testdata/conv3.flac"
+	pcm, err := audio.Open(t.Context(), otograph.File(threeVoices), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	cut := func(from, to float64) otograph.Source {
+		return audio.Raw(slices.Clone(pcm.Samples(int(from*audio.SampleRate), int(to*audio.SampleRate))), audio.SampleRate, 1)
+	}
+	off := false
+	opt := otograph.Options{EnableAudioEvents: &off}
+	res, err := p.Run(t.Context(), otograph.File(threeVoices), opt, otograph.WithVoices(otograph.KnownVoice{Name: "Ruth", Recording: cut(0.7, 9.7)}))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{res.Segments[0].Speaker: "Ruth"}, res.Names)
+	assert.Equal(t, 3, res.NumSpeakers)
+
+	for want, src := range map[string]otograph.Source{
+		"at least 2 s of audio": cut(0.7, 2),
+		"at most 10.1 s":        cut(0, 12),
+		"speech":                audio.Raw(make([]float32, 4*audio.SampleRate), audio.SampleRate, 1),
+	} {
+		_, err := p.Run(t.Context(), excerpt(t), opt, otograph.WithVoices(otograph.KnownVoice{Name: "Ruth", Recording: cut(0.7, 9.7)}, otograph.KnownVoice{Name: "Tom", Recording: src}))
+		var bad *otograph.VoiceError
+		require.ErrorAs(t, err, &bad, want)
+		assert.Equal(t, 1, bad.Index)
+		assert.ErrorContains(t, err, want)
+		assert.True(t, spec.IsPermanent(err), want)
+	}
+}

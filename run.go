@@ -39,6 +39,14 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 // standard tier. A model that does not translate is whisper.ErrTranslation.
 func Translated() RunOption { return func(r *run) { r.translate = true } }
 
+// WithVoices names the speakers whose voices are given: Result.Names. A voice names
+// one speaker at most, and nobody where it is in doubt. A recording that does not
+// serve (shorter than 2 s, longer than 10 s, with less than a second of speech, or
+// with more than one voice) ends the run before it transcribes.
+func WithVoices(voices ...KnownVoice) RunOption {
+	return func(r *run) { r.voices = voices }
+}
+
 // WithMaxDuration refuses recordings longer than d (audio.ErrTooLong), where the
 // pipeline's own limit is not shorter. Decoding stops there, whatever the
 // container says. Zero and negative values are ignored.
@@ -90,6 +98,7 @@ type run struct {
 	waveform    func([]byte)                // nil: nobody asks
 	decoded     func(seconds float64) error // nil: nobody asks
 	longest     time.Duration               // of the recording; 0: the pipeline's limit
+	voices      []KnownVoice                // by which speakers are named
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
@@ -115,8 +124,17 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	if r.waveform != nil {
 		r.waveform(pcm.Peaks())
 	}
+	var known []KnownVoice
+	if *r.opt.EnableDiarize {
+		known = r.voices
+	}
+	register, err := r.p.learn(ctx, known)
+	if err != nil {
+		return nil, err
+	}
 	found, errs := r.find(ctx, pcm)
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
+	res.Names = r.p.names(register, found.speakers)
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})

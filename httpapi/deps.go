@@ -17,6 +17,8 @@ import (
 type Tasks interface {
 	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
 	DropAudio(ctx context.Context, key string)
+	NewReference(ctx context.Context, task string, n int) (*blob.Writer, error)
+	DropReferences(ctx context.Context, task string, n int)
 	Probes() bool
 	Probe(ctx context.Context, account, key, filename string) (seconds float64, err error)
 	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -129,11 +131,17 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		if !lite {
 			seg.Measures.Temperature = &heat
 		}
+		for i, path := range job.Voices {
+			if heard, err := os.ReadFile(path); err != nil || !bytes.Equal(heard, wav(2+i)) {
+				return tasks.Outcome{}, fmt.Errorf("known voice %d: %w", i, err)
+			}
+			r.Names = map[string]string{spec.SpeakerName(0): job.Extras.Voices[0]}
+		}
 		if job.Extras.Translate {
 			second.Text = "In English."
 		}
 		r.Segments = []spec.Segment{seg, second}
-		if job.Extras.Measures {
+		if job.Extras.Measures || r.Names != nil {
 			out.Additions = r.Additions()
 		}
 		r.VADSegments = []spec.Interval{{Start: 0.5, End: 3}}

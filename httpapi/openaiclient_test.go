@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"io"
 	"math"
 	"testing"
@@ -68,6 +69,13 @@ func TestOpenAIGoClient(t *testing.T) {
 	}
 	require.NoError(t, stream.Err())
 	assert.Equal(t, []string{text, text}, []string{said, done})
+
+	known, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{
+		File: file("a.wav"), Model: openai.AudioModelGPT4oTranscribeDiarize, ResponseFormat: openai.AudioResponseFormatDiarizedJSON,
+		KnownSpeakerNames: []string{"Ann"}, KnownSpeakerReferences: []string{"data:audio/wav;base64," + base64.StdEncoding.EncodeToString(wav(2))},
+	})
+	require.NoError(t, err)
+	assert.Contains(t, known.RawJSON(), `"speaker":"Ann"`)
 
 	var failure *openai.Error
 	_, err = client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: file("a.wav"), Model: "whisper-9"})

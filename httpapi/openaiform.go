@@ -45,6 +45,7 @@ type transcription struct {
 	stream   bool // as events
 	// translate asks for English, as POST /audio/translations does.
 	translate bool
+	names     []string // of known speakers
 	options   spec.Options
 }
 
@@ -65,9 +66,10 @@ func (f *transcription) spoken(result spec.Result) string {
 }
 
 // readForm reads the form; file takes the audio as it comes.
-func readForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error) (*transcription, error) {
+func readForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*transcription, error) {
 	f := &transcription{format: formatJSON, translate: translate}
 	seen := map[string]bool{}
+	references := 0
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -94,6 +96,19 @@ func readForm(mr *multipart.Reader, translate bool, file func(filename string, f
 		if translate && slices.Contains(notTranslated, name) {
 			return nil, badField(name, "is no field of a translation")
 		}
+		if name == "known_speaker_references" {
+			if references++; references > maxKnownSpeakers {
+				return nil, badField(name+"[]", "at most %d are taken", maxKnownSpeakers)
+			}
+			audio, err := dataURL(formReader{part})
+			if err == nil {
+				err = reference(audio)
+			}
+			if err != nil {
+				return nil, referenceError(references-1, err)
+			}
+			continue
+		}
 		text, err := readField(part, name)
 		if err != nil {
 			return nil, err
@@ -104,6 +119,9 @@ func readForm(mr *multipart.Reader, translate bool, file func(filename string, f
 	}
 	if !seen["file"] {
 		return nil, badField("file", "is required")
+	}
+	if err := f.checkSpeakers(references); err != nil {
+		return nil, err
 	}
 	return f, f.finish()
 }
@@ -192,8 +210,8 @@ func (f *transcription) set(name, text string) (err error) {
 		if f.stream, err = strconv.ParseBool(text); err != nil {
 			return badField(name, "must be true or false, not %q", spec.Shorten(text))
 		}
-	case "known_speaker_names", "known_speaker_references":
-		return badField(name, "known speakers are not supported")
+	case "known_speaker_names":
+		f.names = append(f.names, strings.TrimSpace(text))
 	default:
 		if rest, ok := strings.CutPrefix(name, "chunking_strategy"); ok {
 			return f.setChunking(rest, text)
@@ -298,7 +316,7 @@ func (f *transcription) finish() error {
 
 // extras are what the task is asked for beside its options.
 func (f *transcription) extras() tasks.Extras {
-	return tasks.Extras{Translate: f.translate, Measures: f.format == formatVerbose && f.segments}
+	return tasks.Extras{Translate: f.translate, Measures: f.format == formatVerbose && f.segments, Voices: f.names}
 }
 
 // formOptionError names the field of the form in place of the option.

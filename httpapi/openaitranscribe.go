@@ -38,9 +38,14 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	defer leave()
 	var audio *blob.Writer
+	known := &references{server: s, r: r}
+	created := false
 	defer func() {
 		if audio != nil {
 			audio.Abort()
+		}
+		if !created {
+			known.drop()
 		}
 	}()
 	form, err := readForm(multipart.NewReader(body, params["boundary"]), translate, func(filename string, from io.Reader) error {
@@ -50,7 +55,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		n, err := copyAudio(audio, from)
 		s.metrics.Upload(n)
 		return err
-	})
+	}, known.keep)
 	if err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	req := tasks.Request{Account: r.who.Account, Filename: form.filename, Options: options, Extras: form.extras()}
+	req := tasks.Request{Account: r.who.Account, Filename: form.filename, Options: options, Extras: form.extras(), ID: known.task}
 	if err := s.commitAudio(r, audio, &req); err != nil {
 		var e *Error
 		if errors.As(err, &e) {
@@ -79,6 +84,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
+	created = true
 	w.Header().Set("X-Task-Id", t.ID)
 	if form.stream {
 		return s.streamTranscription(w, r, t.ID, form)
@@ -133,5 +139,11 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	}
 	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
 	result.Add(additions)
+	for i := range result.Segments {
+		seg := &result.Segments[i]
+		if name, known := result.Names[seg.Speaker]; known {
+			seg.Speaker = name
+		}
+	}
 	return result, err
 }

@@ -1,13 +1,16 @@
 package tasks
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -21,6 +24,9 @@ type Extras struct {
 	Translate bool `json:"translate,omitempty"`
 	// Measures asks to keep what the recognizer measured (spec.Additions).
 	Measures bool `json:"measures,omitempty"`
+	// Voices are the names of the known speakers, whose recordings NewReference
+	// stores in the same order.
+	Voices []string `json:"voices,omitempty"`
 }
 
 // column returns the extras as the database keeps them, nil for none.
@@ -36,6 +42,26 @@ func (e Extras) column() (any, error) {
 func NewID() (string, error) {
 	id, err := uuid.NewV7()
 	return id.String(), err
+}
+
+// ReferenceKey returns where the recording of a task's n-th known voice is. It goes
+// when the task ends, like the checkpoints.
+func ReferenceKey(task string, n int) string {
+	return fmt.Sprintf("%svoices/%d", CheckpointPrefix(task), n)
+}
+
+// NewReference begins the file of the n-th known voice of a task that is about to
+// be created under the id. Commit it, or Abort it.
+func (s *Service) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {
+	return s.blobs.Create(ctx, ReferenceKey(task, n))
+}
+
+// DropReferences deletes the recordings of n known voices of a task that did not come
+// into being. Trouble is logged: the clean-up finds what stays behind.
+func (s *Service) DropReferences(ctx context.Context, task string, n int) {
+	for i := range n {
+		s.DropAudio(ctx, ReferenceKey(task, i))
+	}
 }
 
 // canTranslate reports whether some set of models translates, or nothing is known

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph"
@@ -44,7 +45,15 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if job.Extras.Translate {
 		runOptions = append(runOptions, otograph.Translated())
 	}
+	var voices []otograph.KnownVoice
+	for i, path := range job.Voices {
+		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})
+	}
+	runOptions = append(runOptions, otograph.WithVoices(voices...))
 	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
+	if bad := (*otograph.VoiceError)(nil); errors.As(err, &bad) && spec.IsPermanent(err) {
+		return tasks.Outcome{}, spec.Permanent(fmt.Errorf("known_speaker_references[%d]: %s", bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording")))
+	}
 	if err != nil {
 		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
 			err = fmt.Errorf("%w: %w", worker.ErrUnpaid, err)
@@ -56,7 +65,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		return tasks.Outcome{}, err
 	}
 	out := tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
-	if job.Extras.Measures {
+	if job.Extras.Measures || len(res.Names) > 0 {
 		out.Additions = res.Additions()
 	}
 	return out, nil

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +21,6 @@ import (
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/vad"
-	"github.com/otograph/otograph/vad/silero"
 )
 
 // voicesCmd keeps a register of voices known by name.
@@ -113,14 +110,14 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := openListener(set)
+	p, err := otograph.Open(set, otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer p.Close()
 	voice := diarize.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
 	for _, file := range c.Files {
-		v, err := l.oneVoice(ctx, file)
+		v, err := oneVoice(ctx, p, file)
 		if err != nil {
 			return err
 		}
@@ -136,65 +133,16 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// listener finds the speech of a recording and the voices in it.
-type listener struct {
-	vad    *silero.Model
-	voices *embed.Model
-}
-
-func openListener(set *models.Set) (*listener, error) {
-	detector, err := set.Need(models.RoleVAD)
-	if err != nil {
-		return nil, err
-	}
-	embedder, err := set.Need(models.RoleEmbedder)
-	if err != nil {
-		return nil, err
-	}
-	l := &listener{}
-	if l.vad, err = silero.Open(detector, silero.Options{}); err != nil {
-		return nil, err
-	}
-	if l.voices, err = embed.Open(embedder, embed.Options{Threads: runtime.NumCPU()}); err != nil {
-		return nil, errors.Join(err, l.vad.Close())
-	}
-	return l, nil
-}
-
-func (l *listener) Close() error { return errors.Join(l.vad.Close(), l.voices.Close()) }
-
 // oneVoice is the vector of the only voice of a recording.
-func (l *listener) oneVoice(ctx context.Context, file string) (vector []float32, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", file, err)
-		}
-	}()
-	pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
+func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
+	vector, seconds, err := p.Voice(ctx, otograph.File(file))
+	if err == nil && seconds < leastVoice {
+		err = fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastVoice, seconds)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	defer pcm.Close()
-	speech, err := vad.Detect(ctx, l.vad, pcm, vad.DefaultOptions())
-	if err != nil {
-		return nil, err
-	}
-	seconds := 0.0
-	for _, s := range speech {
-		start, end := s.Seconds()
-		seconds += end - start
-	}
-	if seconds < leastVoice {
-		return nil, fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastVoice, seconds)
-	}
-	found, err := diarize.Diarize(ctx, l.voices, pcm, speech, diarize.DefaultOptions())
-	if err != nil {
-		return nil, err
-	}
-	if len(found.Speakers) != 1 {
-		return nil, fmt.Errorf("expected one voice, found %d: cut out what others say", len(found.Speakers))
-	}
-	return found.Speakers[0].Embedding, nil
+	return vector, nil
 }
 
 // embedderHash is the SHA-256 of the speaker model's file.

@@ -26,6 +26,7 @@ var rootFiles = [][]string{
 	{"assemble.go", "nospeech.go", "warnings.go"},
 	{"stages.go"},
 	{"pipeline.go"},
+	{"voices.go"},
 	{"align.go", "run.go"},
 }
 

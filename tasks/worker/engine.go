@@ -28,6 +28,7 @@ type Job struct {
 	Filename    string // as the customer named it
 	Options     json.RawMessage
 	Extras      tasks.Extras // beside the options
+	Voices      []string     // paths of the recordings of Extras.Voices
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	// MaxSeconds is the longest audio that the account can pay for, and that is taken at all. An engine stops decoding

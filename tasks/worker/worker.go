@@ -300,6 +300,11 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	}
 	defer release()
 	*local = path
+	voices, forget, err := w.voices(ctx, c)
+	defer forget()
+	if err != nil {
+		return err
+	}
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
@@ -313,7 +318,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
-		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras,
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices,
 		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress,
 		MaxSeconds: min(means.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
@@ -348,6 +353,25 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		done()
 	})()
 	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
+}
+
+// voices brings the recordings of a task's known voices to this machine; forget
+// takes them away again.
+func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, forget func(), err error) {
+	var releases []func()
+	forget = func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+	for i := range c.Extras.Voices {
+		path, release, err := w.service.Blobs().Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
+		if err != nil {
+			return nil, forget, fmt.Errorf("known voice: %w", err)
+		}
+		paths, releases = append(paths, path), append(releases, release)
+	}
+	return paths, forget, nil
 }
 
 // complete finishes a task and claims the next one with it, unless the worker ends

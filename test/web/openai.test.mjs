@@ -1,10 +1,12 @@
 // The official client of OpenAI for JavaScript, unchanged, against otograph serve
 // with the embedded demo models.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createReadStream, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import OpenAI, { APIError, AuthenticationError, BadRequestError, NotFoundError, toFile } from 'openai';
-import { recording, service } from './world.mjs';
+import { folder, recording, service } from './world.mjs';
 
 let s, client;
 before(async () => {
@@ -77,6 +79,19 @@ test('speakers', async () => {
   assert.ok(result.segments.every((x) => x.type === 'transcript.text.segment' && x.end > x.start));
 });
 
+test('known speakers', async () => {
+  const clip = path.join(folder(), 'ann.wav');
+  execFileSync('ffmpeg', ['-v', 'error', '-ss', '11.5', '-t', '4.4', '-i', recording, clip]);
+  const result = await ask({
+    model: 'gpt-4o-transcribe-diarize',
+    response_format: 'diarized_json',
+    known_speaker_names: ['Ann'],
+    known_speaker_references: [`data:audio/wav;base64,${readFileSync(clip, 'base64')}`],
+  });
+  assert.equal(result.segments[0].speaker, 'Ann');
+  assert.equal(new Set(result.segments.map((x) => x.speaker)).size, 2);
+});
+
 test('log probabilities', async () => {
   const { logprobs, text } = await ask({ model: 'gpt-4o-transcribe', include: ['logprobs'] });
   assert.ok(logprobs.length > 50 && logprobs.every((x) => x.logprob <= 0));
@@ -146,7 +161,7 @@ test('errors are the client’s own', async () => {
   assert.equal(await field({ response_format: 'xml' }), 'response_format');
   assert.equal(await field({ language: 'klingon' }), 'language');
   assert.equal(await field({ temperature: 3 }), 'temperature');
-  assert.equal(await field({ known_speaker_names: ['Ann'] }), 'known_speaker_names');
+  assert.equal(await field({ known_speaker_names: ['Ann'] }), 'known_speaker_names[]');
   assert.equal((await refused(ask({ model: 'whisper-9' }), NotFoundError)).code, 'model_not_found');
   const stranger = new OpenAI({ apiKey: `asr_${'x'.repeat(40)}`, baseURL: `${s.url}/v1`, maxRetries: 0 });
   assert.equal((await refused(stranger.models.list(), AuthenticationError)).type, 'authentication_error');

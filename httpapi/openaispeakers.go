@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/tasks"
+)
+
+// Limits of known_speaker_names[] and known_speaker_references[].
+const (
+	maxKnownSpeakers    = 4
+	maxSpeakerName      = 100     // characters
+	maxReference        = 8 << 20 // bytes of audio
+	shortestReference   = 2       // seconds
+	longestReference    = 10
+	referenceSlack      = 0.1 // seconds that encoders add
+	maxReferenceTypeLen = 256 // bytes before the comma
+)
+
+// checkSpeakers checks the names of known speakers against so many recordings.
+func (f *transcription) checkSpeakers(references int) error {
+	const field = "known_speaker_names[]"
+	switch {
+	case len(f.names) == 0 && references == 0:
+		return nil
+	case f.format != formatDiarized:
+		return badField(field, "needs response_format diarized_json")
+	case len(f.names) > maxKnownSpeakers:
+		return badField(field, "at most %d are taken, found %d", maxKnownSpeakers, len(f.names))
+	case len(f.names) != references:
+		return badField("known_speaker_references[]", "expected one for each of %d names, found %d", len(f.names), references)
+	}
+	for i, name := range f.names {
+		if name == "" || utf8.RuneCountInString(name) > maxSpeakerName || strings.ContainsFunc(name, unicode.IsControl) {
+			return badField(field, "number %d must have 1 to %d printable characters", i+1, maxSpeakerName)
+		}
+		if slices.Contains(f.names[:i], name) {
+			return badField(field, "number %d is given twice", i+1)
+		}
+	}
+	return nil
+}
+
+// dataURL reads what a data URL of base64 holds (RFC 2397).
+func dataURL(from io.Reader) (io.Reader, error) {
+	text := bufio.NewReaderSize(from, maxReferenceTypeLen)
+	head, err := text.ReadSlice(',')
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, err
+	}
+	kind := strings.ToLower(string(head))
+	if !strings.HasPrefix(kind, "data:") || !strings.HasSuffix(kind, ";base64,") {
+		return nil, errors.New("expected a data URL (data:audio/wav;base64,…)")
+	}
+	return base64.NewDecoder(base64.StdEncoding, text), nil
+}
+
+// referenceError is the refusal of the n-th recording of a known speaker, counted
+// from 0. Trouble of ours, and what a form itself is refused for, stays as it is.
+func referenceError(n int, err error) error {
+	var e *Error
+	if errors.As(err, &e) || tasks.Outage(err) {
+		return err
+	}
+	var corrupt base64.CorruptInputError
+	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the base64 is broken")
+	}
+	out := badField("known_speaker_references[]", "number %d: %v", n+1, err)
+	return out
+}
+
+// references are the recordings of a form's known speakers, stored for the task that
+// is about to come into being.
+type references struct {
+	server *Server
+	r      *request
+	task   string // its id, "" before there is a recording
+	n      int
+}
+
+// keep stores a recording and checks its length, if that can be told.
+func (k *references) keep(from io.Reader) error {
+	tools := k.server.cfg.Tasks
+	if k.task == "" {
+		id, err := tasks.NewID()
+		if err != nil {
+			return err
+		}
+		k.task = id
+	}
+	audio, err := tools.NewReference(k.r.Context(), k.task, k.n)
+	if err != nil {
+		return err
+	}
+	n, err := copyAudio(audio, io.LimitReader(from, maxReference+1))
+	if err == nil && n > maxReference {
+		err = fmt.Errorf("longer than %d bytes", maxReference)
+	}
+	var info blob.Info
+	if err == nil {
+		info, err = audio.Commit()
+	}
+	if err != nil {
+		audio.Abort()
+		return err
+	}
+	k.n++
+	if !tools.Probes() {
+		return nil
+	}
+	seconds, err := tools.Probe(k.r.Context(), k.r.who.Account, info.Key, "reference")
+	if gone := k.r.Context().Err(); gone != nil {
+		return &Error{Status: statusClientGone, Code: codeInvalidRequest, Message: http.StatusText(statusClientGone), cause: gone}
+	}
+	// What can't be probed is the worker's to refuse.
+	if err == nil && seconds > 0 && (seconds < shortestReference-referenceSlack || seconds > longestReference+referenceSlack) {
+		return fmt.Errorf("expected %d to %d s of audio, found %.1f s", shortestReference, longestReference, seconds)
+	}
+	return nil
+}
+
+// drop deletes them.
+func (k *references) drop() {
+	if k.n > 0 {
+		k.server.cfg.Tasks.DropReferences(k.r.Context(), k.task, k.n)
+	}
+}

@@ -1,0 +1,129 @@
+package otograph
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// KnownVoice is a person's name and a short recording in which nobody else speaks.
+type KnownVoice struct {
+	Name      string
+	Recording Source
+}
+
+// The lengths of a recording that WithVoices takes, and how much of it must be speech,
+// in seconds.
+const (
+	shortestVoice, longestVoice = 2, 10
+	leastSpoken                 = 1.0
+	voiceSlack                  = 0.1 // of encoders' padding
+)
+
+// Voice returns the vector of the only voice of a recording, from the set's speaker
+// model, and how many seconds of speech it stands on. Bad input, also a recording
+// with several voices, is a permanent error (spec.IsPermanent).
+func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
+	ctx, leave, err := p.begin(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+	return p.voice(ctx, src, p.audio, 0)
+}
+
+func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, shortest float64) (vector []float32, seconds float64, err error) {
+	opt, err := Options{}.Effective()
+	if err != nil {
+		return nil, 0, err
+	}
+	s := p.stages(opt)
+	pcm, err := audio.Open(ctx, src, limits)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer pcm.Close()
+	if length := pcm.Duration(); length < shortest {
+		return nil, 0, spec.Permanent(fmt.Errorf("expected at least %.0f s of audio, found %.1f s", math.Ceil(shortest), length))
+	}
+	heard, err := s.detectSpeech(ctx, pcm)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, span := range heard.Spans {
+		start, end := span.Seconds()
+		seconds += end - start
+	}
+	if len(heard.Spans) == 0 {
+		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
+	}
+	voices, err := s.embed(ctx, pcm, heard.Spans)
+	if err != nil {
+		return nil, seconds, err
+	}
+	found, err := s.cluster(ctx, voices, nil)
+	if err != nil {
+		return nil, seconds, err
+	}
+	if len(found.Speakers) != 1 {
+		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out what others say", len(found.Speakers)))
+	}
+	return found.Speakers[0].Embedding, seconds, nil
+}
+
+// learn returns the register of known voices.
+func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Register, error) {
+	limits := p.audio
+	limits.MaxDuration = time.Duration((longestVoice + voiceSlack) * float64(time.Second))
+	register := &diarize.Register{}
+	for i, v := range known {
+		vector, seconds, err := p.voice(ctx, v.Recording, limits, shortestVoice-voiceSlack)
+		if err == nil && seconds < leastSpoken {
+			err = spec.Permanent(fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastSpoken, seconds))
+		}
+		if err != nil {
+			return nil, &VoiceError{Index: i, Err: err}
+		}
+		register.Voices = append(register.Voices, diarize.Voice{Name: v.Name, Vectors: [][]float32{vector}})
+	}
+	return register, nil
+}
+
+// VoiceError says which of the known voices cannot be used, and why.
+type VoiceError struct {
+	Index int // in what WithVoices was given, from 0
+	Err   error
+}
+
+// Error implements error.
+func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e.Index+1, e.Err) }
+
+// Unwrap returns the reason.
+func (e *VoiceError) Unwrap() error { return e.Err }
+
+// names returns the speakers whose voices are in the register.
+func (p *Pipeline) names(register *diarize.Register, found *diarize.Result) map[string]string {
+	if found == nil || len(register.Voices) == 0 {
+		return nil
+	}
+	m, ok := p.engines.set.Role(models.RoleEmbedder)
+	if !ok {
+		return nil
+	}
+	names := map[string]string{}
+	for i, match := range register.Identify("", found.Speakers, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)) {
+		if match.Name != "" {
+			names[spec.SpeakerName(i)] = match.Name
+		}
+	}
+	return names
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/numwords"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
@@ -63,15 +65,21 @@ func timed(words []align.Word) (out []bench.TimedText) {
 	return out
 }
 
-// TestWordTimesOfExactRecordings aligns recordings whose synthesizers report the
-// times of their words (bench/wordset). OTOGRAPH_WORD_SET names another set.
-func TestWordTimesOfExactRecordings(t *testing.T) {
+// wordSet returns recordings whose synthesizers report the times of their words
+// (bench/wordset); OTOGRAPH_WORD_SET names another set.
+func wordSet(t *testing.T) []bench.Item {
 	manifest := filepath.Join("testdata", "manifest.jsonl")
 	if other := os.Getenv("OTOGRAPH_WORD_SET"); other != "" {
 		manifest = other
 	}
 	items, err := bench.Load(manifest)
 	require.NoError(t, err)
+	return items
+}
+
+// TestWordTimesOfExactRecordings aligns texts with what is said.
+func TestWordTimesOfExactRecordings(t *testing.T) {
+	items := wordSet(t)
 	l := openDemo(t)
 	var sum bench.TimeErrors
 	for _, item := range items {
@@ -134,4 +142,89 @@ func TestOtherTexts(t *testing.T) {
 	nothing := lay("")
 	assert.Empty(t, nothing.Words)
 	assert.Zero(t, nothing.Score)
+}
+
+// numbers are the words of small numbers in the languages of the recordings.
+func numbers(language string) map[string]string {
+	out := map[string]string{}
+	for n := range 100 {
+		for _, r := range numwords.Readings(language, strconv.Itoa(n))[:1] {
+			out[r] = strconv.Itoa(n)
+		}
+	}
+	return out
+}
+
+// TestNumbers aligns texts whose numbers are written in digits: they are found as
+// what they are read as. And texts of which every fifth word is a number that
+// nobody says: the other words keep their times.
+func TestNumbers(t *testing.T) {
+	items := wordSet(t)
+	l := openDemo(t)
+	said, read := 0, 0
+	var with, beside bench.TimeErrors
+	for _, item := range items {
+		pcm, speech := l.open(t, item.Path)
+		lay := func(words []string) *align.Alignment {
+			a, err := align.Words(context.Background(), l.model, pcm, speech, words, align.Options{Language: item.Language})
+			require.NoError(t, err)
+			require.Len(t, a.Words, len(words))
+			return a
+		}
+		words := align.Split(*item.Text)
+		written, strange := slices.Clone(words), slices.Clone(words)
+		digits := numbers(item.Language)
+		for i, w := range words {
+			if n, ok := digits[strings.ToLower(strings.Trim(w, ".,;:!?¿¡。？！"))]; ok {
+				written[i] = n
+			}
+			if i%5 == 2 {
+				strange[i] = "1984"
+			}
+		}
+		found := lay(written).Words
+		for i := range found {
+			if written[i] == words[i] {
+				continue
+			}
+			said++
+			if !found[i].Wild && !found[i].Missing && found[i].Probability > 0.5 {
+				read++
+			}
+			found[i].Text = words[i]
+		}
+		errors, ok := bench.ScoreWordTimes(item.Language, item.Words, timed(found))
+		require.True(t, ok)
+		with.Add(errors)
+		errors, ok = bench.ScoreWordTimes(item.Language, item.Words, timed(lay(strange).Words))
+		require.True(t, ok)
+		beside.Add(errors)
+	}
+	t.Logf("%d of %d numbers read, %.1f ms off on the mean with them; %.1f ms beside numbers that nobody says",
+		read, said, 1000*with.MeanStart(), 1000*beside.MeanStart())
+	assert.GreaterOrEqual(t, said, 3)
+	assert.GreaterOrEqual(t, float64(read), 0.9*float64(said))
+	assert.LessOrEqual(t, with.MeanStart(), 0.035)
+	assert.LessOrEqual(t, beside.MeanStart(), 0.045)
+	assert.NotEmpty(t, beside.Starts)
+}
+
+// TestWrongTexts aligns what is said in each recording with the texts of recordings
+// in other languages: the score says that they are not said there.
+func TestWrongTexts(t *testing.T) {
+	items := wordSet(t)
+	l := openDemo(t)
+	for i, item := range items {
+		pcm, speech := l.open(t, item.Path)
+		for k := 1; k < len(items); k++ { // the next in another language
+			other := items[(i+k)%len(items)]
+			if other.Language == item.Language {
+				continue
+			}
+			a, err := align.Text(context.Background(), l.model, pcm, speech, *other.Text, align.Options{Language: item.Language})
+			require.NoError(t, err)
+			assert.Less(t, a.Score, 0.3, "the text of %s in %s", other.Name, item.Name)
+			break
+		}
+	}
 }

@@ -114,7 +114,7 @@ func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, te
 	if err != nil {
 		return nil, err
 	}
-	t := newTrack(heard, prepare(texts, vocab), vocab)
+	t := newTrack(heard, prepare(texts, opt.Language, vocab), vocab)
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err
 	}

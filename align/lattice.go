@@ -42,7 +42,8 @@ const (
 
 // lattice is what a stretch of text may look like as tokens. Nodes stand before
 // each letter and at the end; tokens lead from node to node in every way in
-// which the vocabulary can write the letters.
+// which the vocabulary can write the letters. A number has a way for each of its
+// readings: their inner nodes stand between its own and the next word's.
 type lattice struct {
 	vocab  *Vocabulary
 	states []state
@@ -57,7 +58,7 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 	l := &lattice{vocab: v}
 	for _, w := range words {
 		l.begins = append(l.begins, l.nodes)
-		l.nodes += max(len(w.letters), 1)
+		l.nodes += w.nodes()
 	}
 	l.begins = append(l.begins, l.nodes)
 	l.nodes++
@@ -75,12 +76,11 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 	}
 	for i, w := range words {
 		from := l.begins[i]
-		for k := range w.letters {
-			v.each(w.letters[k:], func(n int, ids []int) {
-				for _, id := range ids {
-					l.add(state{stateToken, id, from + k, from + k + n})
-				}
-			})
+		l.spell(w.letters, from, from+1, l.begins[i+1])
+		inner := from + max(len(w.letters), 1)
+		for _, r := range w.readings {
+			l.spell(r, from, inner, l.begins[i+1])
+			inner += len(r) - 1
 		}
 		if w.wild {
 			wild := len(l.states)
@@ -89,6 +89,27 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 		}
 	}
 	return l
+}
+
+// spell adds every way in which tokens write the letters, from a node over those
+// that begin with inner to another one.
+func (l *lattice) spell(letters []rune, from, inner, to int) {
+	at := func(k int) int {
+		switch k {
+		case 0:
+			return from
+		case len(letters):
+			return to
+		}
+		return inner + k - 1
+	}
+	for k := range letters {
+		l.vocab.each(letters[k:], func(n int, ids []int) {
+			for _, id := range ids {
+				l.add(state{stateToken, id, at(k), at(k + n)})
+			}
+		})
+	}
 }
 
 func (l *lattice) add(s state) {

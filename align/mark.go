@@ -7,9 +7,6 @@ type mark struct {
 	// first is the frame in which the word's first token begins, last the last
 	// frame of its last token; -1 for a word that is not in the sound.
 	first, last int
-	// share is how far into its first token the word begins, 0 to 1: more than 0
-	// where one token writes several words (scripts without spaces).
-	share float64
 	// logProb is the mean over the word's tokens of their highest log
 	// posterior; 0 for a wild word.
 	logProb float64
@@ -50,18 +47,13 @@ func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mar
 			for k := t; k < end; k++ {
 				top = max(top, frames[k].rows.logProb(frames[k].at, st.id))
 			}
-			for n := st.from; n < st.to; n++ {
-				m := &marks[wordAt[n]]
-				if m.first < 0 {
-					m.first = t
-					m.share = float64(n-st.from) / float64(st.to-st.from)
-				}
-				if n+1 == st.to || wordAt[n+1] != wordAt[n] {
-					m.last = end - 1
-					m.logProb += top
-					m.tokens++
-				}
+			m := &marks[wordAt[st.from]] // no token reaches over a word
+			if m.first < 0 {
+				m.first = t
 			}
+			m.last = end - 1
+			m.logProb += top
+			m.tokens++
 		case stateWild:
 			m := &marks[wordAt[st.from]]
 			if m.first < 0 {

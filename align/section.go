@@ -60,7 +60,7 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 func (s section) cells(words []word) int {
 	letters := 0
 	for _, w := range words[s.words[0]:s.words[1]] {
-		letters += max(len(w.letters), 1)
+		letters += w.nodes()
 	}
 	return (s.frames[1] - s.frames[0]) * letters * cellsPerLetter
 }
@@ -73,11 +73,11 @@ func bounded(s section, words []word) []section {
 	}
 	letters := 0
 	for _, w := range words[s.words[0]:s.words[1]] {
-		letters += max(len(w.letters), 1)
+		letters += w.nodes()
 	}
 	half, at := 0, s.words[0]
 	for half < letters/2 && at < s.words[1]-1 {
-		half += max(len(words[at].letters), 1)
+		half += words[at].nodes()
 		at++
 	}
 	middle := (s.frames[0] + s.frames[1]) / 2

@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/numwords"
 )
 
 // word is a word of the text on its way onto the sound.
@@ -14,6 +15,8 @@ type word struct {
 	// letters are those that the model's tokens write; nil for a word that they
 	// cannot spell.
 	letters []rune
+	// readings are the letters of what a number may be read as.
+	readings [][]rune
 	// wild says that something else than the letters may be spoken: a number, a
 	// sign, another script.
 	wild bool
@@ -30,14 +33,22 @@ func Split(text string) []string {
 	return out
 }
 
-// prepare spells the words with a model's tokens.
-func prepare(texts []string, v *Vocabulary) []word {
+// prepare spells the words with a model's tokens; numbers as they are read in the
+// language, beside their being wild.
+func prepare(texts []string, language string, v *Vocabulary) []word {
 	words := make([]word, len(texts))
 	for i, text := range texts {
 		w := word{text: text, key: keyOf(text)}
 		letters, ok := v.spell(fold(text))
 		w.letters = letters
 		w.wild = !ok || strings.IndexFunc(w.key, needsReading) >= 0
+		if w.wild {
+			for _, r := range numwords.Readings(language, w.key) {
+				if letters, ok := v.spell(fold(strings.ReplaceAll(r, " ", ""))); ok {
+					w.readings = append(w.readings, letters)
+				}
+			}
+		}
 		words[i] = w
 	}
 	return words
@@ -47,6 +58,15 @@ func prepare(texts []string, v *Vocabulary) []word {
 // sound: digits, and signs such as "%" and "€".
 func needsReading(r rune) bool {
 	return unicode.IsNumber(r) || unicode.In(r, unicode.Sc, unicode.Sm, unicode.So) || r == '%' || r == '&' || r == '@' || r == '#'
+}
+
+// nodes returns how many nodes of the lattice the word takes.
+func (w word) nodes() int {
+	n := max(len(w.letters), 1)
+	for _, r := range w.readings {
+		n += len(r) - 1
+	}
+	return n
 }
 
 // keyOf leaves of a word what is compared.

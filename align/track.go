@@ -173,15 +173,15 @@ func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int,
 			out.Probability = math.Exp(m.logProb)
 			out.Missing = out.Probability < leastProbability
 		}
-		if w.letters != nil && !m.wild {
+		if (w.letters != nil || m.tokens > 0) && !m.wild {
 			spelled++
 			sum += out.Probability
 		}
 		if !out.Missing {
 			from, to := t.time(m.first), t.time(m.last)
 			spoken = append(spoken, Spoken{
-				Text: w.text, First: from + m.share*(to-from), Last: to,
-				Fresh: m.share == 0 && (m.first == 0 || t.window(m.first-1) != t.window(m.first) || t.quiet(m.first)),
+				Text: w.text, First: from, Last: to,
+				Fresh: m.first == 0 || t.window(m.first-1) != t.window(m.first) || t.quiet(m.first),
 			})
 			index = append(index, i)
 		}

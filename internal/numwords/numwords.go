@@ -1,0 +1,182 @@
+// Package numwords spells numbers as they are read aloud in English, German,
+// Spanish, French, Portuguese and Chinese. It gives several readings where people
+// read differently: a year in pairs, a telephone number by its digits.
+package numwords
+
+import (
+	"strconv"
+	"strings"
+)
+
+// largest is the first number that is read by its digits alone.
+const largest = 1_000_000_000_000
+
+// language is how numbers are read in one language.
+type language struct {
+	cardinal func(n int) []string // the readings of a number from 0 to largest-1
+	year     func(n int) []string // further readings of 1100 to 2099; nil without
+	digits   []string
+	point    []string // what is said for a decimal point
+	decimal  byte     // the sign of the decimal point
+	signs    map[string][]string
+	clock    string // between hours and minutes, "" for none
+	space    string // between words
+}
+
+var known = map[string]*language{
+	"en": &english, "de": &german, "es": &spanish, "fr": &french, "pt": &portuguese, "zh": &chinese,
+}
+
+// Languages returns the codes of the languages whose numbers are known.
+func Languages() []string { return []string{"de", "en", "es", "fr", "pt", "zh"} }
+
+// Readings returns the ways in which a word of a text with digits is read aloud,
+// the commonest first: "1984", "3.5", "10:30", "€20", "5%". There is none for a
+// word that is something else, and for a language that is not known.
+func Readings(code, word string) []string {
+	l := known[code]
+	if l == nil {
+		return nil
+	}
+	number, before, after := strip(word)
+	if number == "" {
+		return nil
+	}
+	var out []string
+	for _, r := range l.number(number) {
+		out = append(out, l.signed(r, before, after)...)
+	}
+	return unique(out)
+}
+
+// strip takes the signs off a number and punctuation away.
+func strip(word string) (number, before, after string) {
+	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
+	first, last := strings.IndexFunc(word, isDigit), strings.LastIndexFunc(word, isDigit)
+	if first < 0 {
+		return "", "", ""
+	}
+	const punctuation = ".,;:!?\"'()[]«»“”„¿¡…。，！？；：、"
+	before = strings.TrimRight(strings.TrimLeft(word[:first], punctuation), punctuation)
+	after = strings.Trim(word[last+1:], punctuation)
+	return word[first : last+1], before, after
+}
+
+// number returns the readings of digits with signs between them.
+func (l *language) number(s string) []string {
+	if hours, minutes, ok := strings.Cut(s, ":"); ok {
+		return l.time(hours, minutes)
+	}
+	group := byte(',')
+	if l.decimal == ',' {
+		group = '.'
+	}
+	whole, fraction, decimal := strings.Cut(s, string(l.decimal))
+	if strings.IndexByte(whole, group) > 0 {
+		for i, part := range strings.Split(whole, string(group)) {
+			if i > 0 && len(part) != 3 || len(part) > 3 {
+				return nil
+			}
+		}
+		whole = strings.ReplaceAll(whole, string(group), "")
+	}
+	if !plain(whole) || decimal && !plain(fraction) {
+		return nil
+	}
+	out := l.whole(whole)
+	if !decimal {
+		return out
+	}
+	var all []string
+	for _, r := range out[:1] {
+		for _, p := range l.point {
+			all = append(all, r+l.space+p+l.space+l.spell(fraction))
+			if n, err := strconv.Atoi(fraction); err == nil && fraction[0] != '0' && n < 100 {
+				all = append(all, r+l.space+p+l.space+l.cardinal(n)[0])
+			}
+		}
+	}
+	return all
+}
+
+// whole returns the readings of digits: as a number, as a year, one by one.
+func (l *language) whole(s string) []string {
+	n, err := strconv.Atoi(s)
+	if err != nil || n >= largest || len(s) > 1 && s[0] == '0' {
+		return []string{l.spell(s)}
+	}
+	out := l.cardinal(n)
+	if l.year != nil && len(s) == 4 && n >= 1100 && n < 2100 {
+		out = append(l.year(n), out...)
+	}
+	if len(s) > 1 {
+		out = append(out, l.spell(s))
+	}
+	return out
+}
+
+// time returns the readings of a time of day.
+func (l *language) time(hours, minutes string) []string {
+	h, err := strconv.Atoi(hours)
+	m, err2 := strconv.Atoi(minutes)
+	if err != nil || err2 != nil || h > 24 || m > 59 || len(minutes) != 2 {
+		return nil
+	}
+	words := func(parts ...string) string { return strings.Join(strings.Fields(strings.Join(parts, " ")), l.space) }
+	hour := l.cardinal(h)[0]
+	if m == 0 {
+		return []string{words(hour, l.clock), hour}
+	}
+	minute := l.cardinal(m)[0]
+	out := []string{words(hour, l.clock, minute), words(hour, minute)}
+	if m < 10 {
+		out = append(out, words(hour, l.spell(minutes)))
+	}
+	return out
+}
+
+// signed puts the words of signs around a reading; none for a sign that is not known.
+func (l *language) signed(reading, before, after string) []string {
+	if before+after == "" {
+		return []string{reading}
+	}
+	if before != "" && after != "" {
+		return nil
+	}
+	names, ok := l.signs[strings.ToLower(before+after)]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, reading+l.space+name)
+	}
+	return out
+}
+
+// spell reads digits one by one.
+func (l *language) spell(digits string) string {
+	parts := make([]string, len(digits))
+	for i := range digits {
+		parts[i] = l.digits[digits[i]-'0']
+	}
+	return strings.Join(parts, l.space)
+}
+
+// plain reports whether s has digits and nothing else.
+func plain(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// unique leaves each of a few readings once.
+func unique(list []string) []string {
+	out := list[:0]
+	seen := map[string]bool{}
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -261,16 +261,16 @@ func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
 	return r, s.wrap("receipt of "+task, err)
 }
 
-// Bill is the specification's billing block of a task result.
+// Bill is a task's charge, with the account's balance at the time of asking.
 type Bill struct {
-	Mode            spec.Tier `json:"mode"`
-	BillableMinutes int64     `json:"billable_minutes"`
-	Detail          Detail    `json:"detail"`
-	Amount          Money     `json:"amount"`
-	Balance         Money     `json:"balance"` // the account's at the time of asking
+	Mode            spec.Tier
+	BillableMinutes int64
+	Detail          Detail
+	Amount          Money
+	Balance         Money
 }
 
-// Bill returns the billing block of a charged task with the account's balance of this moment.
+// Bill returns the bill of a charged task.
 func (s *Store) Bill(ctx context.Context, account, task string) (Bill, error) {
 	r, err := s.ReceiptOf(ctx, task)
 	if err != nil {

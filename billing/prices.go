@@ -10,16 +10,16 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Prices is one state of the price table; in JSON the specification's Pricing record.
+// Prices is one state of the price table: prices per hour.
 type Prices struct {
-	ID            int64     `json:"-"`
-	Standard      Money     `json:"standard_price_per_hour"`
-	Lite          Money     `json:"zh_lite_price_per_hour"`
-	Diarize       Money     `json:"diarize_price_per_hour"`
-	AudioEvents   Money     `json:"audio_events_price_per_hour"`
-	BatchDiscount Factor    `json:"batch_discount"`
-	ValidFrom     time.Time `json:"-"`
-	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered, or installed with the store
+	ID            int64
+	Standard      Money
+	Lite          Money
+	Diarize       Money
+	AudioEvents   Money
+	BatchDiscount Factor
+	ValidFrom     time.Time
+	UpdatedAt     time.Time // when this state was entered, or installed with the store
 }
 
 // ErrPrices says that a price table can't be accepted.

@@ -18,7 +18,8 @@ type Usage struct {
 	Batch   bool
 }
 
-// Detail is the specification's billing.detail. Components that were off are nil and stay away from the JSON.
+// Detail is how a price comes about. Components that were off are nil. Its JSON is what a settlement keeps in the database,
+// and the form of the specification's billing.detail.
 type Detail struct {
 	BasePricePerHour    Money   `json:"base_price_per_hour"`
 	BaseAmount          Money   `json:"base_amount"`

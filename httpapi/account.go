@@ -96,14 +96,22 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 // on the way.
 const pricesAge = 5 * time.Minute
 
-// pricing is the specification's Pricing record.
-type pricing struct {
+// PricingRecord is the specification's Pricing record.
+type PricingRecord struct {
 	Standard      billing.Money  `json:"standard_price_per_hour"`
 	Lite          billing.Money  `json:"zh_lite_price_per_hour"`
 	Diarize       billing.Money  `json:"diarize_price_per_hour"`
 	AudioEvents   billing.Money  `json:"audio_events_price_per_hour"`
 	BatchDiscount billing.Factor `json:"batch_discount"`
 	UpdatedAt     string         `json:"updated_at"`
+}
+
+// PricingRecordOf returns the record of prices.
+func PricingRecordOf(p billing.Prices) PricingRecord {
+	return PricingRecord{
+		Standard: p.Standard, Lite: p.Lite, Diarize: p.Diarize, AudioEvents: p.AudioEvents,
+		BatchDiscount: p.BatchDiscount, UpdatedAt: stamp(p.UpdatedAt),
+	}
 }
 
 // getPricing is GET /pricing.
@@ -113,10 +121,7 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, http.StatusOK, pricing{
-		Standard: p.Standard, Lite: p.Lite, Diarize: p.Diarize, AudioEvents: p.AudioEvents,
-		BatchDiscount: p.BatchDiscount, UpdatedAt: stamp(p.UpdatedAt),
-	})
+	return writeJSON(w, http.StatusOK, PricingRecordOf(p))
 }
 
 // pricesCache keeps the prices for pricesAge.

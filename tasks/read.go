@@ -194,9 +194,18 @@ func (s *Service) Additions(ctx context.Context, account, id string) (*spec.Addi
 	return &a, nil
 }
 
+// billRecord is the specification's billing block of a task result.
+type billRecord struct {
+	Mode            spec.Tier      `json:"mode"`
+	BillableMinutes int64          `json:"billable_minutes"`
+	Detail          billing.Detail `json:"detail"`
+	Amount          billing.Money  `json:"amount"`
+	Balance         billing.Money  `json:"balance"`
+}
+
 // WriteTo writes the specification's Task result as JSON, streaming. It can be called once.
 func (r *Result) WriteTo(w io.Writer) (int64, error) {
-	bill, err := json.Marshal(r.Bill)
+	bill, err := json.Marshal(billRecord(r.Bill))
 	if err != nil {
 		return 0, err
 	}

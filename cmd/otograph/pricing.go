@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/tasks/webhook"
 )
 
@@ -25,7 +26,7 @@ func (c *pricingShowCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(p)
+		return printJSON(httpapi.PricingRecordOf(p))
 	})
 }
 
@@ -86,7 +87,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(p)
+		return printJSON(httpapi.PricingRecordOf(p))
 	})
 }
 

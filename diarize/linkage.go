@@ -164,72 +164,21 @@ const blockRows = 64
 
 // fill computes all similarities, block by block, and every vector's nearest other.
 func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
-	type best struct {
-		node []int
-		sim  []float32
-	}
-	n := x.n
-	blocks := (n + blockRows - 1) / blockRows
-	workers := min(threads, blocks)
-	found := make([]best, workers)
+	blocks := (c.n + blockRows - 1) / blockRows
 	next := make(chan int, blocks)
 	for b := range blocks {
 		next <- b
 	}
 	close(next)
+	searches := make([]*search, min(threads, blocks))
 	var wg sync.WaitGroup
-	for w := range workers {
-		f := best{make([]int, n), make([]float32, n)}
-		for i := range n {
-			f.node[i], f.sim[i] = -1, -2
-		}
-		found[w] = f
-		pair := func(at, i, j int, v float32) {
-			c.sim[at] = v
-			if v >= f.sim[i] && better(v, j, f.sim[i], f.node[i]) {
-				f.node[i], f.sim[i] = j, v
-			}
-			if v >= f.sim[j] && better(v, i, f.sim[j], f.node[j]) {
-				f.node[j], f.sim[j] = i, v
-			}
-		}
+	for w := range searches {
+		s := newSearch(c, x)
+		searches[w] = s
 		wg.Go(func() {
-			var out [8]float32
-			for bi := range next {
-				iEnd := min((bi+1)*blockRows, n)
-				for bj := bi; bj < blocks; bj++ {
-					if ctx.Err() != nil {
-						return
-					}
-					jEnd := min((bj+1)*blockRows, n)
-					for i := bi * blockRows; i < iEnd; i += 2 {
-						j := bj * blockRows
-						if bi == bj {
-							if j = i + 2; i+1 < iEnd {
-								pair(c.at(i, i+1), i, i+1, dot1(x.row(i), x.row(i+1)))
-							}
-						}
-						if i+1 == iEnd { // the odd last row
-							for ; j < jEnd; j++ {
-								pair(c.at(i, j), i, j, dot1(x.row(i), x.row(j)))
-							}
-							continue
-						}
-						at, below := c.at(i, j), c.at(i+1, j)
-						for ; j+3 < jEnd; j += 4 {
-							dot2x4(&out, x.row(i), x.row(i+1), x.row(j), x.row(j+1), x.row(j+2), x.row(j+3))
-							for k := range 4 {
-								pair(at+k, i, j+k, out[k])
-								pair(below+k, i+1, j+k, out[4+k])
-							}
-							at, below = at+4, below+4
-						}
-						for ; j < jEnd; j++ {
-							pair(at, i, j, dot1(x.row(i), x.row(j)))
-							pair(below, i+1, j, dot1(x.row(i+1), x.row(j)))
-							at, below = at+1, below+1
-						}
-					}
+			for b := range next {
+				for other := b; other < blocks && ctx.Err() == nil; other++ {
+					s.block(b*blockRows, other*blockRows)
 				}
 			}
 		})
@@ -238,15 +187,93 @@ func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.near, c.nearSim = found[0].node, found[0].sim
-	for _, f := range found[1:] {
-		for i := range n {
-			if f.node[i] >= 0 && (c.near[i] < 0 || better(f.sim[i], f.node[i], c.nearSim[i], c.near[i])) {
-				c.near[i], c.nearSim[i] = f.node[i], f.sim[i]
-			}
+	for _, s := range searches[1:] {
+		searches[0].merge(s)
+	}
+	c.near, c.nearSim = searches[0].node, searches[0].sim
+	return nil
+}
+
+// search computes similarities on one goroutine, and keeps every vector's nearest
+// other among those that it compared.
+type search struct {
+	c    *chain
+	x    matrix
+	node []int
+	sim  []float32
+	out  [8]float32
+}
+
+func newSearch(c *chain, x matrix) *search {
+	s := &search{c: c, x: x, node: make([]int, c.n), sim: make([]float32, c.n)}
+	for i := range s.node {
+		s.node[i], s.sim[i] = -1, -2
+	}
+	return s
+}
+
+// pair notes the similarity v of i < j, whose index in the triangle is at.
+func (s *search) pair(at, i, j int, v float32) {
+	s.c.sim[at] = v
+	s.offer(i, j, v)
+	s.offer(j, i, v)
+}
+
+// offer makes node the nearest to i if it is nearer than what was found before.
+func (s *search) offer(i, node int, v float32) {
+	if v >= s.sim[i] && better(v, node, s.sim[i], s.node[i]) {
+		s.node[i], s.sim[i] = node, v
+	}
+}
+
+// merge takes over what another search found nearer.
+func (s *search) merge(o *search) {
+	for i, node := range o.node {
+		if node >= 0 {
+			s.offer(i, node, o.sim[i])
 		}
 	}
-	return nil
+}
+
+// block compares the block of rows that begins at row with the one that begins at
+// column, which is the same or a later one.
+func (s *search) block(row, column int) {
+	rowEnd, end := min(row+blockRows, s.c.n), min(column+blockRows, s.c.n)
+	for i := row; i < rowEnd; i += 2 {
+		from := column
+		if row == column {
+			from = i + 2
+		}
+		if i+1 == rowEnd { // the odd last row
+			for j := from; j < end; j++ {
+				s.pair(s.c.at(i, j), i, j, dot1(s.x.row(i), s.x.row(j)))
+			}
+			continue
+		}
+		if row == column {
+			s.pair(s.c.at(i, i+1), i, i+1, dot1(s.x.row(i), s.x.row(i+1)))
+		}
+		s.twoRows(i, from, end)
+	}
+}
+
+// twoRows compares rows i and i+1 with rows from to end.
+func (s *search) twoRows(i, from, end int) {
+	x, j := s.x, from
+	at, below := s.c.at(i, j), s.c.at(i+1, j)
+	for ; j+3 < end; j += 4 {
+		dot2x4(&s.out, x.row(i), x.row(i+1), x.row(j), x.row(j+1), x.row(j+2), x.row(j+3))
+		for k := range 4 {
+			s.pair(at+k, i, j+k, s.out[k])
+			s.pair(below+k, i+1, j+k, s.out[4+k])
+		}
+		at, below = at+4, below+4
+	}
+	for ; j < end; j++ {
+		s.pair(at, i, j, dot1(x.row(i), x.row(j)))
+		s.pair(below, i+1, j, dot1(x.row(i+1), x.row(j)))
+		at, below = at+1, below+1
+	}
 }
 
 // sortMerges puts merges in order of falling similarity (the order of discovery

@@ -44,54 +44,84 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 	tidied, n = slices.Clone(c.group), len(c.heap)
 	heap := slices.Clone(c.heap)
 	for n > max(least, 1) {
-		seconds := s.seconds(tidied, n, windows)
-		weak := make([]bool, n)
-		from, strong := -1, 0
-		for g := range weak {
-			if weak[g] = seconds[g] < enough || heap[g]; !weak[g] {
-				strong++
-			} else if from < 0 || seconds[g] < seconds[from] {
-				from = g
-			}
-		}
+		from, targets := weakest(s.seconds(tidied, n, windows), heap, enough)
 		cos := s.centroidCosines(tidied, n)
-		to, best := -1, math.Inf(-1)
+		var to int
 		if from >= 0 {
-			for g := range n {
-				if g != from && (strong == 0 || !weak[g]) && cos[from*n+g] > best {
-					to, best = g, cos[from*n+g]
-				}
-			}
+			to = mostLike(from, targets, cos[from*n:])
 		} else {
-			rivals, sizes := s.groupRivalry(tidied, n), s.sizes(tidied, n)
-			for a := range n {
-				for b := a + 1; b < n; b++ {
-					if rivals != nil && rivals[a*n+b] >= rivalShare*min(sizes[a], sizes[b]) {
-						continue
-					}
-					if cos[a*n+b] > best {
-						from, to, best = b, a, cos[a*n+b]
-					}
-				}
-			}
-			if best < same { // also when all that are left are rivals
+			var cosine float64
+			if to, from, cosine = s.mostAlike(tidied, n, cos); cosine < same { // also when all that are left are rivals
 				break
 			}
 		}
-		// The last number takes the place of the one that is given up.
 		n--
-		for i, g := range tidied {
-			if g == from {
-				g = to
-			}
-			if g == n {
-				g = from
-			}
-			tidied[i] = g
-		}
+		giveUp(tidied, from, to, n)
 		heap[from] = heap[n]
 	}
 	return byFirstAppearance(tidied), n
+}
+
+// weakest returns the weak group with the least speech, −1 without one, and the
+// groups that it may join: the strong ones, or all where none is strong.
+func weakest(seconds []float64, heap []bool, enough float64) (from int, targets []int) {
+	from = -1
+	var all []int
+	for g := range seconds {
+		all = append(all, g)
+		if seconds[g] >= enough && !heap[g] {
+			targets = append(targets, g)
+		} else if from < 0 || seconds[g] < seconds[from] {
+			from = g
+		}
+	}
+	if len(targets) == 0 {
+		targets = all
+	}
+	return from, targets
+}
+
+// mostLike returns the target other than from whose centroid is most like from's;
+// cos are from's cosines with the groups.
+func mostLike(from int, targets []int, cos []float64) int {
+	to, best := -1, math.Inf(-1)
+	for _, g := range targets {
+		if g != from && cos[g] > best {
+			to, best = g, cos[g]
+		}
+	}
+	return to
+}
+
+// mostAlike returns the two groups a < b whose centroids are most alike, rivals
+// aside, and their cosine: −Inf without any.
+func (s *sums) mostAlike(group []int, n int, cos []float64) (a, b int, cosine float64) {
+	cosine = math.Inf(-1)
+	rivals, sizes := s.groupRivalry(group, n), s.sizes(group, n)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			if rivals != nil && rivals[i*n+j] >= rivalShare*min(sizes[i], sizes[j]) {
+				continue
+			}
+			if cos[i*n+j] > cosine {
+				a, b, cosine = i, j, cos[i*n+j]
+			}
+		}
+	}
+	return a, b, cosine
+}
+
+// giveUp puts the members of from into to; the last number takes from's place.
+func giveUp(group []int, from, to, last int) {
+	for i, g := range group {
+		if g == from {
+			g = to
+		}
+		if g == last {
+			g = from
+		}
+		group[i] = g
+	}
 }
 
 // usualCohesion is the mean cosine between different members of a base cluster,

@@ -243,69 +243,83 @@ func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 // newVocabulary works out what each token writes. kind is writePieces to detect
 // byte-level BPE.
 func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, error) {
-	v := &vocabulary{name: name, symbols: symbols, kind: kind, blank: -1, text: make([][]byte, len(symbols))}
+	v := &vocabulary{
+		name: name, symbols: symbols, kind: kind, blank: blankOf(name, symbols, kind),
+		text: make([][]byte, len(symbols)), spaced: kind == writeContinued,
+	}
 	if kind == writePieces && byteLevel(symbols) {
 		v.kind = writeByteLevel
 	}
-	byteIDs := 0
+	bytePieces := 0
 	for _, s := range symbols {
 		if _, ok := bytePiece(s); ok {
-			byteIDs++
+			bytePieces++
 		}
 	}
-	delimiter := pieceSpace
-	if kind == writeLetters {
-		if !slices.Contains(symbols, " ") {
-			delimiter = "|"
-		}
-		if !strings.HasSuffix(name, ".json") && symbols[0] == "<s>" {
-			v.blank = 0 // fairseq's order; transformers' blank is the padding
-		}
+	space := pieceSpace
+	if kind == writeLetters && !slices.Contains(symbols, " ") {
+		space = "|"
 	}
 	for id, s := range symbols {
-		switch s {
-		case "<blk>", "<blank>", "<eps>":
-			if v.blank < 0 {
-				v.blank = id
-			}
-		}
-		if kind == writeLetters && v.blank < 0 && (s == "<pad>" || s == "[PAD]") {
-			v.blank = id
-		}
-		if b, ok := bytePiece(s); ok && byteIDs >= 256 {
+		if b, ok := bytePiece(s); ok && bytePieces >= 256 {
 			v.text[id] = []byte{b}
 			continue
 		}
-		if writesNothing(s) || kind == writeLetters && (s == "[UNK]" || s == "[PAD]" || s == "[CLS]" || s == "[SEP]") {
-			continue
+		text, err := v.textOf(s, space)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: token %d: %w", name, ErrTokens, id, err)
 		}
-		switch v.kind {
-		case writeByteLevel:
-			v.text[id] = byteLevelText(s)
-		case writeBase64:
-			if s == " " || s == "=" { // the empty token: no base64, or its padding alone
-				continue
-			}
-			b, err := base64.StdEncoding.DecodeString(s)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w: token %d: expected base64, found %.80q", name, ErrTokens, id, s)
-			}
-			v.text[id] = b
-		default:
-			v.text[id] = []byte(strings.ReplaceAll(s, delimiter, " "))
-		}
-		if bytes.IndexByte(v.text[id], ' ') >= 0 {
-			v.spaced = true
-		}
-		for _, r := range string(v.text[id]) {
+		v.text[id] = text
+		v.spaced = v.spaced || bytes.IndexByte(text, ' ') >= 0
+		for _, r := range string(text) {
 			v.upper = v.upper || unicode.IsUpper(r)
 			v.lower = v.lower || unicode.IsLower(r)
 		}
 	}
-	if v.kind == writeContinued {
-		v.spaced = true
-	}
 	return v, nil
+}
+
+// blankOf returns the id of the blank, -1 without one.
+func blankOf(name string, symbols []string, kind writing) int {
+	if kind == writeLetters && !strings.HasSuffix(name, ".json") && symbols[0] == "<s>" {
+		return 0 // fairseq's order; transformers' blank is the padding
+	}
+	return slices.IndexFunc(symbols, func(s string) bool {
+		switch s {
+		case "<blk>", "<blank>", "<eps>":
+			return true
+		case "<pad>", "[PAD]":
+			return kind == writeLetters
+		}
+		return false
+	})
+}
+
+// textOf returns what a token writes, nil for nothing; space is the list's mark
+// for a space.
+func (v *vocabulary) textOf(s, space string) ([]byte, error) {
+	if writesNothing(s) {
+		return nil, nil
+	}
+	switch v.kind {
+	case writeByteLevel:
+		return byteLevelText(s), nil
+	case writeBase64:
+		if s == " " || s == "=" { // the empty token: no base64, or its padding alone
+			return nil, nil
+		}
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return nil, fmt.Errorf("expected base64, found %.80q", s)
+		}
+		return b, nil
+	case writeLetters:
+		if slices.Contains([]string{"[UNK]", "[PAD]", "[CLS]", "[SEP]"}, s) {
+			return nil, nil
+		}
+	case writePieces, writeContinued:
+	}
+	return []byte(strings.ReplaceAll(s, space, " ")), nil
 }
 
 // writesNothing tells specials: <unk>, <sos/eos>, </s>, <|zh|>, SIL …

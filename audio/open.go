@@ -105,12 +105,7 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 	var peeked *bufio.Reader
 	switch s := src.(type) {
 	case rawSource:
-		if s.channels < 1 || s.channels > maxChannels || s.rate < minWAVRate || s.rate > maxWAVRate || len(s.samples)%max(1, s.channels) != 0 {
-			return in, fault(ErrUnsupported, in.name, "%d samples at %d Hz in %d channels, expected whole frames, %d to %d Hz, 1 to %d channels", len(s.samples), s.rate, s.channels, minWAVRate, maxWAVRate, maxChannels)
-		}
-		in.raw = &s
-		in.info = Info{Container: "raw", Codec: "pcm_f32le", SampleRate: s.rate, Channels: s.channels}
-		return in, nil
+		return in, in.takeRaw(s)
 	case fileSource:
 		if in.file, in.info.Size, err = s.open(o); err != nil {
 			return in, err
@@ -118,46 +113,19 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		in.meter = &meter{ctx: ctx, r: in.file, name: in.name, max: -1, sum: md5.New()}
 	case readerSource:
 		in.meter = &meter{ctx: ctx, r: s.r, name: in.name, max: o.MaxBytes, sum: md5.New()}
-		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
-		head, err := peeked.Peek(sniffWindow)
-		atEnd := err == io.EOF //nolint:errorlint // as in meter.Read
-		if err != nil && !atEnd {
+		if peeked, err = in.peek(o, spool); err != nil {
 			return in, err
-		}
-		if atEnd {
-			if err := o.checkSize(in.name, int64(len(head))); err != nil {
-				return in, err
-			}
-		}
-		c, err := sniffHead(in.name, head)
-		if err != nil {
-			return in, err
-		}
-		if spool || c != wavContainer {
-			if err := in.spool(peeked, nil, o); err != nil {
-				return in, err
-			}
-			peeked = nil
 		}
 	default:
 		return in, fault(ErrUnsupported, in.name, "a source of type %T, expected File, Reader or Raw", src)
 	}
+	in.container = wavContainer
 	if in.file != nil {
-		c, err := sniff(in.file)
-		if errors.Is(err, errFarTag) {
-			return in, fault(ErrCorrupt, in.name, "it ends inside its ID3 tag")
+		if in.container, err = in.sniff(); err != nil {
+			return in, err
 		}
-		if err != nil {
-			return in, trouble(in.name, "read", err)
-		}
-		if c.name == "" {
-			head := make([]byte, 16)
-			n, _ := readAt(in.file, head, 0)
-			return in, unrecognised(in.name, head[:n])
-		}
-		in.container = c
-		if c != wavContainer {
-			in.info.Container = c.name
+		if in.container != wavContainer {
+			in.info.Container = in.container.name
 			return in, nil
 		}
 		if in.hashed {
@@ -165,29 +133,84 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		}
 		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
 	}
-	in.container = wavContainer
-	in.tape = &tape{r: peeked}
+	return in, in.takeWAV(peeked, o)
+}
+
+// takeRaw makes the samples of a caller the input.
+func (in *input) takeRaw(s rawSource) error {
+	if s.channels < 1 || s.channels > maxChannels || s.rate < minWAVRate || s.rate > maxWAVRate || len(s.samples)%max(1, s.channels) != 0 {
+		return fault(ErrUnsupported, in.name, "%d samples at %d Hz in %d channels, expected whole frames, %d to %d Hz, 1 to %d channels", len(s.samples), s.rate, s.channels, minWAVRate, maxWAVRate, maxChannels)
+	}
+	in.raw = &s
+	in.info = Info{Container: "raw", Codec: "pcm_f32le", SampleRate: s.rate, Channels: s.channels}
+	return nil
+}
+
+// peek looks at the beginning of a reader. It is returned for a WAV file that is to
+// be streamed; anything else, and with spool that, too, goes to a temporary file.
+func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
+	peeked := bufio.NewReaderSize(in.meter, sniffWindow)
+	head, err := peeked.Peek(sniffWindow)
+	atEnd := err == io.EOF //nolint:errorlint // as in meter.Read
+	if err != nil && !atEnd {
+		return nil, err
+	}
+	if atEnd {
+		if err := o.checkSize(in.name, int64(len(head))); err != nil {
+			return nil, err
+		}
+	}
+	c, err := sniffHead(in.name, head)
+	if err != nil {
+		return nil, err
+	}
+	if spool || c != wavContainer {
+		return nil, in.spool(peeked, nil, o)
+	}
+	return peeked, nil
+}
+
+// sniff recognises the file.
+func (in *input) sniff() (container, error) {
+	c, err := sniff(in.file)
+	if errors.Is(err, errFarTag) {
+		return c, fault(ErrCorrupt, in.name, "it ends inside its ID3 tag")
+	}
+	if err != nil {
+		return c, trouble(in.name, "read", err)
+	}
+	if c.name == "" {
+		head := make([]byte, 16)
+		n, _ := readAt(in.file, head, 0)
+		return c, unrecognised(in.name, head[:n])
+	}
+	return c, nil
+}
+
+// takeWAV reads the header of a WAV file or its kin.
+func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
+	in.tape = &tape{r: r}
 	if in.header, err = readWAVHeader(in.tape); err != nil {
 		var e *errWAV
 		if errors.As(err, &e) {
-			return in, fault(e.kind, in.name, "%s", e.detail)
+			return fault(e.kind, in.name, "%s", e.detail)
 		}
-		return in, err
+		return err
 	}
 	in.info.Container, in.info.Codec = in.header.container, in.header.codec
 	in.info.SampleRate, in.info.Channels = in.header.rate, in.header.channels
 	if in.header.convert == nil { // compressed: ffmpeg's work
 		if in.header.container != "wav" {
-			return in, fault(ErrUnsupported, in.name, "%s in a %s file, expected PCM", in.header.codec, in.header.container)
+			return fault(ErrUnsupported, in.name, "%s in a %s file, expected PCM", in.header.codec, in.header.container)
 		}
 		if in.file == nil {
-			if err := in.spool(peeked, in.tape.kept, o); err != nil {
-				return in, err
+			if err := in.spool(r, in.tape.kept, o); err != nil {
+				return err
 			}
 		}
 		in.tape = nil
 	}
-	return in, nil
+	return nil
 }
 
 // unrecognised names what stands at the beginning of a file that is none of the accepted ones.

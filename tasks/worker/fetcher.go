@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -103,8 +104,8 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	setDefault(&c.Rate, 8<<10)
 	setDefault(&c.Stall, time.Minute)
 	setDefault(&c.Pause, time.Second)
-	setDefault(&c.MinBytes, 1<<10)
-	setDefault(&c.MaxBytes, 2<<30)
+	setDefault(&c.MinBytes, audio.DefaultMinBytes)
+	setDefault(&c.MaxBytes, audio.DefaultMaxBytes)
 	setDefault(&c.MaxSeconds, 5*3600)
 	if s.DB.Dialect() == db.Postgres {
 		setDefault(&c.Poll, 5*time.Second)

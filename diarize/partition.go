@@ -81,7 +81,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	finest := min(most+spareClusters, x.n)
 	base, _ := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
-	s.rivals = s.rivalry(near)
+	s.rivals, s.overlaps = s.rivalry(near), s.overlapping(x, windows)
 	group, k := s.choose(merges, windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {

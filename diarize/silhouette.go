@@ -15,7 +15,8 @@ type sums struct {
 	self  []float64   // per vector: squared length (1 but for rounding)
 	gram  []float64   // [base × base]: products of the totals
 
-	rivals []float64 // [base × base]: windows heard as different voices; nil without a segmenter
+	rivals   []float64 // [base × base]: windows heard as different voices; nil without a segmenter
+	overlaps overlaps
 }
 
 // newSums prepares the base partition (labels 0 … k−1).

@@ -33,25 +33,30 @@ type clusters struct {
 	heap  []bool // per group: it is a heap
 }
 
-// tidy joins groups of base clusters. A group with less than enough seconds or a
-// heap is weak: the smallest goes to its nearest strong neighbour, until none is
-// left. Then the two most alike are joined while their centroids' cosine is at
-// least same. It stops at least groups. The result maps base clusters to groups
+// tidy joins groups of base clusters. A group with less than enough seconds, a heap
+// and a doubtful group are weak: the smallest goes to its nearest strong neighbour,
+// until none is left. Then the two most alike are joined while their centroids'
+// cosine is at least same, unless they are rivals or apart. It stops at least groups. The result maps base clusters to groups
 // 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
 func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
 	tidied, n = slices.Clone(c.group), len(c.heap)
 	heap := slices.Clone(c.heap)
+	usual := s.likeness(tidied, n).usual
 	for n > max(least, 1) {
-		from, targets := weakest(s.seconds(tidied, n, windows), heap, enough)
+		alike, unfit := s.likeness(tidied, n), make([]bool, n)
+		for g := range unfit {
+			unfit[g] = heap[g] || alike.doubtful(g, usual)
+		}
+		from, targets := weakest(s.seconds(tidied, n, windows), unfit, enough)
 		cos := s.centroidCosines(tidied, n)
 		var to int
 		if from >= 0 {
 			to = mostLike(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = s.mostAlike(tidied, n, cos); cosine < same { // also when all that are left are rivals
+			if to, from, cosine = s.mostAlike(tidied, alike, usual, cos); cosine < same { // also when all that are left are rivals or apart
 				break
 			}
 		}
@@ -64,12 +69,12 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 
 // weakest returns the weak group with the least speech, −1 without one, and the
 // groups that it may join: the strong ones, or all where none is strong.
-func weakest(seconds []float64, heap []bool, enough float64) (from int, targets []int) {
+func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets []int) {
 	from = -1
 	var all []int
 	for g := range seconds {
 		all = append(all, g)
-		if seconds[g] >= enough && !heap[g] {
+		if seconds[g] >= enough && !unfit[g] {
 			targets = append(targets, g)
 		} else if from < 0 || seconds[g] < seconds[from] {
 			from = g
@@ -93,14 +98,15 @@ func mostLike(from int, targets []int, cos []float64) int {
 	return to
 }
 
-// mostAlike returns the two groups a < b whose centroids are most alike, rivals
-// aside, and their cosine: −Inf without any.
-func (s *sums) mostAlike(group []int, n int, cos []float64) (a, b int, cosine float64) {
+// mostAlike returns the two groups a < b whose centroids are most alike, rivals and
+// groups that are apart aside, and their cosine: −Inf without any.
+func (s *sums) mostAlike(group []int, alike likeness, usual float64, cos []float64) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
-	rivals, sizes := s.groupRivalry(group, n), s.sizes(group, n)
+	sizes, n := alike.sizes, len(alike.sizes)
+	rivals := s.groupRivalry(group, n)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if rivals != nil && rivals[i*n+j] >= rivalShare*min(sizes[i], sizes[j]) {
+			if rivals != nil && rivals[i*n+j] >= rivalShare*min(sizes[i], sizes[j]) || alike.apart(i, j, usual) {
 				continue
 			}
 			if cos[i*n+j] > cosine {

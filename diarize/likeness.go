@@ -1,0 +1,103 @@
+package diarize
+
+import (
+	"math"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Windows of a voice are alike wherever in the recording they lie. Windows of
+// laughter, knocking and two voices at once are alike only where they overlap, because
+// they hold the same sound. So pairs of windows that do not overlap tell whether a
+// small group is a voice, and, once there are many of them, whether two groups are
+// one: by what is usual in the recording, whatever the embedder's scale is. The
+// numbers were chosen on simulated recordings (TestCounting; other seeds).
+const (
+	leastLikeness = 0.5  // of the usual likeness: what a voice's own windows have
+	sameLikeness  = 0.65 // of the usual likeness: what windows of two parts of a voice have
+	smallGroup    = 0.1  // share of the windows below which a group has to prove itself
+	perAccident   = 200  // windows of a recording for which a group must outweigh one pair unlike each other
+	settled       = 24   // windows from which what a voice says hardly matters any more
+)
+
+// overlaps holds, for each pair of base clusters, the pairs of their windows that
+// overlap in time: how many they are and the sum of their cosines.
+type overlaps struct {
+	pairs   []int
+	cosines []float64
+}
+
+// overlapping finds the pairs of windows that overlap. windows are in order of time.
+func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
+	k := len(s.count)
+	o := overlaps{make([]int, k*k), make([]float64, k*k)}
+	for i, w := range windows {
+		for j := i + 1; j < len(windows) && windows[j].Start < w.End; j++ {
+			at := s.base[i]*k + s.base[j]
+			o.pairs[at]++
+			o.cosines[at] += float64(dot1(x.row(i), x.row(j)))
+		}
+	}
+	return o
+}
+
+// likeness says how alike the windows of groups are.
+type likeness struct {
+	sizes  []float64
+	cosine []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
+	pairs  []float64 // [group × group]: twice the pairs within a group
+	usual  float64   // mean within a group, weighed by size
+}
+
+// likeness compares n groups of base clusters.
+func (s *sums) likeness(group []int, n int) likeness {
+	l := likeness{sizes: s.sizes(group, n), cosine: make([]float64, n*n), pairs: make([]float64, n*n)}
+	k := len(group)
+	for a, g := range group {
+		for b, h := range group {
+			at := a*k + b
+			l.cosine[g*n+h] += s.gram[at] - s.overlaps.cosines[at]
+			l.pairs[g*n+h] += float64(s.count[a]*s.count[b] - s.overlaps.pairs[at])
+			l.cosine[h*n+g] -= s.overlaps.cosines[at]
+			l.pairs[h*n+g] -= float64(s.overlaps.pairs[at])
+		}
+		l.cosine[g*n+g] -= float64(s.count[a]) // a window with itself
+		l.pairs[g*n+g] -= float64(s.count[a])
+	}
+	for i, pairs := range l.pairs {
+		if pairs < 0.5 {
+			l.cosine[i], l.pairs[i] = 0, 0
+		} else {
+			l.cosine[i] /= pairs
+		}
+	}
+	members := 0.0
+	for g, size := range l.sizes {
+		if at := g*n + g; l.pairs[at] > 0 {
+			l.usual += size * l.cosine[at]
+			members += size
+		}
+	}
+	l.usual /= max(members, 1)
+	return l
+}
+
+// doubtful reports whether group g is small and its windows are less alike than those
+// of a voice usually are.
+func (l likeness) doubtful(g int, usual float64) bool {
+	all := 0.0
+	for _, size := range l.sizes {
+		all += size
+	}
+	if l.sizes[g] >= smallGroup*all {
+		return false
+	}
+	at := g*len(l.sizes) + g
+	pairs := l.pairs[at] / 2
+	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/perAccident))
+}
+
+// apart reports whether two groups have windows enough to say that they are two voices.
+func (l likeness) apart(g, h int, usual float64) bool {
+	return min(l.sizes[g], l.sizes[h]) >= settled && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
+}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -26,12 +25,12 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 		res.Language = f.transcription.Language.Code
 		res.LanguageProbability = round4(f.transcription.Language.Probability)
 		res.VADSegments = intervals(f.speech.Spans, at)
-		res.Segments = segments(f.transcription, f.speakers, at)
+		res.Segments = segments(f, at)
 	}
 	if f.speakers != nil {
 		res.Ran.Diarize = true
 		res.NumSpeakers = len(f.speakers.Speakers)
-		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f.speakers.Speakers), turns(f.speakers.Turns, at)
+		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f), turns(f, at)
 	}
 	if f.sounds != nil {
 		res.Ran.AudioEvents = true
@@ -45,25 +44,28 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 }
 
 // segments returns the sentences with their speakers, where these are known.
-func segments(heard *transcription, speakers *diarize.Result, at clock) []Segment {
+func segments(f findings, at clock) []Segment {
 	var spoken []spokenSegment
-	said := heard.Transcript.Segments
-	if speakers != nil {
+	said, speakers := f.transcription.Transcript.Segments, f.speakers
+	switch {
+	case f.apart != nil:
+		spoken = f.apart.said
+	case speakers != nil:
 		floor := speakers.Exclusive
 		if floor == nil { // from a checkpoint of a version that knew no overlaps
 			floor = speakers.Turns
 		}
 		spoken = assignSpeakers(said, floor)
-	} else {
+	default:
 		for _, s := range said {
 			spoken = append(spoken, spokenSegment{Segment: s})
 		}
 	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Measures: measures(s.Segment, heard.Abilities)}
+		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Measures: measures(s.Segment, f.transcription.Abilities)}
 		if speakers != nil {
-			out[i].Speaker = spec.SpeakerName(s.speaker)
+			out[i].Speaker = f.speakerName(s.speaker)
 		}
 		if s.Words == nil {
 			continue
@@ -101,18 +103,18 @@ func intervals(spans []audio.Span, at clock) []Interval {
 	return out
 }
 
-func embeddings(speakers []diarize.Speaker) []SpeakerEmbedding {
-	out := make([]SpeakerEmbedding, len(speakers))
-	for i, s := range speakers {
-		out[i] = SpeakerEmbedding{SpeakerID: spec.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
+func embeddings(f findings) []SpeakerEmbedding {
+	out := make([]SpeakerEmbedding, len(f.speakers.Speakers))
+	for i, s := range f.speakers.Speakers {
+		out[i] = SpeakerEmbedding{SpeakerID: f.speakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
 	}
 	return out
 }
 
-func turns(found []diarize.Turn, at clock) []Turn {
-	out := make([]Turn, len(found))
-	for i, t := range found {
-		out[i] = Turn{Start: at.centi(t.Start), End: at.centi(t.End), Speaker: spec.SpeakerName(t.Speaker)}
+func turns(f findings, at clock) []Turn {
+	out := make([]Turn, len(f.speakers.Turns))
+	for i, t := range f.speakers.Turns {
+		out[i] = Turn{Start: at.centi(t.Start), End: at.centi(t.End), Speaker: f.speakerName(t.Speaker)}
 	}
 	return out
 }

@@ -1,10 +1,13 @@
 package otograph
 
 import (
+	"fmt"
+
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
 )
 
 // findings are what the stages of a run found. A nil field is a stage that did
@@ -16,6 +19,7 @@ type findings struct {
 	voiceWindows  int                 // that the embedder was asked about
 	speakers      *diarize.Result
 	sounds        *sounds
+	apart         *apart // where channels were taken apart
 }
 
 // speech is where somebody speaks.
@@ -44,4 +48,18 @@ type transcription struct {
 type sounds struct {
 	Events []events.Event
 	Frames int `json:"-"` // that the tagger scored; 0 from a checkpoint
+}
+
+// apart is what was found in channels that were taken apart.
+type apart struct {
+	channels []int           // of the recording, by speaker
+	said     []spokenSegment // in order of time
+}
+
+// speakerName is the name of speaker n: of a channel where channels were taken apart.
+func (f findings) speakerName(n int) string {
+	if f.apart != nil {
+		return fmt.Sprintf("CHANNEL_%d", f.apart.channels[n])
+	}
+	return spec.SpeakerName(n)
 }

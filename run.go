@@ -1,6 +1,7 @@
 package otograph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/models"
@@ -60,6 +62,12 @@ func WithCheckpoints(c Checkpoints) RunOption {
 	return func(r *run) { r.checkpoints = c }
 }
 
+// WithChannels sets what becomes of the channels of a recording. What they are split
+// into is not kept by checkpoints.
+func WithChannels(c Channels) RunOption {
+	return func(r *run) { r.channels = c }
+}
+
 // Run processes one recording. Options that break a rule are an *OptionError
 // and nothing is read. Bad input is an error of package audio (spec.IsPermanent
 // tells it from trouble with the machine). When a stage fails after decoding, the error
@@ -99,11 +107,12 @@ type run struct {
 	decoded     func(seconds float64) error // nil: nobody asks
 	longest     time.Duration               // of the recording; 0: the pipeline's limit
 	voices      []KnownVoice                // by which speakers are named
+	channels    Channels                    // "": mix
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
-	if err := r.checkModels(); err != nil {
+	if err := errors.Join(r.channels.check(), r.checkModels()); err != nil {
 		return nil, err
 	}
 	r.progress.plan(r.opt)
@@ -132,10 +141,15 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, errs := r.find(ctx, pcm)
+	find := func() (findings, []error) { return r.find(ctx, pcm) }
+	if list := r.channels.split(pcm); *r.opt.EnableASR && len(list) > 0 {
+		find = func() (findings, []error) { return r.findApart(ctx, pcm, list) }
+	}
+	found, errs := find()
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
-	res.Names = r.p.names(register, found.speakers)
+	res.Names = r.p.names(register, found)
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
+	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)
 	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
@@ -148,6 +162,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 // audio returns the pipeline's limits, with the run's own length if it is shorter.
 func (r *run) audio() audio.Options {
 	o := r.p.audio
+	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
 	limit := o.MaxDuration
 	if limit == 0 {
 		limit = audio.DefaultMaxDuration
@@ -217,6 +232,70 @@ func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings)
 	})
 	_ = g.Wait() // the functions keep their errors apart
 	return slices.DeleteFunc([]error{asrErr, embedErr, eventErr}, func(err error) bool { return err == nil })
+}
+
+// findApart is find for channels of one speaker each.
+func (r *run) findApart(ctx context.Context, pcm *audio.PCM, list []*audio.PCM) (f findings, errs []error) {
+	r.checkpoints = nil
+	f.apart = &apart{}
+	failed := func(err error) bool {
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err != nil
+	}
+	sides, err := stage(ctx, r, StageVAD, func(ctx context.Context) ([]side, error) { return r.sides(ctx, list) })
+	if !failed(err) {
+		f.speech = together(sides)
+		failed(r.transcribeApart(ctx, pcm, sides, &f))
+		if *r.opt.EnableDiarize {
+			f.speakers, err = stage(ctx, r, StageEmbed, func(ctx context.Context) (*diarize.Result, error) { return r.voicesApart(ctx, sides) })
+			failed(err)
+			r.progress.ended(StageDiarize, 0, err == nil)
+		}
+		for _, s := range sides {
+			f.apart.channels = append(f.apart.channels, s.channel)
+			f.voiceWindows += len(s.heard.Spans)
+		}
+	}
+	if *r.opt.EnableAudioEvents {
+		f.sounds, err = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) { return r.detectSounds(ctx, pcm) })
+		failed(err)
+	}
+	return f, errs
+}
+
+// transcribeApart finds the language of all and what is said in each channel.
+func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side, f *findings) error {
+	l, err := stage(ctx, r, StageLanguage, func(ctx context.Context) (language, error) {
+		return r.findLanguage(ctx, pcm, f.speech.Spans)
+	})
+	if err != nil {
+		return err
+	}
+	r.progress.tier(r.tier(l))
+	f.transcription, err = stage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
+		all := &transcription{Language: l, Tier: r.tier(l), Transcript: &asr.Transcript{Language: l.Code}}
+		for i, s := range sides {
+			found, err := r.transcribe(ctx, s.pcm, s.heard, l, func(done, total float64) {
+				r.progress.part(StageTranscribe, float64(i)+done/max(total, 1e-9), float64(len(sides)))
+			})
+			if err != nil {
+				return nil, err
+			}
+			all.Abilities = found.Abilities
+			all.Transcript.Stats.Add(found.Transcript.Stats)
+			for _, segment := range found.Transcript.Segments {
+				f.apart.said = append(f.apart.said, spokenSegment{segment, i})
+			}
+		}
+		slices.SortStableFunc(f.apart.said, func(a, b spokenSegment) int { return cmp.Compare(a.Start, b.Start) })
+		for _, s := range f.apart.said {
+			all.Transcript.Segments = append(all.Transcript.Segments, s.Segment)
+		}
+		return all, nil
+	})
+	return err
 }
 
 // languageAndText finds the language, then what was said in it.

@@ -111,8 +111,8 @@ func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e
 func (e *VoiceError) Unwrap() error { return e.Err }
 
 // names returns the speakers whose voices are in the register.
-func (p *Pipeline) names(register *diarize.Register, found *diarize.Result) map[string]string {
-	if found == nil || len(register.Voices) == 0 {
+func (p *Pipeline) names(register *diarize.Register, found findings) map[string]string {
+	if found.speakers == nil || len(register.Voices) == 0 {
 		return nil
 	}
 	m, ok := p.engines.set.Role(models.RoleEmbedder)
@@ -120,9 +120,9 @@ func (p *Pipeline) names(register *diarize.Register, found *diarize.Result) map[
 		return nil
 	}
 	names := map[string]string{}
-	for i, match := range register.Identify("", found.Speakers, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)) {
+	for i, match := range register.Identify("", found.speakers.Speakers, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)) {
 		if match.Name != "" {
-			names[spec.SpeakerName(i)] = match.Name
+			names[found.speakerName(i)] = match.Name
 		}
 	}
 	return names

@@ -29,6 +29,10 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	}
 	defer file.Close()
 	rec := &recorder{name: in.name, limit: o.maxSamples(), file: file}
+	if o.KeepChannels {
+		rec.apart = &channels{dir: o.TempDir}
+		defer rec.apart.close()
+	}
 	if err := in.decode(ctx, o, rec); err != nil {
 		return nil, err
 	}
@@ -44,6 +48,11 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, err
 	}
 	pcm.info.Duration = pcm.Duration()
+	if o.KeepChannels {
+		if pcm.channels, err = rec.apart.pcm(pcm.info); err != nil {
+			return nil, errors.Join(err, pcm.Close())
+		}
+	}
 	return pcm, nil
 }
 

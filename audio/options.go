@@ -23,6 +23,7 @@ type Options struct {
 	TempDir       string        // where unnamed files with samples live; default os.TempDir
 	FFmpeg        string        // path of ffmpeg; default: the one in PATH. ffprobe is looked for beside it first.
 	FollowLinks   bool          // let File follow a symbolic link in the last part of its path; refused by default, as in a watched folder
+	KeepChannels  bool          // let PCM.Channels have the channels of recordings with 2 to 8, which take as much disk each as the mix
 }
 
 func (o Options) withDefaults() Options {

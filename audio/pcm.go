@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,8 @@ type PCM struct {
 	handed  atomic.Int64
 	closing sync.Once
 	closed  error
+
+	channels []*PCM // one for each; empty unless they were kept
 }
 
 // FromSamples wraps mono samples at SampleRate without copying them.
@@ -87,6 +90,9 @@ func (p *PCM) Close() error {
 		if p.mapped != nil {
 			p.closed = unmap(p.mapped)
 			p.mapped = nil
+		}
+		for _, c := range p.channels {
+			p.closed = errors.Join(p.closed, c.Close())
 		}
 	})
 	return p.closed

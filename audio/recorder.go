@@ -21,6 +21,7 @@ type recorder struct {
 	res       *Resampler
 	out       []float32
 	pending   []float32
+	apart     *channels // nil: only the mix is wanted
 }
 
 const recorderBuffer = 1 << 16 // samples
@@ -38,6 +39,9 @@ func (r *recorder) begin(rate, channels int) error {
 		r.mix = newDownmix(channels, rate, r.mono)
 	}
 	r.pending = make([]float32, 0, recorderBuffer)
+	if r.apart != nil {
+		return r.apart.begin(r.name, rate, channels)
+	}
 	return nil
 }
 
@@ -46,6 +50,11 @@ func (r *recorder) write(samples []float32, channels int) error {
 	r.count += int64(len(samples) / channels)
 	if r.limit >= 0 && r.count > r.limit*int64(r.rate)/SampleRate+int64(r.rate)/10 {
 		return fault(ErrTooLong, r.name, "it lasts longer, expected at most %g s", float64(r.limit)/SampleRate)
+	}
+	if r.apart != nil {
+		if err := r.apart.write(samples); err != nil {
+			return err
+		}
 	}
 	switch {
 	case r.file == nil:
@@ -106,6 +115,11 @@ func (r *recorder) end() error {
 	r.out = r.res.Flush(r.out[:0])
 	if err := r.keep(r.out); err != nil {
 		return err
+	}
+	if r.apart != nil {
+		if err := r.apart.end(); err != nil {
+			return err
+		}
 	}
 	return r.spill()
 }

@@ -115,7 +115,8 @@ func soundLines(res *otograph.Result) []line {
 
 func speakerColour(speaker string) string {
 	n := 0
-	if _, err := fmt.Sscanf(speaker, "SPEAKER_%d", &n); err != nil { // a name, or no speaker: the first colour
+	_, number, _ := strings.Cut(speaker, "_")
+	if _, err := fmt.Sscan(number, &n); err != nil || n < 0 { // a name, or no speaker: the first colour
 		for _, b := range []byte(speaker) {
 			n += int(b)
 		}

@@ -33,6 +33,8 @@ type transcribeCmd struct {
 
 	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register; see: otograph voices."`
 
+	Channels string `enum:"mix,split,auto" default:"mix" help:"What becomes of the recording's channels: mix makes one of all, split takes each of 2 to 8 for one speaker (CHANNEL_0, …), auto splits where they hold different voices, as in a call."`
+
 	EmbedAudio bool `help:"With --format html: put the recording into the page, as Opus."`
 
 	modelFlags
@@ -155,7 +157,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	b := newBar(os.Stderr, name, c.Quiet)
 	start := time.Now()
 	var waveform []byte
-	runOptions := []otograph.RunOption{otograph.OnProgress(b.update)}
+	runOptions := []otograph.RunOption{otograph.OnProgress(b.update), otograph.WithChannels(otograph.Channels(c.Channels))}
 	if c.Format == "html" {
 		runOptions = append(runOptions, otograph.OnWaveform(func(peaks []byte) { waveform = peaks }))
 	}

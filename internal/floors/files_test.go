@@ -21,11 +21,12 @@ import (
 // rootFiles are the files of the root package by floor, the lowest first: what
 // a file declares is used on its own floor in that file alone, and above.
 var rootFiles = [][]string{
-	{"vocabulary.go"},
-	{"checkpoints.go", "engines.go", "findings.go", "progress.go", "speakers.go"},
+	{"bleed.go", "vocabulary.go"},
+	{"checkpoints.go", "engines.go", "progress.go", "speakers.go"},
+	{"findings.go"},
 	{"assemble.go", "nospeech.go", "warnings.go"},
 	{"stages.go"},
-	{"pipeline.go"},
+	{"channels.go", "pipeline.go"},
 	{"voices.go"},
 	{"align.go", "run.go"},
 }

@@ -1,0 +1,87 @@
+package audio
+
+import "os"
+
+// maxKept is the largest number of channels that are kept apart: eight tracks of a
+// recorder. More are no conversation, and each costs disk as the recording does.
+const maxKept = 8
+
+// channels records the channels of a recording one by one beside their mix. Each has
+// a file of its own.
+type channels struct {
+	dir   string
+	files []*os.File
+	each  []*recorder
+	one   []float32 // the samples of one channel
+}
+
+// begin makes room for n channels. One channel is the mix, and more than maxKept
+// are not kept.
+func (c *channels) begin(name string, rate, n int) error {
+	c.close() // of a track that was not the one
+	if n < 2 || n > maxKept {
+		return nil
+	}
+	for range n {
+		file, err := tempFile(c.dir)
+		if err != nil {
+			return err
+		}
+		c.files = append(c.files, file)
+		r := &recorder{name: name, limit: -1, file: file}
+		if err := r.begin(rate, 1); err != nil {
+			return err
+		}
+		c.each = append(c.each, r)
+	}
+	return nil
+}
+
+// write takes interleaved samples, whole frames only.
+func (c *channels) write(samples []float32) error {
+	n := len(c.each)
+	for i, r := range c.each {
+		c.one = c.one[:0]
+		for at := i; at < len(samples); at += n {
+			c.one = append(c.one, samples[at])
+		}
+		if err := r.write(c.one, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *channels) end() error {
+	for _, r := range c.each {
+		if err := r.end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pcm maps what was recorded: one PCM for each channel.
+func (c *channels) pcm(info Info) (list []*PCM, err error) {
+	for i, r := range c.each {
+		p := &PCM{info: info}
+		if p.mapped, p.samples, err = mapSamples(c.files[i], int(r.samples)); err != nil {
+			return list, err
+		}
+		p.info.Channels, p.info.Duration = 1, p.Duration()
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (c *channels) close() {
+	for _, f := range c.files {
+		f.Close()
+	}
+	c.files, c.each = nil, nil
+}
+
+// Channels returns the channels of the recording as recordings of their own, in
+// order, valid until Close. There are none unless Options.KeepChannels asked for them
+// and the recording has 2 to 8.
+func (p *PCM) Channels() []*PCM { return p.channels }

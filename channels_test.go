@@ -1,0 +1,159 @@
+package otograph_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// call makes a stereo call of the first two voices of a conversation. The second
+// channel comes a second early, so that the voices overlap. Each is heard in the other
+// channel at bleed times its level, a little later, above soft noise.
+func call(t testing.TB, bleed float32) (samples []float32, truth []bench.SpeakerTurn) {
+	t.Helper()
+	pcm, err := audio.Open(t.Context(), otograph.File("diarize/testdata/conv3.flac"), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	f, err := os.Open("diarize/testdata/conv3.rttm")
+	require.NoError(t, err)
+	defer f.Close()
+	turns, err := bench.ReadRTTM(f, "")
+	require.NoError(t, err)
+	const early, late = 1.0, 40 // seconds; samples
+	sides := [2][]float32{make([]float32, pcm.Len()), make([]float32, pcm.Len())}
+	var names []string
+	for _, turn := range turns {
+		channel := slices.Index(names, turn.Speaker)
+		if channel < 0 {
+			if channel = len(names); channel > 1 {
+				continue
+			}
+			names = append(names, turn.Speaker)
+		}
+		shift := early * float64(channel)
+		from, to := int(turn.Start*audio.SampleRate), int(turn.End*audio.SampleRate)
+		copy(sides[channel][from-int(shift*audio.SampleRate):], pcm.Samples(from, to))
+		truth = append(truth, bench.SpeakerTurn{Start: turn.Start - shift, End: turn.End - shift, Speaker: turn.Speaker})
+	}
+	require.Len(t, names, 2)
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range sides[0] {
+		for c := range sides {
+			x := sides[c][i] + float32(1e-4*noise.NormFloat64())
+			if i >= late {
+				x += bleed * sides[1-c][i-late]
+			}
+			samples = append(samples, x)
+		}
+	}
+	return samples, truth
+}
+
+// joined makes one turn of those of a voice between which it pauses for 0.35 s at most:
+// the turns of the conversation's RTTM hold such pauses.
+func joined(turns []bench.SpeakerTurn) (out []bench.SpeakerTurn) {
+	last := map[string]int{}
+	for _, turn := range turns {
+		if i, ok := last[turn.Speaker]; ok && turn.Start-out[i].End <= 0.35 {
+			out[i].End = turn.End
+			continue
+		}
+		last[turn.Speaker] = len(out)
+		out = append(out, turn)
+	}
+	return out
+}
+
+// TestChannels: a call of two voices is split without an error, also where each is
+// heard in the other's channel.
+func TestChannels(t *testing.T) {
+	p := open(t, demo.Models())
+	for _, c := range []struct {
+		name  string
+		bleed float32
+		worst float64
+	}{{"apart", 0, 0}, {"20 dB of bleed", 0.1, 0.02}} {
+		t.Run(c.name, func(t *testing.T) {
+			samples, truth := call(t, c.bleed)
+			run := func(mode otograph.Channels) *otograph.Result {
+				off := false
+				res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{EnableAudioEvents: &off}, otograph.WithChannels(mode))
+				require.NoError(t, err)
+				return res
+			}
+			res := run(otograph.ChannelsSplit)
+			var found []bench.SpeakerTurn
+			for _, turn := range res.DiarizeSegments {
+				found = append(found, bench.SpeakerTurn{Start: turn.Start, End: turn.End, Speaker: turn.Speaker})
+			}
+			found = joined(found)
+			der := bench.ScoreTurns(truth, found, bench.DEROptions{Collar: 0.25})
+			exact := bench.ScoreTurns(truth, found, bench.DEROptions{})
+			t.Logf("DER %.2f %% (collar 0.25 s), %.2f %% without (missed %.2f s, false alarm %.2f s, confused %.2f s of %.1f s)",
+				100*der.Rate(), 100*exact.Rate(), exact.Missed, exact.FalseAlarm, exact.Confusion, exact.Scored)
+			assert.LessOrEqual(t, der.Rate(), c.worst)
+			assert.Zero(t, exact.Confusion)
+
+			assert.Equal(t, 2, res.NumSpeakers)
+			require.Len(t, res.SpeakerEmbeddings, 2)
+			assert.Equal(t, "CHANNEL_0", res.SpeakerEmbeddings[0].SpeakerID, "who speaks first comes first")
+			assert.NotEmpty(t, res.Segments)
+			for i, s := range res.Segments {
+				assert.True(t, strings.HasPrefix(s.Speaker, "CHANNEL_"), s.Speaker)
+				assert.True(t, i == 0 || s.Start >= res.Segments[i-1].Start, "in order of time")
+			}
+			assert.Empty(t, res.Warnings)
+			assert.Equal(t, res.DiarizeSegments, run(otograph.ChannelsAuto).DiarizeSegments, "a call is told")
+			for _, turn := range run(otograph.ChannelsMix).DiarizeSegments {
+				assert.True(t, strings.HasPrefix(turn.Speaker, "SPEAKER_"), "the mix stays what it was")
+			}
+		})
+	}
+}
+
+// TestChannelsOfOneMicrophone: two channels of one sound, and one channel, are no call.
+func TestChannelsOfOneMicrophone(t *testing.T) {
+	p := open(t, demo.Models())
+	pcm, err := audio.Open(t.Context(), excerpt(t), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	mono := slices.Clone(pcm.Samples(0, pcm.Len()))
+	var stereo []float32
+	for _, x := range mono {
+		stereo = append(stereo, x, 0.7*x)
+	}
+	off, two := false, 2
+	opt := otograph.Options{EnableAudioEvents: &off, NumSpeakers: &two}
+	run := func(samples []float32, channels int, mode otograph.Channels) *otograph.Result {
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, channels), opt, otograph.WithChannels(mode))
+		require.NoError(t, err)
+		return res
+	}
+	assert.Equal(t, "SPEAKER_0", run(stereo, 2, otograph.ChannelsAuto).DiarizeSegments[0].Speaker)
+	res := run(mono, 1, otograph.ChannelsSplit)
+	assert.Equal(t, "SPEAKER_0", res.DiarizeSegments[0].Speaker)
+	require.Len(t, res.Warnings, 1)
+	assert.Equal(t, "channels", res.Warnings[0].Option)
+	res = run(stereo, 2, otograph.ChannelsSplit)
+	assert.Equal(t, 1, res.NumSpeakers, "the softer channel says nothing of its own")
+	assert.Equal(t, "CHANNEL_0", res.DiarizeSegments[0].Speaker)
+	require.Len(t, res.Warnings, 1)
+	assert.Equal(t, "num_speakers", res.Warnings[0].Option)
+
+	assert.Empty(t, run(make([]float32, 4*audio.SampleRate), 2, otograph.ChannelsSplit).DiarizeSegments, "silence")
+
+	_, err = p.Run(t.Context(), audio.Raw(mono, audio.SampleRate, 1), opt, otograph.WithChannels("left"))
+	var wrong *otograph.OptionError
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, "channels", wrong.Field)
+}

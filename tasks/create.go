@@ -110,7 +110,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 			return nil, false, fmt.Errorf("%w: options are not JSON", ErrRequest)
 		}
 	}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	next, err := s.accept(ctx, requests, func(tx *sql.Tx) error {
 		items, replayed = nil, false
 		if idem.Key != "" {
 			answer, found, err := s.claimKey(ctx, tx, account, idem)
@@ -160,7 +160,9 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		return nil, false, s.wrap("create", err)
 	}
 	if !replayed {
-		s.queue.Wake(ctx)
+		if waits := len(items) > 1 || next == nil || items[0].Task == nil || next.ID != items[0].Task.ID; waits {
+			s.queue.Wake(ctx)
+		}
 		for _, item := range items {
 			if item.Task != nil {
 				s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)

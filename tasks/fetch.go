@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/billing"
@@ -52,11 +53,48 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, second
 // transaction; the claim is nil where NextFetch has to look for one. After an error
 // there may be a claim that worker did not hear of: HandBack gives it back.
 func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
-	then, err := s.queue.ThenNextFetch(ctx, worker, busy)
+	then, err := s.queue.ThenNextFetch(ctx, worker, busy, false)
 	if err != nil {
 		then = nil // what was downloaded matters more, and meets the same trouble
 	}
 	return s.fetched(ctx, c, audio, seconds, then)
+}
+
+// Downloader downloads audio in this process.
+type Downloader interface {
+	// Offer keeps a place for a download that is claimed in the transaction that
+	// accepts a task, so that the two are one commit. then is nil where there is no
+	// place now; else taken is called once, with the claim, nil for none, and with the
+	// error of the transaction.
+	Offer(ctx context.Context) (then queue.Then, taken func(c *Claim, err error))
+}
+
+// Downloads lets tasks that are accepted here go straight to d, until stop is
+// called.
+func (s *Service) Downloads(d Downloader) (stop func()) {
+	s.downloader.Store(&d)
+	return func() { s.downloader.CompareAndSwap(&d, nil) }
+}
+
+// accept runs write, which accepts tasks, in a transaction. Where one of them is to
+// be downloaded and this process has a place for it, the download is claimed there.
+func (s *Service) accept(ctx context.Context, requests []Request, write func(tx *sql.Tx) error) (next *Claim, err error) {
+	d := s.downloader.Load()
+	if d == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.URL != "" && r.Refused == nil }) {
+		return nil, s.db.Write(ctx, write)
+	}
+	then, taken := (*d).Offer(ctx)
+	if then == nil {
+		return nil, s.db.Write(ctx, write)
+	}
+	defer func() {
+		if definite(err) {
+			taken(nil, nil)
+		} else {
+			taken(next, err)
+		}
+	}()
+	return s.writeThen(ctx, then, write)
 }
 
 func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.Then) (*Claim, error) {

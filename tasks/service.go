@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,15 +61,16 @@ const idempotencyAge = 24 * time.Hour
 // Service is the task store with its rules. It is safe for concurrent use, by any number of processes on one database.
 type Service struct {
 	Config
-	db      *db.DB
-	blobs   *blob.Store
-	billing *billing.Store
-	queue   *queue.Queue
-	outbox  *webhook.Outbox
-	watcher *watcher
-	log     *slog.Logger
-	erased  *erased
-	probing *turns.Gate // bounds the uploads that are probed at the same time
+	db         *db.DB
+	blobs      *blob.Store
+	billing    *billing.Store
+	queue      *queue.Queue
+	outbox     *webhook.Outbox
+	watcher    *watcher
+	log        *slog.Logger
+	erased     *erased
+	downloader *atomic.Pointer[Downloader]
+	probing    *turns.Gate // bounds the uploads that are probed at the same time
 }
 
 // New returns a service over a migrated database and a file store.
@@ -102,7 +104,7 @@ func New(c Config) (*Service, error) {
 		c.Random = rand.Float64
 	}
 	return &Service{
-		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
 	}, nil

@@ -23,10 +23,11 @@ func (q *Queue) ThenNext(ctx context.Context, worker, modelSet string) (Then, er
 	return q.then(worker, q.ways(seen, modelSet)[0]), nil
 }
 
-// ThenNextFetch is ThenNext for NextFetch.
-func (q *Queue) ThenNextFetch(ctx context.Context, worker string, busy Busy) (Then, error) {
+// ThenNextFetch is ThenNext for NextFetch. queues says that the transaction itself
+// queues a download, so that there may be one to claim when none waits now.
+func (q *Queue) ThenNextFetch(ctx context.Context, worker string, busy Busy, queues bool) (Then, error) {
 	seen, err := q.lookFetch(ctx, worker, busy)
-	if err != nil || seen.closed || seen.due || !seen.waiting {
+	if err != nil || seen.closed || seen.due || !(seen.waiting || queues) {
 		return nil, q.wrap("claim download", err)
 	}
 	return q.then(worker, q.fetchWay(busy)), nil

@@ -69,6 +69,9 @@ type Fetcher struct {
 	freed   chan struct{} // receives when a place was given back
 	probing chan struct{} // holds a value for each recording that is looked at
 	claims  chan struct{} // holds a value while something is claimed: what is busy stays as it is
+	offers  chan struct{} // holds a value while a place is offered to a task that is being accepted
+
+	places sync.WaitGroup // downloads under way
 
 	mu      sync.Mutex
 	held    map[string]fetching // by task
@@ -114,8 +117,8 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	setDefault(&c.Heartbeat, 5*time.Second)
 	setDefault(&c.Grace, 15*time.Second)
 	return &Fetcher{
-		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{},
-		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1),
+		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{}, closed: true,
+		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1), offers: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -130,7 +133,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
 	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Trouble}
-	var wait sync.WaitGroup
+	defer s.Downloads(f)()
 	for {
 		select {
 		case f.slots <- struct{}{}:
@@ -156,12 +159,12 @@ func (f *Fetcher) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		wait.Go(func() { f.place(context.WithoutCancel(ctx), c) })
+		f.places.Go(func() { f.place(context.WithoutCancel(ctx), c) })
 	}
 	f.close(true)
 	drained := make(chan struct{})
 	go func() {
-		wait.Wait()
+		f.places.Wait()
 		close(drained)
 	}()
 	select {
@@ -188,12 +191,87 @@ func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
 		f.mu.Unlock()
 		c = next
 	}
+	f.leave()
+}
+
+// leave gives a place back.
+func (f *Fetcher) leave() {
 	<-f.slots
 	select {
 	case f.freed <- struct{}{}:
 	default:
 	}
 }
+
+// Offer implements tasks.Downloader: a place that is free goes to the download that
+// is claimed with the acceptance of a task.
+func (f *Fetcher) Offer(ctx context.Context) (then queue.Then, taken func(c *tasks.Claim, err error)) {
+	if !f.reserve(ctx) {
+		return nil, nil
+	}
+	taken = func(c *tasks.Claim, err error) {
+		if err != nil {
+			f.loseSight()
+		}
+		f.hold(c)
+		<-f.claims
+		<-f.offers
+		if c == nil {
+			f.leave()
+			f.places.Done()
+			return
+		}
+		go func() {
+			defer f.places.Done()
+			f.place(context.WithoutCancel(ctx), c)
+		}()
+	}
+	busy, _ := f.busy("")
+	then, err := f.service.Queue().ThenNextFetch(ctx, f.id, busy, true)
+	if then == nil || err != nil { // the acceptance meets the same trouble
+		taken(nil, nil)
+		return nil, nil
+	}
+	return then, taken
+}
+
+// reserve takes a place and the right to claim, for one acceptance at a time: the
+// others leave their tasks to the queue at once. It reports false where there is no
+// place and while nothing is to be claimed.
+func (f *Fetcher) reserve(ctx context.Context) bool {
+	select {
+	case f.offers <- struct{}{}:
+	default:
+		return false
+	}
+	select {
+	case f.slots <- struct{}{}:
+	default:
+		<-f.offers
+		return false
+	}
+	select {
+	case f.claims <- struct{}{}:
+	case <-ctx.Done():
+		<-f.slots
+		<-f.offers
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.claimsMore() {
+		<-f.claims
+		<-f.slots
+		<-f.offers
+		return false
+	}
+	f.places.Add(1) // under the lock: the end of Run closes before it waits
+	return true
+}
+
+// claimsMore reports whether the ends of downloads, and tasks that are accepted
+// here, bring further claims. The caller holds the lock.
+func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unheard && f.part == "" }
 
 // claim claims a download, after what this fetcher holds without knowing was
 // handed back.
@@ -226,7 +304,7 @@ func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, 
 	f.claims <- struct{}{}
 	defer func() { <-f.claims }()
 	f.mu.Lock()
-	more := !f.closed && !f.unheard && f.part == ""
+	more := f.claimsMore()
 	f.mu.Unlock()
 	if more {
 		busy, _ := f.busy(c.ID)

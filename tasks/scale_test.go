@@ -76,14 +76,6 @@ func TestThreeMillionFinishedTasks(t *testing.T) {
 	}
 }
 
-// vacuum does what autovacuum does in time.
-func vacuum(t *testing.T, d *db.DB) {
-	for _, table := range []string{"tasks", "account_sums", "lane_accounts"} {
-		_, err := d.Read().ExecContext(t.Context(), "VACUUM ANALYZE "+table)
-		require.NoError(t, err)
-	}
-}
-
 // median returns the median time of 15 calls.
 func median(call func()) time.Duration {
 	times := make([]time.Duration, 15)

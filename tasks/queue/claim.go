@@ -24,12 +24,13 @@ const taken = `phase = 'running', status = 'processing', error_message = NULL, a
 
 // inTurn claims on PostgreSQL, in one statement, the oldest task of the
 // account of lane %[1]s whose turn it is. It passes over accounts and tasks that
-// other transactions have locked, so that claims do not wait for one another.
+// other transactions have locked, so that claims do not wait for one another. The
+// account is no join: its tasks would be read and sorted, all of them.
 const inTurn = `WITH who AS (
 		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	pick AS (
-		SELECT t.id, t.account_id FROM tasks t JOIN who ON who.account_id = t.account_id
-		WHERE t.phase = 'queued' AND t.lane = '%[1]s' ORDER BY t.queued_at, t.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED),
+		SELECT id, account_id FROM tasks WHERE account_id = (SELECT account_id FROM who)
+		AND phase = 'queued' AND lane = '%[1]s' ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	turn AS (
 		UPDATE lane_accounts l SET served = nextval('turns'), waiting = waiting - 1 FROM pick WHERE l.lane = '%[1]s' AND l.account_id = pick.account_id)
 	UPDATE tasks SET ` + taken + ` FROM pick WHERE tasks.id = pick.id RETURNING tasks.id, tasks.account_id, tasks.lane, tasks.attempt`

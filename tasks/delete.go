@@ -10,7 +10,7 @@ import (
 // cancelled and its hold released. Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	var doomed []string
-	forgotten := s.erased.some()
+	forgotten := s.erased.take()
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		doomed = nil
 		r, err := s.lockNamed(ctx, tx, id)
@@ -37,10 +37,10 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		return err
 	})
 	if err != nil {
+		s.erased.add(forgotten)
 		return s.wrap("delete", err)
 	}
 	s.queue.Changed(ctx)
-	s.erased.drop(forgotten)
 	s.log.InfoContext(ctx, "task deleted", "task", id, "account", account)
 	if err := s.erase(context.WithoutCancel(ctx), doomed); err != nil {
 		s.log.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)

@@ -101,31 +101,24 @@ type erased struct {
 	keys []string
 }
 
-// some returns at most eraseBatch of them.
-func (e *erased) some() []string {
+// take takes at most eraseBatch of them: transactions that forgot the same ones would
+// wait for one another. One that fails gives them back with add.
+func (e *erased) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]string(nil), e.keys[:min(len(e.keys), eraseBatch)]...)
+	n := min(len(e.keys), eraseBatch)
+	taken := slices.Clone(e.keys[:n])
+	e.keys = slices.Delete(e.keys, 0, n)
+	return taken
 }
 
-// add adds files that were deleted.
+// add adds files that were deleted and are still noted.
 func (e *erased) add(keys []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.keys) < 10*eraseBatch { // else nothing has ended for long, and the clean-up has them
 		e.keys = append(e.keys, keys...)
 	}
-}
-
-// drop drops those that the database has forgotten.
-func (e *erased) drop(keys []string) {
-	gone := map[string]bool{}
-	for _, key := range keys {
-		gone[key] = true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.keys = slices.DeleteFunc(e.keys, func(key string) bool { return gone[key] })
 }
 
 // sweepDone erases what a done task leaves behind: its checkpoints, and its audio unless that is kept. Nobody takes a done

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -40,6 +41,15 @@ type Outcome struct {
 // reserved are the keys of a result that this package writes when it is read.
 var reserved = map[string]bool{"task_id": true, "audio_duration": true, "audio_md5": true, "billing": true}
 
+// encoders keeps encoders of results: a new one costs more than most results.
+var encoders = sync.Pool{New: func() any {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	return encoder
+}}
+
 // pack returns a result object without spaces and reserved keys, compressed.
 func pack(result json.RawMessage) ([]byte, error) {
 	var compact bytes.Buffer
@@ -51,10 +61,9 @@ func pack(result json.RawMessage) ([]byte, error) {
 		return nil, errors.New("the engine's result is not a JSON object")
 	}
 	var out bytes.Buffer
-	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
-	if err != nil {
-		return nil, err
-	}
+	encoder := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(encoder)
+	encoder.Reset(&out)
 	sign := byte('{')
 	for decoder.More() {
 		token, err := decoder.Token()
@@ -186,7 +195,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	}
 	var receipt billing.Receipt
 	var audio string
-	forgotten := s.erased.some()
+	forgotten := s.erased.take()
 	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
 		r, err := s.lockTask(ctx, tx, c.ID)
 		audio = r.audio
@@ -211,12 +220,11 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
 			return unaffordable(err, o.Seconds)
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET result_blob = $2, audio_seconds = $3 WHERE id = $1", c.ID, key, math.Round(o.Seconds*1e4)/1e4); err != nil {
-			return err
-		}
 		if err := forgetDoomed(ctx, tx, forgotten); err != nil {
 			return err
 		}
+		seconds := math.Round(o.Seconds*1e4) / 1e4
+		r.result, r.AudioDuration = key, &seconds
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
@@ -224,8 +232,9 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
-		s.erased.drop(forgotten)
 		s.sweepDone(ctx, c.ID, audio)
+	} else {
+		s.erased.add(forgotten)
 	}
 	return next, s.wrap("finish "+c.ID, err)
 }
@@ -330,8 +339,10 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	if message != "" {
 		text = message
 	}
-	if err := s.billing.Release(ctx, tx, r.ID); err != nil {
-		return err
+	if status != StatusDone { // else the charge has taken the hold
+		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
+			return err
+		}
 	}
 	var kept any
 	if r.audio != "" {
@@ -346,7 +357,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
-		callback_url = NULL, callback_secret = NULL WHERE id = $1`, r.ID, string(status), text, kept, db.Micros(now)); err != nil {
+		result_blob = $6, audio_seconds = $7, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
+		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

@@ -12,9 +12,10 @@ import (
 )
 
 // BenchmarkLife takes tasks through their whole life without an engine: create
-// (an upload), claim, complete with a result. It reports tasks a second, and what a
-// finished task leaves in the database. Ten clients with an account each work at
-// the same time.
+// (an upload), claim, complete with a result. It reports tasks a second, what a
+// finished task leaves in the database, and what it has written to PostgreSQL's
+// write-ahead log, without images of pages. Ten clients with an account each work
+// at the same time.
 func BenchmarkLife(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(name, func(b *testing.B) {
@@ -26,7 +27,7 @@ func BenchmarkLife(b *testing.B) {
 				accounts <- f.NewAccount("client "+string(rune('a'+i)), 100_000_000)
 			}
 			result := []byte(`{"language":"en","segments":[{"id":0,"start":0,"end":3,"text":"hello"}]}`)
-			before := size(b, d)
+			before, logged := size(b, d), written(b, d)
 			b.SetParallelism(max(1, clients/runtime.GOMAXPROCS(0)))
 			b.RunParallel(func(p *testing.PB) {
 				account := <-accounts
@@ -55,6 +56,7 @@ func BenchmarkLife(b *testing.B) {
 			})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 			b.ReportMetric(float64(size(b, d)-before)/float64(b.N), "B/task")
+			b.ReportMetric(float64(written(b, d)-logged)/float64(b.N), "WAL-B/task")
 		})
 	}
 }
@@ -73,4 +75,15 @@ func size(b *testing.B, d *db.DB) (n int64) {
 		b.Fatal(err)
 	}
 	return pages * page
+}
+
+// written returns how much PostgreSQL has written to its write-ahead log.
+func written(b *testing.B, d *db.DB) (n int64) {
+	b.Helper()
+	if d.Dialect() == db.Postgres {
+		if err := d.Read().QueryRowContext(context.Background(), "SELECT CAST(pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS bigint)").Scan(&n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return n
 }

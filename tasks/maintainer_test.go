@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +47,41 @@ func TestMaintainerCleansUp(t *testing.T) {
 		assert.Equal(t, tasks.StatusProcessing, f.Row(task.ID).Status)
 		f.Exact()
 	})
+}
+
+// TestF7CleanupListsNoFiles: what is due for deletion stands in a table. The clean-up asks the file store for nothing but
+// the checkpoints of tasks that have ended.
+func TestF7CleanupListsNoFiles(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	var ended []string
+	for range 5 {
+		f.Add(nil)
+		c := f.Take()
+		require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "not audio"))
+		ended = append(ended, tasks.CheckpointPrefix(c.ID))
+	}
+	due := f.Audio("due")
+	f.Exec("INSERT INTO doomed_blobs (key, due_at) VALUES ($1, 0)", due.Key)
+	later := f.Audio("due later")
+	f.Exec("INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2)", later.Key, db.Micros(time.Now().Add(time.Hour)))
+	for _, key := range ended {
+		f.Exec("INSERT INTO doomed_blobs (key, due_at) VALUES ($1, 0) ON CONFLICT DO NOTHING", key)
+	}
+	var mu sync.Mutex
+	var listed []string
+	f.Blobs().Inject(func(op, key string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if op == "list" {
+			listed = append(listed, key)
+		}
+		return nil
+	})
+	require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
+	f.Blobs().Inject(nil)
+	assert.Subset(t, ended, listed)
+	assert.Equal(t, []string{later.Key}, f.Files())
+	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 }
 
 // TestT33BigResult stores and reads a result of 100,000 words.

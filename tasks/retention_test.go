@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
-// TestOldTasksGo lets 250 tasks grow old, and some that are not finished.
-func TestOldTasksGo(t *testing.T) {
+// TestF7OldTasksGo lets 250 tasks grow old, and some that are not finished.
+func TestF7OldTasksGo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
 		f := taskstest.New(t, d, func(c *tasks.Config) {

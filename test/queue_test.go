@@ -29,9 +29,9 @@ type queueList struct {
 	} `json:"workers"`
 }
 
-// TestOperatorSteersTheQueue pauses a lane, cancels and retries a task, drains a
+// TestF13OperatorSteersTheQueue pauses a lane, cancels and retries a task, drains a
 // worker, and finds every task charged once or not at all.
-func TestOperatorSteersTheQueue(t *testing.T) {
+func TestF13OperatorSteersTheQueue(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "1").unlimited()
 	queue := func(args ...string) string { return s.must(append([]string{"queue"}, args...)...) }
 	list := func() (l queueList) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,38 +16,106 @@ import (
 // namedTest is a test in the table: its folder, if it is not this one, and its name.
 var namedTest = regexp.MustCompile("`(?:([a-z/]+)\\.)?(Test\\w+)`")
 
-// The table of README.md has a row for each of T1 to T36, and every test that it names exists.
-func TestTableOfReliability(t *testing.T) {
+// rowsOf checks that README.md has a row for each of a letter's numbers, and that every test that it names exists.
+func rowsOf(t *testing.T, letter string, last int) {
+	t.Helper()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	sources := map[string]string{}
-	source := func(folder string) string {
-		if _, known := sources[folder]; !known {
-			files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
-			require.NoError(t, err)
-			for _, f := range files {
-				b, err := os.ReadFile(f)
-				require.NoError(t, err)
-				sources[folder] += string(b)
-			}
-		}
-		return sources[folder]
-	}
 	named := 0
-	for i := 1; i <= 36; i++ {
-		_, row, found := strings.Cut(string(text), fmt.Sprintf("\n| T%d ", i))
-		require.True(t, found, "no row for T%d", i)
+	for i := 1; i <= last; i++ {
+		_, row, found := strings.Cut(string(text), fmt.Sprintf("\n| %s%d ", letter, i))
+		require.True(t, found, "no row for %s%d", letter, i)
 		row, _, _ = strings.Cut(row, "\n")
 		tests := namedTest.FindAllStringSubmatch(row, -1)
-		assert.NotEmpty(t, tests, "T%d names no test", i)
+		assert.NotEmpty(t, tests, "%s%d names no test", letter, i)
 		for _, m := range tests {
 			folder := m[1]
 			if folder == "" {
 				folder = "test"
 			}
-			assert.True(t, strings.Contains(source(folder), "func "+m[2]+"("), "T%d: there is no %s in %s", i, m[2], folder)
+			assert.Contains(t, functions(t, filepath.Join("..", folder)), m[2], "%s%d: %s", letter, i, folder)
 			named++
 		}
 	}
-	t.Logf("36 rows, %d tests named, all there", named)
+	t.Logf("%d rows, %d tests named, all there", last, named)
+}
+
+// testFunction is the head of a test or a benchmark.
+var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w*)\(`)
+
+// functions returns the names of the tests and benchmarks of a folder.
+func functions(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	require.NoError(t, err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		require.NoError(t, err)
+		for _, m := range testFunction.FindAllStringSubmatch(string(b), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// The tables of README.md have a row for each of T1 to T36 and of F1 to F14, and every test that they name exists.
+func TestTablesOfTests(t *testing.T) {
+	rowsOf(t, "T", 36)
+	rowsOf(t, "F", 14)
+}
+
+// TestF14CapacityPage: docs/scaling.md says what a deployment needs, and each of its figures names a command. What a
+// command of the documentation runs is there.
+func TestF14CapacityPage(t *testing.T) {
+	text, err := os.ReadFile("../docs/scaling.md")
+	require.NoError(t, err)
+	page := string(text)
+	for _, topic := range []string{"Tasks a second a core", "Transactions", "Connections", "PgBouncer", "Disk", "When one database is not enough"} {
+		assert.Contains(t, page, "\n**"+topic, "the page says")
+	}
+	_, table, _ := strings.Cut(page, "| what | figure | command |\n| --- | --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	require.Greater(t, len(rows), 8)
+	for _, row := range rows {
+		assert.Regexp(t, "\\| (the same.*|.*`.+`.*) \\|$", row, "a figure names its command")
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	commands := 0
+	for _, page := range append(pages, "../README.md", "README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile("`go test ([^`]+)`").FindAllStringSubmatch(string(text), -1) {
+			commands++
+			assertRuns(t, page, strings.Fields(m[1]))
+		}
+	}
+	assert.Greater(t, commands, 10)
+	t.Logf("F14: %d figures, %d commands, each of which runs something", len(rows), commands)
+}
+
+// assertRuns checks that the arguments of a "go test" name tests or benchmarks that exist.
+func assertRuns(t *testing.T, page string, args []string) {
+	t.Helper()
+	folder := "."
+	for _, arg := range args {
+		if arg == "." || strings.HasPrefix(arg, "./") {
+			folder = filepath.Join("..", arg)
+		}
+	}
+	for i, arg := range args[:len(args)-1] {
+		pattern := strings.Trim(args[i+1], "'")
+		if (arg != "-run" && arg != "-bench") || pattern == "-" || pattern == "XXX" {
+			continue
+		}
+		if strings.Contains(pattern, "/") && !strings.HasPrefix(pattern, "(") {
+			pattern, _, _ = strings.Cut(pattern, "/")
+		}
+		kind := map[string]string{"-run": "Test", "-bench": "Benchmark"}[arg]
+		found := slices.ContainsFunc(functions(t, folder), func(name string) bool {
+			return strings.HasPrefix(name, kind) && regexp.MustCompile(pattern).MatchString(name)
+		})
+		assert.True(t, found, "%s: nothing of %s is called %s", page, folder, pattern)
+	}
 }

@@ -85,7 +85,7 @@ func readAlerts(t *testing.T) (alerts []alert) {
 	return alerts
 }
 
-func TestAlertsNameMetricsThatExist(t *testing.T) {
+func TestF12AlertsNameMetricsThatExist(t *testing.T) {
 	known := registered(t)
 	page, err := os.ReadFile("../../docs/alerts.md")
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func dashboardQueries(t *testing.T) map[string][]string {
 	return queries
 }
 
-func TestDashboardQueriesNameMetricsThatExist(t *testing.T) {
+func TestF12DashboardQueriesNameMetricsThatExist(t *testing.T) {
 	known := registered(t)
 	for title, queries := range dashboardQueries(t) {
 		for _, q := range queries {
@@ -142,9 +142,9 @@ func TestDashboardQueriesNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestPromtool checks and runs the rules, and checks the dashboard's queries as
+// TestF12Promtool checks and runs the rules, and checks the dashboard's queries as
 // if they were rules.
-func TestPromtool(t *testing.T) {
+func TestF12Promtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed")

@@ -14,10 +14,10 @@ import (
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
-// TestLivingWorkersAreThoseThatBeat: a worker of another machine that is silent
+// TestF12LivingWorkersAreThoseThatBeat: a worker of another machine that is silent
 // does not count, long before it is taken for dead; nor do other members and
 // processes that are gone.
-func TestLivingWorkersAreThoseThatBeat(t *testing.T) {
+func TestF12LivingWorkersAreThoseThatBeat(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for id, kind := range map[string]queue.Kind{"here": queue.Worker, "elsewhere": queue.Worker, "gone": queue.Worker, "n": queue.Notifier} {

@@ -25,7 +25,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // Wait waits for d, or for a value of one of two channels, either of which may be
-// nil, or until ctx is done.
+// nil, or until ctx is done. It takes what both hold: the caller looks once for
+// all.
 func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -34,6 +35,12 @@ func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	case <-wake:
 	case <-other:
 	case <-timer.C:
+	}
+	for _, c := range []<-chan struct{}{wake, other} {
+		select {
+		case <-c:
+		default:
+		}
 	}
 }
 

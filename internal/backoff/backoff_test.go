@@ -48,6 +48,13 @@ func TestWait(t *testing.T) {
 		assert.Zero(t, time.Since(begun))
 		backoff.Wait(t.Context(), time.Hour, full, full)
 		assert.Equal(t, time.Hour, time.Since(begun))
+		other := make(chan struct{}, 1)
+		full <- struct{}{}
+		other <- struct{}{}
+		backoff.Wait(t.Context(), time.Hour, full, other)
+		assert.Equal(t, time.Hour, time.Since(begun))
+		assert.Empty(t, full, "one look is for both")
+		assert.Empty(t, other, "one look is for both")
 	})
 }
 

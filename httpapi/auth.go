@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// Principal is who a request comes from.
-type Principal struct {
+// principal is who a request comes from.
+type principal struct {
 	Account string // id of the account
 	User    string // id of the user, when the request carries an access token
 	// ReadOnly is set for an API key that may look but change nothing.
@@ -60,50 +60,50 @@ func (s *Server) open(h handler) handler {
 // authenticate finds out who a request comes from. Of the two headers the API
 // key counts when both are there. An API key is taken as a bearer token too:
 // clients of other interfaces know no other way to send one.
-func (s *Server) authenticate(r *http.Request) (Principal, error) {
+func (s *Server) authenticate(r *http.Request) (principal, error) {
 	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
 	switch {
 	case len(keys) > 1 || len(bearers) > 1:
-		return Principal{}, unauthorized()
+		return principal{}, unauthorized()
 	case len(keys) == 1:
 		return s.byKey(r.Context(), keys[0])
 	case len(bearers) == 1:
 		scheme, token, ok := strings.Cut(bearers[0], " ")
 		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			return Principal{}, unauthorized()
+			return principal{}, unauthorized()
 		}
 		if strings.HasPrefix(token, "asr_") {
 			return s.byKey(r.Context(), token)
 		}
 		return s.byToken(r.Context(), token)
 	}
-	return Principal{}, unauthorized()
+	return principal{}, unauthorized()
 }
 
-func (s *Server) byToken(ctx context.Context, token string) (Principal, error) {
+func (s *Server) byToken(ctx context.Context, token string) (principal, error) {
 	who, issuedFor, err := s.tokens.check(token)
 	if err != nil {
-		return Principal{}, unauthorized()
+		return principal{}, unauthorized()
 	}
 	set, err := s.cfg.Accounts.PasswordSet(ctx, who.User)
 	if errors.Is(err, accounts.ErrSuspended) {
-		return Principal{}, forbidden("the account is suspended")
+		return principal{}, forbidden("the account is suspended")
 	}
 	if errors.Is(err, accounts.ErrUnauthorized) || (err == nil && !set.Equal(issuedFor)) {
-		return Principal{}, unauthorized()
+		return principal{}, unauthorized()
 	}
 	return who, err
 }
 
-func (s *Server) byKey(ctx context.Context, key string) (Principal, error) {
+func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
 	k, err := s.cfg.Accounts.Authenticate(ctx, key)
 	switch {
 	case errors.Is(err, accounts.ErrUnauthorized):
-		return Principal{}, unauthorized()
+		return principal{}, unauthorized()
 	case errors.Is(err, accounts.ErrSuspended):
-		return Principal{}, forbidden("the account is suspended")
+		return principal{}, forbidden("the account is suspended")
 	}
-	return Principal{Account: k.AccountID, ReadOnly: k.ReadOnly}, err
+	return principal{Account: k.AccountID, ReadOnly: k.ReadOnly}, err
 }
 
 func (s *Server) takeToken(ctx context.Context, account string) error {

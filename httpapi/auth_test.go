@@ -190,7 +190,7 @@ func TestTokenExpires(t *testing.T) {
 	require.NoError(t, err)
 	who, passwordSet, err := tk.check(token)
 	require.NoError(t, err)
-	assert.Equal(t, Principal{Account: "a", User: "u"}, who)
+	assert.Equal(t, principal{Account: "a", User: "u"}, who)
 	assert.True(t, passwordSet.Equal(set), passwordSet)
 	c.move(tokenLifetime - time.Second)
 	_, _, err = tk.check(token)

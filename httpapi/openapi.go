@@ -13,9 +13,9 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// OpenAPI is the contract as an OpenAPI 3.1 document in JSON, in the order in
+// openAPIDocument returns the contract as an OpenAPI 3.1 document in JSON, in the order in
 // which it is written. base is the prefix of the paths; "" = "/v1".
-func OpenAPI(base string) ([]byte, error) {
+func openAPIDocument(base string) ([]byte, error) {
 	doc, err := readContract()
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func New(cfg Config) (*Server, error) {
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = OpenAPI(cfg.BasePath); err != nil {
+	if s.openapi, err = openAPIDocument(cfg.BasePath); err != nil {
 		return nil, err
 	}
 	if s.docs, err = renderDocs(cfg.BasePath); err != nil {
@@ -147,7 +147,7 @@ type request struct {
 	*http.Request
 	id    string
 	from  string    // address of the client, as far as it identifies one; see clientaddr.Group
-	who   Principal // zero for endpoints without authentication
+	who   principal // zero for endpoints without authentication
 	route string    // pattern, for logs and metrics
 }
 

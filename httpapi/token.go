@@ -61,9 +61,9 @@ var errToken = errors.New("token refused")
 
 // check says who a token was issued to, and for the password of which time. Every flaw
 // of it is errToken.
-func (t *tokens) check(token string) (who Principal, passwordSet time.Time, err error) {
+func (t *tokens) check(token string) (who principal, passwordSet time.Time, err error) {
 	if len(token) > maxToken {
-		return Principal{}, time.Time{}, errToken
+		return principal{}, time.Time{}, errToken
 	}
 	var c claims
 	_, err = jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return *t.key.Load(), nil },
@@ -74,7 +74,7 @@ func (t *tokens) check(token string) (who Principal, passwordSet time.Time, err 
 	// Whoever got hold of the key must not make tokens that outlive its rotation by much.
 	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= tokenLifetime
 	if err != nil || c.Subject == "" || c.Account == "" || !short {
-		return Principal{}, time.Time{}, errors.Join(errToken, err)
+		return principal{}, time.Time{}, errors.Join(errToken, err)
 	}
-	return Principal{Account: c.Account, User: c.Subject}, time.UnixMicro(c.PasswordSet), nil
+	return principal{Account: c.Account, User: c.Subject}, time.UnixMicro(c.PasswordSet), nil
 }

@@ -260,7 +260,7 @@ var client = &http.Client{
 }
 
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
-	text, err := OpenAPI("")
+	text, err := openAPIDocument("")
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 		return optionError("", "must be a JSON object")
 	}
 	v := reflect.ValueOf(o).Elem()
-	names := OptionNames()
+	names := optionNames()
 	seen := make(map[string]bool, len(names))
 	for dec.More() {
 		tok, err := dec.Token()

@@ -20,7 +20,7 @@ func TestDidYouMean(t *testing.T) {
 		"":                        "",
 		strings.Repeat("a", 5000): "",
 	} {
-		got := DidYouMean(name, OptionNames())
+		got := DidYouMean(name, optionNames())
 		if want == "" {
 			assert.Empty(t, got, "%.20q", name)
 			continue

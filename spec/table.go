@@ -49,8 +49,8 @@ func (o Option) Legacy() bool { return o.Default == nil && !o.Nullable }
 // Table returns the table of options in the order of the specification.
 func Table() []Option { return slices.Clone(options) }
 
-// OptionNames returns the JSON names of all options in the order of Table.
-func OptionNames() []string {
+// optionNames returns the JSON names of all options in the order of Table.
+func optionNames() []string {
 	names := make([]string, len(options))
 	for i, o := range options {
 		names[i] = o.Name

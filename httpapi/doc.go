@@ -6,6 +6,10 @@
 // internal/accounts and billing satisfy. New gives a Server; its Handler serves
 // everything, its OpsHandler the health and metrics alone.
 //
+// Programs outside this module mount package service, which wires a Server and
+// what stands behind it: the interfaces in Config speak in types of
+// internal/accounts and internal/blob, which only this module can name.
+//
 // The contract is openapi.yaml, written by hand, served at /openapi.json and
 // enforced by the tests on every answer.
 package httpapi

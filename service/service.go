@@ -33,7 +33,9 @@ import (
 )
 
 // Config says where a Service keeps its state and what it does. Folder is
-// required unless Database and Files are given.
+// required unless Database and Files are given. State is named by address: a
+// Service opens SQLite once for reading and once for writing, and on PostgreSQL
+// keeps a connection that listens, which a *sql.DB of the caller's could not give.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files
 	// name another place. One Service runs on a folder.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
@@ -221,12 +222,18 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		g.Go(func() error { return ended(ctx, fetcher.Run(ctx)) })
 	}
 	if c.Workers != 0 {
-		command, err := c.workCommand()
+		command, err := c.workCommand(c.Device)
 		if err != nil {
 			return err
 		}
+		var careful []string // a driver's thread may take its process along
+		if c.Device != whisper.DeviceCPU {
+			if careful, err = c.workCommand(whisper.DeviceCPU); err != nil {
+				return err
+			}
+		}
 		supervisor, err := worker.NewSupervisor(s.tasks, worker.SupervisorConfig{
-			Command: command, Env: c.workEnvironment(), N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
+			Command: command, Careful: careful, Env: c.workEnvironment(), N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
 		})
 		if err != nil {
 			return err
@@ -258,7 +265,7 @@ func (c *serveCmd) workers() int {
 const workerNice = 5
 
 // workCommand is the command line of a worker process: the same state and models.
-func (c *serveCmd) workCommand() ([]string, error) {
+func (c *serveCmd) workCommand(on device) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -274,7 +281,7 @@ func (c *serveCmd) workCommand() ([]string, error) {
 	command := []string{
 		self, "work", "--data=" + dir, "--cores=" + strconv.Itoa(cores), "--nice=" + strconv.Itoa(workerNice),
 		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String(),
-		"--device=" + string(c.Device),
+		"--device=" + string(on),
 	}
 	command = append(command, c.modelFlags.args()...)
 	if c.RequireCage {

@@ -34,7 +34,7 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 func TestServePassesTheDeviceOn(t *testing.T) {
 	c := serveCmd{deviceFlag: deviceFlag{Device: "vulkan:1"}}
 	c.Data = t.TempDir()
-	command, err := c.workCommand()
+	command, err := c.workCommand(c.Device)
 	require.NoError(t, err)
 	assert.Contains(t, command, "--device=vulkan:1")
 

@@ -38,5 +38,5 @@ func FetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 
 // RunOne starts one child and returns how it ended.
 func (v *Supervisor) RunOne(ctx context.Context, id string, ooms int) (tasks.Ending, string, error) {
-	return v.runOne(ctx, id, ooms)
+	return v.runOne(ctx, v.config.Command, id, ooms)
 }

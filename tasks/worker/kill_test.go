@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -291,6 +292,32 @@ func TestSilentChildIsReplaced(t *testing.T) {
 		assert.Empty(t, v.Children())
 		f.Exact()
 	})
+}
+
+// TestCarefulAfterACrash runs the careful command after a crash, and the usual one again after its crash.
+func TestCarefulAfterACrash(t *testing.T) {
+	t.Parallel()
+	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
+	log := filepath.Join(t.TempDir(), "log")
+	child := func(name string) []string {
+		return []string{"/bin/sh", "-c", "echo " + name + " >>'" + log + "'; kill -SEGV $$"}
+	}
+	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+		Command: child("usual"), Careful: child("careful"), N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- v.Run(ctx) }()
+	var lines []string
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(log)
+		lines = strings.Fields(string(text))
+		return len(lines) >= 3
+	}, 30*time.Second, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	assert.Equal(t, []string{"usual", "careful", "usual"}, lines[:3])
 }
 
 // TestVerdict tells deaths apart.

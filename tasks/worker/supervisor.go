@@ -24,6 +24,9 @@ import (
 // rules.
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
+	// Careful is the command of the process that follows one that crashed, such as one that leaves a GPU's driver alone;
+	// Command's turn is again when that one crashes too, as it was not what the two do differently. Empty is Command.
+	Careful []string
 	Env     []string // added to this process's environment
 	N       int      // worker processes
 	Stdout  io.Writer
@@ -137,13 +140,14 @@ func (v *Supervisor) killSilent() func(context.Context) {
 func (v *Supervisor) keep(ctx context.Context) {
 	s, log := v.service, v.service.Log()
 	pause := v.config.MinPause
+	command, other := v.config.Command, v.config.Careful
 	for ctx.Err() == nil {
 		id := uuid.NewString()
 		begun := time.Now()
 		ooms := oomKills()
-		how, message, err := v.runOne(ctx, id, ooms)
+		how, message, err := v.runOne(ctx, command, id, ooms)
 		if err != nil {
-			log.ErrorContext(ctx, "worker process not started", "command", v.config.Command[0], "error", err)
+			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
 		} else {
 			// Even while this process ends, what the child left must be taken back.
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
@@ -162,6 +166,10 @@ func (v *Supervisor) keep(ctx context.Context) {
 		v.mu.Lock()
 		v.restarts++
 		v.mu.Unlock()
+		if err == nil && how == tasks.EndCrash && len(other) > 0 {
+			command, other = other, command
+			log.WarnContext(ctx, "worker crashed: the next one runs differently", "worker", id, "command", strings.Join(command, " "))
+		}
 		log.WarnContext(ctx, "worker process is replaced", "worker", id, "reason", message, "pause", pause.String())
 		if time.Since(begun) >= v.config.Healthy {
 			pause = v.config.MinPause
@@ -172,8 +180,8 @@ func (v *Supervisor) keep(ctx context.Context) {
 }
 
 // runOne starts a child and returns how it ended.
-func (v *Supervisor) runOne(ctx context.Context, id string, ooms int) (how tasks.Ending, message string, err error) {
-	cmd := exec.Command(v.config.Command[0], v.config.Command[1:]...)
+func (v *Supervisor) runOne(ctx context.Context, command []string, id string, ooms int) (how tasks.Ending, message string, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
 	ownGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families lint cross bench fmt audit release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families lint cross bench bench-report fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -87,6 +87,10 @@ cross: ## check that everything builds without cgo, and vet the library for macO
 
 bench: setup ## run the micro benchmarks of every stage
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+ROUNDS ?= 3
+bench-report: setup ## measure anew beside whisper.cpp and others and write the table of docs/performance.md (ROUNDS=3 ROWS='5 s|60 s')
+	@$(GO) run ./bench/report -rounds $(ROUNDS) -only '$(ROWS)'
 
 fmt: ## format the source as lint wants it (gofumpt, gci)
 	@$(GO) run $(GOLANGCI) fmt ./...

@@ -1,0 +1,188 @@
+// Command report measures Otograph beside other programs, anew and in turn, and
+// writes the table into docs/performance.md:
+//
+//	go run ./bench/report [-rounds 3] [-only EXPRESSION] [-doc docs/performance.md] [-o results.json]
+//
+// Both sides of a row run one after the other, round by round, on the same cores and
+// the same file; medians count. It runs in the root of the checkout, where `make setup`
+// has been. Processor time holds on a busy machine too; the clock does not.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cost is what one run of a program took.
+type cost struct {
+	Wall      float64 `json:"wall_s"`
+	Processor float64 `json:"processor_s"`
+}
+
+// result is a row with its measurements.
+type result struct {
+	What      string    `json:"what"`
+	Against   string    `json:"against,omitempty"`
+	Want      float64   `json:"want,omitempty"` // ratio
+	Reference []cost    `json:"reference,omitempty"`
+	Ours      []cost    `json:"ours"`
+	Command   string    `json:"command"` // ours
+	Load      []float64 `json:"load"`    // average of the machine before each round
+}
+
+// report is everything that was measured in one go.
+type report struct {
+	Machine string   `json:"machine"`
+	Version string   `json:"version"` // of the source
+	Date    string   `json:"date"`
+	Rows    []result `json:"rows"`
+}
+
+func main() {
+	rounds := flag.Int("rounds", 3, "how often each row is measured")
+	only := flag.String("only", "", "only the rows whose name matches this regular expression")
+	doc := flag.String("doc", "docs/performance.md", "the page that gets the table; empty: none")
+	out := flag.String("o", "bin/bench-report/results.json", "where the measurements go")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := measureAll(ctx, *rounds, *only, *doc, *out)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
+	if rounds < 1 {
+		return fmt.Errorf("-rounds: expected 1 or more, found %d", rounds)
+	}
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	dir := filepath.Dir(out)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	b, err := prepare(ctx, dir)
+	if err != nil {
+		return err
+	}
+	version, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	r := report{
+		Machine: fmt.Sprintf("%d cores of %s, %s/%s", runtime.GOMAXPROCS(0), processor(), runtime.GOOS, runtime.GOARCH),
+		Version: strings.TrimSpace(string(version)), Date: time.Now().UTC().Format("2 January 2006"),
+	}
+	for _, row := range b.rows() {
+		if !chosen.MatchString(row.what) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "report:", row.what)
+		measured, err := b.measure(ctx, row, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.what, err)
+		}
+		r.Rows = append(r.Rows, measured)
+		if err := r.save(out); err != nil { // the next row may be cut off
+			return err
+		}
+	}
+	if len(r.Rows) == 0 {
+		return fmt.Errorf("-only: no row's name matches %q", only)
+	}
+	table := r.table(rounds)
+	fmt.Print(table)
+	if doc == "" {
+		return nil
+	}
+	return write(doc, table)
+}
+
+// save writes what was measured to a file.
+func (r report) save(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// measure runs both sides of a row in turn.
+func (b *bench) measure(ctx context.Context, row row, rounds int) (result, error) {
+	r := result{What: row.what, Against: row.against, Want: row.want, Command: strings.Join(row.ours, " ")}
+	if err := b.model(ctx, row.models...); err != nil {
+		return r, err
+	}
+	for range rounds {
+		r.Load = append(r.Load, load())
+		if len(row.reference) > 0 {
+			c, err := once(ctx, row.reference)
+			if err != nil {
+				return r, err
+			}
+			r.Reference = append(r.Reference, c)
+		}
+		c, err := once(ctx, row.ours)
+		if err != nil {
+			return r, err
+		}
+		r.Ours = append(r.Ours, c)
+	}
+	return r, nil
+}
+
+// once runs a program to its end.
+func once(ctx context.Context, args []string) (cost, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	begun := time.Now()
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return cost{}, fmt.Errorf("%s: %w: %.300s", strings.Join(args, " "), err, said)
+	}
+	s := cmd.ProcessState
+	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, nil
+}
+
+// load is the machine's average of a minute, 0 where the system does not tell it.
+func load() float64 {
+	var average float64
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &average)
+	}
+	return average
+}
+
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "an unknown processor"
+}
+
+// median of one of the figures.
+func median(costs []cost, of func(cost) float64) float64 {
+	var all []float64
+	for _, c := range costs {
+		all = append(all, of(c))
+	}
+	slices.Sort(all)
+	if n := len(all); n%2 == 0 {
+		return (all[n/2-1] + all[n/2]) / 2
+	}
+	return all[len(all)/2]
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// The marks between which the table stands in a page.
+const (
+	begin = "<!-- bench-report: written by `make bench-report` -->\n"
+	end   = "<!-- end of bench-report -->\n"
+)
+
+func wall(c cost) float64       { return c.Wall }
+func processing(c cost) float64 { return c.Processor }
+
+// table renders a report as Markdown.
+func (r report) table(rounds int) string {
+	var b strings.Builder
+	least, most := r.Rows[0].Load[0], 0.0
+	for _, row := range r.Rows {
+		for _, l := range row.Load {
+			least, most = min(least, l), max(most, l)
+		}
+	}
+	fmt.Fprintf(&b, "%s, source %s, on %s; %d rounds a row, medians. The load average was %.1f to %.1f before a round", r.Date, r.Version, r.Machine, rounds, least, most)
+	if most > 0.5 {
+		b.WriteString(": other programs ran, and of the two ratios **only processor time counts**")
+	}
+	b.WriteString(".\n\n| what | against | processor time | ratio | by the clock | ratio | wanted |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, row := range r.Rows {
+		against, want := row.Against, ""
+		if against == "" {
+			against = "–"
+		}
+		if row.Want > 0 {
+			want = fmt.Sprintf("%.2f ×", row.Want)
+		}
+		fmt.Fprintf(&b, "| %s | %s |%s|%s| %s |\n", row.What, against, cells(row, processing), cells(row, wall), want)
+	}
+	return b.String()
+}
+
+// cells returns the figures of both sides and their ratio.
+func cells(row result, of func(cost) float64) string {
+	ours := median(row.Ours, of)
+	if len(row.Reference) == 0 {
+		return fmt.Sprintf(" %.2f s | ", ours)
+	}
+	theirs := median(row.Reference, of)
+	return fmt.Sprintf(" %.2f against %.2f s | %.2f × ", ours, theirs, theirs/ours)
+}
+
+// write puts a table between the marks of a page.
+func write(page, table string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s has not both of the lines %q and %q", page, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(page, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
+}

@@ -554,3 +554,26 @@ func TestKnownVoices(t *testing.T) {
 		assert.True(t, spec.IsPermanent(err), want)
 	}
 }
+
+// TestSentencesComeWhileTheRunGoesOn: they are those of the result, in both tiers; the
+// standard tier's come in several portions.
+func TestSentencesComeWhileTheRunGoesOn(t *testing.T) {
+	p := open(t, demo.Models())
+	off := false
+	for _, optimize := range []bool{false, true} {
+		var told []spec.Segment
+		portions := 0
+		res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: &optimize, EnableDiarize: &off, EnableAudioEvents: &off},
+			otograph.OnSegments(func(more []otograph.Segment) { portions++; told = append(told, more...) }))
+		require.NoError(t, err)
+		require.Len(t, told, len(res.Segments))
+		for i, s := range res.Segments {
+			assert.Equal(t, []any{s.ID, s.Text}, []any{told[i].ID, told[i].Text})
+			assert.InDelta(t, s.Start, told[i].Start, 1)
+		}
+		t.Logf("%d portions of %d sentences", portions, len(told))
+		if !optimize {
+			assert.Greater(t, portions, 1)
+		}
+	}
+}

@@ -41,6 +41,12 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 // standard tier. A model that does not translate is whisper.ErrTranslation.
 func Translated() RunOption { return func(r *run) { r.translate = true } }
 
+// OnSegments receives sentences while the run goes on, as soon as no further work
+// changes their text, in order and each once; those of the optimized tier all
+// together. They are not told apart by speakers: where one changes inside a sentence,
+// the result has two.
+func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }
+
 // WithVoices names the speakers whose voices are given: Result.Names. A voice names
 // one speaker at most, and nobody where it is in doubt. A recording that does not
 // serve (shorter than 2 s, longer than 10 s, with less than a second of speech, or
@@ -108,6 +114,7 @@ type run struct {
 	longest     time.Duration               // of the recording; 0: the pipeline's limit
 	voices      []KnownVoice                // by which speakers are named
 	channels    Channels                    // "": mix
+	told        func([]Segment)             // nil: nobody asks
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
@@ -307,9 +314,25 @@ func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech
 		return nil, err
 	}
 	r.progress.tier(r.tier(l))
-	return keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
+	said := 0
+	tell := func(sentences []asr.Segment) {
+		out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
+		for i := range out {
+			out[i].ID, out[i].Words = said+i, nil
+		}
+		said += len(out)
+		r.told(out)
+	}
+	if r.told != nil {
+		r.settled = tell
+	}
+	found, err := keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
 		return r.transcribe(ctx, pcm, heard, l, func(done, total float64) { r.progress.part(StageTranscribe, done, total) })
 	})
+	if err == nil && r.told != nil && said < len(found.Transcript.Segments) {
+		tell(found.Transcript.Segments[said:])
+	}
+	return found, err
 }
 
 // checkModels finds a missing model before any work is done. Which recogniser is

@@ -32,6 +32,7 @@ type stages struct {
 
 	optimizedWords bool // in the segments of the optimized tier
 	translate      bool // into English
+	settled        func([]asr.Segment)
 }
 
 // compute loads a model, waits for a core and works with the model on it.
@@ -109,7 +110,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.InitialPrompt = or(s.opt.InitialPrompt, "")
 	opt.NoSpeechThreshold = *s.opt.NoSpeechThreshold
 	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord && (found.Tier == TierStandard || s.optimizedWords)
-	opt.Translate = s.translate
+	opt.Translate, opt.Settled = s.translate, s.settled
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report

@@ -1,9 +1,12 @@
 package asr
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/audio"
 )
 
 const (
@@ -21,13 +24,40 @@ func Sentences(words []Piece, withWords bool) []Segment {
 	var segments []Segment
 	begin := 0
 	for i := range words {
-		if i+1 < len(words) && !EndsSentence(words[i].Text, words[i+1].Text) && words[i+1].Start-words[i].End < pauseSplit {
+		if i+1 < len(words) && !borders(words[i], words[i+1]) {
 			continue
 		}
 		segments = appendSegments(segments, words[begin:i+1], withWords)
 		begin = i + 1
 	}
 	return segments
+}
+
+// borders reports whether a segment ends between two words.
+func borders(word, next Piece) bool {
+	return EndsSentence(word.Text, next.Text) || next.Start-word.End >= pauseSplit
+}
+
+// Settler gives out sentences as soon as no later word can change them: those that
+// Sentences will return in the end, without their words.
+type Settler struct {
+	Speech []audio.Span          // of the recording
+	Give   func(whole []Segment) // called with the sentences that follow those given before
+
+	open []Piece // of a sentence that may go on
+}
+
+// Add takes the words that follow.
+func (s *Settler) Add(words []Piece) {
+	s.open = append(s.open, words...)
+	Settle(s.open, s.Speech)
+	for i := len(s.open) - 2; i >= 0; i-- {
+		if borders(s.open[i], s.open[i+1]) {
+			s.Give(Sentences(s.open[:i+1], false))
+			s.open = slices.Clone(s.open[i+1:])
+			return
+		}
+	}
 }
 
 func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment {

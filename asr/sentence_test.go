@@ -1,11 +1,15 @@
 package asr
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // timed gives each word 0.3 s; "/" is a pause of one second.
@@ -67,4 +71,36 @@ func TestSentencesAreCutWhenTheyNeverEnd(t *testing.T) {
 		n += len(s.Words)
 	}
 	assert.Equal(t, 400, n, "nothing is lost")
+}
+
+// TestSettlerGivesTheSentencesOfTheEnd: whatever the portions, what was given is how
+// the sentences of all words begin.
+func TestSettlerGivesTheSentencesOfTheEnd(t *testing.T) {
+	random := rand.New(rand.NewPCG(34, 1))
+	for range 300 {
+		var words []Piece
+		at := 0.0
+		for range 1 + random.IntN(60) {
+			at += []float64{0, 0.05, 0.4, 1.2}[random.IntN(4)]
+			text := []string{" word", " End.", " Mr.", " and", " so?"}[random.IntN(5)]
+			words = append(words, Piece{Text: text, Start: at, End: at + 0.2*random.Float64(), LogProb: -1, Tokens: 1})
+			at += 0.2
+		}
+		var speech []audio.Span
+		for from := 0.0; from < at+1; from += 3 {
+			speech = append(speech, audio.Span{Start: int(from * audio.SampleRate), End: int((from + 2.5) * audio.SampleRate)})
+		}
+		var given []Segment
+		s := Settler{Speech: speech, Give: func(whole []Segment) { given = append(given, whole...) }}
+		for rest := slices.Clone(words); len(rest) > 0; {
+			n := 1 + random.IntN(len(rest))
+			s.Add(slices.Clone(rest[:n]))
+			rest = rest[n:]
+		}
+		Settle(words, speech)
+		all := Sentences(words, false)
+		require.LessOrEqual(t, len(given), len(all))
+		require.Equal(t, all[:len(given)], append([]Segment{}, given...))
+		require.GreaterOrEqual(t, len(given), len(all)-1, "only the last one may go on")
+	}
 }

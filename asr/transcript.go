@@ -108,6 +108,10 @@ type Options struct {
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in all, never from two goroutines at once.
 	Progress func(done, total float64)
+	// Settled, if not nil, is called before Progress with the sentences that follow
+	// those it was called with before, as soon as nothing can change them. Recognizers
+	// that are done in no time may leave it.
+	Settled func(sentences []Segment)
 }
 
 // Abilities tells which Options a recognizer honors; the others have no effect on

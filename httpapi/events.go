@@ -60,6 +60,36 @@ func (s taskState) id() string {
 	return strings.Join(parts, "/")
 }
 
+// toldSegment is the data of an event that tells a sentence of a running task.
+type toldSegment struct {
+	TaskID  string  `json:"task_id"`
+	Attempt int64   `json:"attempt"`
+	Index   int     `json:"index"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+	Text    string  `json:"text"`
+}
+
+// teller sends the sentences of a running task that have not been sent.
+type teller struct {
+	attempt int64
+	sent    int
+}
+
+// more returns what is new, and the number of its first sentence. An attempt that
+// begins anew tells everything anew.
+func (t *teller) more(told *tasks.Told) (first int, segments []spec.Segment) {
+	if told == nil || told.Attempt < t.attempt {
+		return t.sent, nil
+	}
+	if told.Attempt > t.attempt {
+		t.attempt, t.sent = told.Attempt, 0
+	}
+	first = t.sent
+	t.sent = len(told.Segments)
+	return first, told.Segments[first:]
+}
+
 // getEvents is GET /tasks/:id/events, which the specification does not have: the
 // task's state now and after every change, as server-sent events, until it is
 // final. Nothing is kept for a client: one that is slow misses states between the
@@ -79,6 +109,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 	}
 	defer s.metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
+	var said teller
 	var stream *eventStream // nil before the answer begins
 	begin := func() error {
 		if stream != nil {
@@ -116,7 +147,17 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 				w.WriteHeader(http.StatusNoContent)
 				return nil
 			}
-			if err = begin(); err == nil && state.id() != seen {
+			if err = begin(); err != nil {
+				return nil
+			}
+			first, news := said.more(snapshot.Told)
+			for i, segment := range news {
+				told := toldSegment{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
+				if err = stream.sendAs("segment", "", told); err != nil {
+					return nil
+				}
+			}
+			if state.id() != seen {
 				seen = state.id()
 				err = stream.sendAs("task", seen, state)
 			}

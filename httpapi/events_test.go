@@ -26,6 +26,7 @@ type follower struct {
 	t      testing.TB
 	answer *http.Response
 	lines  *bufio.Scanner
+	told   []toldSegment
 }
 
 // follow opens the events of a task; lastID is the Last-Event-ID, "" for none.
@@ -42,7 +43,7 @@ func (w *world) follow(id, lastID string) *follower {
 	resp, err := client.Do(req)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { resp.Body.Close() })
-	return &follower{w.t, resp, bufio.NewScanner(resp.Body)}
+	return &follower{t: w.t, answer: resp, lines: bufio.NewScanner(resp.Body)}
 }
 
 // next returns the next event's id and data, and checks the data against the
@@ -63,6 +64,13 @@ func (f *follower) next() (id string, state taskState, ok bool) {
 			require.NoError(f.t, err)
 			var raw any
 			require.NoError(f.t, json.Unmarshal([]byte(value), &raw))
+			if name == "segment" {
+				require.NoError(f.t, doc.Components.Schemas["ToldSegment"].Value.VisitJSON(raw))
+				var told toldSegment
+				require.NoError(f.t, json.Unmarshal([]byte(value), &told))
+				f.told = append(f.told, told)
+				continue
+			}
 			require.NoError(f.t, doc.Components.Schemas["TaskState"].Value.VisitJSON(raw))
 			require.NoError(f.t, json.Unmarshal([]byte(value), &state))
 			require.Equal(f.t, "task", name)
@@ -103,7 +111,7 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 			assert.Equal(t, taskState{TaskID: id, Status: tasks.StatusProcessing, UpdatedAt: state.UpdatedAt}, state)
 
 			c := w.claim("worker")
-			require.NoError(t, w.tasks.Report(t.Context(), c, spec.StageTranscribe, 0.42))
+			require.NoError(t, w.tasks.Report(t.Context(), c, queue.Progress{Stage: "transcribe", Fraction: 0.42}))
 			var last string
 			for state.Stage == nil {
 				last, state, ok = f.next()
@@ -126,6 +134,97 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 			assert.Equal(t, 204, w.do("GET", "/tasks/"+id+"/events", nil, with("Last-Event-Id", last)).status, "nothing more is to be heard")
 		})
 	}
+}
+
+// TestEventsTellSentences: sentences come while the task runs, once each; an attempt
+// that begins anew tells them anew; nothing of them is left when the task is done.
+func TestEventsTellSentences(t *testing.T) {
+	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, open(t, db.Options{}))
+			id := w.create(upload(nil))
+			f := w.follow(id, "")
+			until := func(n int) {
+				t.Helper()
+				for len(f.told) < n {
+					_, state, ok := f.next()
+					require.True(t, ok && !state.Final)
+				}
+			}
+			tell := func(c *tasks.Claim, percent float64, first int, texts ...string) {
+				t.Helper()
+				p := queue.Progress{Stage: "transcribe", Fraction: percent, First: first}
+				for i, text := range texts {
+					p.Segments = append(p.Segments, spec.Segment{ID: first + i, Start: float64(i), End: float64(i + 1), Text: text})
+				}
+				require.NoError(t, w.tasks.Report(t.Context(), c, p))
+			}
+			c := w.claim("worker")
+			tell(c, 0.1, 0, "One.", "Two.")
+			until(2)
+			tell(c, 0.2, 3, "A gap waits.")
+			tell(c, 0.3, 2, "Three.")
+			until(4)
+			late := w.follow(id, "")
+			for len(late.told) < 4 {
+				_, _, ok := late.next()
+				require.True(t, ok)
+			}
+			assert.Equal(t, toldSegment{TaskID: id, Attempt: 1, Index: 2, Start: 0, End: 1, Text: "Three."}, f.told[2])
+			assert.Equal(t, f.told, late.told)
+
+			require.NoError(t, w.tasks.Release(t.Context(), c, tasks.EndHandedBack, "again"))
+			again, err := w.tasks.Next(t.Context(), "worker", "set")
+			require.NoError(t, err)
+			require.NotNil(t, again)
+			tell(c, 0.4, 4, "Of an attempt that is over.")
+			tell(again, 0.5, 0, "One.")
+			until(5)
+			assert.Equal(t, toldSegment{TaskID: id, Attempt: 2, Index: 0, Start: 0, End: 1, Text: "One."}, f.told[4])
+			require.NoError(t, w.tasks.Complete(t.Context(), again, shortResult))
+			tell(again, 0.6, 1, "Too late.")
+			var left int
+			require.NoError(t, w.db.Read().QueryRow("SELECT COUNT(*) FROM told_segments").Scan(&left))
+			assert.Zero(t, left)
+		})
+	}
+}
+
+// TestStreamTellsWhileTheTaskRuns: a delta comes before the result does, and the
+// deltas are the text.
+func TestStreamTellsWhileTheTaskRuns(t *testing.T) {
+	w := newWorld(t)
+	body, header := form(t, "talk.wav", true, "stream", "true")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/audio/transcriptions", body)
+	require.NoError(t, err)
+	req.Header = header
+	req.Header.Set("X-API-Key", w.key)
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	next := func() (event struct{ Type, Delta, Text string }) {
+		t.Helper()
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				require.NoError(t, json.Unmarshal([]byte(data), &event))
+				return event
+			}
+		}
+		t.Fatal("the stream ended")
+		return event
+	}
+	c := w.claim("worker")
+	require.NoError(t, w.tasks.Report(t.Context(), c, queue.Progress{Stage: "transcribe", Segments: []spec.Segment{{Text: "Hello there."}}}))
+	assert.Equal(t, "Hello there.", next().Delta, "the task still runs")
+	outcome := shortResult
+	outcome.Result = []byte(`{"segments":[{"id":0,"text":"Hello there."},{"id":1,"text":"Good day."}]}`)
+	require.NoError(t, w.tasks.Complete(t.Context(), c, outcome))
+	assert.Equal(t, " Good day.", next().Delta)
+	done := next()
+	assert.Equal(t, []string{"transcript.text.done", "Hello there. Good day."}, []string{done.Type, done.Text})
 }
 
 // TestEventsTellOfFailuresAndDeletion: a retry and a refusal are states too, and

@@ -13,7 +13,7 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // TestLongManyFollowers: 200 clients follow a task each, of which fifty read
@@ -42,7 +42,7 @@ func TestLongManyFollowers(t *testing.T) {
 					case <-stop:
 						return
 					case <-time.After(100 * time.Millisecond):
-						_ = w.tasks.Report(t.Context(), c, spec.StageTranscribe, float64(i%100)/100)
+						_ = w.tasks.Report(t.Context(), c, queue.Progress{Stage: "transcribe", Fraction: float64(i%100) / 100})
 					}
 				}
 			})

@@ -34,13 +34,17 @@ func (e eventStream) send(v any) error {
 	return e.write("data: " + string(data) + "\n\n")
 }
 
-// sendAs writes one event with a name and an id, with v as its data.
+// sendAs writes one event with a name and, unless it is empty, an id, with v as its
+// data.
 func (e eventStream) sendAs(name, id string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return e.write("event: " + name + "\nid: " + id + "\ndata: " + string(data) + "\n\n")
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return e.write("event: " + name + "\n" + id + "data: " + string(data) + "\n\n")
 }
 
 // beat writes a comment, which clients pass over.

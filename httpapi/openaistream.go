@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
 )
 
 // The events of a streamed transcription.
@@ -29,23 +30,29 @@ type (
 	}
 )
 
-// streamTranscription answers with events: a delta for each sentence, with
-// diarization also the segment and its speaker, and the whole text at the end.
+// streamTranscription answers with events: a delta for each sentence as soon as it
+// is known, with diarization also the segment and its speaker, and the whole text at
+// the end.
 // The status is sent before the end of the task is known, so what fails from
 // here on is an event too.
 func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *transcription) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	states, err := s.cfg.Tasks.Follow(ctx, r.who.Account, id)
+	if err != nil {
+		return err
+	}
 	stream := newEventStream(w)
 	type answer struct {
 		result spec.Result
 		err    error
 	}
 	answers := make(chan answer, 1)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
 	go func() {
 		result, err := s.finished(ctx, r, id)
 		answers <- answer{result, err}
 	}()
+	said := spoken{stream: stream, form: form}
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	for {
@@ -54,6 +61,10 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 			if stream.beat() != nil {
 				return nil // the client has gone; the task goes on
 			}
+		case state := <-states:
+			if said.tell(state.Told) != nil {
+				return nil
+			}
 		case a := <-answers:
 			if a.err != nil {
 				failure := s.translate(a.err)
@@ -61,7 +72,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				_ = stream.send(errorBody{failure.openAI()})
 				return nil
 			}
-			if err := sendTranscription(stream, form, a.result); err != nil {
+			if err := said.end(a.result); err != nil {
 				s.log.Debug("client left a stream", "request", r.id, "error", err)
 			}
 			return nil
@@ -69,32 +80,72 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 }
 
-func sendTranscription(stream eventStream, form *transcription, result spec.Result) error {
-	text := ""
-	for _, seg := range result.Segments {
-		delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(text, strings.TrimSpace(seg.Text))}
-		if delta.Delta == "" {
-			continue
-		}
-		text += delta.Delta
-		if form.logprobs {
-			delta.Logprobs = logprobs([]spec.Segment{seg})
-		}
-		if form.format == formatDiarized {
-			delta.Segment = fmt.Sprintf("seg_%d", seg.ID)
-		}
-		if err := stream.send(delta); err != nil {
+// spoken is what a streamed transcription has sent.
+type spoken struct {
+	stream eventStream
+	form   *transcription
+	text   string
+	told   teller
+}
+
+// tell sends deltas of sentences of the running task. Those that need a speaker or
+// the words' probabilities wait for the result. What another attempt tells anew is
+// compared with the result at the end.
+func (s *spoken) tell(told *tasks.Told) error {
+	if s.form.format == formatDiarized || s.form.logprobs || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
+		return nil
+	}
+	_, news := s.told.more(told)
+	for _, seg := range news {
+		if err := s.delta(seg); err != nil {
 			return err
 		}
-		if form.format == formatDiarized {
-			if err := stream.send(diarizedSegmentOf(seg)); err != nil {
+	}
+	return nil
+}
+
+// delta sends a sentence.
+func (s *spoken) delta(seg spec.Segment) error {
+	delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
+	if delta.Delta == "" {
+		return nil
+	}
+	s.text += delta.Delta
+	if s.form.logprobs {
+		delta.Logprobs = logprobs([]spec.Segment{seg})
+	}
+	if s.form.format == formatDiarized {
+		delta.Segment = fmt.Sprintf("seg_%d", seg.ID)
+	}
+	return s.stream.send(delta)
+}
+
+// end sends what is missing of the result, and the whole text, which counts where an
+// attempt that failed had told something else.
+func (s *spoken) end(result spec.Result) error {
+	whole := wholeText(result)
+	if s.text != "" {
+		if rest, ok := strings.CutPrefix(whole, s.text); ok && rest != "" {
+			if err := s.stream.send(textDelta{Type: "transcript.text.delta", Delta: rest}); err != nil {
+				return err
+			}
+		}
+	} else {
+		for _, seg := range result.Segments {
+			if err := s.delta(seg); err != nil {
+				return err
+			}
+			if s.form.format != formatDiarized || strings.TrimSpace(seg.Text) == "" {
+				continue
+			}
+			if err := s.stream.send(diarizedSegmentOf(seg)); err != nil {
 				return err
 			}
 		}
 	}
-	done := textDone{Type: "transcript.text.done", Text: text, Usage: used(result)}
-	if form.logprobs {
+	done := textDone{Type: "transcript.text.done", Text: whole, Usage: used(result)}
+	if s.form.logprobs {
 		done.Logprobs = logprobs(result.Segments)
 	}
-	return stream.send(done)
+	return s.stream.send(done)
 }

@@ -356,6 +356,9 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	if err := s.doom(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
 		return err
 	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1", r.ID); err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
 		result_blob = $6, audio_seconds = $7, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
 		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration); err != nil {

@@ -29,6 +29,15 @@ type Snapshot struct {
 	// UpdatedAt is when the task's row last changed; reports of progress do not
 	// change it. FinishedAt is zero until the state is final.
 	UpdatedAt, FinishedAt time.Time
+	// Told are the sentences that a running task's worker has told, nil for none. A
+	// task that is final has none: its result has them.
+	Told *Told
+}
+
+// Told are the sentences of one attempt, in order. It is never changed.
+type Told struct {
+	Attempt  int64
+	Segments []spec.Segment
 }
 
 // Follow returns a channel that receives how an account's task stands: at once,
@@ -49,10 +58,10 @@ func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapsh
 	return f.states, nil
 }
 
-// Report tells those who follow the claim's task how far its run is; fraction is
-// 0 to 1.
-func (s *Service) Report(ctx context.Context, c *Claim, stage spec.Stage, fraction float64) error {
-	return s.queue.Report(ctx, c.Held.Worker, queue.Progress{TaskID: c.ID, Stage: string(stage), Fraction: fraction})
+// Report tells those who follow the claim's task how far its run is.
+func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error {
+	p.TaskID, p.Attempt = c.ID, c.Held.Attempt
+	return s.queue.Report(ctx, c.Held.Worker, p)
 }
 
 const (
@@ -88,12 +97,13 @@ func (f *follower) tell(state Snapshot) {
 type watcher struct {
 	mu        sync.Mutex
 	followers map[string][]*follower // by task
+	told      map[string]*Told       // by task, of those that are followed
 	stop      context.CancelFunc     // nil while it does not run
 	news      chan struct{}          // a follower came
 }
 
 func newWatcher() *watcher {
-	return &watcher{followers: map[string][]*follower{}, news: make(chan struct{}, 1)}
+	return &watcher{followers: map[string][]*follower{}, told: map[string]*Told{}, news: make(chan struct{}, 1)}
 }
 
 func (w *watcher) add(s *Service, f *follower) {
@@ -117,6 +127,7 @@ func (w *watcher) remove(f *follower) {
 	left := slices.DeleteFunc(w.followers[f.task], func(x *follower) bool { return x == f })
 	if w.followers[f.task] = left; len(left) == 0 {
 		delete(w.followers, f.task)
+		delete(w.told, f.task)
 	}
 	if len(w.followers) == 0 && w.stop != nil {
 		w.stop()
@@ -167,6 +178,9 @@ func (w *watcher) look(ctx context.Context, s *Service) error {
 		if err != nil {
 			return err
 		}
+		if err := w.listen(ctx, s, states); err != nil {
+			return err
+		}
 		w.mu.Lock()
 		for _, id := range part {
 			state, ok := states[id]
@@ -178,6 +192,93 @@ func (w *watcher) look(ctx context.Context, s *Service) error {
 			}
 		}
 		w.mu.Unlock()
+	}
+	return nil
+}
+
+// listen reads what workers have told since the last look, and adds what is known to
+// the states.
+func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snapshot) error {
+	known := map[string]*Told{}
+	w.mu.Lock()
+	for id, state := range states {
+		if state.Stage != "" && !state.Final {
+			known[id] = w.told[id]
+		}
+	}
+	w.mu.Unlock()
+	if len(known) == 0 {
+		return nil
+	}
+	if err := s.told(ctx, known); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, told := range known {
+		state := states[id]
+		state.Told = told
+		states[id] = state
+		if len(w.followers[id]) > 0 && told != nil {
+			w.told[id] = told
+		}
+	}
+	return nil
+}
+
+// told adds to what is known of tasks what their workers have told since, up to a
+// gap.
+func (s *Service) told(ctx context.Context, known map[string]*Told) error {
+	type position struct {
+		ID      string `json:"id"`
+		Attempt int64  `json:"attempt"`
+		Next    int    `json:"next"`
+	}
+	var from []position
+	for id, told := range known {
+		p := position{ID: id}
+		if told != nil {
+			p.Attempt, p.Next = told.Attempt, len(told.Segments)
+		}
+		from = append(from, p)
+	}
+	list, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	each := "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.attempt') AS attempt, json_extract(value, '$.next') AS next FROM json_each($1))"
+	if s.db.Dialect() == db.Postgres {
+		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
+	}
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
+		JOIN told_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
+		ORDER BY t.task_id, t.attempt, t.first`, string(list))
+	if err != nil {
+		return s.wrap("follow", err)
+	}
+	type batch struct {
+		task, segments string
+		attempt        int64
+		first          int
+	}
+	batches, err := db.Collect(rows, func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) })
+	if err != nil {
+		return s.wrap("follow", err)
+	}
+	for _, b := range batches {
+		told := Told{Attempt: b.attempt}
+		if before := known[b.task]; before != nil && before.Attempt == b.attempt {
+			told.Segments = before.Segments
+		}
+		if b.first != len(told.Segments) {
+			continue
+		}
+		var more []spec.Segment
+		if err := json.Unmarshal([]byte(b.segments), &more); err != nil {
+			return s.wrap("follow", err)
+		}
+		told.Segments = append(slices.Clip(told.Segments), more...)
+		known[b.task] = &told
 	}
 	return nil
 }

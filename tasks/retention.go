@@ -70,8 +70,10 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []strin
 		}
 		doomed = append(doomed, key)
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM annotations WHERE task_id = $1", r.ID); err != nil {
-		return nil, err
+	for _, table := range []string{"annotations", "told_segments"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE task_id = $1", r.ID); err != nil {
+			return nil, err
+		}
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM tasks WHERE id = $1", r.ID)
 	return doomed, err

@@ -47,7 +47,8 @@ const (
 type task struct {
 	opt      asr.Options
 	language string
-	initial  []int32 // tokens of the initial prompt
+	speech   []audio.Span // of the whole recording
+	initial  []int32      // tokens of the initial prompt
 	hot      *hotwords
 	once     bool // whether nothing is repaired
 }

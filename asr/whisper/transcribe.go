@@ -38,7 +38,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(windows) == 0 {
 		return transcript, ctx.Err()
 	}
-	t := &task{opt: opt, language: language}
+	t := &task{opt: opt, language: language, speech: speech}
 	if opt.InitialPrompt != "" && !e.model.NoPrompts {
 		t.initial = e.tokenize(" " + opt.InitialPrompt)
 	}
@@ -85,8 +85,12 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	for _, w := range windows {
 		total += w.SpeechSeconds()
 	}
-	var mu sync.Mutex // guards done
+	var mu sync.Mutex // guards done and settled
 	var done float64
+	settled := settling{results: results, ready: make([]bool, len(windows))}
+	if t.opt.Settled != nil && !t.once {
+		settled.sentences = &asr.Settler{Speech: t.speech, Give: t.opt.Settled}
+	}
 	one := func(ctx context.Context, i, threads int, previous string) error {
 		w := windows[i]
 		samples := w.Samples(make([]float32, 0, w.Len()), pcm)
@@ -100,6 +104,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 		mu.Lock()
 		defer mu.Unlock()
 		done += w.SpeechSeconds()
+		settled.add(i)
 		if t.opt.Progress != nil {
 			t.opt.Progress(done, total)
 		}
@@ -125,6 +130,31 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 		}
 	}
 	return results, nil
+}
+
+// settling passes on the words of the windows that no repair will change, in order.
+type settling struct {
+	results   []result
+	ready     []bool
+	next      int
+	sentences *asr.Settler // nil: nobody asks
+}
+
+// add takes note that a window is decoded.
+func (s *settling) add(i int) {
+	if s.sentences == nil {
+		return
+	}
+	s.ready[i] = true
+	for ; s.next < len(s.ready) && s.ready[s.next]; s.next++ {
+		r := s.results[s.next]
+		if len(r.bare) > 0 || r.attempt.failed() && len(r.words) > 0 {
+			s.sentences = nil // what follows waits for the repair
+			return
+		}
+		said, _ := asr.Unloop(slices.Clone(r.words))
+		s.sentences.Add(slices.Clone(said))
+	}
 }
 
 // schedule calls decode for every window, by as many goroutines as the task may use, and

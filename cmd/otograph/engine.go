@@ -42,6 +42,9 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
 		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds * float64(time.Second))),
 	}
+	if job.Segments != nil {
+		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
+	}
 	if job.Extras.Translate {
 		runOptions = append(runOptions, otograph.Translated())
 	}

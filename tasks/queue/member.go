@@ -39,6 +39,8 @@ type Member struct {
 	// Progress returns what the next heartbeat tells of the task at hand, nil for
 	// nothing new. Workers only; nil tells nothing.
 	Progress func() *Progress
+	// Untold takes back what Progress returned and could not be written.
+	Untold func(*Progress)
 }
 
 // thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
@@ -82,6 +84,11 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		told = m.Progress()
 	}
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		if told != nil {
+			if err := told.writeSegments(ctx, q.config.DB, tx); err != nil {
+				return err
+			}
+		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
@@ -91,8 +98,12 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		}
 		return told.write(ctx, tx, m.ID)
 	})
-	if err == nil && told != nil {
+	switch {
+	case told == nil:
+	case err == nil:
 		q.Changed(ctx)
+	case m.Untold != nil:
+		m.Untold(told)
 	}
 	return q.wrap("heartbeat", err)
 }

@@ -3,8 +3,11 @@ package queue
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // progressChannel is notified when a task has changed in a way that its
@@ -18,6 +21,35 @@ type Progress struct {
 	TaskID   string
 	Stage    string
 	Fraction float64
+	// Segments are sentences that became known, First is the number of the first of
+	// them and Attempt the claim's. Unlike the rest they are fenced, and kept until the
+	// task ends.
+	Attempt  int64
+	First    int
+	Segments []spec.Segment
+}
+
+// writeSegments comes before any write to workers, as whoever takes work back locks
+// the task first.
+func (p Progress) writeSegments(ctx context.Context, d *db.DB, tx *sql.Tx) error {
+	if len(p.Segments) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(p.Segments)
+	if err != nil {
+		return err
+	}
+	var current int
+	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+d.ForUpdate(), p.TaskID, p.Attempt).Scan(&current)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it has ended
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO told_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
+	return err
 }
 
 func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
@@ -28,7 +60,12 @@ func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
 // Report writes the progress of a worker's task at once; its heartbeats write it
 // without a transaction of its own (see Member).
 func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
-	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error { return p.write(ctx, tx, worker) })
+	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		if err := p.writeSegments(ctx, q.config.DB, tx); err != nil {
+			return err
+		}
+		return p.write(ctx, tx, worker)
+	})
 	if err == nil {
 		q.Changed(ctx)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -31,6 +32,7 @@ type Job struct {
 	Voices      []string     // paths of the recordings of Extras.Voices
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
+	Segments    func([]spec.Segment)             // never nil; takes the sentences that follow those it took before
 	// MaxSeconds is the longest audio that the account can pay for, and that is taken at all. An engine stops decoding
 	// there, whatever the container says, and returns ErrUnpaid.
 	MaxSeconds float64

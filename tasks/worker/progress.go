@@ -22,6 +22,8 @@ func reportPause(lasted time.Duration) time.Duration { return max(firstPause, la
 type told struct {
 	mu   sync.Mutex
 	last *queue.Progress
+	said []spec.Segment // sentences that are not written
+	from int            // the number of the first of them
 }
 
 // take returns what is to be written, once.
@@ -30,13 +32,40 @@ func (t *told) take() *queue.Progress {
 	defer t.mu.Unlock()
 	p := t.last
 	t.last = nil
+	if p != nil && len(t.said) > 0 {
+		p.First, p.Segments = t.from, t.said
+		t.from, t.said = t.from+len(t.said), nil
+	}
 	return p
+}
+
+// back takes back the sentences of what could not be written.
+func (t *told) back(p *queue.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.from == p.First+len(p.Segments) { // else the claim is another one
+		t.from, t.said = p.First, append(p.Segments, t.said...)
+	}
 }
 
 func (t *told) set(p *queue.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = p
+}
+
+// say adds sentences, which are written with the next progress.
+func (t *told) say(sentences []spec.Segment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.said = append(t.said, sentences...)
+}
+
+// forget drops what was told, for another claim to come.
+func (t *told) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last, t.said, t.from = nil, nil, 0
 }
 
 // reporter returns what the engine tells its progress. It never waits: what it
@@ -48,7 +77,7 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	var wait sync.WaitGroup
 	wait.Go(func() { w.report(ctx, c, news) })
 	tell = func(stage string, done float64) {
-		w.told.set(&queue.Progress{TaskID: c.ID, Stage: stage, Fraction: done})
+		w.told.set(&queue.Progress{TaskID: c.ID, Attempt: c.Held.Attempt, Stage: stage, Fraction: done})
 		select {
 		case news <- struct{}{}:
 		default: // it is written with what was told before
@@ -57,7 +86,7 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	return tell, func() {
 		cancel()
 		wait.Wait()
-		w.told.set(nil)
+		w.told.forget()
 	}
 }
 
@@ -71,7 +100,8 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{
 		case <-news:
 		}
 		if p := w.told.take(); p != nil {
-			if err := w.service.Report(ctx, c, spec.Stage(p.Stage), p.Fraction); err != nil && ctx.Err() == nil {
+			if err := w.service.Report(ctx, c, *p); err != nil && ctx.Err() == nil {
+				w.told.back(p)
 				w.service.Log().DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks/queue"
 )
 
 // TestLongRunsReportRarely counts the reports of a run that tells something all
@@ -19,4 +22,36 @@ func TestLongRunsReportRarely(t *testing.T) {
 	assert.LessOrEqual(t, reports, 70)
 	assert.InDelta(t, 100, lasted.Seconds(), 5)
 	t.Logf("%d reports in the first %.0f s, none after", reports, lasted.Seconds())
+}
+
+// TestSentencesRideOnProgress: each is written once, in order, with the progress that
+// follows it, and again where that could not be written; another claim begins anew.
+func TestSentencesRideOnProgress(t *testing.T) {
+	var w told
+	texts := func(p *queue.Progress) (all []string) {
+		for _, s := range p.Segments {
+			all = append(all, s.Text)
+		}
+		return all
+	}
+	say := func(text string) { w.say([]spec.Segment{{Text: text}}) }
+	say("One.")
+	assert.Nil(t, w.take(), "nothing to ride on")
+	w.set(&queue.Progress{Fraction: 0.1})
+	p := w.take()
+	assert.Equal(t, []any{0, []string{"One."}}, []any{p.First, texts(p)})
+	say("Two.")
+	w.set(&queue.Progress{Fraction: 0.2})
+	p = w.take()
+	say("Three.")
+	w.back(p)
+	w.set(&queue.Progress{Fraction: 0.3})
+	p = w.take()
+	assert.Equal(t, []any{1, []string{"Two.", "Three."}}, []any{p.First, texts(p)})
+	w.forget()
+	w.back(p)
+	say("Of another task.")
+	w.set(&queue.Progress{})
+	p = w.take()
+	assert.Equal(t, []any{0, []string{"Of another task."}}, []any{p.First, texts(p)})
 }

@@ -118,7 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Untold: w.told.back}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		mu.Lock()
 		held, end := current, cancel
@@ -319,7 +319,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices,
-		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress,
+		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress, Segments: w.told.say,
 		MaxSeconds: min(means.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
 			if seconds <= means.Held {

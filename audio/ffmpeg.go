@@ -221,22 +221,6 @@ var errUnusable = errors.New("the decoder could not be started")
 func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Options, bin string, rec *recorder, stop float64, track int, landlock bool) (*report, *wavHeader, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	args := []string{
-		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
-		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
-		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1",
-	}
-	if c.name == "flac" { // its frames carry checksums; a wrong one marks the recording as damaged
-		args = append([]string{"-err_detect", "crccheck"}, args...)
-	}
-	if track >= 0 {
-		args = append(args, "-map", "0:"+strconv.Itoa(track))
-	}
-	if stop > 0 {
-		args = append(args, "-t", strconv.FormatFloat(stop, 'f', 3, 64))
-	}
-	args = append(args, "-c:a", "pcm_f32le", "-bitexact", "-f", "wav", "pipe:1")
-
 	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: math.MaxUint32}
 	if o.MaxDecodeTime >= 0 {
 		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10 // one thread decodes, so the wall clock comes first unless the child starts more
@@ -268,7 +252,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		}
 	}
 	var h *wavHeader
-	_, err = caged{bin: bin, args: args, input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
+	_, err = caged{bin: bin, args: ffmpegArgs(c, stop, track), input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why
@@ -287,40 +271,71 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
 		return err
 	})
+	if err = rep.judge(err, name, bin, o); err == nil && (h == nil || rec.count == 0) {
+		err = rep.nothing(name, c)
+	}
+	return rep, h, err
+}
+
+// ffmpegArgs returns the arguments that decode the input of a cage to WAV, at
+// most stop seconds of it (0: all), from the given track (-1: ffmpeg's choice).
+func ffmpegArgs(c container, stop float64, track int) []string {
+	args := []string{
+		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
+		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
+		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1",
+	}
+	if c.name == "flac" { // its frames carry checksums; a wrong one marks the recording as damaged
+		args = append([]string{"-err_detect", "crccheck"}, args...)
+	}
+	if track >= 0 {
+		args = append(args, "-map", "0:"+strconv.Itoa(track))
+	}
+	if stop > 0 {
+		args = append(args, "-t", strconv.FormatFloat(stop, 'f', 3, 64))
+	}
+	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-f", "wav", "pipe:1")
+}
+
+// judge explains how ffmpeg ended. A status that says only that something went wrong
+// is a fault of the recording, which is judged by what came out: nil.
+func (r *report) judge(err error, name, bin string, o Options) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 	case errors.Is(err, errWallClock):
-		return rep, h, fault(ErrTimeout, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
+		return fault(ErrTimeout, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
 	case errors.Is(err, errCage) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC):
-		return rep, h, fmt.Errorf("audio: %q: %w: %s: %w", name, errUnusable, bin, err)
+		return fmt.Errorf("audio: %q: %w: %s: %w", name, errUnusable, bin, err)
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
 		case status.Signaled() && status.Signal() == syscall.SIGKILL: // not ours: the machine ran out of memory, or somebody stopped it
-			return rep, h, fmt.Errorf("audio: %q: ffmpeg was killed", name)
+			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():
-			return rep, h, fault(ErrCorrupt, name, "it made ffmpeg stop with signal %q", status.Signal())
-		case status.ExitStatus() == 127 && len(rep.kinds) == 0: // the dynamic loader's answer
-			return rep, h, fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
+			return fault(ErrCorrupt, name, "it made ffmpeg stop with signal %q", status.Signal())
+		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's answer
+			return fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
 		}
-		rep.faults++ // judged below by what came out
+		r.faults++ // judged below by what came out
 	default:
-		return rep, h, err
+		return err
 	}
-	if h == nil || rec.count == 0 {
-		if len(rep.tracks) == 0 && c.name == "mp4" && !rep.video {
-			return rep, h, fault(ErrCorrupt, name, "the mp4 file has no readable index; it is cut off or was never finished")
-		}
-		if len(rep.tracks) == 0 && len(rep.kinds) > 0 {
-			return rep, h, fault(ErrNoAudio, name, "the %s file holds no audio stream, only: %s", c.name, strings.Join(rep.kinds[:min(5, len(rep.kinds))], ", "))
-		}
-		if rep.faults == 0 {
-			return rep, h, fault(ErrNoAudio, name, "the %s file holds no sample", c.name)
-		}
-		return rep, h, fault(ErrCorrupt, name, "nothing could be decoded from the %s file: %s", c.name, rep.complaint())
+	return nil
+}
+
+// nothing explains why not a sample came out.
+func (r *report) nothing(name string, c container) error {
+	if len(r.tracks) == 0 && c.name == "mp4" && !r.video {
+		return fault(ErrCorrupt, name, "the mp4 file has no readable index; it is cut off or was never finished")
 	}
-	return rep, h, nil
+	if len(r.tracks) == 0 && len(r.kinds) > 0 {
+		return fault(ErrNoAudio, name, "the %s file holds no audio stream, only: %s", c.name, strings.Join(r.kinds[:min(5, len(r.kinds))], ", "))
+	}
+	if r.faults == 0 {
+		return fault(ErrNoAudio, name, "the %s file holds no sample", c.name)
+	}
+	return fault(ErrCorrupt, name, "nothing could be decoded from the %s file: %s", c.name, r.complaint())
 }
 
 // incomplete says whether a finished run left out part of the recording.

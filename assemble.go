@@ -61,6 +61,10 @@ func segments(f findings, at clock) []Segment {
 			spoken = append(spoken, spokenSegment{Segment: s})
 		}
 	}
+	var both crowd
+	if speakers != nil {
+		both = newCrowd(speakers.Turns)
+	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
 		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Measures: measures(s.Segment, f.transcription.Abilities)}
@@ -72,7 +76,7 @@ func segments(f findings, at clock) []Segment {
 		}
 		out[i].Words = make([]Word, len(s.Words))
 		for j, w := range s.Words {
-			out[i].Words[j] = Word{Word: w.Text, Start: at.centi(w.Start), End: at.centi(w.End), Probability: round4(w.Probability), Doubtful: w.Doubtful}
+			out[i].Words[j] = Word{Word: w.Text, Start: at.centi(w.Start), End: at.centi(w.End), Probability: round4(w.Probability), Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
 		}
 	}
 	return out

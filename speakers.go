@@ -202,3 +202,32 @@ func (x *turnIndex) speaker(start, end float64) int {
 	}
 	return before.Speaker
 }
+
+// crowd are the stretches in which more than one speaker talks, in order of time.
+type crowd [][2]float64
+
+// newCrowd finds the stretches in which turns overlap. turns are in order of time.
+func newCrowd(turns []diarize.Turn) (c crowd) {
+	reach := 0.0
+	for _, t := range turns {
+		if end := min(reach, t.End); t.Start < end {
+			if n := len(c); n > 0 && t.Start <= c[n-1][1] {
+				c[n-1][1] = max(c[n-1][1], end)
+			} else {
+				c = append(c, [2]float64{t.Start, end})
+			}
+		}
+		reach = max(reach, t.End)
+	}
+	return c
+}
+
+// covers reports whether at least half of start … end lies in the stretches.
+func (c crowd) covers(start, end float64) bool {
+	i := sort.Search(len(c), func(i int) bool { return c[i][1] > start })
+	inside := 0.0
+	for ; i < len(c) && c[i][0] < end; i++ {
+		inside += min(end, c[i][1]) - max(start, c[i][0])
+	}
+	return inside > 0 && inside >= (end-start)/2
+}

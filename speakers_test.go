@@ -78,3 +78,25 @@ func TestTurnIndexOverlap(t *testing.T) {
 	assert.Equal(t, 1, x.speaker(11, 12), "nearest is the one that reached furthest")
 	assert.Equal(t, 1, x.speaker(1, 2), "a tie goes to the earlier turn")
 }
+
+// TestCrowd: a word is overlapped when two speakers talk during half of it.
+func TestCrowd(t *testing.T) {
+	turns := []diarize.Turn{{Start: 0, End: 5, Speaker: 0}, {Start: 2, End: 3, Speaker: 1}, {Start: 2.5, End: 4, Speaker: 2}, {Start: 5, End: 8, Speaker: 1}, {Start: 7, End: 9, Speaker: 0}}
+	both := newCrowd(turns)
+	assert.Equal(t, crowd{{2, 4}, {7, 8}}, both)
+	for _, c := range []struct {
+		start, end float64
+		want       bool
+	}{{0, 1, false}, {1.5, 2, false}, {1.5, 2.5, true}, {1.4, 2.4, false}, {3, 3.5, true}, {4, 4.5, false}, {4.9, 5.1, false}, {7.5, 8.5, true}, {2.5, 2.5, false}, {9, 10, false}} {
+		assert.Equal(t, c.want, both.covers(c.start, c.end), "%g to %g", c.start, c.end)
+	}
+	assert.False(t, newCrowd(nil).covers(0, 1))
+
+	said := []asr.Segment{{Start: 1.5, End: 3, Text: "a b c", Words: words(1.5, "a", "b", "c")}} // at 1.5, 2 and 2.5
+	f := findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: said}}, speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
+	var marked []bool
+	for _, w := range segments(f, 100)[0].Words {
+		marked = append(marked, w.Overlapped)
+	}
+	assert.Equal(t, []bool{false, true, true}, marked)
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -262,15 +263,23 @@ func TestRealRecordings(t *testing.T) {
 	}
 }
 
-// BenchmarkDiarize is one conversation without voice activity detection.
+// BenchmarkDiarize is one conversation without voice activity detection, with the
+// embedder alone and with the segmenter.
 func BenchmarkDiarize(b *testing.B) {
 	l := newListener(b)
 	pcm := open(b, "testdata/conv3.flac")
 	speech, err := vad.Detect(b.Context(), l.vad, pcm, vad.DefaultOptions())
 	require.NoError(b, err)
-	for b.Loop() {
-		_, err := diarize.Diarize(b.Context(), l.voice, pcm, speech, diarize.DefaultOptions())
-		require.NoError(b, err)
+	segmenter, err := segment.Open(demoModel(b, models.RoleSegmenter), segment.Options{})
+	require.NoError(b, err)
+	b.Cleanup(func() { assert.NoError(b, segmenter.Close()) })
+	for name, opt := range map[string]diarize.Options{"embedder": diarize.DefaultOptions(), "segmenter": {Segmenter: segmenter}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := diarize.Diarize(b.Context(), l.voice, pcm, speech, opt)
+				require.NoError(b, err)
+			}
+			b.ReportMetric(pcm.Duration()*float64(b.N)/b.Elapsed().Seconds(), "x_realtime")
+		})
 	}
-	b.ReportMetric(pcm.Duration()*float64(b.N)/b.Elapsed().Seconds(), "x_realtime")
 }

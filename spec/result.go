@@ -86,6 +86,9 @@ type Word struct {
 	// Doubtful reports that Start and End were not measured: they are interpolated
 	// by letters between times that were. It is not part of the JSON form.
 	Doubtful bool `json:"-"`
+	// Overlapped reports that two speakers talk during half of the word or more, as
+	// far as is known. It is not part of the JSON form.
+	Overlapped bool `json:"-"`
 }
 
 // Interval is a stretch of time in seconds.

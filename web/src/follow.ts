@@ -42,7 +42,7 @@ export async function follow(task: string, told: (state: TaskState) => void, sto
   return false;
 }
 
-/** events reads server-sent events that have data. */
+/** events reads the server-sent events that are named task; sentences are for others. */
 async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<{ id: string; data: string }> {
   const reader = body.getReader(),
     decoder = new TextDecoder();
@@ -56,7 +56,7 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<{ id: s
         text = text.slice(end + 2);
         const field = (name: string) => fields.find((f) => f.startsWith(name + ': '))?.slice(name.length + 2);
         const data = field('data');
-        if (data !== undefined) yield { id: field('id') ?? '', data };
+        if (data !== undefined && field('event') === 'task') yield { id: field('id') ?? '', data };
       }
     }
   } finally {

@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,18 +86,42 @@ func main() {
 	out := flag.String("o", "", "folder to write")
 	count := flag.Int("n", 30, "recordings")
 	sentences := flag.Int("sentences", 5, "sentences in each")
+	noise := flag.String("noise", "", "white noise so many decibels below the sound, one recording after the other, - for none (-,20,10,5,0); else 20 in every third")
 	training := flag.Bool("train", false, "voices and sentences to learn from instead of those held out")
 	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
 	flag.Parse()
 	if *out == "" {
 		log.Fatal("wordset: -o is missing")
 	}
-	if err := run(*seed, *out, *texts, *count, *sentences, *training); err != nil {
+	levels, err := noises(*noise)
+	if err == nil {
+		err = run(*seed, *out, *texts, *count, *sentences, *training, levels)
+	}
+	if err != nil {
 		log.Fatal("wordset: ", err)
 	}
 }
 
-func run(seed uint64, out, texts string, count, sentences int, training bool) error {
+// noises reads a list of levels in decibels; none is +Inf.
+func noises(list string) ([]float64, error) {
+	if list == "" {
+		return []float64{math.Inf(1), math.Inf(1), 20}, nil
+	}
+	var levels []float64
+	for s := range strings.SplitSeq(list, ",") {
+		level := math.Inf(1)
+		if s != "-" {
+			var err error
+			if level, err = strconv.ParseFloat(s, 64); err != nil || math.IsNaN(level) {
+				return nil, fmt.Errorf("-noise: expected decibels or -, found %q", s)
+			}
+		}
+		levels = append(levels, level)
+	}
+	return levels, nil
+}
+
+func run(seed uint64, out, texts string, count, sentences int, training bool, noise []float64) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
@@ -131,8 +156,9 @@ func run(seed uint64, out, texts string, count, sentences int, training bool) er
 			return err
 		}
 		l.File = fmt.Sprintf("%s_%02d.flac", language, i)
-		if l.Noise = i%3 == 2; l.Noise {
-			addNoise(x, r, 20)
+		if below := noise[i%len(noise)]; !math.IsInf(below, 1) {
+			l.Noise = true
+			addNoise(x, r, below)
 		}
 		if err := save(filepath.Join(out, l.File), x); err != nil {
 			return err

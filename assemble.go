@@ -21,7 +21,7 @@ func assemble(pcm *audio.PCM, f findings, stageSeconds map[Stage]float64) *Resul
 	if f.transcription != nil {
 		res.Ran.ASR = true
 		res.Tier = f.transcription.Tier
-		res.Stats.ASR = f.transcription.Transcript.Stats
+		res.Stats.ASR, res.Stats.Cascade = f.transcription.Transcript.Stats, f.transcription.Cascade
 		res.Language = f.transcription.Language.Code
 		res.LanguageProbability = round4(f.transcription.Language.Probability)
 		res.VADSegments = intervals(f.speech.Spans, at)
@@ -67,7 +67,7 @@ func segments(f findings, at clock) []Segment {
 	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Measures: measures(s.Segment, f.transcription.Abilities)}
+		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Confidence: s.Confidence, Measures: measures(s.Segment, f.transcription.Abilities)}
 		if speakers != nil {
 			out[i].Speaker = f.speakerName(s.speaker)
 		}

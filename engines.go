@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -194,6 +195,20 @@ func (e *engines) recogniser(tier Tier, language string) (asr.Transcriber, error
 		return e.loadOptimized(language)
 	}
 	return e.loadStandard()
+}
+
+// model returns the model of a tier that transcribes the language, nil without one.
+func (e *engines) model(tier Tier, language string) *models.Model {
+	m, ok := e.set.Role(models.RoleStandard)
+	if tier == TierOptimized {
+		m, ok = e.set.OptimizedFor(language)
+	} else if ok && len(m.Languages) > 0 && !slices.Contains(m.Languages, language) {
+		return nil
+	}
+	if !ok {
+		return nil
+	}
+	return m
 }
 
 // load opens what the roles name; for the optimized role, every model of it.

@@ -42,6 +42,8 @@ type transcription struct {
 	Transcript *asr.Transcript // never nil
 	// Abilities are those of the recognizer; nil where nobody spoke and none ran.
 	Abilities *asr.Abilities `json:",omitempty"`
+	// Cascade counts what the standard tier decoded again.
+	Cascade spec.CascadeStats
 }
 
 // sounds are the sound events of a recording.

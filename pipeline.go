@@ -49,6 +49,8 @@ type Pipeline struct {
 	log     *slog.Logger
 
 	optimizedWords     bool     // in the segments of the optimized tier
+	noConfidences      bool     // in the segments
+	cascade            float64  // the confidence below which the standard tier decodes again
 	optimizedLanguages []string // that the optimized tier serves; none: all that its models list
 
 	alive context.Context // ends when Close begins
@@ -87,6 +89,17 @@ func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o 
 // that tier has segments only, as the service's specification says.
 func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
 
+// WithConfidences says whether segments have a Confidence where their model is
+// calibrated, as they have without it. The service's specification has none.
+func WithConfidences(on bool) Option { return func(p *Pipeline) { p.noConfidences = !on } }
+
+// WithCascade sets the confidence below which the standard tier decodes a segment
+// of the optimized tier again, where the set has models of both; the better text is
+// taken. The default is CascadeBelow; 0 leaves all segments as they are, those in
+// another language than the recording's, too. Stats.Cascade counts the work. A model
+// without a calibration has no confidence: of its text only the language counts.
+func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = below } }
+
 // WithDevice sets what computes the standard tier's model: "auto", the default, is a
 // GPU that ggml has a plug-in for, else the CPU; "cpu"; "vulkan" or "vulkan:N". Where it
 // is not there, or fails, the CPU takes over, and Result.Warnings says so.
@@ -105,7 +118,7 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	if set == nil || len(set.Models) == 0 {
 		return nil, fmt.Errorf("%w: the set holds no model", models.ErrMissing)
 	}
-	p := &Pipeline{cores: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler)}
+	p := &Pipeline{cores: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler), cascade: CascadeBelow}
 	for _, o := range options {
 		o(p)
 	}
@@ -169,7 +182,7 @@ func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), 
 
 // stages returns the stages of a run with these options.
 func (p *Pipeline) stages(opt EffectiveOptions) stages {
-	return stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords}
+	return stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords, cascade: p.cascade}
 }
 
 // Close stops running calls (they return ErrClosed), waits for them and frees

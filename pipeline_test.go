@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -575,5 +576,49 @@ func TestSentencesComeWhileTheRunGoesOn(t *testing.T) {
 		if !optimize {
 			assert.Greater(t, portions, 1)
 		}
+	}
+}
+
+// The cascade hears again what is less confident than it should be: here all. It
+// gives the same text each time, and nothing without it.
+func TestCascade(t *testing.T) {
+	off := false
+	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
+	run := func(src otograph.Source, options ...otograph.Option) *otograph.Result {
+		res, err := open(t, demo.Models(), options...).Run(t.Context(), src, opt)
+		require.NoError(t, err)
+		return res
+	}
+	first, second := run(excerpt(t), otograph.WithCascade(1)), run(excerpt(t), otograph.WithCascade(1), otograph.WithCores(1))
+	assert.Equal(t, otograph.TierOptimized, first.Tier)
+	assert.Equal(t, first.Segments, second.Segments)
+	again := first.Stats.Cascade
+	assert.Positive(t, again.Segments)
+	assert.Equal(t, again.Segments, again.Doubtful)
+	assert.Positive(t, again.ASR.EncoderPasses)
+	assert.InDelta(t, 1, again.Share(), 0.05)
+	for _, s := range first.Segments {
+		require.NotNil(t, s.Confidence)
+		assert.Greater(t, *s.Confidence, 0.8, s.Text)
+	}
+	plain := run(excerpt(t), otograph.WithCascade(0), otograph.WithConfidences(false))
+	assert.Zero(t, plain.Stats.Cascade)
+	assert.Nil(t, plain.Segments[0].Confidence)
+	data, err := json.Marshal(plain)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "confidence", "the service's JSON is that of its specification")
+}
+
+// Where nobody speaks there is no text, in the cascade neither.
+func TestNoTextOnNonspeechInTheCascade(t *testing.T) {
+	p := open(t, demo.Models(), otograph.WithCascade(1))
+	files, err := filepath.Glob("testdata/demo/nonspeech/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	off := false
+	for _, file := range files {
+		res, err := p.Run(t.Context(), otograph.File(file), otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off})
+		require.NoError(t, err)
+		assert.Empty(t, text(res), file)
 	}
 }

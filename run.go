@@ -155,6 +155,11 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	found, errs := find()
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
 	res.Names = r.p.names(register, found)
+	if r.p.noConfidences {
+		for i := range res.Segments {
+			res.Segments[i].Confidence = nil
+		}
+	}
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)
 	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
@@ -292,6 +297,7 @@ func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side,
 			}
 			all.Abilities = found.Abilities
 			all.Transcript.Stats.Add(found.Transcript.Stats)
+			all.Cascade.Add(found.Cascade)
 			for _, segment := range found.Transcript.Segments {
 				f.apart.said = append(f.apart.said, spokenSegment{segment, i})
 			}
@@ -319,6 +325,9 @@ func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech
 		out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
 		for i := range out {
 			out[i].ID, out[i].Words = said+i, nil
+			if r.p.noConfidences {
+				out[i].Confidence = nil
+			}
 		}
 		said += len(out)
 		r.told(out)

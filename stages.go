@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
@@ -30,8 +31,9 @@ type stages struct {
 	gate    *semaphore.Weighted // one unit for each core, held while a core computes
 	log     *slog.Logger
 
-	optimizedWords bool // in the segments of the optimized tier
-	translate      bool // into English
+	optimizedWords bool    // in the segments of the optimized tier
+	translate      bool    // into English
+	cascade        float64 // the confidence below which the standard tier decodes again
 	settled        func([]asr.Segment)
 }
 
@@ -117,13 +119,66 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	if found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt); err != nil {
 		return nil, err
 	}
+	if !s.translate {
+		calibrate(found.Transcript, s.engines.model(found.Tier, l.Code))
+	}
 	if found.Tier == TierOptimized {
 		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
+		if found.Cascade, err = s.again(ctx, pcm, speech, found.Transcript, opt); err != nil {
+			return nil, err
+		}
 	}
 	if opt.WordTimestamps && found.Tier == TierStandard && !s.translate {
 		err = s.alignWords(ctx, pcm, speech, found.Transcript)
 	}
 	return found, err
+}
+
+// again decodes what the optimized tier is unsure of with the standard tier, where
+// there is a model of it that knows the language, and puts the better text into t. A
+// demonstration does not judge a real model.
+func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, err error) {
+	optimized, standard := s.engines.model(TierOptimized, t.Language), s.engines.model(TierStandard, t.Language)
+	if s.cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
+		return done, nil
+	}
+	done.Segments, done.Seconds = len(t.Segments), seconds(speech)
+	list := doubts(t.Segments, speech, t.Language, optimized.Languages, s.cascade)
+	if len(list) == 0 {
+		return done, nil
+	}
+	start := time.Now()
+	defer func() { done.Took = time.Since(start).Seconds() }()
+	recognizer, err := s.engines.loadStandard()
+	if err != nil {
+		return done, err
+	}
+	list, err = compute(ctx, s.gate, s.engines.loadStandard, func(d *whisper.Engine) ([]doubt, error) {
+		return heardOtherwise(ctx, d, pcm, list)
+	})
+	if err != nil || len(list) == 0 {
+		return done, err
+	}
+	var unsure []audio.Span
+	for _, d := range list {
+		done.Doubtful += d.end - d.first
+		unsure = append(unsure, d.speech...)
+	}
+	done.DoubtfulSeconds = seconds(unsure)
+	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
+	fresh, err := recognizer.Transcribe(ctx, pcm, unsure, opt)
+	if err != nil {
+		return done, err
+	}
+	done.ASR = fresh.Stats
+	calibrate(fresh, standard)
+	if opt.WordTimestamps {
+		if err := s.alignWords(ctx, pcm, unsure, fresh); err != nil {
+			return done, err
+		}
+	}
+	t.Segments, done.Replaced = replaced(t.Segments, list, fresh.Segments)
+	return done, nil
 }
 
 // tier returns the tier that a recording in the language gets.

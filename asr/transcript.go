@@ -52,6 +52,9 @@ type Segment struct {
 	// where in the file (seconds) the window begins in which the segment does.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
+	// Confidence is how much of the text is right, 0 to 1, by the calibration of the
+	// recognizer's model; nil without one.
+	Confidence *float64 `json:",omitempty"`
 }
 
 // Stats counts the work behind a transcript.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/spec"
 )
 
 // Cost is what one run of one recording took.
@@ -132,6 +133,11 @@ type CostSummary struct {
 	PeakRSS         int64                      `json:"peak_rss_bytes"`          // of the process, the greatest of all recordings
 	EncoderPerHour  float64                    `json:"encoder_passes_per_hour"` // counted
 	WindowsPerHour  float64                    `json:"windows_per_hour"`        // counted
+	// CascadeShare is the part of the speech of the recordings with a cascade that the
+	// standard tier decoded again, CascadePerHour its encoder passes for an hour of
+	// them; nil without any.
+	CascadeShare   *float64 `json:"cascade_share,omitempty"`
+	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
 
 // itemCosts are the costs of one recording: its repeats and its stages.
@@ -160,6 +166,8 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	var rtf, first []float64
 	var wall, audio []float64
 	var cpu, staged float64
+	var again spec.CascadeStats
+	var cascaded float64
 	for _, it := range items {
 		c := it.typical()
 		if c.Audio <= 0 {
@@ -174,6 +182,10 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 		cpu += c.CPU
 		s.EncoderPerHour += float64(c.Stats.ASR.EncoderPasses)
 		s.WindowsPerHour += float64(c.Stats.ASR.Windows)
+		if a := c.Stats.Cascade; a.Segments > 0 {
+			cascaded += c.Audio
+			again.Add(a)
+		}
 		for _, r := range it.repeats {
 			s.PeakRSS = max(s.PeakRSS, r.PeakRSS)
 		}
@@ -196,6 +208,9 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 		s.FirstSegmentP50, s.FirstSegmentP95 = Median(first), percentileOf(first, 95)
 	}
 	perHour := 3600 / s.Audio
+	if cascaded > 0 {
+		s.CascadeShare, s.CascadePerHour = new(again.Share()), new(float64(again.ASR.EncoderPasses)*3600/cascaded)
+	}
 	s.CPUPerHour, s.EncoderPerHour, s.WindowsPerHour = cpu*perHour, s.EncoderPerHour*perHour, s.WindowsPerHour*perHour
 	for stage := range s.StageCPUPerHour {
 		s.StageCPUPerHour[stage] *= 3600 / staged

@@ -92,6 +92,8 @@ func figures() []figure {
 	}
 	return append(list,
 		figure{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c CostSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
+		figure{"cascade_share", "speech decoded again by the standard tier", "%", func(s SystemReport) *Estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
+		figure{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s SystemReport) *Estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
 		figure{"peak_rss", "peak memory of the process", "MiB", ran(func(c CostSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
 		figure{"load", "time to load the models", "s", func(s SystemReport) *Estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
 		figure{"recordings", "recordings measured", "", func(s SystemReport) *Estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
@@ -182,4 +184,12 @@ func (m Machine) String() string {
 		parts = append(parts, "load average "+m.LoadAverage[0]+" at the start")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// plainOf is plain for a value that may be missing.
+func plainOf(v *float64) *Estimate {
+	if v == nil {
+		return nil
+	}
+	return plain(*v)
 }

@@ -26,6 +26,8 @@ type System struct {
 	// KnownLanguage takes each recording's language from the manifest instead of
 	// having it detected.
 	KnownLanguage bool
+	// Cascade is as in otograph.WithCascade.
+	Cascade float64
 }
 
 // Config says what to run.
@@ -92,11 +94,12 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Name    string
 		Options otograph.Options
 		Known   bool
+		Cascade float64
 		Models  []model
 	}
 	var systems []system
 	for _, s := range c.Systems {
-		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage}
+		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage, Cascade: s.Cascade}
 		for _, m := range s.Set.Models {
 			var files []string
 			for _, f := range m.Files {
@@ -170,7 +173,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	}
 	debug.FreeOSMemory() // what the system before has left is not this one's
 	step(Item{}, "load", 0)
-	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithDevice(c.Device), otograph.WithOptimizedWords(true), otograph.WithAudio(c.Audio))
+	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithDevice(c.Device), otograph.WithOptimizedWords(true), otograph.WithCascade(s.Cascade), otograph.WithAudio(c.Audio))
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

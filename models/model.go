@@ -104,6 +104,9 @@ type Model struct {
 	// name; 0 leaves it to SameSpeaker. It is higher: two parts of one recording
 	// share its room, and a stranger must not get a name.
 	KnownVoice float64
+	// Calibration makes confidences of a recognizer's token probabilities; nil for a
+	// model that was not calibrated.
+	Calibration *Calibration
 	// SampleRate is the rate (Hz) the model's waveform input expects where the
 	// graph does not tell it (PANNs: 32000 or 16000); 0 leaves it to the engine.
 	SampleRate int

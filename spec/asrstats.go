@@ -50,3 +50,40 @@ func (s *ASRStats) Add(o ASRStats) {
 	s.Discarded += o.Discarded
 	s.Loops += o.Loops
 }
+
+// CascadeStats counts what the standard tier decoded again because the optimized
+// tier's text was in another language than the recording, or not confident enough.
+// All are 0 where there was no cascade.
+type CascadeStats struct {
+	// Segments and Seconds are those of the whole transcript, and of its speech.
+	Segments int
+	Seconds  float64
+	// Doubtful and DoubtfulSeconds are how much of them was decoded again.
+	Doubtful        int
+	DoubtfulSeconds float64
+	// Replaced is how many runs of doubtful segments got a new text.
+	Replaced int
+	// ASR counts the work of the standard tier.
+	ASR ASRStats
+	// Took is how long it all took by the clock, in seconds.
+	Took float64
+}
+
+// Share is the part of the speech that was decoded again, 0 to 1.
+func (s CascadeStats) Share() float64 {
+	if s.Seconds == 0 {
+		return 0
+	}
+	return s.DoubtfulSeconds / s.Seconds
+}
+
+// Add adds the counts and times of o to s.
+func (s *CascadeStats) Add(o CascadeStats) {
+	s.Segments += o.Segments
+	s.Seconds += o.Seconds
+	s.Doubtful += o.Doubtful
+	s.DoubtfulSeconds += o.DoubtfulSeconds
+	s.Replaced += o.Replaced
+	s.ASR.Add(o.ASR)
+	s.Took += o.Took
+}

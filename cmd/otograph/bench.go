@@ -26,9 +26,10 @@ type benchCmd struct {
 
 type benchRunCmd struct {
 	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm beside them."`
-	Tier     []string `enum:"standard,optimized,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, auto (by language)."`
+	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, and where it is unsure standard), auto (by language, with the cascade)."`
 	Compare  []string `placeholder:"DIR" sep:"none" help:"Measure this model folder, too, beside the chosen models (repeat for more)."`
 
+	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"The confidence below which the cascade decodes again (default 0.85)."`
 	KnownLanguage bool    `help:"Take the language from the manifest instead of detecting it."`
 	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times; the middle one counts."`
 	Warmup        int     `default:"1" placeholder:"N" help:"Run the first recording N times before measuring."`
@@ -115,7 +116,11 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 		for _, tier := range c.Tier {
 			opt := base
 			if tier != "auto" {
-				opt.Optimize = new(tier == "optimized")
+				opt.Optimize = new(tier != "standard")
+			}
+			below := 0.0
+			if tier == "cascade" || tier == "auto" {
+				below = c.CascadeBelow
 			}
 			name := names[i]
 			if len(c.Tier) > 1 || tier != "auto" {
@@ -124,7 +129,7 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 			if slices.ContainsFunc(systems, func(s bench.System) bool { return s.Name == name }) {
 				name = fmt.Sprintf("%s (%d)", name, i+1)
 			}
-			systems = append(systems, bench.System{Name: name, Set: set, Options: opt, KnownLanguage: c.KnownLanguage})
+			systems = append(systems, bench.System{Name: name, Set: set, Options: opt, KnownLanguage: c.KnownLanguage, Cascade: below})
 		}
 	}
 	return systems, nil

@@ -144,6 +144,9 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 			tier = "optimized tier"
 		}
 		parts = append(parts, tier)
+		if n := res.Stats.Cascade.Doubtful; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s heard again by the standard tier", n, plural(res.Stats.Cascade.Segments, "segment")))
+		}
 	}
 	if res.Ran.Diarize {
 		parts = append(parts, plural(res.NumSpeakers, "speaker"))

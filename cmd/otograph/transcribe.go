@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,12 +21,13 @@ import (
 )
 
 type transcribeCmd struct {
-	Files  []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to see and hear the result)."`
-	Output string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
-	Words  bool     `help:"Give every word its time and probability, in the optimized tier too; the text format shows them."`
-	Quiet  bool     `short:"q" help:"No progress bar, no notices, no summary."`
-	Cores  int      `placeholder:"N" help:"Cores to use; default: all."`
+	Files   []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
+	Format  string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to see and hear the result)."`
+	Output  string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
+	Words   bool     `help:"Give every word its time and probability, in the optimized tier too; the text format shows them."`
+	Cascade bool     `default:"true" negatable:"" help:"Decode what the optimized tier is unsure of again with the standard tier, where there are models of both."`
+	Quiet   bool     `short:"q" help:"No progress bar, no notices, no summary."`
+	Cores   int      `placeholder:"N" help:"Cores to use; default: all."`
 
 	deviceFlag
 
@@ -76,7 +78,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		}
 	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithOptimizedWords(c.Words), otograph.WithAudio(audio.Options{FollowLinks: true}))
+		otograph.WithOptimizedWords(c.Words), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}
@@ -224,18 +226,56 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 }
 
 // voicedResult is a result as the specification has it, and after it, where voices
-// are known, whose they are.
+// are known, whose they are, and what the cascade did where there was one.
 type voicedResult struct {
 	result *otograph.Result
 	known  []knownVoice
 }
 
+// cascadeReport is how much of a transcript the standard tier decoded again.
+type cascadeReport struct {
+	Segments        int     `json:"segments"`
+	SpeechSeconds   float64 `json:"speech_seconds"`
+	Doubtful        int     `json:"doubtful_segments"`
+	DoubtfulSeconds float64 `json:"doubtful_seconds"`
+	Replaced        int     `json:"replaced"`
+	EncoderPasses   int     `json:"encoder_passes"`
+	Seconds         float64 `json:"seconds"`
+}
+
 // MarshalJSON implements json.Marshaler.
 func (v voicedResult) MarshalJSON() ([]byte, error) {
 	out, err := json.Marshal(v.result)
-	if err != nil || len(v.known) == 0 {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
-	voices, err := json.Marshal(v.known)
-	return slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(`,"voices":`), voices, []byte("}")), err
+	beside := func(key string, value any) error {
+		data, err := json.Marshal(value)
+		out = slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(`,"`+key+`":`), data, []byte("}"))
+		return err
+	}
+	if len(v.known) > 0 {
+		if err := beside("voices", v.known); err != nil {
+			return nil, err
+		}
+	}
+	if c := v.result.Stats.Cascade; c.Segments > 0 {
+		report := cascadeReport{
+			c.Segments, hundredths(c.Seconds), c.Doubtful, hundredths(c.DoubtfulSeconds), c.Replaced, c.ASR.EncoderPasses, hundredths(c.Took),
+		}
+		if err := beside("cascade", report); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func hundredths(seconds float64) float64 { return math.Round(seconds*100) / 100 }
+
+// cascade is the confidence below which the standard tier decodes again.
+func cascade(on bool) float64 {
+	if !on {
+		return 0
+	}
+	return otograph.CascadeBelow
 }

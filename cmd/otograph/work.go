@@ -67,7 +67,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	}
 	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
 		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
-		otograph.WithOptimizedLanguages(c.languages()...))
+		otograph.WithOptimizedLanguages(c.languages()...), otograph.WithCascade(0), otograph.WithConfidences(false))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ var rootFiles = [][]string{
 	{"bleed.go", "vocabulary.go"},
 	{"checkpoints.go", "engines.go", "progress.go", "speakers.go"},
 	{"findings.go"},
-	{"assemble.go", "nospeech.go", "warnings.go"},
+	{"assemble.go", "cascade.go", "nospeech.go", "warnings.go"},
 	{"stages.go"},
 	{"channels.go", "pipeline.go"},
 	{"voices.go"},

@@ -78,6 +78,16 @@ const (
 	knownVoice = 0.79
 )
 
+// Calibrations of the recognizers, fitted to recordings of voices and sentences that
+// no model was trained on, clean and in white noise of 20 to 0 dB (bench/confidence):
+// demo-ctc's to 473 segments, demo-whisper's to 192. Expected calibration errors on
+// other recordings stand in docs/performance.md.
+func ctcCalibration() *models.Calibration { return &models.Calibration{Slope: 0.675, Offset: 0.638} }
+
+func whisperCalibration() *models.Calibration {
+	return &models.Calibration{Slope: 1.361, Offset: -0.263}
+}
+
 const getReal = "`otograph models pull %s` gets a real one."
 
 // Models returns the set of the six embedded models, named "demo". Nothing is
@@ -88,7 +98,7 @@ func Models() *models.Set {
 	return &models.Set{Name: "demo", Models: []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, Licence: licence,
 			Files: []models.File{whisper.file(models.PartModel)},
 			Notice: "the demonstration recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +
@@ -96,7 +106,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: ctcWindow, Calibration: ctcCalibration(), Demo: true, Licence: licence,
 			Files: []models.File{
 				ctc.file(models.PartModel),
 				{

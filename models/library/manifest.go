@@ -61,6 +61,8 @@ type entry struct {
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
 	NoTranslation bool              `json:"no_translation,omitempty"`
+	// Calibration is that of a recognizer; see models.Calibration.
+	Calibration *models.Calibration `json:"calibration,omitempty"`
 }
 
 // oneOrMany reads a JSON object or a list of them.
@@ -212,6 +214,8 @@ func (e *entry) check(role models.Role) error {
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
 	case math.IsNaN(e.KnownVoice) || e.KnownVoice < 0 || e.KnownVoice >= 1:
 		return fmt.Errorf("known_voice: expected a cosine from 0 to below 1, found %g", e.KnownVoice)
+	case e.Calibration != nil && !e.Calibration.Valid():
+		return fmt.Errorf("calibration: expected numbers with a slope above 0, found slope %g and offset %g", e.Calibration.Slope, e.Calibration.Offset)
 	}
 	return nil
 }

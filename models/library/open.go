@@ -176,6 +176,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
 		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
+		Calibration: e.Calibration,
 	}
 	for _, part := range partOrder {
 		name, ok := e.Files[part]

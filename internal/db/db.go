@@ -95,9 +95,24 @@ type DB struct {
 	listeners listeners
 }
 
+// keywords are those of PostgreSQL's connection strings, and the commonest run-time
+// parameters.
+const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|require_auth|channel_binding|connect_timeout|` +
+	`client_encoding|options|application_name|fallback_application_name|keepalives|keepalives_idle|keepalives_interval|` +
+	`keepalives_count|tcp_user_timeout|replication|gssencmode|sslmode|requiressl|sslnegotiation|sslcompression|sslcert|` +
+	`sslkey|sslkeylogfile|sslpassword|sslcertmode|sslrootcert|sslcrl|sslcrldir|sslsni|requirepeer|ssl_min_protocol_version|` +
+	`ssl_max_protocol_version|min_protocol_version|max_protocol_version|krbspn|krbsrvname|gsslib|gssdelegation|` +
+	`scram_client_key|scram_server_key|service|servicefile|target_session_attrs|load_balance_hosts|oauth_issuer|` +
+	`oauth_client_id|oauth_client_secret|oauth_scope|search_path|statement_timeout|lock_timeout|timezone`
+
 // notAPath is what is meant for a database server and would make an empty SQLite
 // file: the address of another scheme, or PostgreSQL's keyword=value.
-var notAPath = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://|(host|hostaddr|port|dbname|user|password|service|sslmode) *=)`)
+var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + keywords + `)\s*=)`)
+
+// errUnreadable refuses an address in whose user name or password something is not
+// encoded.
+var errUnreadable = errors.New("not an address: in a user name or password, " +
+	"the characters / ? # @ % : are written as %2F %3F %23 %40 %25 %3A")
 
 // Open opens the store at source without touching its tables (see Migrate): "postgres://…" or "postgresql://…" for
 // PostgreSQL, anything else is the path of a SQLite file ("sqlite:" and "file:" in front are taken off; the file is
@@ -130,6 +145,9 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 		d.dialect = Postgres
 		config, err := postgresConfig(source, opt.Timeout)
 		if err != nil {
+			if strings.Contains(source, "@") && certain(source) == nil {
+				err = errUnreadable // err may quote a part of the password
+			}
 			return nil, fmt.Errorf("database %s: %w", Redact(source), err)
 		}
 		d.config = config
@@ -205,24 +223,32 @@ const (
 	codeIdleInTransaction = "25P03"
 )
 
-// secretPart is a password in an address that url.Parse refuses.
-var secretPart = regexp.MustCompile(`://[^/@]*@`)
+// secretPart is what stands where an address has user name and password, up to the
+// last @ that may end them.
+var secretPart = regexp.MustCompile(`(?s)://.*@`)
 
-// Redact returns a connection string without its password, for logs and errors.
+// secretValue is a password among an address's parameters or PostgreSQL's keywords.
+var secretValue = regexp.MustCompile(`(?is)(password *= *)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
+
+// Redact returns a connection string without its passwords, for logs and errors. Of
+// an address in which it is not certain where the password ends, it hides the user
+// name and more.
 func Redact(source string) string {
+	source = secretValue.ReplaceAllString(source, "${1}xxxxx")
+	if u := certain(source); u != nil {
+		return u.Redacted()
+	}
+	return secretPart.ReplaceAllString(source, "://xxxxx@")
+}
+
+// certain returns the address that source is if its only @ ends user name and
+// password, else nil.
+func certain(source string) *url.URL {
 	u, err := url.Parse(source)
-	if err != nil {
-		return secretPart.ReplaceAllString(source, "://xxxxx@")
+	if err != nil || u.User == nil || strings.Count(source, "@") > 1 {
+		return nil
 	}
-	query := u.Query()
-	if u.User == nil && !query.Has("password") {
-		return source
-	}
-	if query.Has("password") {
-		query.Set("password", "xxxxx")
-		u.RawQuery = query.Encode()
-	}
-	return u.Redacted()
+	return u
 }
 
 // Dialect says which kind of store this is.

@@ -224,18 +224,35 @@ func TestT32FolderLock(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	for source, want := range map[string]string{
-		"/data/otograph.db":                       "/data/otograph.db",
-		"postgres://db/x?sslmode=require":         "postgres://db/x?sslmode=require",
-		"postgres://someone@db/x":                 "postgres://someone@db/x",
-		"postgres://someone:geheim@db/x":          "postgres://someone:xxxxx@db/x",
-		"postgres://someone:ge%heim@db/x":         "postgres://xxxxx@db/x",
-		"postgres://db/x?password=geheim&user=me": "postgres://db/x?password=xxxxx&user=me",
+		"/data/otograph.db":                                          "/data/otograph.db",
+		"postgres://db/x?sslmode=require":                            "postgres://db/x?sslmode=require",
+		"postgres://someone@db/x":                                    "postgres://someone@db/x",
+		"postgres://someone:geheim@db/x":                             "postgres://someone:xxxxx@db/x",
+		"postgres://someone:ge%heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://db/x?password=geheim&user=me":                    "postgres://db/x?password=xxxxx&user=me",
+		"postgres://db/x?password=ge%zz@heim&user=me":                "postgres://db/x?password=xxxxx&user=me",
+		"postgres://db/x?sslcert=c&sslpassword=geheim&sslkey=k":      "postgres://db/x?sslcert=c&sslpassword=xxxxx&sslkey=k",
+		"postgres://someone:geheim@db/x?sslpassword=geheim&sslkey=k": "postgres://someone:xxxxx@db/x?sslpassword=xxxxx&sslkey=k",
+		"postgres://someone:ge/heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://someone:ge?heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://someone:ge#heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://someone:12/heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://someone:12?heim@db/x":                            "postgres://xxxxx@db/x",
+		"postgres://someone:ge@he%zzim@db/x?sslmode=require":         "postgres://xxxxx@db/x?sslmode=require",
+		"postgres://someone:12@ge/heim@db/x":                         "postgres://xxxxx@db/x",
+		"dbname=x sslpassword=geheim user=me":                        "dbname=x sslpassword=xxxxx user=me",
+		`dbname=x password = 'ge \' heim' user=me`:                   `dbname=x password = xxxxx user=me`,
 	} {
-		assert.Equal(t, want, db.Redact(source))
+		assert.Equal(t, want, db.Redact(source), source)
 	}
-	_, err := db.Open(t.Context(), "postgres://someone:ge%heim@db/x", db.Options{})
-	require.Error(t, err)
-	assert.NotContains(t, err.Error(), "heim")
+	for _, source := range []string{
+		"postgres://someone:ge%heim@db/x", "postgres://someone:ge/heim@db/x",
+		"postgres://someone:geheim@ge%zzheim@db", "postgres://db:bad/x?password=ge@heim",
+	} {
+		_, err := db.Open(t.Context(), source, db.Options{})
+		require.ErrorContains(t, err, "not an address", source)
+		assert.NotContains(t, err.Error(), "heim")
+	}
 }
 
 func TestOpenErrors(t *testing.T) {
@@ -245,7 +262,10 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorIs(t, err, db.ErrUnavailable)
 	assert.NotContains(t, err.Error(), "geheim")
 	t.Chdir(t.TempDir())
-	for _, source := range []string{"mysql://someone:geheim@db/x", "postgress://someone:geheim@db/x", "host=db dbname=x password=geheim"} {
+	for _, source := range []string{
+		"mysql://someone:geheim@db/x", "postgress://someone:geheim@db/x", "host=db dbname=x password=geheim",
+		"application_name=geheim host=db", "connect_timeout=5 password=geheim", " SSLPassword = geheim", "target_session_attrs=geheim",
+	} {
 		_, err := db.Open(t.Context(), source, db.Options{})
 		require.ErrorContains(t, err, "expected postgres://", source)
 		assert.NotErrorIs(t, err, db.ErrUnavailable, "nothing that is waited for")
@@ -254,4 +274,7 @@ func TestOpenErrors(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	assert.Empty(t, entries, "no file is made of a mistyped address")
+	path, err := db.Open(t.Context(), "report=2026.db", db.Options{})
+	require.NoError(t, err, "a file may have the character in its name")
+	require.NoError(t, path.Close())
 }

@@ -117,9 +117,12 @@ func (l *language) whole(s string) []string {
 
 // time returns the readings of a time of day.
 func (l *language) time(hours, minutes string) []string {
+	if !plain(hours) || !plain(minutes) || len(minutes) != 2 { // Atoi takes signs
+		return nil
+	}
 	h, err := strconv.Atoi(hours)
 	m, err2 := strconv.Atoi(minutes)
-	if err != nil || err2 != nil || h > 24 || m > 59 || len(minutes) != 2 {
+	if err != nil || err2 != nil || h > 24 || m > 59 {
 		return nil
 	}
 	words := func(parts ...string) string { return strings.Join(strings.Fields(strings.Join(parts, " ")), l.space) }

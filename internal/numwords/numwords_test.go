@@ -110,7 +110,10 @@ func TestReadings(t *testing.T) {
 }
 
 func TestNoReadings(t *testing.T) {
-	for _, word := range []string{"", "word", "A4", "4x4", "1-2", "1/2", "1.2.3", "25:99", "v2", "3rd", "12,34,5", "5€$", "٣"} {
+	for _, word := range []string{
+		"", "word", "A4", "4x4", "1-2", "1/2", "1.2.3", "25:99", "v2", "3rd", "12,34,5", "5€$", "٣",
+		"10:-5", "10:+5", "-10:05", "1:-0", "+1:00", "10:5x",
+	} {
 		assert.Empty(t, Readings("en", word), word)
 	}
 	assert.Empty(t, Readings("ja", "5"), "a language that is not known")
@@ -133,13 +136,13 @@ func TestReadingsTellNumbersApart(t *testing.T) {
 }
 
 func FuzzReadings(f *testing.F) {
-	for _, word := range []string{"1984", "€20.50", "10:30", "1,234,567.89", "٣", "0:", ":00", "1..2", "%"} {
+	for _, word := range []string{"1984", "€20.50", "10:30", "1,234,567.89", "٣", "0:", ":00", "1..2", "%", "10:-5", "10:+5"} {
 		f.Add(word)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
 		for _, code := range Languages() {
 			for _, r := range Readings(code, word) {
-				assert.NotContains(t, "0123456789", r)
+				assert.False(t, strings.ContainsAny(r, "0123456789"), "%q is read as %q", word, r)
 				assert.NotEmpty(t, r)
 			}
 		}

@@ -98,3 +98,25 @@ func TestMatchStaysInPlace(t *testing.T) {
 		assert.InDelta(t, p.text, p.heard, 20)
 	}
 }
+
+// One word cannot make the lattice large, however long it is: neither a number
+// nor anything else that nobody reads aloud.
+func TestLongWordsAreWild(t *testing.T) {
+	tokens := []string{""}
+	for r := 'a'; r <= 'z'; r++ {
+		tokens = append(tokens, string(r))
+	}
+	v := NewVocabulary(tokens, 0)
+	for _, text := range []string{strings.Repeat("7", 5000), "0." + strings.Repeat("3", 5000), strings.Repeat("ab", 50_000)} {
+		words := prepare([]string{"a", text, "b"}, "en", v)
+		assert.True(t, words[1].wild)
+		assert.Equal(t, 1, words[1].nodes(), "%.8s…", text)
+		for _, s := range bounded(section{[2]int{0, 3}, [2]int{0, 900_000}}, words) {
+			assert.LessOrEqual(t, s.cells(words), maxCells)
+		}
+	}
+	long := prepare([]string{strings.Repeat("7", 20), strings.Repeat("a", longestWord)}, "en", v)
+	assert.Len(t, long[0].readings, 1, "a number of an account is read by its digits")
+	assert.Len(t, long[1].letters, longestWord)
+	assert.False(t, long[1].wild)
+}

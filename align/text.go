@@ -13,7 +13,7 @@ type word struct {
 	text string // as written, with its punctuation
 	key  string // by which it is compared with what was recognized
 	// letters are those that the model's tokens write; nil for a word that they
-	// cannot spell.
+	// cannot spell and for one of more than longestWord.
 	letters []rune
 	// readings are the letters of what a number may be read as.
 	readings [][]rune
@@ -21,6 +21,11 @@ type word struct {
 	// sign, another script.
 	wild bool
 }
+
+// longestWord is how many letters are looked for in the sound of one word: a
+// section of the recording is not cut inside of a word, so its lattice grows with
+// them.
+const longestWord = 200
 
 // Split divides a text into words, as a transcript divides its own: at spaces,
 // and at every character of scripts without spaces. Punctuation stays with the
@@ -40,6 +45,9 @@ func prepare(texts []string, language string, v *Vocabulary) []word {
 	for i, text := range texts {
 		w := word{text: text, key: keyOf(text)}
 		letters, ok := v.spell(fold(text))
+		if len(letters) > longestWord {
+			letters, ok = nil, false
+		}
 		w.letters = letters
 		w.wild = !ok || strings.IndexFunc(w.key, needsReading) >= 0
 		if w.wild {

@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// largest is the first number that is read by its digits alone.
-const largest = 1_000_000_000_000
+const (
+	// largest is the first number that is read by its digits alone.
+	largest = 1_000_000_000_000
+	// maxDigits is how many digits a word has at most that anybody reads aloud.
+	maxDigits = 20
+)
 
 // language is how numbers are read in one language.
 type language struct {
@@ -32,14 +36,15 @@ func Languages() []string { return []string{"de", "en", "es", "fr", "pt", "zh"} 
 
 // Readings returns the ways in which a word of a text with digits is read aloud,
 // the commonest first: "1984", "3.5", "10:30", "€20", "5%". There is none for a
-// word that is something else, and for a language that is not known.
+// word that is something else, for one of more than 20 digits, and for a language
+// that is not known.
 func Readings(code, word string) []string {
 	l := known[code]
 	if l == nil {
 		return nil
 	}
 	number, before, after := strip(word)
-	if number == "" {
+	if number == "" || digits(number) > maxDigits {
 		return nil
 	}
 	var out []string
@@ -164,6 +169,16 @@ func (l *language) spell(digits string) string {
 		parts[i] = l.digits[digits[i]-'0']
 	}
 	return strings.Join(parts, l.space)
+}
+
+// digits returns how many digits are in s.
+func digits(s string) (n int) {
+	for _, c := range []byte(s) {
+		if c >= '0' && c <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // plain reports whether s has digits and nothing else.

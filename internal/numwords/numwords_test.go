@@ -118,6 +118,12 @@ func TestNoReadings(t *testing.T) {
 	}
 	assert.Empty(t, Readings("ja", "5"), "a language that is not known")
 	assert.Equal(t, []string{"nine nine nine nine nine nine nine nine nine nine nine nine nine"}, Readings("en", "9999999999999"))
+	assert.Len(t, Readings("en", strings.Repeat("7", maxDigits)), 1)
+	for _, long := range []string{strings.Repeat("7", maxDigits+1), "1." + strings.Repeat("7", maxDigits), strings.Repeat("0", 5000)} {
+		for _, code := range Languages() {
+			assert.Empty(t, Readings(code, long), "nobody reads %d digits", len(long))
+		}
+	}
 }
 
 // Numbers are read differently from each other, in every language.

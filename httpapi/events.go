@@ -85,6 +85,9 @@ func (t *teller) more(told *tasks.Told) (first int, segments []spec.Segment) {
 	if told.Attempt > t.attempt {
 		t.attempt, t.sent = told.Attempt, 0
 	}
+	if len(told.Segments) < t.sent { // an older look
+		return t.sent, nil
+	}
 	first = t.sent
 	t.sent = len(told.Segments)
 	return first, told.Segments[first:]

@@ -67,7 +67,7 @@ func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error 
 const (
 	lookPause   = 100 * time.Millisecond // between two looks where other processes can't wake this one
 	hearPause   = 5 * time.Second        // where they can
-	lookGap     = 20 * time.Millisecond  // from the end of a look to the next, whatever happens
+	lookGap     = 50 * time.Millisecond  // from the end of a look to the next, whatever happens
 	tasksInLook = 500                    // in one query
 )
 

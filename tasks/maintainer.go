@@ -99,7 +99,11 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.sweepDoomed(ctx))
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+		if _, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge))); err != nil {
+			return err
+		}
+		// Programs from before told_segments end and delete tasks without them.
+		_, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = told_segments.task_id AND t.phase <> 'final')")
 		return err
 	})
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))

@@ -2,8 +2,10 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -39,8 +41,9 @@ type Member struct {
 	// Progress returns what the next heartbeat tells of the task at hand, nil for
 	// nothing new. Workers only; nil tells nothing.
 	Progress func() *Progress
-	// Untold takes back what Progress returned and could not be written.
-	Untold func(*Progress)
+	// Told hears how the write of what Progress returned ended; nil hears
+	// nothing.
+	Told func(*Progress, error)
 }
 
 // thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
@@ -83,10 +86,12 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	if m.Progress != nil {
 		told = m.Progress()
 	}
+	var late error // the sign of life does not wait for the task's row
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		late = nil
 		if told != nil {
-			if err := told.writeSegments(ctx, q.config.DB, tx); err != nil {
-				return err
+			if late = told.writeSegments(ctx, tx, q.config.DB.SkipLocked()); late != nil && !errors.Is(late, errNotHeld) {
+				return late
 			}
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
@@ -98,12 +103,13 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		}
 		return told.write(ctx, tx, m.ID)
 	})
-	switch {
-	case told == nil:
-	case err == nil:
-		q.Changed(ctx)
-	case m.Untold != nil:
-		m.Untold(told)
+	if told != nil {
+		if err == nil {
+			q.Changed(ctx)
+		}
+		if m.Told != nil {
+			m.Told(told, cmp.Or(err, late))
+		}
 	}
 	return q.wrap("heartbeat", err)
 }

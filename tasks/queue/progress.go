@@ -29,9 +29,14 @@ type Progress struct {
 	Segments []spec.Segment
 }
 
+// errNotHeld says that a task was not locked for its sentences: others change it at
+// this moment, or the claim is over.
+var errNotHeld = errors.New("the task is locked by others, or the claim is over")
+
 // writeSegments comes before any write to workers, as whoever takes work back locks
-// the task first.
-func (p Progress) writeSegments(ctx context.Context, d *db.DB, tx *sql.Tx) error {
+// the task first; lock is how. It is errNotHeld where there was nothing to lock. The
+// first sentences of a claim replace those of the claims before.
+func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
 	if len(p.Segments) == 0 {
 		return nil
 	}
@@ -40,12 +45,17 @@ func (p Progress) writeSegments(ctx context.Context, d *db.DB, tx *sql.Tx) error
 		return err
 	}
 	var current int
-	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+d.ForUpdate(), p.TaskID, p.Attempt).Scan(&current)
+	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+lock, p.TaskID, p.Attempt).Scan(&current)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // it has ended
+		return errNotHeld
 	}
 	if err != nil {
 		return err
+	}
+	if p.First == 0 {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1 AND attempt < $2", p.TaskID, p.Attempt); err != nil {
+			return err
+		}
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO told_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
@@ -61,7 +71,7 @@ func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
 // without a transaction of its own (see Member).
 func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		if err := p.writeSegments(ctx, q.config.DB, tx); err != nil {
+		if err := p.writeSegments(ctx, tx, q.config.DB.ForUpdate()); err != nil && !errors.Is(err, errNotHeld) {
 			return err
 		}
 		return p.write(ctx, tx, worker)

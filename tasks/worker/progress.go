@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,32 +22,44 @@ func reportPause(lasted time.Duration) time.Duration { return max(firstPause, la
 
 // told is the progress that an engine told last, until it is written.
 type told struct {
-	mu   sync.Mutex
-	last *queue.Progress
-	said []spec.Segment // sentences that are not written
-	from int            // the number of the first of them
+	mu     sync.Mutex
+	last   *queue.Progress
+	said   []spec.Segment  // sentences that are not known to be written
+	from   int             // the number of the first of them
+	again  int             // how many of them a write that failed had; 0 for none
+	flying *queue.Progress // is being written, with sentences
 }
 
-// take returns what is to be written, once.
+// take returns what is to be written. One write at a time has sentences.
 func (t *told) take() *queue.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.last
 	t.last = nil
-	if p != nil && len(t.said) > 0 {
-		p.First, p.Segments = t.from, t.said
-		t.from, t.said = t.from+len(t.said), nil
+	if p != nil && t.flying == nil && len(t.said) > 0 {
+		n := cmp.Or(t.again, len(t.said))
+		p.First, p.Segments = t.from, slices.Clone(t.said[:n])
+		t.flying = p
 	}
 	return p
 }
 
-// back takes back the sentences of what could not be written.
-func (t *told) back(p *queue.Progress) {
+// written takes note of how the write of p ended. After an error the same sentences
+// are written again before any other: the commit may have taken place, and followers
+// may know them.
+func (t *told) written(p *queue.Progress, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.from == p.First+len(p.Segments) { // else the claim is another one
-		t.from, t.said = p.First, append(p.Segments, t.said...)
+	if t.flying != p { // it had no sentences, or the claim is another one
+		return
 	}
+	t.flying = nil
+	n := len(p.Segments)
+	if err != nil {
+		t.again = n
+		return
+	}
+	t.from, t.said, t.again = t.from+n, t.said[n:], 0
 }
 
 func (t *told) set(p *queue.Progress) {
@@ -65,7 +79,7 @@ func (t *told) say(sentences []spec.Segment) {
 func (t *told) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last, t.said, t.from = nil, nil, 0
+	t.last, t.said, t.from, t.again, t.flying = nil, nil, 0, 0, nil
 }
 
 // reporter returns what the engine tells its progress. It never waits: what it
@@ -100,8 +114,9 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{
 		case <-news:
 		}
 		if p := w.told.take(); p != nil {
-			if err := w.service.Report(ctx, c, *p); err != nil && ctx.Err() == nil {
-				w.told.back(p)
+			err := w.service.Report(ctx, c, *p)
+			w.told.written(p, err)
+			if err != nil && ctx.Err() == nil {
 				w.service.Log().DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -42,16 +43,31 @@ func TestSentencesRideOnProgress(t *testing.T) {
 	assert.Equal(t, []any{0, []string{"One."}}, []any{p.First, texts(p)})
 	say("Two.")
 	w.set(&queue.Progress{Fraction: 0.2})
+	w.written(p, nil)
 	p = w.take()
 	say("Three.")
-	w.back(p)
 	w.set(&queue.Progress{Fraction: 0.3})
+	beside := w.take()
+	assert.Empty(t, beside.Segments, "one write at a time has sentences")
+	w.written(beside, nil)
+	w.written(p, errors.New("the database is away"))
+	w.set(&queue.Progress{Fraction: 0.4})
 	p = w.take()
-	assert.Equal(t, []any{1, []string{"Two.", "Three."}}, []any{p.First, texts(p)})
+	assert.Equal(t, []any{1, []string{"Two."}}, []any{p.First, texts(p)}, "as before: it may have been written")
+	w.written(p, nil)
+	w.set(&queue.Progress{Fraction: 0.5})
+	p = w.take()
+	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
 	w.forget()
-	w.back(p)
+	for _, text := range []string{"A.", "B.", "C."} { // as many as the write of the claim before would end with
+		say(text)
+	}
+	w.set(&queue.Progress{})
+	other := w.take()
+	w.written(other, nil)
+	w.written(p, errors.New("late"))
 	say("Of another task.")
 	w.set(&queue.Progress{})
 	p = w.take()
-	assert.Equal(t, []any{0, []string{"Of another task."}}, []any{p.First, texts(p)})
+	assert.Equal(t, []any{3, []string{"Of another task."}}, []any{p.First, texts(p)})
 }

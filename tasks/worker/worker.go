@@ -118,7 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Untold: w.told.back}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Told: w.told.written}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		mu.Lock()
 		held, end := current, cancel

@@ -44,6 +44,9 @@ type transcription struct {
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts what the standard tier decoded again.
 	Cascade spec.CascadeStats
+	// Uncorrected says why the standard tier could not decode again what it should
+	// have; "" where it could.
+	Uncorrected string `json:",omitempty"`
 }
 
 // sounds are the sound events of a recording.

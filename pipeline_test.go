@@ -609,6 +609,22 @@ func TestCascade(t *testing.T) {
 	assert.NotContains(t, string(data), "confidence", "the service's JSON is that of its specification")
 }
 
+// A standard tier that does not work takes nothing from the text of the optimized one.
+func TestCascadeThatFails(t *testing.T) {
+	off := false
+	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
+	plain, err := open(t, demo.Models(), otograph.WithCascade(0)).Run(t.Context(), excerpt(t), opt)
+	require.NoError(t, err)
+	require.NotEmpty(t, plain.Segments)
+	assert.Empty(t, plain.Warnings)
+	res, err := open(t, broken(models.RoleStandard), otograph.WithCascade(1)).Run(t.Context(), excerpt(t), opt)
+	require.NoError(t, err)
+	assert.Equal(t, plain.Segments, res.Segments)
+	require.Len(t, res.Warnings, 1)
+	assert.Equal(t, "cascade", res.Warnings[0].Option)
+	assert.Contains(t, res.Warnings[0].Reason, "standard")
+}
+
 // Where nobody speaks there is no text, in the cascade neither.
 func TestNoTextOnNonspeechInTheCascade(t *testing.T) {
 	p := open(t, demo.Models(), otograph.WithCascade(1))

@@ -162,6 +162,9 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	}
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)
+	if t := found.transcription; t != nil && t.Uncorrected != "" {
+		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
+	}
 	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
@@ -298,6 +301,7 @@ func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side,
 			all.Abilities = found.Abilities
 			all.Transcript.Stats.Add(found.Transcript.Stats)
 			all.Cascade.Add(found.Cascade)
+			all.Uncorrected = cmp.Or(all.Uncorrected, found.Uncorrected)
 			for _, segment := range found.Transcript.Segments {
 				f.apart.said = append(f.apart.said, spokenSegment{segment, i})
 			}

@@ -124,19 +124,25 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	}
 	if found.Tier == TierOptimized {
 		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
-		if found.Cascade, err = s.again(ctx, pcm, speech, found.Transcript, opt); err != nil {
+		found.Cascade, err = s.again(ctx, pcm, speech, found.Transcript, opt)
+		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
+		if err != nil {
+			s.log.WarnContext(ctx, "the optimized tier's text stays as it is", "error", err)
+			found.Uncorrected = err.Error()
+		}
+		return found, nil
 	}
-	if opt.WordTimestamps && found.Tier == TierStandard && !s.translate {
+	if opt.WordTimestamps && !s.translate {
 		err = s.alignWords(ctx, pcm, speech, found.Transcript)
 	}
 	return found, err
 }
 
 // again decodes what the optimized tier is unsure of with the standard tier, where
-// there is a model of it that knows the language, and puts the better text into t. A
-// demonstration does not judge a real model.
+// there is a model of it that knows the language, and puts the better text into t. With
+// an error t is as it was. A demonstration does not judge a real model.
 func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, err error) {
 	optimized, standard := s.engines.model(TierOptimized, t.Language), s.engines.model(TierStandard, t.Language)
 	if s.cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {

@@ -236,6 +236,9 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 		if err != nil {
 			return fail(err)
 		}
+		if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
+			return fail(errors.New(res.Warnings[i].String())) // it would count as a cascade that brings nothing
+		}
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {
 			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Score: ScoreResult(it, res, ScoreOptions{

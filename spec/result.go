@@ -41,7 +41,8 @@ type Result struct {
 	// Ran says whose fields are filled.
 	Ran Capabilities
 	// Warnings lists the options that had no effect, in the order of Table, and after
-	// them, as "device", a device that could not be used; it is not part of the JSON form.
+	// them, as "device", a device that could not be used, and as "cascade" that the
+	// standard tier could not decode again; it is not part of the JSON form.
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -141,8 +140,8 @@ func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error
 	var err error
 	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id, extras FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price, &extras)
 	c.URL, c.Blob = url.String, key.String
-	if err == nil && extras.Valid {
-		err = json.Unmarshal([]byte(extras.String), &c.Extras)
+	if err == nil {
+		c.Extras, err = readExtras(extras)
 	}
 	return c, err
 }

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,14 @@ func (e Extras) column() (any, error) {
 	}
 	text, err := json.Marshal(e)
 	return string(text), err
+}
+
+// readExtras reads the extras of a task as the database keeps them.
+func readExtras(column sql.NullString) (e Extras, err error) {
+	if column.Valid {
+		err = json.Unmarshal([]byte(column.String), &e)
+	}
+	return e, err
 }
 
 // NewID returns the id of a task to come.

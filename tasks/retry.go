@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotRetryable says that a task can't be run again: it is done, it waits for
-// a worker or has one, or its recording is gone.
+// a worker or has one, or its recording, or one of its known speakers, is gone.
 var ErrNotRetryable = errors.New("task cannot be retried")
 
 // Retry runs a task again. One that waits for its retry is queued now, with the
@@ -19,7 +19,7 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 // its old callback is withdrawn, and its new end is announced, unless the old
 // callback was forgotten by then (see webhook.Outbox.Forget). A done task is
 // not run again: it would be charged twice. Uploaded audio that was deleted at
-// the task's end can't be fetched again.
+// the task's end can't be fetched again, nor can recordings of known speakers.
 //
 // Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
 // billing.ErrConcurrencyLimit. Retry is an operator's: it asks for no account.
@@ -58,6 +58,17 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
 		return fmt.Errorf("%w: the recording of %s is gone: it must be submitted again", ErrNotRetryable, r.ID)
+	}
+	var column sql.NullString
+	if err := tx.QueryRowContext(ctx, "SELECT extras FROM tasks WHERE id = $1", r.ID).Scan(&column); err != nil {
+		return err
+	}
+	extras, err := readExtras(column)
+	if err != nil {
+		return err
+	}
+	if len(extras.Voices) > 0 { // their recordings go with the task's end, however long its audio is kept
+		return fmt.Errorf("%w: the recordings of the known speakers of %s are gone: it must be submitted again", ErrNotRetryable, r.ID)
 	}
 	if err := s.holdAgain(ctx, tx, r); err != nil {
 		return err

@@ -84,6 +84,25 @@ func TestRetryRefusesWhatCannotRun(t *testing.T) {
 	})
 }
 
+// TestRetryRefusesLostVoices: the recordings of known speakers go with the task's
+// end, so that one whose audio is kept can't run again either, while one that waits
+// for its retry can.
+func TestRetryRefusesLostVoices(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.KeepAudio = time.Hour })
+		task := f.Add(func(r *tasks.Request) { r.Extras.Voices = []string{"Ann"} })
+		require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndRecoverable, "x"))
+		_, err := f.Retry(t.Context(), task.ID)
+		require.NoError(t, err, "it waits for its retry")
+		require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndPermanent, "x"))
+		_, err = f.Retry(t.Context(), task.ID)
+		require.ErrorIs(t, err, tasks.ErrNotRetryable)
+		assert.ErrorContains(t, err, "known speakers")
+		assert.Equal(t, tasks.StatusFailed, f.Row(task.ID).Status, "nothing changed")
+		f.Exact()
+	})
+}
+
 // TestRetrySparesKeptAudio retries tasks whose uploads are kept for a while:
 // what was to be deleted with the old end stays.
 func TestRetrySparesKeptAudio(t *testing.T) {

@@ -46,3 +46,21 @@ func TestF11AudioGone(t *testing.T) {
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM holds WHERE task_id = $1", gone.ID))
 	})
 }
+
+// TestVoicesGone: a task whose recordings of known speakers are not in the store any
+// more fails at the first attempt, as one without its audio.
+func TestVoicesGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "this"})
+		require.NoError(t, err)
+		gone := f.Add(func(r *tasks.Request) { r.Extras.Voices = []string{"Ann"} })
+		f.Start(1, worker.Config{Engine: taskstest.Quick})
+		task := f.WaitFor(gone.ID)
+		assert.Equal(t, tasks.StatusFailed, task.Status)
+		require.NotNil(t, task.ErrorMessage)
+		assert.Contains(t, *task.ErrorMessage, "recordings of the known speakers are gone")
+		assert.Equal(t, 1, f.Count("SELECT attempt FROM tasks WHERE id = $1", gone.ID))
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
+	})
+}

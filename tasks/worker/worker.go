@@ -266,8 +266,12 @@ type shown struct{ error }
 
 func (e shown) Unwrap() error { return e.error }
 
-// errAudioGone ends a task whose upload was deleted before it ran, as can be after a restoration from a backup.
-var errAudioGone = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+// Errors that end a task whose upload was deleted before it ran, as can be after
+// a restoration from a backup.
+var (
+	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
+)
 
 // enginePanic is a panic in the engine's Go code.
 type enginePanic struct{ value any }
@@ -289,14 +293,8 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if errors.Is(err, blob.ErrNotFound) && c.URL != "" {
 		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
 	}
-	if errors.Is(err, blob.ErrNotFound) {
-		// A store that is not mounted or was emptied has lost its identity, too: only one that has it says that a file is gone.
-		if _, lost := s.Blobs().Identity(ctx); lost == nil {
-			return spec.Permanent(shown{errAudioGone}) // no attempt brings it back
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("audio: %w", err)
+		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
 	}
 	defer release()
 	*local = path
@@ -355,6 +353,19 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
 }
 
+// gone returns what an error of reading a task's file means: permanent, which says
+// that the file is gone, where no attempt brings it back. A store that is not mounted
+// or was emptied has lost its identity, too: only one that has it says so.
+func (w *Worker) gone(ctx context.Context, err, permanent error) error {
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	if _, lost := w.service.Blobs().Identity(ctx); lost != nil {
+		return err
+	}
+	return spec.Permanent(shown{permanent})
+}
+
 // voices brings the recordings of a task's known voices to this machine; forget
 // takes them away again.
 func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, forget func(), err error) {
@@ -367,7 +378,7 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	for i := range c.Extras.Voices {
 		path, release, err := w.service.Blobs().Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
 		if err != nil {
-			return nil, forget, fmt.Errorf("known voice: %w", err)
+			return nil, forget, w.gone(ctx, fmt.Errorf("known voice: %w", err), errVoicesGone)
 		}
 		paths, releases = append(paths, path), append(releases, release)
 	}

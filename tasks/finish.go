@@ -228,7 +228,9 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
-		s.DropAudio(ctx, key)
+		for _, file := range []string{key, waveformKey(key), additionsKey(key)} {
+			s.DropAudio(ctx, file)
+		}
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())

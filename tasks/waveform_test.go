@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
@@ -79,4 +81,34 @@ func TestWaveformLivesWithTheResult(t *testing.T) {
 	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
 	_, err = f.Waveform(t.Context(), none.AccountID, none.ID)
 	require.ErrorIs(t, err, tasks.ErrNotFound, "a worker that left none")
+}
+
+// TestLateResultsLeaveNothing: of a result that comes too late, or that the account
+// cannot pay for, nothing stays, also not the names beside it.
+func TestLateResultsLeaveNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		late := tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1, Waveform: []byte{1}, Additions: &spec.Additions{Names: map[string]string{"SPEAKER_0": "Ann"}}}
+		results := func() (keys []string) {
+			for _, key := range f.Files() {
+				if strings.HasPrefix(key, "results/") {
+					keys = append(keys, key)
+				}
+			}
+			return keys
+		}
+		f.Add(nil)
+		c := f.Take()
+		require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "x"))
+		require.ErrorIs(t, f.Complete(t.Context(), c, late), queue.ErrSuperseded)
+		assert.Empty(t, results())
+
+		poor := f.NewAccount("poor", 300)
+		f.Add(func(r *tasks.Request) { r.Account = poor })
+		long := late
+		long.Seconds = 3600
+		require.ErrorIs(t, f.Complete(t.Context(), f.Take(), long), billing.ErrInsufficientBalance)
+		assert.Empty(t, results())
+		assert.Empty(t, f.Orphans())
+	})
 }

@@ -205,7 +205,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		case err != nil:
 			return err
 		case r.Status == StatusDone && r.result == key:
-			return nil // an earlier call did it and did not hear of it
+			return forgetDoomed(ctx, tx, forgotten) // an earlier call did the rest and did not hear of it
 		case !r.current(c):
 			return queue.ErrSuperseded
 		}

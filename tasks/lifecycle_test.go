@@ -253,3 +253,17 @@ func TestDropAudioSparesWhatARowPointsAt(t *testing.T) {
 		f.Exact()
 	})
 }
+
+// TestRepeatedEndForgetsErasedFiles: an end that is written again, as its commit was
+// not heard of, forgets the files that were erased, as any other end does.
+func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	f.Add(nil)
+	c := f.Take()
+	out := tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 3}
+	require.NoError(t, f.Complete(t.Context(), c, out))
+	require.Positive(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"), "the files are gone, their notes are not")
+	require.NoError(t, f.Complete(t.Context(), c, out))
+	assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
+	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
+}

@@ -320,6 +320,30 @@ func TestCarefulAfterACrash(t *testing.T) {
 	assert.Equal(t, []string{"usual", "careful", "usual"}, lines[:3])
 }
 
+// TestUsualAfterTheCarefulTurn ends a careful process that is well when its turn is
+// over, and does not count it as one that died.
+func TestUsualAfterTheCarefulTurn(t *testing.T) {
+	t.Parallel()
+	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
+	log := filepath.Join(t.TempDir(), "log")
+	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+		Command: []string{"/bin/sh", "-c", "echo usual >>'" + log + "'; kill -SEGV $$"}, Careful: []string{"/bin/sleep", "1000"},
+		N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond, Return: 10 * time.Millisecond,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- v.Run(ctx) }()
+	usual := func() int {
+		text, _ := os.ReadFile(log)
+		return len(strings.Fields(string(text)))
+	}
+	require.Eventually(t, func() bool { return usual() >= 2 }, 30*time.Second, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	assert.LessOrEqual(t, v.Restarts(), usual())
+}
+
 // TestVerdict tells deaths apart.
 func TestVerdict(t *testing.T) {
 	for script, want := range map[string]tasks.Ending{"exit 0": tasks.EndHandedBack, "exit 3": tasks.EndCrash, "kill -SEGV $$": tasks.EndCrash, "kill -ABRT $$": tasks.EndCrash, "kill -KILL $$": tasks.EndInterrupted, "kill -TERM $$": tasks.EndInterrupted} {

@@ -25,7 +25,8 @@ import (
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
 	// Careful is the command of the process that follows one that crashed, such as one that leaves a GPU's driver alone;
-	// Command's turn is again when that one crashes too, as it was not what the two do differently. Empty is Command.
+	// Command's turn is again when that one crashes too, as it was not what the two do differently, and after Return: then
+	// the careful process is asked to end, as at a stop. Empty is Command.
 	Careful []string
 	Env     []string // added to this process's environment
 	N       int      // worker processes
@@ -39,6 +40,7 @@ type SupervisorConfig struct {
 	MaxPause  time.Duration // default 30 s
 	Healthy   time.Duration // a child that lived this long died of something new; default 1 min
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
+	Return    time.Duration // Careful's turn; default 1 h, doubles up to a day while Command crashes again
 }
 
 // Supervisor keeps N worker processes running. Native code lives only there: when it crashes, the supervisor sees the
@@ -64,6 +66,7 @@ func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	setDefault(&c.MaxPause, 30*time.Second)
 	setDefault(&c.Healthy, time.Minute)
 	setDefault(&c.Stale, 30*time.Second)
+	setDefault(&c.Return, time.Hour)
 	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
 }
 
@@ -140,12 +143,15 @@ func (v *Supervisor) killSilent() func(context.Context) {
 func (v *Supervisor) keep(ctx context.Context) {
 	s, log := v.service, v.service.Log()
 	pause := v.config.MinPause
-	command, other := v.config.Command, v.config.Careful
+	turns := turns{usual: v.config.Command, careful: v.config.Careful, first: v.config.Return, next: v.config.Return}
 	for ctx.Err() == nil {
 		id := uuid.NewString()
 		begun := time.Now()
 		ooms := oomKills()
-		how, message, err := v.runOne(ctx, command, id, ooms)
+		command, turn, end := turns.begin(ctx, begun)
+		how, message, err := v.runOne(turn, command, id, ooms)
+		over := turn.Err() != nil
+		end()
 		if err != nil {
 			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
 		} else {
@@ -163,13 +169,16 @@ func (v *Supervisor) keep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		crashed := err == nil && how == tasks.EndCrash
+		if turns.ended(crashed, begun, time.Now()) {
+			log.WarnContext(ctx, "the next worker runs with the other command", "worker", id, "crashed", crashed, "was", strings.Join(command, " "))
+		}
+		if over {
+			continue // nothing died
+		}
 		v.mu.Lock()
 		v.restarts++
 		v.mu.Unlock()
-		if err == nil && how == tasks.EndCrash && len(other) > 0 {
-			command, other = other, command
-			log.WarnContext(ctx, "worker crashed: the next one runs differently", "worker", id, "command", strings.Join(command, " "))
-		}
 		log.WarnContext(ctx, "worker process is replaced", "worker", id, "reason", message, "pause", pause.String())
 		if time.Since(begun) >= v.config.Healthy {
 			pause = v.config.MinPause

@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+// longestTurn bounds how long a careful command runs before the usual one is tried
+// again.
+const longestTurn = 24 * time.Hour
+
+// turns says which of two commands runs: the careful one after a crash of the usual
+// one, for a time, and the usual one after a crash of the careful one and when that
+// time is over.
+type turns struct {
+	usual, careful []string
+	first          time.Duration // of the careful command's turns
+	next           time.Duration // doubles while the usual command crashes again
+	until          time.Time     // when the careful command's turn ends; past while it is the usual one's
+}
+
+// begin returns the command whose turn it is, and a context that ends with the turn.
+func (t *turns) begin(ctx context.Context, now time.Time) ([]string, context.Context, context.CancelFunc) {
+	if !now.Before(t.until) {
+		t.until = time.Time{}
+		ctx, end := context.WithCancel(ctx)
+		return t.usual, ctx, end
+	}
+	ctx, end := context.WithDeadline(ctx, t.until)
+	return t.careful, ctx, end
+}
+
+// ended takes note of how a process ended, and reports whether the other command is
+// next.
+func (t *turns) ended(crashed bool, begun, now time.Time) bool {
+	switch careful := !t.until.IsZero(); {
+	case len(t.careful) == 0:
+		return false
+	case careful && crashed: // it was not what the two do differently
+		t.until, t.next = time.Time{}, t.first
+	case careful && !now.Before(t.until):
+		t.until, t.next = time.Time{}, min(2*t.next, longestTurn)
+	case !careful && crashed:
+		if now.Sub(begun) >= t.next {
+			t.next = t.first
+		}
+		t.until = now.Add(t.next)
+	default:
+		return false
+	}
+	return true
+}

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/third_party/fetch/recipe"
@@ -65,10 +66,13 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 	return err
 }
 
+// partial is how the names of files begin that are not fetched to their end.
+const partial = ".part-"
+
 // ours refuses a folder that holds something else.
 func ours(dest string) error {
 	inside, err := os.ReadDir(dest)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(inside) == 0 {
+	if errors.Is(err, os.ErrNotExist) || err == nil && (len(inside) == 0 || unfinished(dest, inside)) {
 		return nil
 	}
 	if err == nil {
@@ -80,6 +84,18 @@ func ours(dest string) error {
 		return fmt.Errorf("native libraries: %s holds something else: name an empty or a new folder", dest)
 	}
 	return fmt.Errorf("native libraries: %w", err)
+}
+
+// unfinished reports whether a folder holds no more than a fetch that failed or was
+// cut off leaves there.
+func unfinished(dest string, inside []os.DirEntry) bool {
+	if len(inside) != 1 || inside[0].Name() != "lib" || !inside[0].IsDir() {
+		return false
+	}
+	parts, err := os.ReadDir(filepath.Join(dest, "lib"))
+	return err == nil && !slices.ContainsFunc(parts, func(e os.DirEntry) bool {
+		return !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), partial)
+	})
 }
 
 // whisper says where libwhisper is, or how one gets it.
@@ -107,7 +123,7 @@ func (n npm) fetch(ctx context.Context, lib string) (err error) {
 		return err
 	}
 	defer body.Close()
-	part, err := os.CreateTemp(filepath.Dir(lib), ".part-*")
+	part, err := os.CreateTemp(filepath.Dir(lib), partial+"*")
 	if err != nil {
 		return err
 	}

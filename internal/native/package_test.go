@@ -120,6 +120,24 @@ func TestInstallRefusesAnotherPackage(t *testing.T) {
 	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
 }
 
+// A fetch that failed, and one that was killed in the middle, can be repeated.
+func TestInstallAgainAfterTrouble(t *testing.T) {
+	server, pins := registryWith(t, []byte("machine code"))
+	dest := filepath.Join(t.TempDir(), "native")
+	n := npm{platform: "darwin/arm64", registry: "http://127.0.0.1:1", pins: pins}
+	require.Error(t, n.install(context.Background(), dest, &bytes.Buffer{}), "nobody answers")
+	require.Error(t, n.install(context.Background(), dest, &bytes.Buffer{}), "nobody answers yet")
+	touch(t, filepath.Join(dest, "lib"), partial+"123")
+
+	n.registry = server.URL + "/npm"
+	touch(t, filepath.Join(dest, "lib"), "thesis.txt")
+	require.ErrorContains(t, n.install(context.Background(), dest, &bytes.Buffer{}), "holds something else")
+	require.NoError(t, os.Remove(filepath.Join(dest, "lib", "thesis.txt")))
+	require.NoError(t, n.install(context.Background(), dest, &bytes.Buffer{}))
+	assert.FileExists(t, filepath.Join(dest, "lib", ONNXRuntimeFile))
+	assert.FileExists(t, filepath.Join(dest, "VERSIONS"))
+}
+
 // The package is pinned once, for the recipe of Linux too.
 func TestPins(t *testing.T) {
 	for platform, file := range map[string]string{

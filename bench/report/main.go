@@ -4,13 +4,15 @@
 //	go run ./bench/report [-rounds 3] [-only EXPRESSION] [-doc docs/performance.md] [-o results.json]
 //
 // Both sides of a row run one after the other, round by round, on the same cores and
-// the same file; medians count. It runs in the root of the checkout, where `make setup`
+// the same file; medians count. With -only the other rows stay as an earlier run
+// measured them, with what it ran on. It runs in the root of the checkout, where `make setup`
 // has been. Processor time holds on a busy machine too; the clock does not.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -80,6 +82,12 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 	if err != nil {
 		return err
 	}
+	var earlier []report
+	if only != "" {
+		if earlier, err = load(out); err != nil {
+			return err
+		}
+	}
 	version, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	r := report{
 		Machine: fmt.Sprintf("%d cores of %s, %s/%s", runtime.GOMAXPROCS(0), processor(), runtime.GOOS, runtime.GOARCH),
@@ -95,7 +103,7 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 			return fmt.Errorf("%s: %w", row.what, err)
 		}
 		r.Rows = append(r.Rows, measured)
-		if err := r.save(out); err != nil { // the next row may be cut off
+		if err := r.save(out, earlier); err != nil { // the next row may be cut off
 			return err
 		}
 	}
@@ -107,16 +115,43 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 	if doc == "" {
 		return nil
 	}
-	return write(doc, table)
+	return write(doc, table, r.Rows, only != "")
 }
 
-// save writes what was measured to a file.
-func (r report) save(file string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+// load returns what earlier runs left in a file.
+func load(file string) (list []report, err error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return list, nil
+}
+
+// save writes to a file what was measured, and of earlier runs the other rows.
+func (r report) save(file string, earlier []report) error {
+	all := []report{r}
+	for _, e := range earlier {
+		e.Rows = slices.DeleteFunc(slices.Clone(e.Rows), func(row result) bool { return has(r.Rows, row.What) })
+		if len(e.Rows) > 0 {
+			all = append(all, e)
+		}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// has reports whether a row of that name is among others.
+func has(rows []result, name string) bool {
+	return slices.ContainsFunc(rows, func(r result) bool { return r.What == name })
 }
 
 // measure runs both sides of a row in turn.
@@ -126,7 +161,7 @@ func (b *bench) measure(ctx context.Context, row row, rounds int) (result, error
 		return r, err
 	}
 	for range rounds {
-		r.Load = append(r.Load, load())
+		r.Load = append(r.Load, loadAverage())
 		if len(row.reference) > 0 {
 			c, err := once(ctx, row.reference)
 			if err != nil {
@@ -155,8 +190,8 @@ func once(ctx context.Context, args []string) (cost, error) {
 	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, nil
 }
 
-// load is the machine's average of a minute, 0 where the system does not tell it.
-func load() float64 {
+// loadAverage is the machine's of a minute, 0 where the system does not tell it.
+func loadAverage() float64 {
 	var average float64
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		_, _ = fmt.Sscan(string(text), &average)

@@ -52,16 +52,52 @@ func cells(row result, of func(cost) float64) string {
 	return fmt.Sprintf(" %.2f against %.2f s | %.2f × ", ours, theirs, theirs/ours)
 }
 
-// write puts a table between the marks of a page.
-func write(page, table string) error {
+// write puts a table between the marks of a page. The other rows that stand there
+// follow it, each below what its own run says of itself, unless they are not kept.
+func write(page, table string, rows []result, keep bool) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
+	old, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		return fmt.Errorf("%s has not both of the lines %q and %q", page, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
+	if keep {
+		table += others(old, rows)
+	}
 	return os.WriteFile(page, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
+}
+
+// others returns the tables of an earlier text, each with the lines above it,
+// without some rows and without tables that have no others.
+func others(text string, rows []result) string {
+	var out, part strings.Builder
+	lines := 0 // of the part's table; two of them are its head
+	finish := func() {
+		if lines > 2 {
+			out.WriteString("\n" + part.String())
+		}
+		part.Reset()
+		lines = 0
+	}
+	for line := range strings.Lines(text) {
+		what, isRow := strings.CutPrefix(line, "| ")
+		what, _, _ = strings.Cut(what, " | ")
+		switch {
+		case strings.TrimSpace(line) == "" || isRow && has(rows, what):
+			continue
+		case isRow && lines == 0:
+			part.WriteString("\n")
+		case !isRow && lines > 0:
+			finish()
+		}
+		if isRow {
+			lines++
+		}
+		part.WriteString(line)
+	}
+	finish()
+	return out.String()
 }

@@ -27,16 +27,53 @@ func TestTable(t *testing.T) {
 
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("# Page\n"+begin+"old\n"+end+"after\n"), 0o600))
-	require.NoError(t, write(page, table))
+	require.NoError(t, write(page, table, r.Rows, false))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Equal(t, "# Page\n"+begin+"\n"+table+"\n"+end+"after\n", string(text))
 	require.NoError(t, os.WriteFile(page, []byte("# Page\n"+begin), 0o600))
-	assert.ErrorContains(t, write(page, table), "has not both")
+	assert.ErrorContains(t, write(page, table, r.Rows, false), "has not both")
 
 	// The page of this repository has the marks.
 	text, err = os.ReadFile("../../docs/performance.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), begin)
 	assert.Contains(t, string(text), end)
+}
+
+// A run of some rows leaves the others as they are, with what was said above them.
+func TestSomeRowsMeasured(t *testing.T) {
+	row := func(name string, seconds float64) result {
+		return result{What: name, Load: []float64{0}, Ours: []cost{{seconds, seconds}}}
+	}
+	run := func(version string, rows ...result) report { return report{Version: version, Rows: rows} }
+	dir := t.TempDir()
+	page, file := filepath.Join(dir, "page.md"), filepath.Join(dir, "results.json")
+	require.NoError(t, os.WriteFile(page, []byte(begin+end), 0o600))
+	for _, r := range []report{
+		run("first", row("a", 1), row("b", 2), row("c", 3)),
+		run("second", row("b", 4)),
+		run("third", row("c", 5), row("b", 6)),
+	} {
+		earlier, err := load(file)
+		require.NoError(t, err)
+		require.NoError(t, r.save(file, earlier))
+		require.NoError(t, write(page, r.table(1), r.Rows, true))
+	}
+	third, first := run("third", row("c", 5), row("b", 6)), run("first", row("a", 1))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Equal(t, begin+"\n"+third.table(1)+"\n"+first.table(1)+"\n"+end, string(text))
+	kept, err := load(file)
+	require.NoError(t, err)
+	assert.Equal(t, []report{third, first}, kept)
+
+	// Everything measured anew replaces everything.
+	require.NoError(t, write(page, first.table(1), first.Rows, false))
+	text, err = os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Equal(t, begin+"\n"+first.table(1)+"\n"+end, string(text))
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = load(file)
+	assert.ErrorContains(t, err, file)
 }

@@ -120,7 +120,7 @@ func (b *bench) model(ctx context.Context, names ...string) error {
 func (b *bench) rows() []row {
 	const library = "`whisper_full`"
 	transcribe := func(sound string, more ...string) []string {
-		return append([]string{b.otograph, "transcribe", "-q", "-l", "en"}, append(more, b.sound(sound, "wav"))...)
+		return append([]string{b.otograph, "transcribe", "-q", "--no-cascade", "-l", "en"}, append(more, b.sound(sound, "wav"))...)
 	}
 	bare := []string{"--enable-diarize=false", "--enable-audio-events=false"}
 	shaped := func(sound, model string) []string {

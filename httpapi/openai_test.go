@@ -209,7 +209,7 @@ func TestTranslations(t *testing.T) {
 	require.Equal(t, 400, a.status)
 	message, param := openAIFailure(t, a)
 	assert.Equal(t, "model", param)
-	assert.Contains(t, message, "no installed model translates")
+	assert.Contains(t, message, "the installed models do not all translate")
 }
 
 // TestKnownSpeakers: recordings of known speakers reach the worker, their names the

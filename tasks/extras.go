@@ -15,9 +15,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrTranslation refuses a translation that no model of the registered workers can
-// make. While no worker has reported its models, nothing is refused.
-var ErrTranslation = errors.New("no installed model translates")
+// ErrTranslation refuses a translation that not all registered workers can make, as
+// any of them may claim it. While no worker has reported its models, nothing is
+// refused.
+var ErrTranslation = errors.New("the installed models do not all translate")
 
 // Extras are what a task is asked for beside the specification's options.
 type Extras struct {
@@ -73,8 +74,8 @@ func (s *Service) DropReferences(ctx context.Context, task string, n int) {
 	}
 }
 
-// canTranslate reports whether some set of models translates, or nothing is known
+// canTranslate reports whether every set of models translates, or nothing is known
 // about any.
 func canTranslate(sets []spec.Available) bool {
-	return len(sets) == 0 || slices.ContainsFunc(sets, func(a spec.Available) bool { return a.Translates })
+	return !slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates })
 }

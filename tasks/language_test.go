@@ -46,6 +46,32 @@ func TestLanguageThatNoModelKnows(t *testing.T) {
 	})
 }
 
+// TestTranslation is accepted where every worker's models translate, as any worker
+// may claim it, and while no worker has reported.
+func TestTranslation(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		english := func(r *tasks.Request) { r.Extras.Translate = true }
+		enter := func(id string, a spec.Available) (leave func()) {
+			leave, err := f.Queue().Enter(t.Context(), queue.Member{ID: id, Kind: queue.Worker, Available: a}, time.Hour, nil)
+			require.NoError(t, err)
+			return leave
+		}
+		f.Add(english)
+		defer enter("one", spec.Available{Standard: true, Translates: true})()
+		f.Add(english)
+		leave := enter("other", spec.Available{Standard: true})
+		refused := f.Request(english)
+		_, _, err := f.Create(t.Context(), refused, tasks.Idempotency{})
+		require.ErrorIs(t, err, tasks.ErrTranslation)
+		f.DropAudio(t.Context(), refused.Audio.Key)
+		f.Add(nil)
+		leave()
+		f.Add(english)
+		f.Exact()
+	})
+}
+
 // TestErrorIsNullWhileProcessing: an error of the attempt before is not shown
 // while the next one runs.
 func TestErrorIsNullWhileProcessing(t *testing.T) {

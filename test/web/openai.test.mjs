@@ -183,5 +183,5 @@ test('errors are the client’s own', async () => {
     BadRequestError,
   );
   assert.equal(untranslated.param, 'model');
-  assert.match(untranslated.message, /no installed model translates/);
+  assert.match(untranslated.message, /the installed models do not all translate/);
 });

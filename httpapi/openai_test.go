@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -276,6 +277,43 @@ func TestKnownSpeakers(t *testing.T) {
 	a = w.do("POST", "/audio/transcriptions", body, header)
 	assert.Contains(t, firstOf(openAIFailure(t, a)), "needs response_format diarized_json")
 	assert.Zero(t, references(), "what was refused leaves nothing")
+}
+
+// TestReferencesAreProbedLast: only what is accepted in all else, and could be paid,
+// is worth a look into the recordings; nothing stays of what is refused.
+func TestReferencesAreProbedLast(t *testing.T) {
+	var probed []string
+	var mu sync.Mutex
+	w := newWorld(t, func(c *Config) {
+		c.Tasks.(*tasks.Service).Prober = fakeProber(func(_, name string) (float64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			probed = append(probed, name)
+			return 1, nil
+		})
+	})
+	_, broke := w.newAccount("broke", "0")
+	pairs := []string{
+		"response_format", "diarized_json", "known_speaker_names[]", "Ann",
+		"known_speaker_references[]", "data:audio/wav;base64," + base64.StdEncoding.EncodeToString(wav(1)),
+	}
+	for _, tt := range []struct {
+		name, file, key string
+		status          int
+		probed          []string
+	}{
+		{"no file", "", w.key, 400, nil},
+		{"no money", "talk.wav", broke, 402, nil},
+		{"too short", "talk.wav", w.key, 400, []string{"talk.wav", "reference"}},
+	} {
+		body, header := form(t, tt.file, false, pairs...)
+		a := w.do("POST", "/audio/transcriptions", body, header, with("X-Api-Key", tt.key))
+		assert.Equal(t, tt.status, a.status, "%s: %s", tt.name, a.body)
+		mu.Lock()
+		assert.Equal(t, tt.probed, probed, tt.name)
+		mu.Unlock()
+		assert.Empty(t, blobKeys(t, w), tt.name)
+	}
 }
 
 func TestTranscriptionRefusals(t *testing.T) {

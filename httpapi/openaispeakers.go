@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -85,11 +84,11 @@ func referenceError(n int, err error) error {
 type references struct {
 	server *Server
 	r      *request
-	task   string // its id, "" before there is a recording
-	n      int
+	task   string   // its id, "" before there is a recording
+	keys   []string // of what is stored
 }
 
-// keep stores a recording and checks its length, if that can be told.
+// keep stores a recording.
 func (k *references) keep(from io.Reader) error {
 	tools := k.server.cfg.Tasks
 	if k.task == "" {
@@ -99,7 +98,7 @@ func (k *references) keep(from io.Reader) error {
 		}
 		k.task = id
 	}
-	audio, err := tools.NewReference(k.r.Context(), k.task, k.n)
+	audio, err := tools.NewReference(k.r.Context(), k.task, len(k.keys))
 	if err != nil {
 		return err
 	}
@@ -115,24 +114,32 @@ func (k *references) keep(from io.Reader) error {
 		audio.Abort()
 		return err
 	}
-	k.n++
+	k.keys = append(k.keys, info.Key)
+	return nil
+}
+
+// check checks the recordings' lengths, where they can be told.
+func (k *references) check() error {
+	tools := k.server.cfg.Tasks
 	if !tools.Probes() {
 		return nil
 	}
-	seconds, err := tools.Probe(k.r.Context(), k.r.who.Account, info.Key, "reference")
-	if gone := k.r.Context().Err(); gone != nil {
-		return &Error{Status: statusClientGone, Code: codeInvalidRequest, Message: http.StatusText(statusClientGone), cause: gone}
-	}
-	// What can't be probed is the worker's to refuse.
-	if err == nil && seconds > 0 && (seconds < shortestReference-referenceSlack || seconds > longestReference+referenceSlack) {
-		return fmt.Errorf("expected %d to %d s of audio, found %.1f s", shortestReference, longestReference, seconds)
+	for i, key := range k.keys {
+		seconds, err := tools.Probe(k.r.Context(), k.r.who.Account, key, "reference")
+		if gone := k.r.Context().Err(); gone != nil {
+			return gone
+		}
+		// What can't be probed is the worker's to refuse.
+		if err == nil && seconds > 0 && (seconds < shortestReference-referenceSlack || seconds > longestReference+referenceSlack) {
+			return referenceError(i, fmt.Errorf("expected %d to %d s of audio, found %.1f s", shortestReference, longestReference, seconds))
+		}
 	}
 	return nil
 }
 
 // drop deletes them.
 func (k *references) drop() {
-	if k.n > 0 {
-		k.server.cfg.Tasks.DropReferences(k.r.Context(), k.task, k.n)
+	if len(k.keys) > 0 {
+		k.server.cfg.Tasks.DropReferences(k.r.Context(), k.task, len(k.keys))
 	}
 }

@@ -77,6 +77,10 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		}
 		return err
 	}
+	if err := known.check(); err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
+		return err
+	}
 	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
 	if errors.Is(err, tasks.ErrTranslation) {
 		return badField("model", "the installed models do not all translate: a multilingual Whisper model does, but for turbo and distilled ones")

@@ -26,6 +26,9 @@ const (
 	maxReferenceTypeLen = 256 // bytes before the comma
 )
 
+// referencesField is the field of a form with the recordings of known speakers.
+const referencesField = "known_speaker_references[]"
+
 // checkSpeakers checks the names of known speakers against so many recordings.
 func (f *transcription) checkSpeakers(references int) error {
 	const field = "known_speaker_names[]"
@@ -37,7 +40,7 @@ func (f *transcription) checkSpeakers(references int) error {
 	case len(f.names) > maxKnownSpeakers:
 		return badField(field, "at most %d are taken, found %d", maxKnownSpeakers, len(f.names))
 	case len(f.names) != references:
-		return badField("known_speaker_references[]", "expected one for each of %d names, found %d", len(f.names), references)
+		return badField(referencesField, "expected one for each of %d names, found %d", len(f.names), references)
 	}
 	for i, name := range f.names {
 		if name == "" || utf8.RuneCountInString(name) > maxSpeakerName || strings.ContainsFunc(name, unicode.IsControl) {
@@ -75,8 +78,16 @@ func referenceError(n int, err error) error {
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the base64 is broken")
 	}
-	out := badField("known_speaker_references[]", "number %d: %v", n+1, err)
-	return out
+	refusal := invalid("%s", ReferenceRefusal(n, err.Error()))
+	refusal.Param = referencesField
+	return refusal
+}
+
+// ReferenceRefusal returns what a client is told of the n-th recording of a known
+// speaker, counted from 0, that can't be used. A task that ends with it is answered
+// like a form with a bad field.
+func ReferenceRefusal(n int, why string) string {
+	return fmt.Sprintf("%s: number %d: %s", referencesField, n+1, why)
 }
 
 // references are the recordings of a form's known speakers, stored for the task that

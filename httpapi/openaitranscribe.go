@@ -127,7 +127,11 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		if t.ErrorMessage != nil {
 			reason = *t.ErrorMessage
 		}
-		return result, &Error{Status: http.StatusUnprocessableEntity, Code: codeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
+		refusal := &Error{Status: http.StatusUnprocessableEntity, Code: codeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
+		if strings.HasPrefix(reason, referencesField+":") {
+			refusal.Message, refusal.Param = reason, referencesField
+		}
+		return result, refusal
 	}
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {

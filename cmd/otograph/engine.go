@@ -14,6 +14,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
@@ -55,7 +56,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	runOptions = append(runOptions, otograph.WithVoices(voices...))
 	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
 	if bad := (*otograph.VoiceError)(nil); errors.As(err, &bad) && spec.IsPermanent(err) {
-		return tasks.Outcome{}, spec.Permanent(fmt.Errorf("known_speaker_references[%d]: %s", bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording")))
+		return tasks.Outcome{}, spec.Permanent(errors.New(httpapi.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
 	}
 	if err != nil {
 		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {

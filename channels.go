@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/spec"
@@ -83,6 +84,31 @@ func together(sides []side) *speech {
 			continue
 		}
 		out.Spans = append(out.Spans, s)
+	}
+	return out
+}
+
+// saying leaves out the speech in which nothing was transcribed, and channels without
+// any text: there a detector took music or noise for speech. What was said gets the
+// new numbers of its sides.
+func saying(sides []side, said []spokenSegment) (out []side) {
+	for i, s := range sides {
+		var text []asr.Segment
+		for j := range said {
+			if said[j].speaker == i {
+				text = append(text, said[j].Segment)
+				said[j].speaker = len(out)
+			}
+		}
+		if len(text) == 0 {
+			continue
+		}
+		heard := *s.heard
+		heard.Spans = slices.DeleteFunc(slices.Clone(heard.Spans), func(speech audio.Span) bool { return !understood(text, speech) })
+		if len(heard.Spans) > 0 { // or whoever said the text had no voice
+			s.heard = &heard
+		}
+		out = append(out, s)
 	}
 	return out
 }

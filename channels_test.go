@@ -87,8 +87,21 @@ func TestChannels(t *testing.T) {
 			samples, truth := call(t, c.bleed)
 			run := func(mode otograph.Channels) *otograph.Result {
 				off := false
-				res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{EnableAudioEvents: &off}, otograph.WithChannels(mode))
+				var told []string
+				res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{EnableAudioEvents: &off}, otograph.WithChannels(mode),
+					otograph.OnSegments(func(more []otograph.Segment) {
+						for _, s := range more {
+							told = append(told, s.Text)
+						}
+					}))
 				require.NoError(t, err)
+				if mode != otograph.ChannelsMix { // there the change of a speaker divides sentences
+					var texts []string
+					for _, s := range res.Segments {
+						texts = append(texts, s.Text)
+					}
+					assert.Equal(t, texts, told)
+				}
 				return res
 			}
 			res := run(otograph.ChannelsSplit)

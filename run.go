@@ -42,8 +42,8 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 func Translated() RunOption { return func(r *run) { r.translate = true } }
 
 // OnSegments receives sentences while the run goes on, as soon as no further work
-// changes their text, in order and each once; those of the optimized tier all
-// together. They are not told apart by speakers: where one changes inside a sentence,
+// changes their text, in order and each once; those of the optimized tier,
+// and of channels that are split, all together. They are not told apart by speakers: where one changes inside a sentence,
 // the result has two.
 func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }
 
@@ -262,7 +262,9 @@ func (r *run) findApart(ctx context.Context, pcm *audio.PCM, list []*audio.PCM) 
 	sides, err := stage(ctx, r, StageVAD, func(ctx context.Context) ([]side, error) { return r.sides(ctx, list) })
 	if !failed(err) {
 		f.speech = together(sides)
-		failed(r.transcribeApart(ctx, pcm, sides, &f))
+		if !failed(r.transcribeApart(ctx, pcm, sides, &f)) {
+			sides = saying(sides, f.apart.said)
+		}
 		if *r.opt.EnableDiarize {
 			f.speakers, err = stage(ctx, r, StageEmbed, func(ctx context.Context) (*diarize.Result, error) { return r.voicesApart(ctx, sides) })
 			failed(err)
@@ -312,7 +314,22 @@ func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side,
 		}
 		return all, nil
 	})
+	if err == nil && r.told != nil && len(f.apart.said) > 0 {
+		r.tell(pcm, f.transcription.Transcript.Segments, 0)
+	}
 	return err
+}
+
+// tell hands sentences to who asked for them, numbered from first.
+func (r *run) tell(pcm *audio.PCM, sentences []asr.Segment, first int) {
+	out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
+	for i := range out {
+		out[i].ID, out[i].Words = first+i, nil
+		if r.p.noConfidences {
+			out[i].Confidence = nil
+		}
+	}
+	r.told(out)
 }
 
 // languageAndText finds the language, then what was said in it.
@@ -326,15 +343,8 @@ func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech
 	r.progress.tier(r.tier(l))
 	said := 0
 	tell := func(sentences []asr.Segment) {
-		out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
-		for i := range out {
-			out[i].ID, out[i].Words = said+i, nil
-			if r.p.noConfidences {
-				out[i].Confidence = nil
-			}
-		}
-		said += len(out)
-		r.told(out)
+		r.tell(pcm, sentences, said)
+		said += len(sentences)
 	}
 	if r.told != nil {
 		r.settled = tell

@@ -67,7 +67,7 @@ func segments(f findings, at clock) []Segment {
 	}
 	out := make([]Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Confidence: s.Confidence, Measures: measures(s.Segment, f.transcription.Abilities)}
+		out[i] = Segment{ID: i, Start: at.centi(s.Start), End: at.centi(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.transcription.Abilities)}
 		if speakers != nil {
 			out[i].Speaker = f.speakerName(s.speaker)
 		}
@@ -135,3 +135,11 @@ func (c clock) centi(seconds float64) float64 {
 
 // round4 rounds a probability to four digits, inside 0 to 1.
 func round4(p float64) float64 { return min(1, max(0, math.Round(p*1e4)/1e4)) }
+
+// rounded is round4 for a probability that may be unknown.
+func rounded(p *float64) *float64 {
+	if p == nil {
+		return nil
+	}
+	return new(round4(*p))
+}

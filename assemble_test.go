@@ -15,4 +15,6 @@ func TestRounding(t *testing.T) {
 	assert.Equal(t, 0.9999, round4(0.99987))
 	assert.Equal(t, 1.0, round4(1.2))
 	assert.Equal(t, 0.0, round4(-0.1))
+	assert.Equal(t, 0.9123, *rounded(new(0.91234)))
+	assert.Nil(t, rounded(nil))
 }

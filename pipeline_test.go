@@ -284,6 +284,13 @@ func TestDeviceThatIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, otograph.TierOptimized, res.Tier)
 	assert.Empty(t, res.Warnings)
+
+	p = open(t, demo.Models(), otograph.WithDevice("vulkan:200"), otograph.WithCascade(1))
+	res, err = p.Run(context.Background(), excerpt(t), opt)
+	require.NoError(t, err)
+	require.Positive(t, res.Stats.Cascade.Doubtful)
+	require.Len(t, res.Warnings, 1)
+	assert.Equal(t, "device", res.Warnings[0].Option)
 }
 
 func TestCancel(t *testing.T) {

@@ -3,6 +3,7 @@ package otograph
 import (
 	"context"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/asr"
@@ -93,28 +94,44 @@ func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *aud
 
 // replaced returns the segments with those of the runs for which again has a better
 // text, and the number of runs that got one. A text is better if it is more
-// confident, or one of the two has no confidence, or the old one is in another
-// language.
-func replaced(segments []asr.Segment, list []doubt, again []asr.Segment) ([]asr.Segment, int) {
+// confident, or one of the two has no confidence, or only the old one is in another
+// language than it should be. A run keeps its text where the new one goes on beyond
+// its speech: the words there are another run's, or stand in a segment between.
+func replaced(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
-	at, n, taken := 0, 0, 0
+	at, n := 0, 0
 	for _, d := range list {
 		out = append(out, segments[at:d.first]...)
 		at = d.end
-		_, last := d.speech[len(d.speech)-1].Seconds()
-		from := taken
-		for taken < len(again) && (again[taken].Start+again[taken].End)/2 < last {
-			taken++
-		}
-		fresh := again[from:taken]
-		if len(fresh) > 0 && (d.language != "" || better(fresh, segments[d.first:d.end])) {
-			out = append(out, fresh...)
-			n++
+		old := segments[d.first:d.end]
+		fresh, whole := d.within(again)
+		foreign := func(s asr.Segment) bool { return textlang.Other(s.Text, language, among) != "" }
+		mended := d.language != "" && !slices.ContainsFunc(fresh, foreign)
+		if len(fresh) == 0 || !whole || !mended && !better(fresh, old) {
+			out = append(out, old...)
 			continue
 		}
-		out = append(out, segments[d.first:d.end]...)
+		out = append(out, fresh...)
+		n++
 	}
 	return append(out, segments[at:]...), n
+}
+
+// within returns the segments that touch the run's speech, and whether all of them
+// keep inside it.
+func (d doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool) {
+	const slack = 0.02 // seconds by which times are rounded
+	from, _ := d.speech[0].Seconds()
+	_, to := d.speech[len(d.speech)-1].Seconds()
+	whole = true
+	for _, s := range segments {
+		if s.End <= from+slack || s.Start >= to-slack {
+			continue
+		}
+		inside = append(inside, s)
+		whole = whole && s.Start >= from-slack && s.End <= to+slack
+	}
+	return inside, whole
 }
 
 // better reports whether one text is more confident than another.

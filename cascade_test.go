@@ -92,9 +92,40 @@ func TestReplaced(t *testing.T) {
 		},
 		{"only the last", []asr.Segment{sentence(10, 11, "found", 0.6)}, []string{"sure", "guess", "another guess", "deutsch", "found"}, 1},
 	} {
-		got, n := replaced(old, list, test.again)
+		got, n := replaced(old, list, test.again, "en", demoLanguages)
 		assert.Equal(t, test.want, texts(got), test.what)
 		assert.Equal(t, test.n, n, test.what)
+	}
+}
+
+// The standard tier hears all runs together, so that its sentences may go on from one
+// to the next: no word may then stand twice, and none over a segment between.
+func TestReplacedKeepsToItsRun(t *testing.T) {
+	old := []asr.Segment{
+		sentence(0, 1, "guess", 0.4), sentence(1.2, 1.8, "sure", 0.95), sentence(2, 3, "another guess", 0.4), sentence(5, 6, "a third", 0.4),
+	}
+	list := []doubt{
+		{0, 1, []audio.Span{span(0, 1.1)}, ""}, {2, 3, []audio.Span{span(1.9, 3)}, ""}, {3, 4, []audio.Span{span(5, 6)}, ""},
+	}
+	got, n := replaced(old, list, []asr.Segment{sentence(0, 2.9, "one long sentence", 0.9), sentence(5, 6, "the third", 0.9)}, "en", demoLanguages)
+	assert.Equal(t, append(old[:3:3], sentence(5, 6, "the third", 0.9)), got)
+	assert.Equal(t, 1, n)
+
+	got, n = replaced(old, list, []asr.Segment{
+		sentence(0, 0.5, "A whole one.", 0.9), sentence(0.5, 2.4, "One that goes on.", 0.9), sentence(2.4, 3, "Its end.", 0.9),
+	}, "en", demoLanguages)
+	assert.Equal(t, old, got, "a run is taken whole or not at all")
+	assert.Zero(t, n)
+}
+
+// Where the new text is taken for another language, too, the confidences decide.
+func TestReplacedByAnotherLanguage(t *testing.T) {
+	const said = "Wo kann ich eine Fahrkarte für den Zug nach London kaufen?"
+	old := []asr.Segment{sentence(0, 3, said, 0.9)}
+	list := []doubt{{0, 1, []audio.Span{span(0, 3)}, "de"}}
+	for confidence, want := range map[float64]int{0.8: 0, 0.95: 1} {
+		_, n := replaced(old, list, []asr.Segment{sentence(0, 3, said, confidence)}, "en", demoLanguages)
+		assert.Equal(t, want, n, "%g", confidence)
 	}
 }
 

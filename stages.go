@@ -183,7 +183,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 			return done, err
 		}
 	}
-	t.Segments, done.Replaced = replaced(t.Segments, list, fresh.Segments)
+	t.Segments, done.Replaced = replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
 	return done, nil
 }
 

@@ -73,15 +73,25 @@ func seconds(speech []audio.Span) (sum float64) {
 	return sum
 }
 
+// hearings returns how many runs of a recording the standard tier may be asked the
+// language of: one, and one more for each two minutes of speech, which are four of
+// its longest windows.
+func hearings(speech []audio.Span) int { return 1 + int(seconds(speech)/120) }
+
 // heardOtherwise leaves out the runs whose text is in the language that the sound is
-// in, too: there the speaker changed the language, and the text is right to.
-func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt) ([]doubt, error) {
-	var kept []doubt
+// in, too: there the speaker changed the language, and the text is right to. It asks
+// the detector about as many runs as it may, and leaves out the others; asked is how
+// often it did.
+func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt, may int) (kept []doubt, asked int, err error) {
 	for _, d := range list {
 		if d.language != "" && d.language != textlang.Unknown {
+			if asked == may {
+				continue
+			}
+			asked++
 			heard, _, err := detector.DetectLanguage(ctx, pcm, d.speech)
 			if err != nil {
-				return nil, err
+				return nil, asked, err
 			}
 			if heard == d.language {
 				continue
@@ -89,7 +99,7 @@ func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *aud
 		}
 		kept = append(kept, d)
 	}
-	return kept, nil
+	return kept, asked, nil
 }
 
 // replaced returns the segments with those of the runs for which again has a better

@@ -144,9 +144,18 @@ func TestHeardOtherwise(t *testing.T) {
 		{2, 3, []audio.Span{span(2, 3)}, "de"},
 		{3, 4, []audio.Span{span(3, 4)}, "und"},
 	}
-	kept, err := heardOtherwise(t.Context(), hears{0: "fr", 1: "de", 2: "en", 3: "und"}, nil, list)
+	sound := hears{0: "fr", 1: "de", 2: "en", 3: "und"}
+	kept, asked, err := heardOtherwise(t.Context(), sound, nil, list, 3)
 	require.NoError(t, err)
 	assert.Equal(t, []doubt{list[0], list[2], list[3]}, kept)
+	assert.Equal(t, 2, asked)
+
+	kept, asked, err = heardOtherwise(t.Context(), sound, nil, list, 1)
+	require.NoError(t, err)
+	assert.Equal(t, []doubt{list[0], list[3]}, kept, "what nobody may be asked about keeps its text")
+	assert.Equal(t, 1, asked)
+	assert.Equal(t, 1, hearings([]audio.Span{span(0, 60), span(100, 159)}))
+	assert.Equal(t, 3, hearings([]audio.Span{span(0, 240)}))
 }
 
 // A model without a calibration gives no confidence, rather than one that only looks

@@ -385,7 +385,7 @@ func (r *run) checkModels() error {
 // needsStandard reports whether a run's transcription takes the standard tier's model:
 // for the text or some of it, or to tell the language.
 func (r *run) needsStandard(said *transcription) bool {
-	return said != nil && (said.Tier == TierStandard || said.Cascade.Doubtful > 0 || r.opt.ASRLanguage == nil && r.engines.available.Standard)
+	return said != nil && (said.Tier == TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || r.opt.ASRLanguage == nil && r.engines.available.Standard)
 }
 
 // preload opens the models that come after the voice activity detector while the

@@ -159,8 +159,9 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 	if err != nil {
 		return done, err
 	}
-	list, err = compute(ctx, s.gate, s.engines.loadStandard, func(d *whisper.Engine) ([]doubt, error) {
-		return heardOtherwise(ctx, d, pcm, list)
+	list, err = compute(ctx, s.gate, s.engines.loadStandard, func(d *whisper.Engine) (kept []doubt, err error) {
+		kept, done.Hearings, err = heardOtherwise(ctx, d, pcm, list, hearings(speech))
+		return kept, err
 	})
 	if err != nil || len(list) == 0 {
 		return done, err

@@ -61,6 +61,8 @@ type CascadeStats struct {
 	// Doubtful and DoubtfulSeconds are how much of them was decoded again.
 	Doubtful        int
 	DoubtfulSeconds float64
+	// Hearings is how many runs of segments the standard tier was asked the language of.
+	Hearings int
 	// Replaced is how many runs of doubtful segments got a new text.
 	Replaced int
 	// ASR counts the work of the standard tier.
@@ -83,6 +85,7 @@ func (s *CascadeStats) Add(o CascadeStats) {
 	s.Seconds += o.Seconds
 	s.Doubtful += o.Doubtful
 	s.DoubtfulSeconds += o.DoubtfulSeconds
+	s.Hearings += o.Hearings
 	s.Replaced += o.Replaced
 	s.ASR.Add(o.ASR)
 	s.Took += o.Took

@@ -2,6 +2,7 @@ package otograph
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
 )
 
 // sentence is a segment with its confidence; negative is none.
@@ -168,4 +171,31 @@ func TestCalibrate(t *testing.T) {
 	calibrate(tr, &models.Model{Calibration: &models.Calibration{Slope: 2, Offset: 3}})
 	assert.InDelta(t, 0.9994, *tr.Segments[0].Confidence, 1e-3)
 	assert.InDelta(t, 0.3298, *tr.Segments[1].Confidence, 1e-3)
+}
+
+// Where nothing is said, the standard tier puts no words in the place of a doubtful
+// segment.
+func TestCascadePutsNoWordsIntoSilence(t *testing.T) {
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skipf("needs the native libraries (make setup): %v", err)
+	}
+	p, err := Open(demo.Models(), WithCascade(1))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, p.Close()) }()
+	pcm, err := audio.Open(t.Context(), audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	effective, err := Options{}.Effective()
+	require.NoError(t, err)
+	s := p.stages(effective)
+	old := []asr.Segment{sentence(1, 2, "guess", 0.4), sentence(3, 4, "another guess", 0.4)}
+	said := &asr.Transcript{Language: "en", Segments: slices.Clone(old)}
+	opt := asr.DefaultOptions()
+	opt.Parallel, opt.Gate = p.cores, p.gate
+	done, err := s.again(t.Context(), pcm, []audio.Span{span(1, 4)}, said, opt)
+	require.NoError(t, err)
+	assert.Equal(t, old, said.Segments)
+	assert.Equal(t, 2, done.Doubtful)
+	assert.Zero(t, done.Replaced)
+	assert.Positive(t, done.ASR.Windows, "the standard tier listened")
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -638,18 +637,4 @@ func TestCascadeThatFails(t *testing.T) {
 	require.Len(t, res.Warnings, 1)
 	assert.Equal(t, "cascade", res.Warnings[0].Option)
 	assert.Contains(t, res.Warnings[0].Reason, "standard")
-}
-
-// Where nobody speaks there is no text, in the cascade neither.
-func TestNoTextOnNonspeechInTheCascade(t *testing.T) {
-	p := open(t, demo.Models(), otograph.WithCascade(1))
-	files, err := filepath.Glob("testdata/demo/nonspeech/*")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	off := false
-	for _, file := range files {
-		res, err := p.Run(t.Context(), otograph.File(file), otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off})
-		require.NoError(t, err)
-		assert.Empty(t, text(res), file)
-	}
 }

@@ -2,7 +2,7 @@
 // its text, and fits the calibration of its model (models.Calibration):
 //
 //	go run ./bench/wordset -seed 501 -n 120 -sentences 4 -noise -,20,10,5,0 -o FIT
-//	go run ./bench/wordset -seed 503 -n 120 -sentences 4 -noise -,20,10,5,0 -o OTHER
+//	go run ./bench/wordset -seed 502 -n 96 -sentences 4 -noise -,20,10,5,0 -o OTHER
 //	go run ./bench/confidence -tier optimized -fit FIT/manifest.jsonl OTHER/manifest.jsonl
 //
 // Manifests need the times of words. It prints the two numbers of the calibration

@@ -48,6 +48,8 @@ const patience = 15 * time.Second
 
 // live submits and asks until the quota is used up.
 func (c *customer) live(quota int) {
+	c.world.asking.Add(1)
+	defer c.world.asking.Add(-1)
 	for quota > 0 && !c.world.calm.Load() {
 		time.Sleep(time.Duration(1 + c.random.Int64N(int64(2*c.world.pause))))
 		account := c.accounts[c.random.IntN(len(c.accounts))]
@@ -81,7 +83,9 @@ func (c *customer) ask(request func(ctx context.Context, s *tasks.Service) error
 		return false
 	}
 	answered := make(chan bool, 1)
+	c.world.asking.Add(1)
 	go func() {
+		defer c.world.asking.Add(-1)
 		defer p.requests.Done()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -139,6 +139,7 @@ func TestHistories(t *testing.T) {
 func TestFoundSeeds(t *testing.T) {
 	for _, seed := range []uint64{
 		20261124189, // downloads that wait for their account's money in another lane
+		20261130634, // a request that is repeated after all other tasks have ended
 	} {
 		history(t, seed, small, dbtest.SQLitePath(t), &tally{counts: map[string]int{}})
 	}

@@ -181,7 +181,9 @@ func refusal(err error) error {
 // operate has some server do something.
 func (w *world) operate(what string, work func(ctx context.Context, s *tasks.Service) error) {
 	w.scheduler.disturb(what, "")
+	w.asking.Add(1)
 	go func() {
+		defer w.asking.Add(-1)
 		p := w.server(rand.New(rand.NewPCG(w.seed, uint64(w.started))))
 		if p == nil {
 			return

@@ -60,6 +60,7 @@ type world struct {
 	restarts  []restart
 	looked    time.Time // at the invariants
 	customers sync.WaitGroup
+	asking    atomic.Int32 // customers, and requests under way, that may bring tasks
 
 	mu          sync.Mutex
 	submissions []*submission
@@ -217,7 +218,7 @@ func (w *world) settle() {
 		if w.failed() {
 			return true
 		}
-		if time.Since(looked) > 5*time.Second {
+		if w.asking.Load() == 0 && time.Since(looked) > 5*time.Second {
 			looked = time.Now()
 			w.resume()
 			open = w.count("SELECT (SELECT COUNT(*) FROM tasks WHERE phase <> 'final') + (SELECT COUNT(*) FROM callbacks WHERE phase IN ('queued', 'running'))")

@@ -224,6 +224,9 @@ func (c *customer) look() {
 		}
 		result, err := s.Result(ctx, sub.account, sub.id)
 		if err != nil {
+			w.mu.Lock()
+			deleting = sub.deleting // since then, perhaps
+			w.mu.Unlock()
 			if deleting && (errors.Is(err, tasks.ErrNotFound) || errors.Is(err, tasks.ErrNotDone)) {
 				return nil
 			}

@@ -140,6 +140,8 @@ func TestFoundSeeds(t *testing.T) {
 	for _, seed := range []uint64{
 		20261124189, // downloads that wait for their account's money in another lane
 		20261130634, // a request that is repeated after all other tasks have ended
+		20261141433, // a deletion between the looks at a task and at its result
+		20261141618, // an orphaned file that was marked by a clock ahead
 	} {
 		history(t, seed, small, dbtest.SQLitePath(t), &tally{counts: map[string]int{}})
 	}

@@ -64,8 +64,8 @@ func doubts(segments []asr.Segment, speech []audio.Span, language string, among 
 	return kept
 }
 
-// seconds returns how long the speech lasts.
-func seconds(speech []audio.Span) (sum float64) {
+// spoken returns how long the speech lasts, in seconds.
+func spoken(speech []audio.Span) (sum float64) {
 	for _, sp := range speech {
 		start, end := sp.Seconds()
 		sum += end - start
@@ -76,7 +76,7 @@ func seconds(speech []audio.Span) (sum float64) {
 // hearings returns how many runs of a recording the standard tier may be asked the
 // language of: one, and one more for each two minutes of speech, which are four of
 // its longest windows.
-func hearings(speech []audio.Span) int { return 1 + int(seconds(speech)/120) }
+func hearings(speech []audio.Span) int { return 1 + int(spoken(speech)/120) }
 
 // heardOtherwise leaves out the runs whose text is in the language that the sound is
 // in, too: there the speaker changed the language, and the text is right to. It asks
@@ -105,8 +105,8 @@ func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *aud
 // replaced returns the segments with those of the runs for which again has a better
 // text, and the number of runs that got one. A text is better if it is more
 // confident, or one of the two has no confidence, or only the old one is in another
-// language than it should be. A run keeps its text where the new one goes on beyond
-// its speech: the words there are another run's, or stand in a segment between.
+// language than it should be. A run keeps its text if the new one extends beyond
+// its speech, because the words there belong to another run or to a segment between.
 func replaced(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
 	at, n := 0, 0

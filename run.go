@@ -155,11 +155,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	found, errs := find()
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
 	res.Names = r.p.names(register, found)
-	if r.p.noConfidences {
-		for i := range res.Segments {
-			res.Segments[i].Confidence = nil
-		}
-	}
+	r.p.hideConfidences(res.Segments)
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)
 	if t := found.transcription; t != nil && t.Uncorrected != "" {
@@ -251,7 +247,6 @@ func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings)
 
 // findApart is find for channels of one speaker each.
 func (r *run) findApart(ctx context.Context, pcm *audio.PCM, list []*audio.PCM) (f findings, errs []error) {
-	r.checkpoints = nil
 	f.apart = &apart{}
 	failed := func(err error) bool {
 		if err != nil {
@@ -276,7 +271,7 @@ func (r *run) findApart(ctx context.Context, pcm *audio.PCM, list []*audio.PCM) 
 		}
 	}
 	if *r.opt.EnableAudioEvents {
-		f.sounds, err = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) { return r.detectSounds(ctx, pcm) })
+		f.sounds, err = stage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) { return r.detectSounds(ctx, pcm) })
 		failed(err)
 	}
 	return f, errs
@@ -325,11 +320,19 @@ func (r *run) tell(pcm *audio.PCM, sentences []asr.Segment, first int) {
 	out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
 	for i := range out {
 		out[i].ID, out[i].Words = first+i, nil
-		if r.p.noConfidences {
-			out[i].Confidence = nil
-		}
 	}
+	r.p.hideConfidences(out)
 	r.told(out)
+}
+
+// hideConfidences takes the confidences away where the pipeline is to give none.
+func (p *Pipeline) hideConfidences(list []Segment) {
+	if !p.noConfidences {
+		return
+	}
+	for i := range list {
+		list[i].Confidence = nil
+	}
 }
 
 // languageAndText finds the language, then what was said in it.

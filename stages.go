@@ -148,7 +148,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 	if s.cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
 		return done, nil
 	}
-	done.Segments, done.Seconds = len(t.Segments), seconds(speech)
+	done.Segments, done.Seconds = len(t.Segments), spoken(speech)
 	list := doubts(t.Segments, speech, t.Language, optimized.Languages, s.cascade)
 	if len(list) == 0 {
 		return done, nil
@@ -171,7 +171,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 		done.Doubtful += d.end - d.first
 		unsure = append(unsure, d.speech...)
 	}
-	done.DoubtfulSeconds = seconds(unsure)
+	done.DoubtfulSeconds = spoken(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
 	fresh, err := recognizer.Transcribe(ctx, pcm, unsure, opt)
 	if err != nil {

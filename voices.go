@@ -21,13 +21,9 @@ type KnownVoice struct {
 	Recording Source
 }
 
-// The lengths of a recording that WithVoices takes, and how much of it must be speech,
-// in seconds.
-const (
-	shortestVoice, longestVoice = 2, 10
-	leastSpoken                 = 1.0
-	voiceSlack                  = 0.1 // of encoders' padding
-)
+// leastSpoken is how much of a recording that WithVoices takes must be speech, in
+// seconds.
+const leastSpoken = 1.0
 
 // Voice returns the vector of the only voice of a recording, from the set's speaker
 // model, and how many seconds of speech it stands on. Bad input, also a recording
@@ -59,10 +55,7 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, span := range heard.Spans {
-		start, end := span.Seconds()
-		seconds += end - start
-	}
+	seconds = spoken(heard.Spans)
 	if len(heard.Spans) == 0 {
 		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
 	}
@@ -83,10 +76,10 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 // learn returns the register of known voices.
 func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Register, error) {
 	limits := p.audio
-	limits.MaxDuration = time.Duration((longestVoice + voiceSlack) * float64(time.Second))
+	limits.MaxDuration = time.Duration((spec.LongestVoice + spec.VoiceSlack) * float64(time.Second))
 	register := &diarize.Register{}
 	for i, v := range known {
-		vector, seconds, err := p.voice(ctx, v.Recording, limits, shortestVoice-voiceSlack)
+		vector, seconds, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
 		if err == nil && seconds < leastSpoken {
 			err = spec.Permanent(fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastSpoken, seconds))
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 )
 
@@ -20,10 +21,7 @@ const (
 	maxKnownSpeakers    = 4
 	maxSpeakerName      = 100     // characters
 	maxReference        = 8 << 20 // bytes of audio
-	shortestReference   = 2       // seconds
-	longestReference    = 10
-	referenceSlack      = 0.1 // seconds that encoders add
-	maxReferenceTypeLen = 256 // bytes before the comma
+	maxReferenceTypeLen = 256     // bytes before the comma
 )
 
 // referencesField is the field of a form with the recordings of known speakers.
@@ -78,16 +76,18 @@ func referenceError(n int, err error) error {
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the base64 is broken")
 	}
-	refusal := invalid("%s", ReferenceRefusal(n, err.Error()))
-	refusal.Param = referencesField
-	return refusal
+	return badReference(n, err.Error())
+}
+
+func badReference(n int, why string) *Error {
+	return badField(referencesField, "number %d: %s", n+1, why)
 }
 
 // ReferenceRefusal returns what a client is told of the n-th recording of a known
 // speaker, counted from 0, that can't be used. A task that ends with it is answered
 // like a form with a bad field.
 func ReferenceRefusal(n int, why string) string {
-	return fmt.Sprintf("%s: number %d: %s", referencesField, n+1, why)
+	return badReference(n, why).Message
 }
 
 // references are the recordings of a form's known speakers, stored for the task that
@@ -141,8 +141,8 @@ func (k *references) check() error {
 			return gone
 		}
 		// What can't be probed is the worker's to refuse.
-		if err == nil && seconds > 0 && (seconds < shortestReference-referenceSlack || seconds > longestReference+referenceSlack) {
-			return referenceError(i, fmt.Errorf("expected %d to %d s of audio, found %.1f s", shortestReference, longestReference, seconds))
+		if err == nil && seconds > 0 && (seconds < spec.ShortestVoice-spec.VoiceSlack || seconds > spec.LongestVoice+spec.VoiceSlack) {
+			return referenceError(i, fmt.Errorf("expected %d to %d s of audio, found %.1f s", spec.ShortestVoice, spec.LongestVoice, seconds))
 		}
 	}
 	return nil

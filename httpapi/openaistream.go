@@ -49,7 +49,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		result, err := s.finished(ctx, r, id)
+		result, err := s.finished(ctx, r, id, form)
 		answers <- answer{result, err}
 	}()
 	said := spoken{stream: stream, form: form}

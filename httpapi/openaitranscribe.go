@@ -93,15 +93,16 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if form.stream {
 		return s.streamTranscription(w, r, t.ID, form)
 	}
-	result, err := s.finished(r.Context(), r, t.ID)
+	result, err := s.finished(r.Context(), r, t.ID, form)
 	if err != nil {
 		return err
 	}
 	return writeTranscription(w, form, result)
 }
 
-// finished waits for the end of a task and returns its result.
-func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
+// finished waits for the end of a task and returns its result, with the additions
+// that the form asked for.
+func (s *Server) finished(ctx context.Context, r *request, id string, form *transcription) (spec.Result, error) {
 	defer s.metrics.Waiting()()
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,6 +145,9 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	}
 	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
 		return result, err
+	}
+	if extras := form.extras(); !extras.Measures && len(extras.Voices) == 0 {
+		return result, nil
 	}
 	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
 	result.Add(additions)

@@ -9,6 +9,14 @@ type Additions struct {
 	Names map[string]string `json:"names,omitempty"`
 }
 
+// The lengths of a known voice's recording, in seconds, and by how much the padding
+// of encoders may pass them.
+const (
+	ShortestVoice = 2
+	LongestVoice  = 10
+	VoiceSlack    = 0.1
+)
+
 // Measures are what the recognizer measured of a segment.
 type Measures struct {
 	// Seek is where in the recording (seconds) the window begins that the recognizer

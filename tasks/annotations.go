@@ -55,7 +55,7 @@ type annotationContent struct {
 // Annotations returns what the owner said of a result. Errors wrap ErrNotFound,
 // ErrForbidden or ErrNotDone.
 func (s *Service) Annotations(ctx context.Context, account, id string) (Annotations, error) {
-	if _, err := s.done(ctx, account, id); err != nil {
+	if _, _, err := s.done(ctx, account, id); err != nil {
 		return Annotations{}, err
 	}
 	a, err := readAnnotations(s.db.Read().QueryRowContext(ctx, selectAnnotations, id))
@@ -70,7 +70,7 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 	if err := patch.check(); err != nil {
 		return Annotations{}, err
 	}
-	if _, err := s.done(ctx, account, id); err != nil {
+	if _, _, err := s.done(ctx, account, id); err != nil {
 		return Annotations{}, err
 	}
 	var a Annotations

@@ -155,19 +155,16 @@ const (
 )
 
 // additionsKey returns where the additions to a result are; "" without a result.
-func additionsKey(result string) string {
-	if result == "" {
-		return ""
-	}
-	return strings.TrimSuffix(result, resultSuffix) + additionsSuffix
-}
+func additionsKey(result string) string { return beside(result, additionsSuffix) }
 
 // waveformKey returns where the waveform of a result is; "" without a result.
-func waveformKey(result string) string {
+func waveformKey(result string) string { return beside(result, waveformSuffix) }
+
+func beside(result, suffix string) string {
 	if result == "" {
 		return ""
 	}
-	return strings.TrimSuffix(result, resultSuffix) + waveformSuffix
+	return strings.TrimSuffix(result, resultSuffix) + suffix
 }
 
 // store writes a file whole or not at all.

@@ -113,12 +113,9 @@ type Result struct {
 
 // Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
 func (s *Service) Result(ctx context.Context, account, id string) (*Result, error) {
-	t, key, err := s.get(ctx, account, id)
+	t, key, err := s.done(ctx, account, id)
 	if err != nil {
 		return nil, err
-	}
-	if t.Status != StatusDone {
-		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
 	}
 	bill, err := s.billing.Bill(ctx, account, id)
 	if err != nil {
@@ -141,26 +138,23 @@ func (s *Service) Result(ctx context.Context, account, id string) (*Result, erro
 	return &Result{Task: t, Bill: bill, file: file, body: body}, nil
 }
 
-// done returns a task that is done. Errors wrap ErrNotFound, ErrForbidden or
-// ErrNotDone.
-func (s *Service) done(ctx context.Context, account, id string) (Task, error) {
-	t, err := s.Get(ctx, account, id)
+// done returns a task that is done, and the key of its result. Errors wrap
+// ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Service) done(ctx context.Context, account, id string) (t Task, key string, err error) {
+	t, key, err = s.get(ctx, account, id)
 	if err == nil && t.Status != StatusDone {
 		err = fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
 	}
-	return t, err
+	return t, key, err
 }
 
 // Waveform opens the waveform of a done task: audio.PeaksPerSecond bytes a second,
 // 255 being the loudest of all. Close it. Errors wrap ErrNotFound (also for a task
 // whose worker left none), ErrForbidden or ErrNotDone.
 func (s *Service) Waveform(ctx context.Context, account, id string) (io.ReadCloser, error) {
-	t, key, err := s.get(ctx, account, id)
+	_, key, err := s.done(ctx, account, id)
 	if err != nil {
 		return nil, err
-	}
-	if t.Status != StatusDone {
-		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
 	}
 	file, err := s.blobs.Open(ctx, waveformKey(key))
 	if errors.Is(err, blob.ErrNotFound) {
@@ -172,12 +166,9 @@ func (s *Service) Waveform(ctx context.Context, account, id string) (io.ReadClos
 // Additions returns what a done task's result has beside the specification's, nil
 // for nothing. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
 func (s *Service) Additions(ctx context.Context, account, id string) (*spec.Additions, error) {
-	t, key, err := s.get(ctx, account, id)
+	_, key, err := s.done(ctx, account, id)
 	if err != nil {
 		return nil, err
-	}
-	if t.Status != StatusDone {
-		return nil, fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
 	}
 	file, err := s.blobs.Open(ctx, additionsKey(key))
 	if errors.Is(err, blob.ErrNotFound) {

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,10 +21,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/bench"
 )
 
 // cost is what one run of a program took.
@@ -89,8 +92,9 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 		}
 	}
 	version, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	machine := bench.ThisMachine()
 	r := report{
-		Machine: fmt.Sprintf("%d cores of %s, %s/%s", runtime.GOMAXPROCS(0), processor(), runtime.GOOS, runtime.GOARCH),
+		Machine: fmt.Sprintf("%d cores of %s, %s", machine.Cores, cmp.Or(machine.CPU, "an unknown processor"), machine.OS),
 		Version: strings.TrimSpace(string(version)), Date: time.Now().UTC().Format("2 January 2006"),
 	}
 	for _, row := range b.rows() {
@@ -155,7 +159,7 @@ func has(rows []result, name string) bool {
 }
 
 // measure runs both sides of a row in turn.
-func (b *bench) measure(ctx context.Context, row row, rounds int) (result, error) {
+func (b *setup) measure(ctx context.Context, row row, rounds int) (result, error) {
 	r := result{What: row.what, Against: row.against, Want: row.want, Command: strings.Join(row.ours, " ")}
 	if err := b.model(ctx, row.models...); err != nil {
 		return r, err
@@ -192,21 +196,8 @@ func once(ctx context.Context, args []string) (cost, error) {
 
 // loadAverage is the machine's of a minute, 0 where the system does not tell it.
 func loadAverage() float64 {
-	var average float64
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		_, _ = fmt.Sscan(string(text), &average)
-	}
+	average, _ := strconv.ParseFloat(bench.ThisMachine().LoadAverage[0], 64)
 	return average
-}
-
-func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "an unknown processor"
 }
 
 // median of one of the figures.
@@ -215,9 +206,5 @@ func median(costs []cost, of func(cost) float64) float64 {
 	for _, c := range costs {
 		all = append(all, of(c))
 	}
-	slices.Sort(all)
-	if n := len(all); n%2 == 0 {
-		return (all[n/2-1] + all[n/2]) / 2
-	}
-	return all[len(all)/2]
+	return bench.Median(all)
 }

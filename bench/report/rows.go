@@ -17,8 +17,8 @@ type row struct {
 	reference, ours []string
 }
 
-// bench is what the rows need: programs, models and sounds in one folder.
-type bench struct {
+// setup is what the rows need: programs, models and sounds in one folder.
+type setup struct {
 	dir, native, otograph, whisper string
 	sherpa                         []string // how it is called, nil without it
 }
@@ -27,7 +27,7 @@ type bench struct {
 var sounds = map[string]int{"5 s": 5, "60 s": 60, "10 min": 604, "60 min": 3600}
 
 // prepare builds the programs and makes the sounds.
-func prepare(ctx context.Context, dir string) (*bench, error) {
+func prepare(ctx context.Context, dir string) (*setup, error) {
 	native, err := filepath.Abs("third_party/native/lib")
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func prepare(ctx context.Context, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: dir, native: native, otograph: filepath.Join(dir, "otograph"), whisper: filepath.Join(dir, "whisper_full")}
+	b := &setup{dir: dir, native: native, otograph: filepath.Join(dir, "otograph"), whisper: filepath.Join(dir, "whisper_full")}
 	for _, args := range [][]string{
 		{"go", "build", "-o", b.otograph, "./cmd/otograph"},
 		{
@@ -73,7 +73,7 @@ func prepare(ctx context.Context, dir string) (*bench, error) {
 // sherpa returns how sherpa-onnx is called, where its package and the models for it lie
 // in the folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx,
 // tokens.txt and speaker.onnx. bench/ref/sherpa.js says where they come from.
-func sherpa(b *bench) []string {
+func sherpa(b *setup) []string {
 	dir := os.Getenv("SHERPA_BENCH")
 	if dir == "" {
 		return nil
@@ -93,16 +93,16 @@ func do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-func (b *bench) sound(name, kind string) string {
+func (b *setup) sound(name, kind string) string {
 	return filepath.Join(b.dir, strings.ReplaceAll(name, " ", "")+"."+kind)
 }
 
-func (b *bench) shape(model string) string {
+func (b *setup) shape(model string) string {
 	return filepath.Join(b.dir, "shape-"+model+"-100.bin")
 }
 
 // model makes the made-up models that are not there yet.
-func (b *bench) model(ctx context.Context, names ...string) error {
+func (b *setup) model(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if _, err := os.Stat(b.shape(name)); err == nil {
 			continue
@@ -117,7 +117,7 @@ func (b *bench) model(ctx context.Context, names ...string) error {
 }
 
 // rows lists the comparisons; the costliest come last.
-func (b *bench) rows() []row {
+func (b *setup) rows() []row {
 	const library = "`whisper_full`"
 	transcribe := func(sound string, more ...string) []string {
 		return append([]string{b.otograph, "transcribe", "-q", "--no-cascade", "-l", "en"}, append(more, b.sound(sound, "wav"))...)

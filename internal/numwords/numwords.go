@@ -31,9 +31,6 @@ var known = map[string]*language{
 	"en": &english, "de": &german, "es": &spanish, "fr": &french, "pt": &portuguese, "zh": &chinese,
 }
 
-// Languages returns the codes of the languages whose numbers are known.
-func Languages() []string { return []string{"de", "en", "es", "fr", "pt", "zh"} }
-
 // Readings returns the ways in which a word of a text with digits is read aloud,
 // the commonest first: "1984", "3.5", "10:30", "€20", "5%". There is none for a
 // word that is something else, for one of more than 20 digits, and for a language

@@ -6,8 +6,8 @@ import "os"
 // recorder. More are no conversation, and each costs disk as the recording does.
 const maxKept = 8
 
-// channels records the channels of a recording one by one beside their mix. Each has
-// a file of its own.
+// channels records each channel of a recording to a separate file, in addition to the
+// mix.
 type channels struct {
 	dir   string
 	files []*os.File
@@ -81,7 +81,7 @@ func (c *channels) close() {
 	c.files, c.each = nil, nil
 }
 
-// Channels returns the channels of the recording as recordings of their own, in
-// order, valid until Close. There are none unless Options.KeepChannels asked for them
-// and the recording has 2 to 8.
+// Channels returns each channel of the recording as a separate recording, in order,
+// valid until Close. It is empty unless Options.KeepChannels is set and the recording
+// has 2 to 8 channels.
 func (p *PCM) Channels() []*PCM { return p.channels }

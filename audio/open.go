@@ -155,8 +155,8 @@ func (in *input) takeRaw(s rawSource) error {
 	return nil
 }
 
-// peek looks at the beginning of a reader. It is returned for a WAV file that is to
-// be streamed; anything else, and with spool that, too, goes to a temporary file.
+// peek sniffs the beginning of a reader and returns the reader if it holds a WAV file
+// to stream. Everything else, and with spool WAV files too, goes to a temporary file.
 func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	peeked := bufio.NewReaderSize(in.meter, sniffWindow)
 	head, err := peeked.Peek(sniffWindow)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The marks between which the table stands in a page.
+// The table of a page is between these marks.
 const (
 	begin = "<!-- bench-report: written by `make bench-report` -->\n"
 	end   = "<!-- end of bench-report -->\n"

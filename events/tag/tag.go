@@ -95,8 +95,8 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// sampleRate returns the rate in Hz of a network that is to work at the stated one
-// (0: none is stated). A network with a waveform input does not say it in its graph.
+// sampleRate returns a network's rate in Hz, given the stated rate (0 if none is
+// stated). A network with a waveform input does not say it in its graph.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# run.sh: what make lint checks besides Go: shell scripts with shellcheck, the
+# run.sh: what make lint checks besides Go: phrases to avoid in all texts, shell
+# scripts with shellcheck, the
 # page and its tests with eslint and prettier, Python with ruff. A tool that is not
 # installed is named and left out; with CI set it is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+"${GO:-go}" run ./test/lint/english
 
 missing() {
   echo "lint: $1 is missing (on Debian: apt-get install $2): $3 is not checked" >&2

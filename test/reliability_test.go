@@ -417,14 +417,15 @@ func TestT20Restart(t *testing.T) {
 	before := picture()
 	require.NoError(t, s.stop())
 	var wait sync.WaitGroup
+	stopped := s
 	for range 3 {
 		wait.Go(func() {
-			if out, err := s.run("account", "list"); err != nil {
+			if out, err := stopped.run("account", "list"); err != nil {
 				t.Error(err, out)
 			}
 		})
 	}
-	s = s.again()
+	s = stopped.again()
 	wait.Wait()
 	assert.Equal(t, before, picture())
 	exact(t, d)

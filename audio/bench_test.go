@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkOpenWAV decodes a minute of sound from the page cache, MD5 and samples on disk included.
+// BenchmarkOpenWAV decodes a minute of sound from the page cache, including the
+// MD5 and the samples on disk.
 func BenchmarkOpenWAV(b *testing.B) {
 	for _, c := range []struct {
 		rate, channels int
@@ -38,7 +39,8 @@ func BenchmarkOpenWAV(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenFFmpeg shows what the child costs: a 3-second file is mostly its start.
+// BenchmarkOpenFFmpeg measures the cost of the child process: for a 3-second
+// file that is mostly its start.
 func BenchmarkOpenFFmpeg(b *testing.B) {
 	needFFmpeg(b)
 	for b.Loop() {
@@ -48,8 +50,10 @@ func BenchmarkOpenFFmpeg(b *testing.B) {
 	}
 }
 
-// BenchmarkFormats decodes ten minutes of speech in each usual format: seconds of sound in a second by the clock, and in a
-// second of processor time, the child's included; then the same for ffmpeg alone, which does not resample.
+// BenchmarkFormats decodes ten minutes of speech in each common format and
+// reports seconds of sound per second of wall-clock time and per second of
+// processor time, including the child's. For comparison it runs ffmpeg alone,
+// which does not resample.
 func BenchmarkFormats(b *testing.B) {
 	bin, err := findFFmpeg(Options{})
 	if err != nil {
@@ -103,7 +107,8 @@ func BenchmarkFormats(b *testing.B) {
 	}
 }
 
-// processorTime is what this process and the children it has waited for have used, in seconds.
+// processorTime returns the processor time of this process and the children it
+// has waited for, in seconds.
 func processorTime(b *testing.B) float64 {
 	var sum float64
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
@@ -116,7 +121,8 @@ func processorTime(b *testing.B) float64 {
 	return sum
 }
 
-// BenchmarkBareFFmpeg is the same child without cage and without us, for comparison.
+// BenchmarkBareFFmpeg runs the same child without the sandbox and our code, for
+// comparison.
 func BenchmarkBareFFmpeg(b *testing.B) {
 	bin, err := findFFmpeg(Options{})
 	if err != nil {

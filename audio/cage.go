@@ -21,7 +21,8 @@ type limits struct {
 	cpu    uint64        // seconds of processor time
 }
 
-// childMemory is far above what audio decoders need (libraries alone map some hundred megabytes) and far below what would hurt.
+// childMemory is far above what audio decoders need (libraries alone map some
+// hundred megabytes) and far below what would hurt.
 const childMemory = 4 << 30
 
 // caged is one run of a decoder.
@@ -38,7 +39,7 @@ var (
 	errCage      = cage.ErrSetup
 )
 
-// child is a started decoder.
+// child is a running decoder.
 type child struct {
 	process *cage.Process
 	state   cage.State
@@ -46,9 +47,9 @@ type child struct {
 }
 
 // run starts the child, feeds its standard output to out and the lines of its
-// standard error to line, both until they end. When run returns, the child and
-// whatever it started are gone. The error is the child's own exit, the cause of
-// ctx when that is done, or out's.
+// standard error to line, until both end. When run returns, the child and every
+// process that it started are gone. The error is the child's exit error, the
+// cause of ctx if ctx is done, or the error of out.
 func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) error) (state cage.State, err error) {
 	if c.wall >= 0 {
 		var stop context.CancelFunc
@@ -78,8 +79,8 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	if err != nil {
 		return state, err
 	}
-	// At the clock the whole group ends and the pipes are closed, whoever else
-	// may hold their other ends.
+	// At the deadline, kill the whole group and close the pipes, even if
+	// another process still holds their other ends.
 	stopped := context.AfterFunc(ctx, func() {
 		killGroup(ch.process.Process.Pid)
 		_ = outR.SetReadDeadline(time.Now())
@@ -92,7 +93,9 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	if outErr != nil {
 		cancel(outErr)
 	}
-	_, _ = io.Copy(io.Discard, outR) // a child that was stopped has nothing more to say; one that ended well neither
+	// A child that was stopped has no more output; one that exited cleanly has
+	// none either.
+	_, _ = io.Copy(io.Discard, outR)
 	err = <-ch.exited
 	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil {
@@ -101,8 +104,8 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	return ch.state, err
 }
 
-// start starts the child on a thread that waits for it: the child dies with
-// this thread, that is with this process.
+// start starts the child on a thread that waits for it, because the child dies
+// with the thread that started it, and so with this process.
 func (c caged) start(stdout, stderr *os.File) (*child, error) {
 	p, err := cage.Command(cage.Spec{
 		Bin: c.bin, Args: c.args, Env: childEnvironment(), Input: c.input, Libraries: filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
@@ -121,7 +124,8 @@ func (c caged) start(stdout, stderr *os.File) (*child, error) {
 		ch.state, err = p.Start()
 		started <- err
 		if err == nil {
-			// What the child started goes with it, before its number can be given to another.
+			// Kill what the child started before the kernel can reuse its
+			// process ID.
 			if awaitExit(p.Process.Pid) {
 				killGroup(p.Process.Pid)
 			}
@@ -134,7 +138,7 @@ func (c caged) start(stdout, stderr *os.File) (*child, error) {
 	return ch, nil
 }
 
-// readLines hands over lines; overlong ones come in pieces.
+// readLines passes each line to line; overlong lines arrive in pieces.
 func readLines(r io.Reader, line func(string)) {
 	lines := bufio.NewReaderSize(r, 4096)
 	for {
@@ -160,7 +164,7 @@ func isScript(bin string) bool {
 	return err == nil && string(mark[:]) == "#!"
 }
 
-// childEnvironment hands over nothing but where the libraries are.
+// childEnvironment returns only the variables that locate shared libraries.
 func childEnvironment() []string {
 	env := []string{"LC_ALL=C", "AV_LOG_FORCE_NOCOLOR=1", "HOME=/nonexistent", "PATH=/nonexistent"}
 	for _, name := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {

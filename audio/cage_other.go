@@ -8,6 +8,6 @@ const inputPath = "/dev/fd/3"
 
 func widenPipe(*os.File) {}
 
-// awaitExit cannot wait without taking the child's end here; the group is killed
-// at the clock alone.
+// awaitExit can't wait here without reaping the child; the group is killed only
+// at the deadline.
 func awaitExit(int) bool { return false }

@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// inCage runs a shell command where ffmpeg would run.
+// inCage runs a shell command in the sandbox instead of ffmpeg.
 func inCage(t *testing.T, input *os.File, script string, l limits) (out string, err error) {
 	t.Helper()
 	return inCageWith(t, input, script, l, true)
@@ -47,7 +47,8 @@ func inCageWith(t *testing.T, input *os.File, script string, l limits, landlock 
 	return out, err
 }
 
-// TestCage proves that the child can read its input and nothing else, write nothing, reach nobody and start nothing.
+// TestCage proves that the child can only read its input: it can't write, use
+// the network or start processes.
 func TestCage(t *testing.T) {
 	s := Sandbox()
 	if runtime.GOOS != "linux" || s.Landlock == 0 || !s.Seccomp {
@@ -89,7 +90,7 @@ func TestCage(t *testing.T) {
 	}
 	t.Run("root's powers", func(t *testing.T) {
 		var bounding string
-		// Without Landlock the child can read what the kernel says about it.
+		// Without Landlock, the child can read its own status from the kernel.
 		out, err := inCageWith(t, nil, `while read -r name value; do echo "$name $value"; done < /proc/self/status`, limits{}, false)
 		require.NoError(t, err)
 		for _, l := range strings.Split(out, "\n") {
@@ -126,7 +127,7 @@ func TestCage(t *testing.T) {
 	})
 	assert.Empty(t, children(t))
 
-	// The rest of this process is as free as before.
+	// The rest of this process stays unrestricted.
 	_, err = os.ReadFile(secret)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(secret, nil, 0o644))
@@ -145,7 +146,8 @@ func slowFile(t testing.TB) string {
 	return path
 }
 
-// TestCancel: a cancelled caller gets its cause, and no child and no file stay behind.
+// TestCancel checks that a canceled caller gets its cause and that no child or
+// file is left.
 func TestCancel(t *testing.T) {
 	needFFmpeg(t)
 	path := slowFile(t)
@@ -184,7 +186,8 @@ func decodeForEver(path string) {
 	fmt.Println(err)
 }
 
-// TestDyingProcess kills a process that is decoding: its child dies with it, and no temporary file is left.
+// TestDyingProcess kills a process that is decoding and checks that its child
+// dies with it and that no temporary file is left.
 func TestDyingProcess(t *testing.T) {
 	needFFmpeg(t)
 	if runtime.GOOS != "linux" {
@@ -236,7 +239,8 @@ func TestDecoderMissing(t *testing.T) {
 	assert.Contains(t, strings.Join(s.Problems, "\n"), "install it")
 }
 
-// TestStrangeDecoder: programs that are no ffmpeg, or that cannot run in the cage.
+// TestStrangeDecoder runs programs that are not ffmpeg or that can't run in the
+// sandbox.
 func TestStrangeDecoder(t *testing.T) {
 	needFFmpeg(t)
 	script := func(text string) string {
@@ -290,7 +294,7 @@ func TestSandbox(t *testing.T) {
 	assert.Equal(t, "none", SandboxState{}.Strength())
 }
 
-// TestParallel decodes on many goroutines at once.
+// TestParallel decodes on many goroutines in parallel.
 func TestParallel(t *testing.T) {
 	needFFmpeg(t)
 	content, err := os.ReadFile("testdata/formats/no_extension")

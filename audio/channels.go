@@ -2,12 +2,13 @@ package audio
 
 import "os"
 
-// maxKept is the largest number of channels that are kept apart: eight tracks of a
-// recorder. More are no conversation, and each costs disk as the recording does.
+// maxKept is the largest number of channels that are kept separately, the eight
+// tracks of a recorder. A recording with more is not a conversation, and each
+// channel takes as much disk as the recording.
 const maxKept = 8
 
-// channels records each channel of a recording to a separate file, in addition to the
-// mix.
+// channels records each channel of a recording to a separate file, in addition
+// to the mix.
 type channels struct {
 	dir   string
 	files []*os.File
@@ -15,10 +16,10 @@ type channels struct {
 	one   []float32 // the samples of one channel
 }
 
-// begin makes room for n channels. One channel is the mix, and more than maxKept
-// are not kept.
+// begin prepares for n channels. One channel is the mix already, and more than
+// maxKept are not kept.
 func (c *channels) begin(name string, rate, n int) error {
-	c.close() // of a track that was not the one
+	c.close() // files of a track that turned out to be the wrong one
 	if n < 2 || n > maxKept {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (c *channels) end() error {
 	return nil
 }
 
-// pcm maps what was recorded: one PCM for each channel.
+// pcm maps the recorded channels and returns one PCM for each.
 func (c *channels) pcm(info Info) (list []*PCM, err error) {
 	for i, r := range c.each {
 		p := &PCM{info: info}
@@ -81,7 +82,7 @@ func (c *channels) close() {
 	c.files, c.each = nil, nil
 }
 
-// Channels returns each channel of the recording as a separate recording, in order,
-// valid until Close. It is empty unless Options.KeepChannels is set and the recording
-// has 2 to 8 channels.
+// Channels returns each channel of the recording as a separate recording, in
+// order, valid until Close. It is empty unless Options.KeepChannels is set and
+// the recording has 2 to 8 channels.
 func (p *PCM) Channels() []*PCM { return p.channels }

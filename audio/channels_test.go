@@ -10,7 +10,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestChannelsAreKept: each channel comes as the recording would that holds it alone.
+// TestChannelsAreKept checks that each channel is the same as a recording that
+// holds it alone.
 func TestChannelsAreKept(t *testing.T) {
 	const rate, seconds = 44100, 2
 	var both, left, right []float32

@@ -16,7 +16,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// formatCase is a line of testdata/formats/manifest.jsonl: one recording in one of the forms that users upload.
+// formatCase is a line of testdata/formats/manifest.jsonl: one recording in one
+// of the formats that users upload.
 type formatCase struct {
 	File                     string
 	Codec, Container, Expect string
@@ -61,7 +62,8 @@ func readManifest[T any](t testing.TB, path string) []T {
 	return all
 }
 
-// corpora calls f for the folder in this package and, where OTOGRAPH_SHARED names it, for the complete collection.
+// corpora calls f for the folder in this package and, if OTOGRAPH_SHARED is
+// set, for the complete collection.
 func corpora(t *testing.T, name string, f func(t *testing.T, dir string)) {
 	t.Run("own", func(t *testing.T) { f(t, filepath.Join("testdata", name)) })
 	t.Run("shared", func(t *testing.T) {
@@ -101,7 +103,7 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// checkFormat decodes one file; stream: as a stream too.
+// checkFormat decodes one file, also as a stream if stream is set.
 func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream bool) {
 	pcm, err := Open(t.Context(), File(path), Options{})
 	if c.Expect == "error" {
@@ -136,7 +138,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 	corr, lag := correlate(heard, reference.Samples(0, n))
 	want := max(c.MinCorr, c.BestChannel)
 	if strings.Contains(c.File, "delayed_right") {
-		want = c.MinCorr // the mean is comb-filtered, but it does not cancel
+		want = c.MinCorr // the mean is comb-filtered, but does not cancel
 	}
 	assert.GreaterOrEqual(t, corr, want, "correlation")
 	assert.LessOrEqual(t, float64(max(lag, -lag))/SampleRate*1000, c.Delay, "delay in ms")
@@ -168,7 +170,7 @@ func TestBad(t *testing.T) {
 }
 
 func checkBad(t *testing.T, path string, c badCase) {
-	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // the lower limit would refuse most of them unseen
+	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // the lower limit would refuse most of them before reading
 	begin := time.Now()
 	pcm, err := Open(t.Context(), File(path), opt)
 	took := time.Since(begin)

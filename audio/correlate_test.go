@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// correlate is the largest normalised correlation of two recordings and the lag of a behind b at which it is found, in samples.
+// correlate returns the largest normalized correlation of two recordings and
+// the lag of a relative to b at which it is found, in samples.
 func correlate(a, b []float32) (best float64, lag int) {
 	n := 1 << bits.Len(uint(len(a)+len(b)))
 	fft := fourier.NewFFT(n)

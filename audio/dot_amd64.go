@@ -2,15 +2,18 @@ package audio
 
 import "golang.org/x/sys/cpu"
 
-// Every x86-64 server and desktop processor since 2015 has both; the compiler may not assume it.
+// Every x86-64 server and desktop processor since 2015 has both, but the
+// compiler may not assume it.
 var hasFMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// dotFMA adds up a[i]·b[i] for i < n, n a positive multiple of 8.
+// dotFMA returns the sum of a[i]·b[i] for i < n, where n is a positive multiple
+// of 8.
 //
 //go:noescape
 func dotFMA(a, b *float32, n int) float32
 
-// dot is the sum of a[i]·b[i]; both have the same length, a positive multiple of 8.
+// dot returns the sum of a[i]·b[i]; both have the same length, a positive
+// multiple of 8.
 func dot(a, b []float32) float32 {
 	if hasFMA {
 		b = b[:len(a)]

@@ -2,27 +2,29 @@ package audio
 
 import "math"
 
-// Rules of the downmix, per block. "Cancels" compares the energy of the mean with what the mean of unrelated channels would have:
-// 0 for channels in antiphase, 1 for unrelated ones, N for N equal ones.
+// Constants of the downmix, which decides block by block. "Cancels" compares
+// the energy of the mean with the energy that unrelated channels would have: 0
+// for channels in antiphase, 1 for unrelated ones, N for N equal ones.
 const (
 	blocksPerSecond = 2
-	cancelBelow     = 0.1  // 10 dB less than unrelated channels would give: the mean is losing the signal
-	cancelUntil     = 0.4  // and is trusted again from here on
+	cancelBelow     = 0.1  // 10 dB less than unrelated channels would have: the mean is losing the signal
+	cancelUntil     = 0.4  // the mean is used again from here on
 	audible         = 1e-8 // mean square of a channel that counts as carrying a signal, −80 dBFS
 	fadesPerSecond  = 100  // a change of weights takes 10 ms
 	maxBlock        = 1 << 20
 )
 
-// downmix makes one channel out of several in bounded memory, block by block; the result does not depend on how the input is cut.
+// downmix mixes several channels into one in bounded memory, block by block.
+// The result does not depend on how the input is split.
 type downmix struct {
 	channels int
 	fade     int
 	block    []float32 // interleaved; cap is the block's length
-	weights  []float32 // in force at the end of the last block
+	weights  []float32 // weights at the end of the last block
 	target   []float32
-	energy   []float64 // per channel since the beginning, constant parts left out
+	energy   []float64 // per channel since the beginning, without the DC offset
 	heard    []bool    // channels that ever carried a signal
-	single   int       // channel taken alone while the mean cancels, else -1
+	single   int       // channel used alone while the mean cancels, else -1
 	started  bool
 	mono     []float32
 	emit     func([]float32) error
@@ -101,7 +103,7 @@ func mix(mono, block, w []float32) {
 // aim sets the weights for a block.
 func (d *downmix) aim(block []float32, frames int) {
 	n := float64(frames)
-	var sums, squares [8]float64 // on the stack for the usual numbers of channels
+	var sums, squares [8]float64 // on the stack for common channel counts
 	sum, square := sums[:], squares[:]
 	if d.channels > len(sums) {
 		sum, square = make([]float64, d.channels), make([]float64, d.channels)
@@ -130,7 +132,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		if d.heard[c] {
 			active++
 		}
-		if d.energy[c] > d.energy[loud]*1.01 { // equally loud ones: the first, whatever the rounding
+		if d.energy[c] > d.energy[loud]*1.01 { // of equally loud channels the first, regardless of rounding
 			loud = c
 		}
 	}
@@ -176,7 +178,8 @@ func (d *downmix) aim(block []float32, frames int) {
 	}
 }
 
-// stereoSums adds up both channels, their squares and their products in one pass, which is what most recordings need.
+// stereoSums returns the sums, squares and products of two channels in one
+// pass, the case of most recordings.
 func stereoSums(block []float32, sum, square []float64) (cross float64) {
 	var l, r, ll, rr float64
 	for ; len(block) >= 2; block = block[2:] {

@@ -94,7 +94,8 @@ func TestDownmix(t *testing.T) {
 	})
 }
 
-// TestDownmixChunks: the result does not depend on how the samples arrive, and 64 channels at the highest rate stay in bounded memory.
+// TestDownmixChunks checks that the result does not depend on how the samples
+// arrive, and that 64 channels at the highest rate stay in bounded memory.
 func TestDownmixChunks(t *testing.T) {
 	l, r := noise(30011, 0.5, 3), noise(30011, 0.5, 4)
 	copy(r[10000:20000], scaled(l[10000:20000], -1))

@@ -7,8 +7,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// What can be wrong with a recording. Test with errors.Is; spec.IsPermanent reports
-// them, as trying again cannot help.
+// Errors of a recording. Test with errors.Is. spec.IsPermanent reports them,
+// because retrying doesn't help.
 var (
 	ErrUnsupported = spec.Permanent(errors.New("unsupported audio format"))
 	ErrTooSmall    = spec.Permanent(errors.New("audio file too small"))
@@ -18,14 +18,15 @@ var (
 	ErrNoAudio     = spec.Permanent(errors.New("no audio in the file"))
 )
 
-// What can be wrong with the machine. So can a full disk, a failed read or a
-// canceled context; none of these is permanent.
+// Errors of the machine. A full disk, a failed read and a canceled context are
+// others. None of them is permanent.
 var (
 	ErrDecoderMissing = errors.New("audio decoder missing")
 	ErrTimeout        = errors.New("decoding took too long")
 )
 
-// fault is an error of the given kind about the named source. The name is quoted: it comes from outside and may hold anything.
+// fault returns an error of the given kind about the named source. The name is
+// quoted because it comes from outside and may hold anything.
 func fault(kind error, name, format string, args ...any) error {
 	return fmt.Errorf("audio: %q: %w: %s", name, kind, fmt.Sprintf(format, args...))
 }

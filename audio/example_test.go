@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Open decodes anything; the samples are read window by window.
+// Open decodes any supported format; the samples are read window by window.
 func ExampleOpen() {
 	pcm, err := audio.Open(context.Background(), audio.File("testdata/formats/UPPER.WAV"), audio.Options{})
 	if err != nil {
@@ -26,7 +26,8 @@ func ExampleOpen() {
 	// 48000 samples in the first 30 s
 }
 
-// A refused input says why, and Permanent tells it from trouble of the machine.
+// Errors name what is wrong with the input, and IsPermanent tells them apart
+// from errors of the machine.
 func ExamplePermanent() {
 	_, err := audio.Open(context.Background(), audio.File("testdata/bad/wav_rate_1hz.wav"), audio.Options{})
 	fmt.Println(err)
@@ -36,7 +37,7 @@ func ExamplePermanent() {
 	// true true
 }
 
-// Probe reads the header only.
+// Probe reads only the header.
 func ExampleProbe() {
 	info, err := audio.Probe(context.Background(), audio.File("testdata/formats/UPPER.WAV"), audio.Options{})
 	if err != nil {
@@ -46,7 +47,7 @@ func ExampleProbe() {
 	// Output: 3 wav pcm_mulaw 1
 }
 
-// A Resampler takes its input in pieces of any length.
+// A Resampler accepts its input in pieces of any length.
 func ExampleResampler() {
 	r, err := audio.NewResampler(44100, audio.SampleRate)
 	if err != nil {

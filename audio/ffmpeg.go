@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// audioDecoders are the decoders that ffmpeg may use: those of the accepted containers. No decoder of pictures or video is among them,
-// so a cover of 65535 × 65535 pixels is never looked into. Names that a build lacks do no harm.
+// audioDecoders are the decoders that ffmpeg may use: those of the accepted
+// containers. They include no image or video decoder, so a cover of 65535 ×
+// 65535 pixels is never decoded. Names that a build lacks do no harm.
 const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,truehd,mlp,dca,alac,als,amrnb,amrwb,libopencore_amrnb,libopencore_amrwb,ape,atrac1,atrac3,atrac3plus," +
 	"cook,sipr,ra_144,ra_288,ralf,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,dvaudio,flac,g722,g723_1,g726,g726le,g729,gsm,gsm_ms,libgsm,libgsm_ms,ilbc," +
 	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,speex,libspeex,tak,truespeech,tta," +
@@ -28,7 +29,8 @@ const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,true
 	"pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_s64le,pcm_s64be,pcm_u16le,pcm_u16be,pcm_u24le,pcm_u24be,pcm_u32le,pcm_u32be," +
 	"pcm_f16le,pcm_f24le,pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_s8_planar,pcm_s16be_planar,pcm_s16le_planar,pcm_s24le_planar,pcm_s32le_planar,pcm_bluray,pcm_dvd"
 
-// findFFmpeg is the absolute path of ffmpeg, links resolved, because the cage is built around that very file.
+// findFFmpeg returns the absolute path of ffmpeg with links resolved, because
+// the sandbox is built around that file.
 func findFFmpeg(o Options) (string, error) {
 	want := o.FFmpeg
 	if want == "" {
@@ -41,16 +43,17 @@ func findFFmpeg(o Options) (string, error) {
 		}
 	}
 	if err != nil {
-		// The cause is not wrapped: a missing program must not pass for a missing recording.
+		// The cause is not wrapped, so that a missing program isn't mistaken
+		// for a missing recording.
 		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or hand over WAV", ErrDecoderMissing, want, err) //nolint:errorlint
 	}
 	return path, nil
 }
 
-// report is what ffmpeg says about its input.
+// report collects what ffmpeg prints about its input.
 type report struct {
 	mu        sync.Mutex
-	output    bool // the description of the input is over
+	output    bool // the description of the input has ended
 	duration  float64
 	start     float64
 	estimated bool
@@ -75,7 +78,7 @@ var (
 	logPrefix    = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(info|warning|error|fatal|panic)\] (.*)$`)
 )
 
-// line takes one line that ffmpeg wrote at "-loglevel repeat+level+info".
+// line parses one line of ffmpeg's output at "-loglevel repeat+level+info".
 func (r *report) line(text string) {
 	m := logPrefix.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
 	if m == nil {
@@ -101,7 +104,7 @@ func (r *report) line(text string) {
 			return
 		}
 	}
-	if strings.Contains(text, "not on whitelist") { // a picture or video that nobody wants to decode
+	if strings.Contains(text, "not on whitelist") { // an image or video, which is not decoded
 		return
 	}
 	r.faults++
@@ -139,7 +142,7 @@ func (r *report) describe(text string) {
 	}
 }
 
-// wanted is the track that should be decoded: the default one, else the first.
+// wanted returns the track to decode: the default one, or else the first.
 func (r *report) wanted() (track, bool) {
 	for _, t := range r.tracks {
 		if !t.fallback {
@@ -152,7 +155,8 @@ func (r *report) wanted() (track, bool) {
 	return r.tracks[0], true
 }
 
-// declared is the length of the audio as the container says, 0 where it does not say or only guesses.
+// declared returns the length of the audio that the container declares, or 0 if
+// it declares none or only estimates it.
 func (r *report) declared(c container) float64 {
 	if r.estimated || c.guess {
 		return 0
@@ -160,7 +164,8 @@ func (r *report) declared(c container) float64 {
 	return r.duration
 }
 
-// complaint is what ffmpeg said first, in a form that may stand in an error: printable and short, without our names for the input.
+// complaint returns ffmpeg's first error message in a form that is safe to
+// show: printable, short and without our names for the input.
 func (r *report) complaint() string {
 	if len(r.problems) == 0 {
 		return "the decoder gave no reason"
@@ -178,14 +183,17 @@ func (r *report) complaint() string {
 	return text
 }
 
-// leastRate is how many bytes a second of sound takes at least. A container that may lie is believed that it is too long only where it
-// has as many bytes for that length; else it is decoded and counted.
+// leastRate is the least number of bytes that a second of sound takes. The
+// length declared by an unreliable container is trusted as too long only if the
+// file has at least that many bytes for it. Otherwise the recording is decoded
+// and counted.
 const leastRate = 250
 
-// errRemap says that ffmpeg chose another track than the wanted one.
+// errRemap is returned if ffmpeg chose a track other than the wanted one.
 var errRemap = errors.New("another track is wanted")
 
-// decodeFFmpeg decodes the audio track of f into rec. With seconds > 0 only the beginning is decoded.
+// decodeFFmpeg decodes the audio track of f into rec. If seconds > 0, it
+// decodes only that much of the beginning.
 func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
 	bin, err := findFFmpeg(o)
 	if err != nil {
@@ -203,8 +211,10 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 			t, _ := rep.wanted()
 			track = t.index
 		case landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
-			// A build that lives where the cage does not look, or a wrapper script? Asked without the recording:
-			// no recording may talk us into opening the cage by the way its decoder ends.
+			// This may be a build outside the folders that the sandbox can see,
+			// or a wrapper script. Test that without the recording, so that no
+			// recording can make us open the sandbox by the way its decoder
+			// exits.
 			if _, _, works := ffmpegVersion(ctx, bin, true); works == nil {
 				return rep, h, err
 			}
@@ -215,7 +225,7 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 	}
 }
 
-// errUnusable says that ffmpeg could not even be started.
+// errUnusable is returned if ffmpeg could not be started.
 var errUnusable = errors.New("the decoder could not be started")
 
 func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Options, bin string, rec *recorder, stop float64, track int, landlock bool) (*report, *wavHeader, error) {
@@ -223,7 +233,9 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 	defer cancel(nil)
 	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: math.MaxUint32}
 	if o.MaxDecodeTime >= 0 {
-		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10 // one thread decodes, so the wall clock comes first unless the child starts more
+		// Decoding uses one thread, so the wall clock expires first unless the
+		// child starts more.
+		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10
 	}
 	rep := &report{mapped: -1}
 	st, err := f.Stat()
@@ -231,7 +243,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		return rep, nil, trouble(name, "read", err)
 	}
 	size := st.Size()
-	ready := make(chan struct{}) // closed once it is known which track comes
+	ready := make(chan struct{}) // closed once the track is known
 	var once sync.Once
 	watch := func(text string) {
 		rep.line(text)
@@ -265,7 +277,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		case <-ready:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(5 * time.Second): // a future ffmpeg may not say it; then its own choice counts
+		case <-time.After(5 * time.Second): // a future ffmpeg may not print it; then ffmpeg's choice is used
 		}
 		h.data = untilEOF
 		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
@@ -277,7 +289,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 	return rep, h, err
 }
 
-// ffmpegArgs returns the arguments that decode the input of a cage to WAV, at
+// ffmpegArgs returns the arguments that decode a sandboxed input to WAV, at
 // most stop seconds of it (0: all), from the given track (-1: ffmpeg's choice).
 func ffmpegArgs(c container, stop float64, track int) []string {
 	args := []string{
@@ -285,7 +297,7 @@ func ffmpegArgs(c container, stop float64, track int) []string {
 		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
 		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1",
 	}
-	if c.name == "flac" { // its frames carry checksums; a wrong one marks the recording as damaged
+	if c.name == "flac" { // its frames carry checksums, and a wrong one marks the recording as damaged
 		args = append([]string{"-err_detect", "crccheck"}, args...)
 	}
 	if track >= 0 {
@@ -297,8 +309,9 @@ func ffmpegArgs(c container, stop float64, track int) []string {
 	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-f", "wav", "pipe:1")
 }
 
-// judge explains how ffmpeg ended. A status that says only that something went wrong
-// is a fault of the recording, which is judged by what came out: nil.
+// judge explains how ffmpeg exited. It returns nil for a status that only says
+// that something went wrong: then the recording is at fault and is judged by
+// the samples that were decoded.
 func (r *report) judge(err error, name, bin string, o Options) error {
 	var exit *exec.ExitError
 	switch {
@@ -310,21 +323,23 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		case status.Signaled() && status.Signal() == syscall.SIGKILL: // not ours: the machine ran out of memory, or somebody stopped it
+		// Not our doing: the machine ran out of memory, or an operator stopped
+		// it.
+		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():
 			return fault(ErrCorrupt, name, "it made ffmpeg stop with signal %q", status.Signal())
-		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's answer
+		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's exit status
 			return fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
 		}
-		r.faults++ // judged below by what came out
+		r.faults++ // judged below by what was decoded
 	default:
 		return err
 	}
 	return nil
 }
 
-// nothing explains why not a sample came out.
+// nothing explains why not a single sample was decoded.
 func (r *report) nothing(name string, c container) error {
 	if len(r.tracks) == 0 && c.name == "mp4" && !r.video {
 		return fault(ErrCorrupt, name, "the mp4 file has no readable index; it is cut off or was never finished")
@@ -338,12 +353,12 @@ func (r *report) nothing(name string, c container) error {
 	return fault(ErrCorrupt, name, "nothing could be decoded from the %s file: %s", c.name, r.complaint())
 }
 
-// incomplete says whether a finished run left out part of the recording.
+// incomplete reports whether a finished run left out part of the recording.
 func (r *report) incomplete(c container, seconds float64) bool {
 	if r.faults > 0 {
 		return true
 	}
-	if r.video || c.name == "mpegts" { // their duration is that of the pictures, or of time stamps
+	if r.video || c.name == "mpegts" { // their duration is that of the video, or of time stamps
 		return false
 	}
 	d := r.declared(c)

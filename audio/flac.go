@@ -6,12 +6,16 @@ import (
 	"io"
 )
 
-// flacTail is how much of a FLAC file's end is looked at: more than a frame of eight channels with 24 bits and 65535 samples a channel.
+// flacTail is how many bytes at the end of a FLAC file are searched: more than
+// one frame of eight channels with 24 bits and 65535 samples a channel.
 const flacTail = 2 << 20
 
-// flacSeconds counts the length of a FLAC file whose header leaves it open, as encoders do that write into a pipe: every frame tells its
-// own place in the stream, so the last one, less the first one, tells how long it is (RFC 9639, sections 8 and 9). Nothing is decoded.
-// The last frame has to be sound by its checksum. 0: the header tells the length, or nothing can be told.
+// flacSeconds returns the length of a FLAC file whose header doesn't declare
+// it, which encoders leave out when they write to a pipe. Every frame holds its
+// position in the stream, so the last one minus the first one is the length
+// (RFC 9639, sections 8 and 9). Nothing is decoded. The checksum of the last
+// frame must be valid. It returns 0 if the header declares the length or if the
+// length can't be found.
 func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
 	info, at, err := flacStreamInfo(f, size)
 	if err != nil || info.rate == 0 || info.samples != 0 {
@@ -42,17 +46,18 @@ func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
 	return float64(last.begin-first.begin+last.samples) / float64(info.rate), nil
 }
 
-// flacInfo is the part of STREAMINFO that matters here.
+// flacInfo holds the fields of STREAMINFO used here.
 type flacInfo struct {
-	block   int64 // samples of every frame but the last one, where that number is fixed
+	block   int64 // samples in every frame but the last one, if that number is fixed
 	rate    int64 // Hz
-	samples int64 // of one channel; 0: not known
+	samples int64 // of one channel; 0 if unknown
 }
 
-// flacStreamInfo reads the metadata's headers: at is where the frames begin. A rate of 0 says that this is no FLAC file.
+// flacStreamInfo reads the metadata headers; at is the offset of the first
+// frame. A rate of 0 means that this is not a FLAC file.
 func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err error) {
 	var b [38]byte
-	for range 8192 { // ID3 tags stand before it now and then
+	for range 8192 { // some files have ID3 tags before it
 		if _, err = readAt(f, b[:10], at); err != nil {
 			return info, at, err
 		}
@@ -87,10 +92,11 @@ func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err err
 	return flacInfo{}, at, nil
 }
 
-// flacFrame is where a frame stands in the stream.
+// flacFrame is the position of a frame in the stream.
 type flacFrame struct{ begin, samples int64 }
 
-// frame reads the header of a frame at the beginning of b; its checksum has to be right.
+// frame reads the header of a frame at the beginning of b; its checksum must be
+// valid.
 func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 	if len(b) < 6 || b[0] != 0xff || b[1]&0xfe != 0xf8 || b[2]>>4 == 0 || b[2]&15 == 15 || b[3]&1 != 0 {
 		return flacFrame{}, false
@@ -126,7 +132,7 @@ func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 	if at >= len(b) || checksum(0x07, 8, b[:at]) != uint32(b[at]) {
 		return flacFrame{}, false
 	}
-	if b[1]&1 == 0 { // it counts frames instead of samples
+	if b[1]&1 == 0 { // it counts frames, not samples
 		block := info.block
 		if block == 0 {
 			block = samples
@@ -136,9 +142,12 @@ func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 	return flacFrame{number, samples}, true
 }
 
-// lastFrame is the last frame in b that ends, by its checksum, where the next one begins or where b ends.
+// lastFrame returns the last frame in b whose checksum is valid and that ends
+// where the next one begins or at the end of b.
 func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
-	ends := []int{len(b)} // of a frame, the nearest first; a few, as a frame may hold what looks like the header of one
+	// Candidate ends of the frame, nearest first; several, because a frame may
+	// contain bytes that look like a header.
+	ends := []int{len(b)}
 	for at := len(b); ; {
 		if at = bytes.LastIndexByte(b[:at], 0xff); at < 0 {
 			return flacFrame{}, false
@@ -156,8 +165,9 @@ func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
 	}
 }
 
-// flacNumber reads the number of a frame or sample, written like a character in UTF-8 but up to 36 bits wide; n is its length in
-// bytes, 0 where it is none.
+// flacNumber reads the number of a frame or sample, encoded like a UTF-8
+// character but up to 36 bits wide. n is its length in bytes, or 0 if the
+// encoding is invalid.
 func flacNumber(b []byte) (v int64, n int) {
 	if len(b) == 0 {
 		return 0, 0
@@ -182,7 +192,8 @@ func flacNumber(b []byte) (v int64, n int) {
 	return v, ones
 }
 
-// checksum is the remainder of b by a polynomial of so many bits, highest bit first.
+// checksum returns the remainder of b divided by a polynomial of the given
+// number of bits, highest bit first.
 func checksum(polynomial uint32, bits int, b []byte) uint32 {
 	var sum uint32
 	for _, c := range b {

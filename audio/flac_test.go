@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// silentFLAC is so many frames of 4608 samples of silence at 16 kHz, numbered from first on, as an encoder writes them into a pipe:
-// without the length in the header.
+// silentFLAC returns the given number of frames of 4608 silent samples at 16
+// kHz, numbered from first, as an encoder writes them to a pipe: without the
+// length in the header.
 func silentFLAC(first, frames int) []byte {
 	b := append([]byte("fLaC"), 0x80, 0, 0, 34)
 	info := make([]byte, 34)
@@ -73,7 +74,8 @@ func TestFLACWithoutLength(t *testing.T) {
 	}
 }
 
-// What says how long it is by its last frame is refused before a decoder runs: here there is none.
+// A FLAC file whose last frame shows that it is too long is refused before a
+// decoder runs. Here there is no decoder.
 func TestTooLongFLACIsNotDecoded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "six hours.flac")
 	require.NoError(t, os.WriteFile(path, silentFLAC(0, 75000), 0o600))
@@ -84,7 +86,8 @@ func TestTooLongFLACIsNotDecoded(t *testing.T) {
 	require.ErrorIs(t, err, ErrDecoderMissing)
 }
 
-// What ffmpeg's encoder writes into a pipe is counted as ffmpeg's decoder counts it.
+// FLAC that ffmpeg's encoder writes to a pipe gets the same length as from
+// ffmpeg's decoder.
 func TestFLACFromAPipe(t *testing.T) {
 	needFFmpeg(t)
 	bin, err := findFFmpeg(Options{})
@@ -110,7 +113,8 @@ func TestFLACFromAPipe(t *testing.T) {
 	}
 }
 
-// An Ogg or MP3 file that is as large as the length that it tells is believed, another one is counted.
+// The declared length of an Ogg or MP3 file is trusted if the file is large
+// enough for it. Otherwise the recording is counted.
 func TestLikelyLengthIsBelieved(t *testing.T) {
 	needFFmpeg(t)
 	data, err := os.ReadFile("testdata/formats/mp3_id3v24_id3v1_48k.mp3") // 3 s in its Xing header

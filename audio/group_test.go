@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGroupEndsWithItsLeader: what a decoder leaves behind ends with it, and the
-// run does not wait for who holds its pipes; at the clock all of it ends. Only a
-// script may start processes at all.
+// TestGroupEndsWithItsLeader checks that a decoder's processes end with it,
+// that the run does not wait for a process that holds its pipes, and that all
+// of it ends at the deadline. Only a script may start processes.
 func TestGroupEndsWithItsLeader(t *testing.T) {
 	if Sandbox().Limits == false {
 		t.Skip("processes are told apart on Linux only")

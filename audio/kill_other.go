@@ -4,7 +4,7 @@ package audio
 
 import "os"
 
-// killGroup ends the child.
+// killGroup kills the child.
 func killGroup(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()

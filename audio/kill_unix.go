@@ -4,5 +4,5 @@ package audio
 
 import "syscall"
 
-// killGroup ends the child and whatever it may have started.
+// killGroup kills the child and every process that it started.
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFiveHours: memory for the longest recording that is accepted is that for any other; one second more is refused.
+// TestFiveHours checks that the longest accepted recording takes no more memory
+// than any other, and that one second more is refused.
 func TestFiveHours(t *testing.T) {
 	checkFlatMemory(t, 5*3600)
 	_, err := Open(t.Context(), File(longWAV(t, 5*3600+1)), Options{})

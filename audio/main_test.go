@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// children lists the processes that this one has started and that still run.
+// children lists the running processes that this one has started.
 func children(t testing.TB) []int {
 	t.Helper()
 	return childrenOf(t, os.Getpid())

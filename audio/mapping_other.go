@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// mapSamples reads the first n float32 of f: here they stay in memory.
+// mapSamples reads the first n float32 of f into memory, because mapping is not
+// supported here.
 func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error) {
 	if n == 0 {
 		return nil, nil, nil

@@ -11,8 +11,10 @@ import (
 	"os"
 )
 
-// Open decodes a recording. The PCM must be closed. Errors: the sentinels of this package (test with errors.Is, and with
-// Permanent for "trying again cannot help"), the cause of ctx, and errors of the file system.
+// Open decodes a recording. The caller must close the PCM. It returns the
+// sentinels of this package (test with errors.Is, and with spec.IsPermanent for
+// errors that retrying doesn't fix), the cause of ctx, and errors of the file
+// system.
 func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	o = o.withDefaults()
 	if err := context.Cause(ctx); err != nil {
@@ -56,7 +58,8 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	return pcm, nil
 }
 
-// input is a source on its way to samples: either a stream that begins with a WAV header, or a file of a known container, or raw samples.
+// input is a source being converted to samples: a stream that begins with a WAV
+// header, a file of a known container, or raw samples.
 type input struct {
 	name   string
 	info   Info
@@ -65,7 +68,7 @@ type input struct {
 	header *wavHeader // of the tape
 	meter  *meter     // counts and hashes what the tape reads
 	file   *os.File   // regular, seekable; nil while a reader is streamed
-	hashed bool       // the MD5 of file is known already
+	hashed bool       // the MD5 of file is already known
 	container
 }
 
@@ -75,7 +78,8 @@ func (in *input) close() {
 	}
 }
 
-// meter counts and hashes the original bytes, keeps them under the limit, and asks whether the caller still wants them.
+// meter counts and hashes the original bytes, enforces the limit and checks for
+// cancellation.
 type meter struct {
 	ctx  context.Context
 	r    io.Reader
@@ -103,7 +107,8 @@ func (m *meter) Read(b []byte) (int, error) {
 
 func (m *meter) hex() string { return hex.EncodeToString(m.sum.Sum(nil)) }
 
-// receive opens a source and recognises it. spool: a reader goes to a temporary file even when it could be streamed.
+// receive opens a source and recognizes it. If spool is set, a reader is copied
+// to a temporary file even if it could be streamed.
 func receive(ctx context.Context, src Source, o Options, spool bool) (in *input, err error) {
 	in = &input{name: src.Name()}
 	defer func() {
@@ -145,7 +150,7 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 	return in, in.takeWAV(peeked, o)
 }
 
-// takeRaw makes the samples of a caller the input.
+// takeRaw sets the caller's samples as the input.
 func (in *input) takeRaw(s rawSource) error {
 	if s.channels < 1 || s.channels > maxChannels || s.rate < minWAVRate || s.rate > maxWAVRate || len(s.samples)%max(1, s.channels) != 0 {
 		return fault(ErrUnsupported, in.name, "%d samples at %d Hz in %d channels, expected whole frames, %d to %d Hz, 1 to %d channels", len(s.samples), s.rate, s.channels, minWAVRate, maxWAVRate, maxChannels)
@@ -155,8 +160,9 @@ func (in *input) takeRaw(s rawSource) error {
 	return nil
 }
 
-// peek sniffs the beginning of a reader and returns the reader if it holds a WAV file
-// to stream. Everything else, and with spool WAV files too, goes to a temporary file.
+// peek sniffs the beginning of a reader and returns the reader if it holds a
+// WAV file that can be streamed. Anything else is copied to a temporary file;
+// with spool, WAV files are as well.
 func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	peeked := bufio.NewReaderSize(in.meter, sniffWindow)
 	head, err := peeked.Peek(sniffWindow)
@@ -179,7 +185,7 @@ func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	return peeked, nil
 }
 
-// sniff recognises the file.
+// sniff recognizes the file.
 func (in *input) sniff() (container, error) {
 	c, err := sniff(in.file)
 	if errors.Is(err, errFarTag) {
@@ -196,7 +202,7 @@ func (in *input) sniff() (container, error) {
 	return c, nil
 }
 
-// takeWAV reads the header of a WAV file or its kin.
+// takeWAV reads the header of a WAV file or one of its variants.
 func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	in.tape = &tape{r: r}
 	if in.header, err = readWAVHeader(in.tape); err != nil {
@@ -222,7 +228,8 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	return nil
 }
 
-// unrecognised names what stands at the beginning of a file that is none of the accepted ones.
+// unrecognised returns an error that names the content at the beginning of an
+// unsupported file.
 func unrecognised(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
@@ -230,7 +237,8 @@ func unrecognised(name string, head []byte) error {
 	return fault(ErrUnsupported, name, "its content begins with %q, which is no audio or video container that is accepted here", head[:min(len(head), 12)])
 }
 
-// spool writes a reader to an unnamed file: what has been read of it already, then the rest.
+// spool writes a reader to an unnamed file: the bytes already read, then the
+// rest.
 func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	f, err := tempFile(o.TempDir)
 	if err != nil {
@@ -258,13 +266,13 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	return nil
 }
 
-// onlyReader and onlyWriter keep io.Copy from shortcuts past the meter.
+// onlyReader and onlyWriter keep io.Copy from bypassing the meter.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }
 )
 
-// decode turns the input into samples and completes its Info.
+// decode converts the input to samples and completes its Info.
 func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
 	switch {
 	case in.raw != nil:
@@ -314,7 +322,8 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 		return err
 	}
 	in.info.Truncated = h.data >= 0 && got < h.data-h.data%int64(h.align)
-	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil { // what stands behind the samples counts and is hashed too
+	// Bytes after the samples count and are hashed as well.
+	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil {
 		return err
 	}
 	if in.hashed {
@@ -324,7 +333,9 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	return o.checkSize(in.name, in.info.Size)
 }
 
-// samplesAhead is how many bytes of samples will come on the tape, as far as header and file size tell; -1 if only the end of the stream can.
+// samplesAhead returns how many bytes of samples follow on the tape according
+// to the header and the file size, or -1 if only the end of the stream can show
+// it.
 func (in *input) samplesAhead() int64 {
 	n := in.header.data
 	if in.file != nil {
@@ -351,7 +362,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	if in.hashed {
 		sum <- nil
 	} else {
-		go func() { // beside the decoder, from the same pages of the cache
+		go func() { // runs in parallel with the decoder and reads the same pages of the cache
 			m := &meter{ctx: hashCtx, r: io.NewSectionReader(in.file, 0, in.info.Size), name: in.name, max: -1, sum: md5.New()}
 			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
 			in.info.MD5 = m.hex()
@@ -374,7 +385,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	return nil
 }
 
-// describe takes what ffmpeg said about the track.
+// describe copies ffmpeg's description of the track.
 func (in *input) describe(rep *report, h *wavHeader) {
 	in.info.SampleRate, in.info.Channels = h.rate, h.channels
 	for _, t := range rep.tracks {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The limits of the specification, in force when an option is zero.
+// Limits of the specification, used where an option is zero.
 const (
 	DefaultMinBytes      = 1 << 10
 	DefaultMaxBytes      = 2 << 30
@@ -13,17 +13,21 @@ const (
 	DefaultMaxDecodeTime = 15 * time.Minute
 )
 
-// Options bounds what is accepted. The zero value is the specification: 1 KB to 2 GB, up to 5 hours.
-// A negative limit switches that limit off.
+// Options configures what is accepted. The zero value sets the limits of the
+// specification: 1 KB to 2 GB, up to 5 hours. A negative limit disables it.
 type Options struct {
 	MinBytes      int64         // smallest file; default 1 KiB
 	MaxBytes      int64         // largest file; default 2 GiB
-	MaxDuration   time.Duration // longest recording; default 5 h. It is counted while decoding, whatever the header says.
-	MaxDecodeTime time.Duration // wall clock that one ffmpeg child may take; default 15 min
-	TempDir       string        // where unnamed files with samples live; default os.TempDir
-	FFmpeg        string        // path of ffmpeg; default: the one in PATH. ffprobe is looked for beside it first.
-	FollowLinks   bool          // let File follow a symbolic link in the last part of its path; refused by default, as in a watched folder
-	KeepChannels  bool          // let PCM.Channels have the channels of recordings with 2 to 8, which take as much disk each as the mix
+	MaxDuration   time.Duration // longest recording; default 5 h; counted while decoding, regardless of the header
+	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
+	TempDir       string        // folder for unnamed files with samples; default os.TempDir
+	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
+	// Let File follow a symbolic link in the last path element; refused by
+	// default, as in a watched folder.
+	FollowLinks bool
+	// Make PCM.Channels return the channels of recordings with 2 to 8; each
+	// takes as much disk as the mix.
+	KeepChannels bool
 }
 
 func (o Options) withDefaults() Options {
@@ -45,7 +49,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxSamples is the longest result in samples at SampleRate, -1 without limit.
+// maxSamples returns the largest number of samples at SampleRate, or -1 if
+// unlimited.
 func (o Options) maxSamples() int64 {
 	if o.MaxDuration < 0 {
 		return -1
@@ -53,7 +58,7 @@ func (o Options) maxSamples() int64 {
 	return int64(o.MaxDuration.Seconds() * SampleRate)
 }
 
-// checkSize compares the size of a source with the limits.
+// checkSize checks the size of a source against the limits.
 func (o Options) checkSize(name string, size int64) error {
 	if size < o.MinBytes {
 		return fault(ErrTooSmall, name, "it has %d bytes, expected at least %d", size, o.MinBytes)
@@ -64,7 +69,8 @@ func (o Options) checkSize(name string, size int64) error {
 	return nil
 }
 
-// checkDuration compares a length in seconds, as the container says it, with the limit.
+// checkDuration checks a container's declared length in seconds against the
+// limit.
 func (o Options) checkDuration(name string, seconds float64) error {
 	if o.MaxDuration >= 0 && seconds > o.MaxDuration.Seconds() {
 		return fault(ErrTooLong, name, "it lasts %.1f s, expected at most %g s", seconds, o.MaxDuration.Seconds())

@@ -7,49 +7,55 @@ import (
 	"sync/atomic"
 )
 
-// SampleRate is the rate of every PCM in this project, in Hz. All models are trained at it.
+// SampleRate is the rate of every PCM in this project, in Hz. All models are
+// trained on it.
 const SampleRate = 16000
 
-// trimEvery is how many bytes of views are handed out before the pages of the mapping are given back to the kernel
-// (they stay in the page cache). It bounds the resident set of a walk over hours of audio.
+// trimEvery is how many bytes of views are returned before the pages of the
+// mapping are released to the kernel (they stay in the page cache). It bounds
+// the resident set while hours of audio are read.
 const trimEvery = 32 << 20
 
 // Span is a half-open range [Start, End) of samples at SampleRate.
 type Span struct{ Start, End int }
 
-// Len is the number of samples in the span.
+// Len returns the number of samples in the span.
 func (s Span) Len() int { return s.End - s.Start }
 
-// Seconds gives both ends in seconds from the beginning of the recording.
+// Seconds returns both ends in seconds from the beginning of the recording.
 func (s Span) Seconds() (start, end float64) {
 	return float64(s.Start) / SampleRate, float64(s.End) / SampleRate
 }
 
-// Info says what a recording is and, after Open, what was found while it was decoded.
+// Info describes a recording and, after Open, what was found while decoding it.
 type Info struct {
-	Duration   float64 // seconds of audio: counted after Open, as the container says (or counted where it does not) after Probe
-	Container  string  // "wav", "mp3", "ogg", "mp4", … ; "raw" for samples handed over
-	Codec      string  // codec name as ffmpeg writes it: "pcm_s16le", "mp3", "opus", …
-	SampleRate int     // Hz, of the original
-	Channels   int     // of the original
-	Size       int64   // bytes, of the original; 0 for raw samples
-	MD5        string  // hex MD5 of the original bytes; empty for raw samples and when they were not all read (Probe)
-	NonFinite  int64   // NaN and infinite samples that were replaced by 0
-	Truncated  bool    // part of the recording is missing or unreadable; what there is was decoded
+	// Seconds of audio: counted after Open; after Probe as the container
+	// declares it, or counted if it doesn't.
+	Duration   float64
+	Container  string // "wav", "mp3", "ogg", "mp4", …; "raw" for samples passed by the caller
+	Codec      string // codec name as ffmpeg writes it: "pcm_s16le", "mp3", "opus", …
+	SampleRate int    // Hz, of the original
+	Channels   int    // of the original
+	Size       int64  // bytes, of the original; 0 for raw samples
+	MD5        string // hex MD5 of the original bytes; empty for raw samples and if not all bytes were read (Probe)
+	NonFinite  int64  // NaN and infinite samples replaced by 0
+	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
 }
 
-// PCM is a decoded recording: mono float32 at SampleRate, every sample finite and within [-1, 1] when it comes from Open.
-// Its samples lie in a memory-mapped file that has no name any more, so they cost page cache instead of memory
-// and vanish with the process. It is safe for concurrent use; Close must come after the last use of a view.
+// PCM is a decoded recording: mono float32 at SampleRate. If it comes from
+// Open, every sample is finite and within [-1, 1]. Its samples are in an
+// unnamed memory-mapped file, so they use page cache instead of memory and
+// vanish with the process. It is safe for concurrent use. Call Close after the
+// last use of a view.
 type PCM struct {
 	samples []float32
 	info    Info
-	mapped  []byte // nil when samples is an ordinary slice
+	mapped  []byte // nil if samples is an ordinary slice
 	handed  atomic.Int64
 	closing sync.Once
 	closed  error
 
-	channels []*PCM // one for each; empty unless they were kept
+	channels []*PCM // one per channel; empty unless they were kept
 }
 
 // FromSamples wraps mono samples at SampleRate without copying them.
@@ -59,17 +65,18 @@ func FromSamples(samples []float32) *PCM {
 	}}
 }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (p *PCM) Len() int { return len(p.samples) }
 
-// Duration is the length in seconds.
+// Duration returns the length in seconds.
 func (p *PCM) Duration() float64 { return float64(len(p.samples)) / SampleRate }
 
-// Info says what the recording was.
+// Info returns the description of the recording.
 func (p *PCM) Info() Info { return p.info }
 
-// Samples is a read-only view of the samples [from, to), both clamped to [0, Len]; it is valid until Close.
-// Writing to it faults. Ask for windows rather than for a whole long recording: memory then stays flat.
+// Samples returns a read-only view of the samples [from, to), both clamped to
+// [0, Len]; it is valid until Close. Writing to it faults. To keep memory flat,
+// read a long recording in windows.
 func (p *PCM) Samples(from, to int) []float32 {
 	n := len(p.samples)
 	from = min(max(from, 0), n)
@@ -83,7 +90,8 @@ func (p *PCM) Samples(from, to int) []float32 {
 	return p.samples[from:to:to]
 }
 
-// Close gives the samples back. Views are invalid afterwards. It may be called more than once.
+// Close releases the samples. Views are invalid afterwards. It may be called
+// more than once.
 func (p *PCM) Close() error {
 	p.closing.Do(func() {
 		p.samples = nil
@@ -98,7 +106,7 @@ func (p *PCM) Close() error {
 	return p.closed
 }
 
-// clamp brings a sample into [-1, 1]; NaN becomes 0.
+// clamp limits a sample to [-1, 1]; NaN becomes 0.
 func clamp(x float32) float32 {
 	switch {
 	case x > 1:

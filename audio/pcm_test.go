@@ -64,7 +64,7 @@ func residentKB(t testing.TB, field string) int {
 	return 0
 }
 
-// walk touches every sample window by window, as the models do.
+// walk reads every sample window by window, like the models.
 func walk(p *PCM) (sum float32) {
 	for at := 0; at < p.Len(); at += 30 * SampleRate {
 		for _, x := range p.Samples(at, at+30*SampleRate) {
@@ -74,7 +74,8 @@ func walk(p *PCM) (sum float32) {
 	return sum
 }
 
-// checkFlatMemory decodes a recording of the given length and walks through it; neither may take memory in proportion.
+// checkFlatMemory decodes a recording of the given length and reads it; the
+// memory of neither step may grow with the length.
 func checkFlatMemory(t *testing.T, seconds int) {
 	path := longWAV(t, seconds)
 	runtime.GC()
@@ -91,7 +92,8 @@ func checkFlatMemory(t *testing.T, seconds int) {
 
 func TestMemory(t *testing.T) { checkFlatMemory(t, 25*60) }
 
-// TestNothingLeaks opens and closes often: descriptors and mappings stay the same.
+// TestNothingLeaks opens and closes repeatedly and checks that the numbers of
+// descriptors and mappings stay the same.
 func TestNothingLeaks(t *testing.T) {
 	needFFmpeg(t)
 	count := func() int {
@@ -123,7 +125,8 @@ func TestNothingLeaks(t *testing.T) {
 	assert.Empty(t, children(t))
 }
 
-// longWAV writes a recording of noise of the given length without keeping it in memory.
+// longWAV writes a recording of noise of the given length without keeping it in
+// memory.
 func longWAV(t testing.TB, seconds int) string {
 	t.Helper()
 	block := s16(noise(SampleRate, 0.5, 9))

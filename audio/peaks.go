@@ -2,13 +2,14 @@ package audio
 
 import "math"
 
-// PeaksPerSecond is how many peaks of a waveform stand for a second.
+// PeaksPerSecond is the number of waveform peaks per second.
 const PeaksPerSecond = 50
 
-// Peaks returns the waveform of a recording, a byte for each fiftieth of a second,
-// the last one begun included: the magnitude of its loudest sample, 255 being the
-// loudest of the whole recording. Digital silence has zeros. Five hours are 900,000
-// bytes, which take about as long as reading the samples once.
+// Peaks returns the waveform of a recording: one byte per fiftieth of a second,
+// including the last partial one. Each byte is the magnitude of the loudest
+// sample, where 255 is the loudest of the whole recording. Digital silence
+// yields zeros. Five hours take 900,000 bytes and about as long as reading the
+// samples once.
 func (p *PCM) Peaks() []byte {
 	const each = SampleRate / PeaksPerSecond
 	loudest := float32(0)

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPeaks: a byte for each fiftieth of a second, negative samples count, the last
-// part of a second has a peak of its own.
+// TestPeaks checks that there is one byte per fiftieth of a second, that
+// negative samples count and that the last partial second has a peak.
 func TestPeaks(t *testing.T) {
 	samples := make([]float32, 3*320+1)
 	samples[5], samples[320], samples[639], samples[960] = 0.25, -0.5, 0.1, 0.125

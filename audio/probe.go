@@ -6,9 +6,11 @@ import (
 	"os"
 )
 
-// Probe says what a recording is without decoding it, where the container tells (or its frames are numbered, as those of FLAC). Where it has no length of its own, or only one guessed
-// from a bit rate, the recording is decoded and counted, at the decoder's speed and without keeping a sample. A length that the
-// container tells may be a lie; Open counts. MD5 is set only when all bytes had to be read anyway (a Reader).
+// Probe describes a recording. It does not decode it if the container declares
+// the length or the frames are numbered, as in FLAC. If the length is missing
+// or only estimated from a bit rate, the recording is decoded and counted at
+// the decoder's speed, without keeping samples. A declared length may be wrong;
+// Open counts. MD5 is set only if all bytes had to be read anyway (a Reader).
 // Limits and errors are those of Open.
 func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 	o = o.withDefaults()
@@ -60,7 +62,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		if err != nil {
 			return trouble(in.name, "read", err)
 		}
-		if chained { // the last stream's length is all that ffmpeg reports
+		if chained { // ffmpeg reports only the length of the last stream
 			in.info.Duration = 0
 		}
 	}
@@ -76,7 +78,8 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 	return nil
 }
 
-// chainedOgg says whether a second logical stream begins after the first one's pages (RFC 3533, section 4): it reads page headers only.
+// chainedOgg reports whether a second logical stream begins after the pages of
+// the first one (RFC 3533, section 4). It reads only page headers.
 func chainedOgg(f *os.File, size int64) (bool, error) {
 	var page [27 + 255]byte
 	begun := false // pages that do not begin a stream have been seen
@@ -86,7 +89,7 @@ func chainedOgg(f *os.File, size int64) (bool, error) {
 			return false, err
 		}
 		if n < 27 || string(page[:4]) != "OggS" || n < 27+int(page[26]) {
-			return false, nil // damaged or at its end: what ffmpeg says has to do
+			return false, nil // damaged or at its end: use ffmpeg's report
 		}
 		if page[5]&2 == 0 {
 			begun = true

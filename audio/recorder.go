@@ -7,11 +7,12 @@ import (
 	"unsafe"
 )
 
-// recorder takes interleaved samples of any rate and writes mono samples at SampleRate to an unnamed file.
-// With a nil file it only counts: that is how Probe measures what no header tells.
+// recorder receives interleaved samples of any rate and writes mono samples at
+// SampleRate to an unnamed file. With a nil file it only counts; Probe uses
+// that where no header declares the length.
 type recorder struct {
 	name      string
-	limit     int64 // most samples of the result, -1 without limit
+	limit     int64 // largest number of samples in the result, or -1 if unlimited
 	file      *os.File
 	count     int64 // frames of the input
 	samples   int64 // samples of the result
@@ -21,7 +22,7 @@ type recorder struct {
 	res       *Resampler
 	out       []float32
 	pending   []float32
-	apart     *channels // nil: only the mix is wanted
+	apart     *channels // nil if only the mix is wanted
 }
 
 const recorderBuffer = 1 << 16 // samples
@@ -45,7 +46,7 @@ func (r *recorder) begin(rate, channels int) error {
 	return nil
 }
 
-// write takes interleaved samples, whole frames only.
+// write writes interleaved samples, whole frames only.
 func (r *recorder) write(samples []float32, channels int) error {
 	r.count += int64(len(samples) / channels)
 	if r.limit >= 0 && r.count > r.limit*int64(r.rate)/SampleRate+int64(r.rate)/10 {
@@ -102,7 +103,7 @@ func (r *recorder) spill() error {
 	return nil
 }
 
-// end writes what is still under way.
+// end writes the samples that are still buffered.
 func (r *recorder) end() error {
 	if r.file == nil {
 		return nil
@@ -124,7 +125,7 @@ func (r *recorder) end() error {
 	return r.spill()
 }
 
-// seconds is the length of the input.
+// seconds returns the length of the input.
 func (r *recorder) seconds() float64 {
 	if r.rate == 0 {
 		return 0

@@ -5,37 +5,46 @@ import (
 	"math"
 )
 
-// The resampler's filter: a sinc under a Kaiser window. The stop band begins at the lower of the two Nyquist frequencies, so nothing
-// folds back; the pass band ends at 0.91 of it. Length and shape follow Kaiser's formulas (J. F. Kaiser, "Nonrecursive digital
-// filter design using the I0-sinh window function", 1974): beta = 0.1102 (A − 8.7), taps = (A − 7.95) / (2.285 Δω).
+// The resampler's filter is a sinc with a Kaiser window. The stop band begins
+// at the lower of the two Nyquist frequencies, so nothing folds back. The pass
+// band ends at 0.91 of it. Length and shape follow Kaiser's formulas (J. F.
+// Kaiser, "Nonrecursive digital filter design using the I0-sinh window
+// function", 1974): beta = 0.1102 (A − 8.7), taps = (A − 7.95) / (2.285 Δω).
 const (
 	stopBandDB    = 96.0
-	passBand      = 0.91                                                     // of the lower Nyquist frequency
+	passBand      = 0.91                                                     // fraction of the lower Nyquist frequency
 	kaiserBeta    = 0.1102 * (stopBandDB - 8.7)                              //
 	tapsAtLowRate = (stopBandDB - 7.95) / (2.285 * math.Pi * (1 - passBand)) // filter length in samples at the lower rate
-	cutOff        = (1 + passBand) / 2                                       // middle of the transition, of the lower Nyquist frequency
-	maxTable      = 1 << 17                                                  // coefficients (512 KiB); above it, phases are interpolated
-	lerpPhases    = 1 << 10                                                  // per sample at the lower rate: linear interpolation between them errs below −115 dB
-	maxRate       = 1 << 24                                                  // Hz; keeps every product below far from overflow
+	// Middle of the transition band, as a fraction of the lower Nyquist
+	// frequency.
+	cutOff = (1 + passBand) / 2
+	// Coefficients (512 KiB); above that, phases are interpolated.
+	maxTable = 1 << 17
+	// Per sample at the lower rate; linear interpolation between them has an
+	// error below −115 dB.
+	lerpPhases = 1 << 10
+	maxRate    = 1 << 24 // Hz; keeps every product far from overflow
 )
 
-// Resampler changes the sample rate of one channel, streaming: the result does not depend on how the input is cut into pieces.
-// Output sample k lies at input time k·from/to: there is no delay to take off, and n input samples give ⌈n·to/from⌉ output samples.
-// Not safe for concurrent use.
+// Resampler changes the sample rate of one channel as a stream. The result does
+// not depend on how the input is split. Output sample k is at input time
+// k·from/to, so no delay needs to be compensated, and n input samples yield
+// ⌈n·to/from⌉ output samples. It is not safe for concurrent use.
 type Resampler struct {
 	up, down int       // rates divided by their greatest common divisor: to, from
 	taps     int       // per phase, a multiple of 8
 	table    []float32 // phases × taps; one more row when interpolating
-	lerp     int       // rows of the table to interpolate between, 0 when each phase has its own
+	lerp     int       // rows of the table to interpolate between, or 0 if each phase has one
 
-	buf     []float32 // input not done with; buf[0] is the first tap of the next output sample when skip is 0
+	buf     []float32 // pending input; buf[0] is the first tap of the next output sample when skip is 0
 	skip    int       // input samples to drop before the next output sample's first tap
 	phase   int       // position between input samples, in 1/up
-	in, out int64     // samples taken and given so far
+	in, out int64     // samples read and written so far
 	flushed bool
 }
 
-// NewResampler makes a resampler between two rates in Hz, any ratio. Equal rates pass the samples through.
+// NewResampler returns a resampler between two rates in Hz, in any ratio. Equal
+// rates pass the samples through.
 func NewResampler(from, to int) (*Resampler, error) {
 	if from <= 0 || to <= 0 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("audio: resample from %d Hz to %d Hz: expected rates from 1 to %d Hz", from, to, maxRate)
@@ -45,7 +54,8 @@ func NewResampler(from, to int) (*Resampler, error) {
 	if from == to {
 		return r, nil
 	}
-	stretch := math.Max(1, float64(from)/float64(to)) // the filter works at the lower rate, taps are counted at the input's
+	// The filter works at the lower rate; taps are counted at the input's.
+	stretch := math.Max(1, float64(from)/float64(to))
 	r.taps = (int(math.Ceil(tapsAtLowRate*stretch)) + 7) &^ 7
 	phases := r.up
 	if phases*r.taps > maxTable {
@@ -59,7 +69,7 @@ func NewResampler(from, to int) (*Resampler, error) {
 	r.table = make([]float32, rows*r.taps)
 	row := make([]float64, r.taps)
 	half := float64(r.taps) / 2
-	fc := cutOff / stretch // of the input's Nyquist frequency
+	fc := cutOff / stretch // fraction of the input's Nyquist frequency
 	norm := 1 / bessel0(kaiserBeta)
 	for p := range rows {
 		sum := 0.0
@@ -80,13 +90,13 @@ func NewResampler(from, to int) (*Resampler, error) {
 	return r, nil
 }
 
-// Process takes input samples and appends the output samples that are complete to dst.
+// Process reads input samples and appends the completed output samples to dst.
 func (r *Resampler) Process(dst, src []float32) []float32 {
 	if r.taps == 0 {
 		return append(dst, src...)
 	}
 	r.in += int64(len(src))
-	for len(src) > 0 { // in pieces, so that the buffer stays in the cache whatever the caller hands over
+	for len(src) > 0 { // in pieces, so that the buffer stays in the cache for inputs of any length
 		n := min(len(src), 8192)
 		dst = r.run(dst, src[:n])
 		src = src[n:]
@@ -94,7 +104,8 @@ func (r *Resampler) Process(dst, src []float32) []float32 {
 	return dst
 }
 
-// Flush appends what the end of the input still owes. The resampler must not be used afterwards.
+// Flush appends the remaining output samples. The resampler must not be used
+// afterwards.
 func (r *Resampler) Flush(dst []float32) []float32 {
 	if r.taps == 0 || r.flushed {
 		return dst
@@ -153,7 +164,8 @@ func sinc(x float64) float64 {
 	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
-// bessel0 is the modified Bessel function of the first kind and order zero, by its power series.
+// bessel0 returns the modified Bessel function of the first kind and order
+// zero, computed as a power series.
 func bessel0(x float64) float64 {
 	sum, term, q := 1.0, 1.0, x*x/4
 	for k := 1.0; term > sum*1e-17; k++ {

@@ -19,7 +19,8 @@ func resampleAll(t testing.TB, from, to int, src []float32) []float32 {
 	return r.Flush(r.Process(nil, src))
 }
 
-// tone is a sine under a Blackman window, so that its spectrum is one narrow peak.
+// tone returns a sine with a Blackman window, so that its spectrum is one
+// narrow peak.
 func tone(rate int, freq, seconds float64) []float32 {
 	s := make([]float32, int(float64(rate)*seconds))
 	for i := range s {
@@ -40,7 +41,8 @@ func rms(s []float32) float64 {
 
 func decibel(ratio float64) float64 { return 20 * math.Log10(ratio+1e-12) }
 
-// TestResamplerPassBand sweeps a sine through the pass band: level and waveform have to stay.
+// TestResamplerPassBand sweeps a sine through the pass band and checks level
+// and waveform.
 func TestResamplerPassBand(t *testing.T) {
 	for _, rate := range testRates {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
@@ -50,7 +52,9 @@ func TestResamplerPassBand(t *testing.T) {
 				got := resampleAll(t, rate, SampleRate, tone(rate, freq, 0.5))
 				want := tone(SampleRate, freq, 0.5)
 				n := min(len(got), len(want))
-				// The windows of both tones end at slightly different times when the rates do not divide; the error allows for that.
+				// The windows of the two tones end at slightly different times
+				// unless the rates divide evenly; the tolerance allows for
+				// that.
 				diff := make([]float32, n)
 				for i := range diff {
 					diff[i] = got[i] - want[i]
@@ -62,10 +66,11 @@ func TestResamplerPassBand(t *testing.T) {
 	}
 }
 
-// TestResamplerStopBand sweeps a sine from the lower Nyquist frequency upwards: nothing may fold back.
+// TestResamplerStopBand sweeps a sine upwards from the lower Nyquist frequency
+// and checks that nothing folds back.
 func TestResamplerStopBand(t *testing.T) {
 	for _, rate := range testRates {
-		if rate <= SampleRate || rate == 24000 || rate == 32000 { // 48000 and 96000 stand for them
+		if rate <= SampleRate || rate == 24000 || rate == 32000 { // 48000 and 96000 are tested instead
 			continue
 		}
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
@@ -82,12 +87,14 @@ func TestResamplerStopBand(t *testing.T) {
 	}
 }
 
-// TestResamplerImages: raising the rate may not mirror the signal above the old Nyquist frequency.
+// TestResamplerImages checks that raising the rate does not mirror the signal
+// above the old Nyquist frequency.
 func TestResamplerImages(t *testing.T) {
 	for _, rate := range []int{4000, 8000, 11025, 12345} {
 		for _, part := range []float64{0.3, 0.6, passBand} {
 			got := resampleAll(t, rate, SampleRate, tone(rate, part*float64(rate)/2, 1))
-			// What is left after taking the tone's band away by going down to the old rate and up again is images.
+			// Resampling to the old rate and back isolates the tone's band; the
+			// remainder is images.
 			again := resampleAll(t, rate, SampleRate, resampleAll(t, SampleRate, rate, got))
 			n := min(len(again), len(got))
 			diff := make([]float32, n)
@@ -99,13 +106,16 @@ func TestResamplerImages(t *testing.T) {
 	}
 }
 
-// TestResamplerImpulse: an impulse stays at its time, symmetric, and its response has the sum of the rates' ratio.
+// TestResamplerImpulse checks that an impulse keeps its time and symmetry, and
+// that its response sums to the ratio of the rates.
 func TestResamplerImpulse(t *testing.T) {
 	for _, rate := range testRates {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			src := make([]float32, rate)
 			at := rate / 2
-			for at*SampleRate%rate != 0 && at < rate/2+4000 { // an impulse that falls on an output sample, where the ratio has one
+			// The next impulse that falls on an output sample, if the ratio has
+			// one.
+			for at*SampleRate%rate != 0 && at < rate/2+4000 {
 				at++
 			}
 			src[at] = 1
@@ -142,7 +152,8 @@ func TestResamplerConstant(t *testing.T) {
 	}
 }
 
-// TestResamplerLength: n samples give ⌈n·to/from⌉, also for the shortest inputs.
+// TestResamplerLength checks that n samples yield ⌈n·to/from⌉, even for the
+// shortest inputs.
 func TestResamplerLength(t *testing.T) {
 	for _, rate := range testRates {
 		for _, n := range []int{0, 1, 2, 3, 100, 4097, 8192, 20011} {
@@ -152,7 +163,8 @@ func TestResamplerLength(t *testing.T) {
 	}
 }
 
-// TestResamplerChunks: the result is the same, bit by bit, however the input is cut, and Flush appends to a reused slice.
+// TestResamplerChunks checks that the result is bit-identical however the input
+// is split, and that Flush appends to a reused slice.
 func TestResamplerChunks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, rate := range testRates {
@@ -187,7 +199,7 @@ func TestResamplerRates(t *testing.T) {
 	assert.Equal(t, same, resampleAll(t, 16000, 16000, same))
 }
 
-// TestDot holds the machine's own inner loop against the portable one.
+// TestDot compares the machine's inner loop with the portable one.
 func TestDot(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for n := 8; n <= 600; n += 8 {

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// convert turns the samples in src into floats in dst (same count) and returns how many were NaN or infinite; those become 0.
+// convert converts the samples in src to floats in dst (same count) and returns
+// how many were NaN or infinite; those become 0.
 type convert func(dst []float32, src []byte) (nonFinite int)
 
 func fromU8(dst []float32, src []byte) int {
@@ -58,13 +59,14 @@ func fromS32(order binary.ByteOrder) convert {
 	}
 }
 
-// Bits of the magnitudes that clamp leaves as they are: above 1e-20, up to 1.
+// Bits of the magnitudes that clamp leaves unchanged: above 1e-20, up to 1.
 const (
 	plainAbove = 0x1e3ce509 // the first float32 above 1e-20
 	plainUntil = 0x3f800000
 )
 
-// plain tells whether clamp leaves a float of these bits as it is: nearly all samples are so.
+// plain reports whether clamp leaves a float with these bits unchanged, which
+// is true of nearly all samples.
 func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
 
 func fromF32LE(dst []float32, src []byte) (bad int) {
@@ -87,7 +89,8 @@ func fromF32BE(dst []float32, src []byte) (bad int) {
 	return bad
 }
 
-// clampBits is clamp on a float's bits; NaN and infinite ones become 0 and are counted.
+// clampBits is clamp on a float's bits; NaN and infinite values become 0 and
+// are counted.
 func clampBits(bits uint32, bad *int) uint32 {
 	if bits&0x7f800000 == 0x7f800000 {
 		*bad++

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The quick way through a block of floats is the slow way through each of them, in both byte orders.
+// The fast path for a block of floats returns the same as the slow path for
+// each of them, in both byte orders.
 func TestFloatsAreClamped(t *testing.T) {
 	special := []uint32{0, 1 << 31, 1, plainAbove - 1, plainAbove, plainAbove + 1, plainUntil - 1, plainUntil, plainUntil + 1, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x007fffff, 0x00800000}
 	rapid.Check(t, func(t *rapid.T) {

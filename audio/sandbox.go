@@ -11,24 +11,32 @@ import (
 	"github.com/otograph/otograph/internal/cage"
 )
 
-// SandboxState says what holds the ffmpeg child on this machine. Always in force: explicit demuxer, lists of allowed demuxers, protocols and
-// decoders, one input descriptor, no standard input, an empty environment, a process group that is killed as a whole, the wall clock.
+// SandboxState describes what confines the ffmpeg process on this machine.
+// These are always in force: an explicit demuxer, lists of allowed demuxers,
+// protocols and decoders, a single input descriptor, no standard input, an
+// empty environment, a process group that is killed as a whole, and a
+// wall-clock limit.
 type SandboxState struct {
-	FFmpeg  string // path of the decoder; empty when it is missing
+	FFmpeg  string // path of the decoder; empty if it is missing
 	Version string // of the decoder
-	Works   bool   // it could be started in the cage
+	Works   bool   // ffmpeg could be started in the sandbox
 
-	Landlock            int  // version of the kernel's Landlock interface that is used; 0: none, the child can read what its user can
-	Seccomp             bool // system calls beyond those of a decoder are refused: no network, no processes, no writing
-	NoNewPrivileges     bool // set-user-id programs give nothing
-	CapabilitiesDropped bool // root's powers are taken away (true as well when there are none)
+	// Version of the kernel's Landlock interface in use; 0: none, the process
+	// can read what its user can.
+	Landlock int
+	// System calls that a decoder doesn't need are refused: no network, no
+	// processes, no writing.
+	Seccomp             bool
+	NoNewPrivileges     bool // set-user-id programs gain no privileges
+	CapabilitiesDropped bool // root's capabilities are dropped (also true if there are none)
 	Limits              bool // address space, processor time, file size, descriptors, core files
-	Namespaces          bool // no network devices and no System V objects but its own
+	Namespaces          bool // no network devices, and separate System V objects
 
 	Problems []string // what is missing and what to do about it
 }
 
-// Strength is a short description for people: "landlock v6, seccomp, no new privileges, no capabilities, resource limits".
+// Strength returns a short description for people: "landlock v6, seccomp, no
+// new privileges, no capabilities, resource limits".
 func (s SandboxState) Strength() string {
 	var parts []string
 	if s.Landlock > 0 {
@@ -50,7 +58,8 @@ func (s SandboxState) Strength() string {
 
 var versionLine = regexp.MustCompile(`^ffmpeg version (\S+)`)
 
-// Sandbox builds the cage once, starts ffmpeg in it to ask for its version, and says what is in force. It takes about a tenth of a second.
+// Sandbox builds the sandbox once, starts ffmpeg in it to ask for its version,
+// and returns what is in force. It takes about a tenth of a second.
 func Sandbox() SandboxState { return sandbox(Options{}) }
 
 func sandbox(o Options) SandboxState {
@@ -85,7 +94,8 @@ func sandbox(o Options) SandboxState {
 	return s
 }
 
-// ffmpegVersion starts ffmpeg in the cage, with or without Landlock, and reads its version.
+// ffmpegVersion starts ffmpeg in the sandbox, with or without Landlock, and
+// reads its version.
 func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
 	state, err = caged{
 		bin: bin, args: []string{"-version"}, landlock: landlock,

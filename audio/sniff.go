@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// container is a file format that is accepted.
+// container is an accepted file format.
 type container struct {
 	name    string
-	demuxer string // ffmpeg's name, the only one that it may use
+	demuxer string // ffmpeg's name for it, the only demuxer that ffmpeg may use
 	sure    bool   // the header's duration counts samples, so a length over the limit is refused before decoding
-	likely  bool   // so does this one's, but others write it too who do not care; see leastRate
-	guess   bool   // the container has no duration of its own, ffprobe estimates one from the bit rate
+	likely  bool   // the same, but some writers leave it wrong; see leastRate
+	guess   bool   // the container has no duration field; ffprobe estimates one from the bit rate
 }
 
 var (
@@ -22,8 +22,9 @@ var (
 	adtsContainer = container{name: "aac", demuxer: "aac", guess: true}
 )
 
-// magics are the containers that a fixed string at a fixed place gives away. Playlists, scripts, pictures, archives and subtitles
-// are not among them, whatever ffmpeg could do with them.
+// magics are the containers identified by a fixed string at a fixed offset.
+// Playlists, scripts, images, archives and subtitles are left out, even if
+// ffmpeg can read them.
 var magics = []struct {
 	at    int
 	magic string
@@ -59,17 +60,18 @@ var magics = []struct {
 	{4, "skip", container{name: "mp4", demuxer: "mov", sure: true}},
 }
 
-// sniffWindow is how much of the beginning is looked at, behind ID3 tags.
+// sniffWindow is how many bytes are examined, after any ID3 tags.
 const sniffWindow = 64 << 10
 
-// errFarTag says that an ID3 tag reaches beyond what is at hand.
+// errFarTag is returned if an ID3 tag reaches beyond the available bytes.
 var errFarTag = errors.New("the ID3 tag reaches further")
 
-// sniff recognises a container by its content. The reader need not hold the whole recording; errFarTag asks for more of it.
+// sniff recognizes a container by its content. The reader need not hold the
+// whole recording; errFarTag asks for more of it.
 func sniff(r io.ReaderAt) (container, error) {
 	buf := make([]byte, sniffWindow)
 	var at int64
-	for range 8192 { // some tools write one ID3v2 tag after the other
+	for range 8192 { // some tools write several ID3v2 tags in a row
 		n, err := readAt(r, buf[:10], at)
 		if err != nil {
 			return container{}, err
@@ -86,7 +88,8 @@ func sniff(r io.ReaderAt) (container, error) {
 	}
 	head := buf[:n]
 	if at > 0 && n == 0 {
-		// The tag claims more than there is. Frames may stand inside what it claims.
+		// The tag claims more bytes than there are. Frames may be within its
+		// claimed size.
 		if n, err = readAt(r, buf, 0); err != nil {
 			return container{}, err
 		}
@@ -104,16 +107,16 @@ func sniff(r io.ReaderAt) (container, error) {
 	return container{}, nil
 }
 
-// CheckHead judges a file called name by its first 64 KiB, or by all of a smaller
-// one. The error, which Permanent reports, says that it is no recording in a
-// container that is accepted; nil says that it may be one.
+// CheckHead checks the first 64 KiB (or all, if smaller) of a file called name.
+// It returns an error, which spec.IsPermanent reports, if the file is not in an
+// accepted container. A nil error means that it may be a recording.
 func CheckHead(name string, head []byte) error {
 	_, err := sniffHead(name, head)
 	return err
 }
 
 // sniffHead is sniff for the first sniffWindow bytes. The container has no name
-// when an ID3 tag hides it.
+// if an ID3 tag hides it.
 func sniffHead(name string, head []byte) (container, error) {
 	c, err := sniff(bytes.NewReader(head))
 	if c.name == "" && err == nil && id3Size(head) == 0 {
@@ -130,7 +133,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// id3Size is the length of the ID3v2 tag at the beginning of b, 0 if there is none. Four 7-bit bytes hold its size.
+// id3Size returns the length of the ID3v2 tag at the beginning of b, or 0 if b
+// has no tag. Four 7-bit bytes hold its size.
 func id3Size(b []byte) int64 {
 	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 		return 0
@@ -172,8 +176,9 @@ func byMagic(b []byte) (container, bool) {
 	return container{}, false
 }
 
-// rawStream recognises formats that are nothing but a row of frames: several headers have to stand where the one before says that the
-// next one is. tagged: an ID3 tag was there, so that fewer will do.
+// rawStream recognizes formats that consist only of frames: it requires several
+// headers, each where the previous one says. If tagged, an ID3 tag was found
+// and fewer are enough.
 func rawStream(b []byte, tagged bool) (container, bool) {
 	if n := transportPackets(b); n != 0 {
 		return container{name: "mpegts", demuxer: "mpegts"}, true
@@ -200,7 +205,8 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 	return container{}, false
 }
 
-// chain says whether b begins with a row of frames: four of them, or two and the end of the file when they begin where they should.
+// chain reports whether b begins with consecutive frames: four of them, or, if
+// frames are expected, two and the end of the file.
 func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
 	_, kind := frame(b)
 	for n := 0; ; n++ {
@@ -218,8 +224,9 @@ func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) 
 	}
 }
 
-// mpegFrame reads the header of an MPEG-1, -2 or -2.5 audio frame (ISO 11172-3, 13818-3): its length in bytes, 0 if it is none,
-// and the fields that do not change within a stream.
+// mpegFrame reads the header of an MPEG-1, -2 or -2.5 audio frame (ISO 11172-3,
+// 13818-3): its length in bytes, or 0 if invalid, and the fields that do not
+// change within a stream.
 func mpegFrame(b []byte) (size int, kind uint32) {
 	if len(b) < 4 {
 		return 0, 0
@@ -274,7 +281,8 @@ func adtsFrame(b []byte) (size int, kind uint32) {
 	return size, uint32(b[1])<<16 | uint32(b[2]&0xfd)<<8 | uint32(b[3]&0xc0)
 }
 
-// transportPackets recognises MPEG-TS by its sync bytes: the packet length, 0 if it is none.
+// transportPackets recognizes MPEG-TS by its sync bytes and returns the packet
+// length, or 0 if b isn't MPEG-TS.
 func transportPackets(b []byte) int {
 	for _, p := range []struct{ size, at int }{{188, 0}, {192, 4}, {204, 0}} {
 		n := 0

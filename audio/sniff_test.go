@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// id3 is an ID3v2 tag with n bytes of padding.
+// id3 returns an ID3v2 tag with n bytes of padding.
 func id3(n int) []byte {
 	return append([]byte{'I', 'D', '3', 4, 0, 0, byte(n >> 21 & 127), byte(n >> 14 & 127), byte(n >> 7 & 127), byte(n & 127)}, make([]byte, n)...)
 }
@@ -72,7 +72,7 @@ func TestSniff(t *testing.T) {
 	assert.ErrorIs(t, err, errFarTag)
 }
 
-// TestMPEGFrame checks frame lengths against the formula's known results.
+// TestMPEGFrame checks frame lengths against known results of the formula.
 func TestMPEGFrame(t *testing.T) {
 	for _, c := range []struct {
 		head [4]byte
@@ -96,7 +96,8 @@ func TestMPEGFrame(t *testing.T) {
 	}
 }
 
-// FuzzSniff: no beginning of a file may crash or stall the recognition, and scripts are never taken for media.
+// FuzzSniff checks that no beginning of a file crashes or stalls recognition,
+// and that scripts are never taken for media.
 func FuzzSniff(f *testing.F) {
 	for _, dir := range []string{"testdata/formats", "testdata/bad"} {
 		entries, err := os.ReadDir(dir)

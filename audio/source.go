@@ -8,7 +8,7 @@ import (
 
 // Source is where a recording comes from: File, Reader or Raw.
 type Source interface {
-	// Name is what errors call the source.
+	// Name returns the name of the source in errors.
 	Name() string
 	source()
 }
@@ -25,16 +25,19 @@ type rawSource struct {
 	rate, channels int
 }
 
-// File is a recording at a path. Only regular files are opened: no named pipes, no devices, no folders,
-// and no symbolic links unless Options.FollowLinks is set.
+// File is a recording at a path. Only regular files are opened, not named
+// pipes, devices or folders, and symbolic links only if Options.FollowLinks is
+// set.
 func File(path string) Source { return fileSource{path} }
 
-// Reader is a recording that is read once, front to back. The name is used in errors and for nothing else.
-// WAV is decoded while it arrives; other formats go to an unnamed temporary file first. A Read that blocks is not interrupted
-// by a cancelled context; the caller closes the reader's other end for that.
+// Reader is a recording that is read once, front to back. The name is used only
+// in errors. WAV is decoded while it arrives; other formats are first copied to
+// an unnamed temporary file. A canceled context does not interrupt a blocked
+// Read; the caller must close the other end of the reader.
 func Reader(r io.Reader, name string) Source { return readerSource{r, name} }
 
-// Raw is interleaved samples at any rate (Hz) and number of channels. The size limits do not apply to it.
+// Raw is interleaved samples with any rate (Hz) and number of channels. The
+// size limits do not apply to it.
 func Raw(samples []float32, rate, channels int) Source { return rawSource{samples, rate, channels} }
 
 func (s fileSource) Name() string   { return s.path }
@@ -45,7 +48,7 @@ func (fileSource) source()   {}
 func (readerSource) source() {}
 func (rawSource) source()    {}
 
-// errLink says that a file is a symbolic link, which is not to be followed.
+// errLink is returned for a symbolic link that must not be followed.
 var errLink = errors.New("symbolic link")
 
 // open opens a regular file.

@@ -4,7 +4,7 @@ package audio
 
 import "os"
 
-// openAny opens whatever is at path for reading.
+// openAny opens path for reading.
 func openAny(path string, follow bool) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !follow && info.Mode()&os.ModeSymlink != 0 {
 		return nil, errLink

@@ -22,8 +22,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestNames: a name is a label. Whatever it looks like, it is never a path, an option, a pattern or an address; and a file that has such
-// a name is read like any other. The names are those of testdata/bad/manifest.jsonl.
+// TestNames checks that a name is only a label, never a path, an option, a
+// pattern or an address, and that a file with such a name is read like any
+// other. The names are those of testdata/bad/manifest.jsonl.
 func TestNames(t *testing.T) {
 	needFFmpeg(t)
 	wav, err := os.ReadFile("testdata/formats/UPPER.WAV")
@@ -32,7 +33,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir)
-	root, err := os.OpenRoot(dir) // some of these names are paths to places outside: nothing here may write there
+	root, err := os.OpenRoot(dir) // some of these names are paths outside the folder: nothing here may be written there
 	require.NoError(t, err)
 	defer root.Close()
 	tested := 0
@@ -59,7 +60,7 @@ func TestNames(t *testing.T) {
 			}
 			path := string(name)
 			if filepath.Base(path) != path || !filepath.IsLocal(path) || root.WriteFile(path, content, 0o600) != nil {
-				continue // a path, or not a name that this file system takes
+				continue // a path, or not a valid name on this file system
 			}
 			pcm, err = Open(t.Context(), File(path), Options{})
 			require.NoError(t, err, "a file called %q", path)
@@ -73,7 +74,7 @@ func TestNames(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// ownFolder is this package's folder, also after a change of directory.
+// ownFolder is this package's folder, independent of later directory changes.
 var ownFolder, _ = os.Getwd()
 
 func mustOwn(path string) string { return filepath.Join(ownFolder, "testdata", path) }
@@ -160,7 +161,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestReaderTrouble: a read that fails is the machine's trouble and keeps its own error.
+// TestReaderTrouble checks that a failed read counts as an error of the machine
+// and keeps its cause.
 func TestReaderTrouble(t *testing.T) {
 	broken := errors.New("the line went dead")
 	wav := wavFile{data: s16(tone(SampleRate, 440, 5))}.bytes()

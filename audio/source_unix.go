@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openAny opens whatever is at path for reading. O_NONBLOCK keeps a named pipe from blocking for ever before it is
-// recognised as one.
+// openAny opens path for reading. O_NONBLOCK keeps a named pipe from blocking
+// forever before it is recognized as one.
 func openAny(path string, follow bool) (*os.File, error) {
 	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	if !follow {

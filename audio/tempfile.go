@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// tempFile makes a file in dir that has no name: whatever happens to the process, nothing is left behind.
+// tempFile creates an unnamed file in dir, so that nothing is left behind
+// however the process ends.
 func tempFile(dir string) (*os.File, error) {
 	if f, err := unnamedFile(dir); err == nil || !errors.Is(err, errors.ErrUnsupported) {
 		return f, err

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile uses O_TMPFILE, which never gives the file a name at all. Some file systems lack it: errors.ErrUnsupported.
+// unnamedFile uses O_TMPFILE, which never gives the file a name. It returns
+// errors.ErrUnsupported on file systems without it.
 func unnamedFile(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	switch err {

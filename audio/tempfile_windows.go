@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// unnamedFile makes a file that the system deletes when it is closed: here every file has a name.
+// unnamedFile creates a file that the system deletes when it is closed, because
+// every file has a name on Windows.
 func unnamedFile(dir string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()

@@ -11,10 +11,10 @@ import (
 
 const (
 	maxChannels   = 64
-	minWAVRate    = 1000       // Hz; below it a few kilobytes would become hours
+	minWAVRate    = 1000       // Hz; below that, a few kilobytes would become hours
 	maxWAVRate    = 768000     // Hz
 	maxWAVHeader  = 16 << 20   // bytes before the samples
-	streamingSize = 0x7fff0000 // data sizes from here on are what writers to a pipe put in, not a length
+	streamingSize = 0x7fff0000 // data sizes from here on are placeholders by writers to a pipe, not a length
 	untilEOF      = int64(-1)
 )
 
@@ -27,7 +27,7 @@ const (
 	tagExtensible = 0xfffe
 )
 
-// wavCompressed are the tags that ffmpeg is asked to decode.
+// wavCompressed are the tags that ffmpeg decodes.
 var wavCompressed = map[uint16]string{
 	0x0002: "adpcm_ms", 0x0011: "adpcm_ima_wav", 0x0020: "adpcm_yamaha", 0x0022: "truespeech", 0x0031: "gsm_ms",
 	0x0040: "g726", 0x0042: "g723_1", 0x0045: "g726", 0x0050: "mp2", 0x0055: "mp3", 0x0064: "g726", 0x0069: "adpcm_ima_wav",
@@ -35,24 +35,26 @@ var wavCompressed = map[uint16]string{
 	0x1602: "aac_latm", 0x1610: "aac", 0x2000: "ac3", 0x2001: "dts", 0xa109: "speex", 0xf1ac: "flac",
 }
 
-// guidTail ends every sub-format of WAVE_FORMAT_EXTENSIBLE that wraps a plain tag.
+// guidTail ends every sub-format of WAVE_FORMAT_EXTENSIBLE that wraps a plain
+// tag.
 const guidTail = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// wavHeader is what stands before the samples.
+// wavHeader holds the fields before the samples.
 type wavHeader struct {
 	container string // wav, rifx, rf64, bw64
 	order     binary.ByteOrder
-	tag       uint16 // of the samples; the sub-format's when extensible
+	tag       uint16 // of the samples; the sub-format's if extensible
 	channels  int
 	rate      int
-	width     int   // bytes per sample of one channel; 0 when compressed
-	align     int   // bytes per frame (block when compressed)
-	data      int64 // bytes of samples as the header says, or untilEOF
+	width     int   // bytes per sample of one channel; 0 if compressed
+	align     int   // bytes per frame (per block if compressed)
+	data      int64 // bytes of samples according to the header, or untilEOF
 	codec     string
 	convert   convert // nil when compressed
 }
 
-// errWAV is a fault in the header; its text names field, expectation and finding.
+// errWAV is an error in the header; its text names the field, the expectation
+// and the finding.
 type errWAV struct {
 	kind   error
 	detail string
@@ -65,7 +67,8 @@ func wavFault(kind error, format string, args ...any) error {
 	return &errWAV{kind, fmt.Sprintf(format, args...)}
 }
 
-// tape reads a header front to back and keeps what it read, so that a stream can still be handed to ffmpeg from its first byte.
+// tape reads a header front to back and keeps the bytes, so that the stream can
+// still be passed to ffmpeg from its first byte.
 type tape struct {
 	r    *bufio.Reader
 	kept []byte
@@ -85,7 +88,8 @@ func (t *tape) read(n int, what string) ([]byte, error) {
 	return t.kept[at:], err
 }
 
-// skip passes over n bytes in pieces, so that a size from the header never becomes memory.
+// skip skips n bytes in pieces, so that a size from the header never becomes an
+// allocation.
 func (t *tape) skip(n int64, what string) error {
 	for n > 0 {
 		step := int(min(n, 4096))
@@ -97,9 +101,11 @@ func (t *tape) skip(n int64, what string) error {
 	return nil
 }
 
-// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM "Multimedia Programming Interface and Data
-// Specifications 1.0" (RIFF, WAVE), "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64).
-// Sizes in the header are only hints: writers that cannot seek leave 0 or 0xFFFFFFFF there.
+// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM
+// "Multimedia Programming Interface and Data Specifications 1.0" (RIFF, WAVE),
+// "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306
+// (RF64), ITU-R BS.2088 (BW64). Sizes in the header are only hints, because
+// writers that cannot seek leave 0 or 0xFFFFFFFF there.
 func readWAVHeader(t *tape) (*wavHeader, error) {
 	head, err := t.read(12, "the RIFF header")
 	if err != nil {
@@ -146,7 +152,7 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 				return nil, err
 			}
 			haveFormat = true
-			size &= 1 // the pad byte is left
+			size &= 1 // the remaining pad byte
 			if err := t.skip(size, "the fmt chunk"); err != nil {
 				return nil, err
 			}
@@ -176,7 +182,7 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 	}
 }
 
-// dataSize decides how far the samples reach.
+// dataSize returns the number of bytes of samples.
 func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	switch {
 	case size == math.MaxUint32 && long >= 0:
@@ -186,7 +192,8 @@ func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	case size > 0:
 		return size
 	}
-	// A size of 0: an empty recording, or a header that was never patched. Bytes that follow and are no chunk are samples.
+	// A size of 0 means an empty recording or a header that was never patched.
+	// If bytes follow that are not a chunk, they are samples.
 	next, _ := t.r.Peek(8)
 	if len(next) == 0 {
 		return 0
@@ -210,7 +217,8 @@ func isChunkID(id []byte) bool {
 func (h *wavHeader) format(b []byte) error {
 	h.tag = h.order.Uint16(b)
 	channels, rate := int(h.order.Uint16(b[2:])), int64(h.order.Uint32(b[4:]))
-	align, bits := int(h.order.Uint16(b[12:])), int(h.order.Uint16(b[14:])) // b[8:12], bytes per second, is often wrong and never needed
+	// B[8:12], bytes per second, is often wrong and never needed.
+	align, bits := int(h.order.Uint16(b[12:])), int(h.order.Uint16(b[14:]))
 	if h.tag == tagExtensible {
 		if len(b) < 40 {
 			return wavFault(ErrCorrupt, "an extensible fmt chunk of %d bytes, expected 40", len(b))
@@ -293,7 +301,7 @@ func (h *wavHeader) format(b []byte) error {
 	return nil
 }
 
-// seconds is the length of n bytes of samples.
+// seconds returns the length of n bytes of samples.
 func (h *wavHeader) seconds(n int64) float64 {
 	return float64(n/int64(h.align)) / float64(h.rate)
 }
@@ -301,7 +309,8 @@ func (h *wavHeader) seconds(n int64) float64 {
 // wavChunk is how many bytes of samples are converted at a time.
 const wavChunk = 1 << 16
 
-// decodeWAV reads the samples and returns how many bytes of whole frames came.
+// decodeWAV reads the samples and returns the number of bytes of whole frames
+// that it read.
 func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, err error) {
 	if err := rec.begin(h.rate, h.channels); err != nil {
 		return 0, err

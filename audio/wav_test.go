@@ -22,7 +22,7 @@ import (
 
 var any1 = Options{MinBytes: -1} // test files are tiny
 
-// encode writes samples in one of the forms that are read in-process.
+// encode writes samples in one of the encodings that are read in-process.
 func encode(samples []float32, tag uint16, bits int, order binary.AppendByteOrder) []byte {
 	var b []byte
 	for _, x := range samples {
@@ -107,7 +107,8 @@ func TestWAVForms(t *testing.T) {
 	}
 }
 
-// TestG711 holds the tables against the values of ITU-T G.711 (tables 1a and 2a, scaled to 16 bits) at the ends of the segments.
+// TestG711 compares the tables with the values of ITU-T G.711 (tables 1a and
+// 2a, scaled to 16 bits) at the ends of the segments.
 func TestG711(t *testing.T) {
 	for code, want := range map[byte]int{0xd5: 8, 0x55: -8, 0xaa: 32256, 0x2a: -32256, 0xd4: 24, 0xc5: 264, 0x80 ^ 0x55 ^ 0x70: 16896} {
 		assert.Equal(t, float32(want)/32768, aLaw[code], "A-law %02x", code)
@@ -236,7 +237,7 @@ func TestWAVRefused(t *testing.T) {
 	}
 }
 
-// with changes the finished bytes.
+// with applies change to the finished bytes.
 func (w wavFile) with(change func([]byte)) []byte {
 	b := w.bytes()
 	change(b)
@@ -261,7 +262,8 @@ func TestNonFinite(t *testing.T) {
 	assert.EqualValues(t, 3, pcm.Info().NonFinite)
 }
 
-// TestAgainstGoAudio lets another implementation write files and read ours.
+// TestAgainstGoAudio reads files that another implementation wrote, and lets it
+// read ours.
 func TestAgainstGoAudio(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for _, bits := range []int{8, 16, 24, 32} {
@@ -305,7 +307,8 @@ func TestAgainstGoAudio(t *testing.T) {
 	assert.Equal(t, []int{int(d.SampleRate), int(d.NumChans), int(d.BitDepth), len(buf.Data)}, []int{h.rate, h.channels, h.width * 8, int(h.data) / h.align})
 }
 
-// FuzzWAV: no input may crash the reader, give samples out of range, or depend on how the bytes arrive.
+// FuzzWAV checks that no input crashes the reader, yields samples out of range
+// or depends on how the bytes arrive.
 func FuzzWAV(f *testing.F) {
 	data := s16(tone(8000, 300, 0.01))
 	f.Add(wavFile{data: data}.bytes())

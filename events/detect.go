@@ -1,9 +1,10 @@
-// Package events finds sound events: what else is heard in a recording, of the 521
-// classes of AudioSet that YAMNet has, and when.
+// Package events detects sound events: which of the 521 classes of AudioSet
+// that YAMNet has are heard in a recording, and when.
 //
-// A [Tagger] scores every class in overlapping windows; [Detect] makes events of
-// the scores while they stream by, so that memory does not grow with the
-// recording. Package events/tag holds the tagger that runs published networks.
+// A [Tagger] scores every class in overlapping windows. [Detect] turns the
+// scores into events as they arrive, so that memory does not grow with the
+// recording. Package events/tag implements a Tagger that runs published
+// networks.
 package events
 
 import (
@@ -17,16 +18,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Grid places frames in time: frame i is heard in the window
-// [i·Hop, i·Hop + Window).
+// Grid maps frames to times: frame i covers the window [i·Hop, i·Hop + Window).
 type Grid struct {
 	Window, Hop float64 // seconds
 }
 
-// cell is the part of the recording that frame i speaks for: the middle of its
-// window, one hop long, so that the cells of all frames lie side by side. The
-// first also speaks for what is before its middle; what is behind the last one's
-// is given to it by the caller.
+// cell returns the part of the recording that frame i stands for: the middle of
+// its window, one hop long, so that the cells of all frames are adjacent. The
+// first cell also includes what is before it; the caller adds what is after the
+// last one.
 func (g Grid) cell(i int) (start, end float64) {
 	before := max(0, (g.Window-g.Hop)/2)
 	start = float64(i)*g.Hop + before
@@ -39,26 +39,27 @@ func (g Grid) cell(i int) (start, end float64) {
 
 // Tagger scores recordings. Implementations are safe for concurrent use.
 type Tagger interface {
-	// Grid places the frames.
+	// Grid returns the times of the frames.
 	Grid() Grid
-	// Scores calls yield with the scores of every frame, in order: spec.NumEventClasses
-	// numbers between 0 and 1 by class index, valid until yield returns. It stops
-	// at yield's error and returns it. A recording that is not empty has at least
-	// one frame, and its frames reach its end.
+	// Scores calls yield with the scores of every frame, in order:
+	// spec.NumEventClasses numbers between 0 and 1 by class index, valid until
+	// yield returns. If yield returns an error, Scores stops and returns it. A
+	// recording that is not empty has at least one frame, and its frames reach
+	// its end.
 	Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error
 	// Close frees the model; it may be called more than once.
 	Close() error
 }
 
-// Event is a sound that was heard.
+// Event is a detected sound.
 type Event struct {
-	// Start and End are seconds, rounded to 0.01 within the recording and accurate
-	// to about one second.
+	// Start and End are seconds, rounded to 0.01 within the recording and
+	// accurate to about one second.
 	Start, End float64
 	Class      spec.EventClass
 	// Confidence is the mean score of the frames in which the class exceeds the
-	// threshold, so it exceeds it too. Scores are compared and averaged with the
-	// four digits that are shown.
+	// threshold, so it exceeds the threshold as well. Scores are compared and
+	// averaged with the four digits that results have.
 	Confidence float64
 	// Peak is the largest of those scores.
 	Peak float64
@@ -69,14 +70,14 @@ const closeGap = 1.0
 
 // open is an event that may still grow.
 type open struct {
-	frames     int // that exceed the threshold; 0: none is open
+	frames     int // frames that exceed the threshold; 0 if no event is open
 	sum        float64
 	peak       float64
 	start, end float64 // seconds
 	last       int     // last frame
 }
 
-// event returns the open event, cut to the recording.
+// event returns the open event, clipped to the recording.
 func (o *open) event(class int, duration float64) Event {
 	return Event{
 		Start: within(o.start, duration), End: within(o.end, duration), Class: spec.EventClassAt(class),
@@ -84,21 +85,21 @@ func (o *open) event(class int, duration float64) Event {
 	}
 }
 
-// within rounds seconds to hundredths without passing the recording's end: 1.065 s
-// of a recording of 1.065 s become 1.06.
+// within rounds seconds to hundredths without exceeding the end of the
+// recording: 1.065 s of a recording of 1.065 s become 1.06.
 func within(seconds, duration float64) float64 {
-	// A thousandth of a hundredth absorbs the error of the multiplication, which
-	// makes 28.999… of 0.29 s.
+	// A thousandth of a hundredth absorbs the error of the multiplication,
+	// which turns 0.29 s into 28.999….
 	last := math.Floor(duration*100 + 1e-3)
 	return min(math.Round(seconds*100), last) / 100
 }
 
-// shown rounds a score to the four digits that results show.
+// shown rounds a score to the four digits that results have.
 func shown(score float64) float64 { return math.Round(score*1e4) / 1e4 }
 
-// Detect finds the events of a recording: per class, neighbouring frames above the
-// threshold are joined, pauses up to one second closed. Events come in order of
-// start, then class index.
+// Detect detects the events of a recording. For each class, it joins
+// neighboring frames above the threshold across pauses of up to one second.
+// Events are ordered by start, then by class index.
 //
 // Errors: ErrOptions, the tagger's, the context's.
 func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event, error) {
@@ -151,7 +152,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 			continue
 		}
 		if o.last == next-1 {
-			o.end = duration // the last frame speaks for the rest
+			o.end = duration // the last frame stands for the rest
 		}
 		found = append(found, o.event(c, duration))
 	}

@@ -8,28 +8,29 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrOptions marks an option out of its range; the error's text names the option
-// by its name in the service's JSON.
+// ErrOptions marks an option that is out of range; the error's text names the
+// option as in the service's JSON.
 var ErrOptions = errors.New("events: option out of range")
 
-// defaultThreshold is the confidence of the service's specification above which
+// defaultThreshold is the confidence in the service's specification above which
 // an event is returned.
 const defaultThreshold = 0.3
 
-// Options steer what is returned.
+// Options configures what is returned.
 type Options struct {
 	// Threshold is the score (0 … 1) that a class must exceed in a frame.
 	Threshold float64
-	// Classes are the English names of the classes to look for; empty means all.
+	// Classes are the English names of the classes to look for; empty means
+	// all.
 	Classes []string
 }
 
-// DefaultOptions are the defaults of the service's specification.
+// DefaultOptions returns the defaults of the service's specification.
 func DefaultOptions() Options { return Options{Threshold: defaultThreshold} }
 
-// wanted lists the indexes of the classes to look for, ascending, or returns the
-// first option that is out of its range (ErrOptions). The error for an unknown class
-// suggests the nearest name.
+// wanted returns the indexes of the classes to look for, ascending, or an error
+// for the first option that is out of range (ErrOptions). The error for an
+// unknown class suggests the nearest name.
 func (o Options) wanted() ([]int, error) {
 	if math.IsNaN(o.Threshold) || o.Threshold < 0 || o.Threshold > 1 {
 		return nil, fmt.Errorf("%w: audio_events_threshold must be between 0 and 1, got %v", ErrOptions, o.Threshold)

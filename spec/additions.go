@@ -1,41 +1,43 @@
 package spec
 
-// Additions are what a run found beside the specification's result. They are kept
-// apart from it, so that what the specification's clients get stays as it is.
+// Additions holds what a run found in addition to the specification's result.
+// It is separate, so that the specification's clients get the same result as
+// before.
 type Additions struct {
-	// Measures has an entry for each segment, null where nothing was measured.
+	// Measures has an entry for each segment, null if nothing was measured.
 	Measures []*Measures `json:"measures,omitempty"`
 	// Names are the speakers who were recognized by their voices.
 	Names map[string]string `json:"names,omitempty"`
 }
 
-// The lengths of a known voice's recording, in seconds, and by how much the padding
-// of encoders may pass them.
+// The lengths of a known voice's recording, in seconds, and by how much an
+// encoder's padding may exceed them.
 const (
 	ShortestVoice = 2
 	LongestVoice  = 10
 	VoiceSlack    = 0.1
 )
 
-// Measures are what the recognizer measured of a segment.
+// Measures holds what the recognizer measured for a segment.
 type Measures struct {
-	// Seek is where in the recording (seconds) the window begins that the recognizer
-	// was given and in which the segment begins.
+	// Seek is the start (in seconds of the recording) of the recognizer's
+	// window in which the segment begins.
 	Seek float64 `json:"seek"`
-	// Tokens are the segment's tokens in the recognizer's vocabulary, without time
-	// marks.
+	// Tokens are the segment's tokens in the recognizer's vocabulary, without
+	// time marks.
 	Tokens []int32 `json:"tokens"`
-	// Temperature is what the text was decoded at, nil for a recognizer that has none.
+	// Temperature is the temperature at which the text was decoded; nil for a
+	// recognizer without one.
 	Temperature *float64 `json:"temperature"`
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64 `json:"avg_logprob"`
-	// NoSpeechProb is the probability that nobody speaks, nil for a recognizer that
-	// does not tell.
+	// NoSpeechProb is the no-speech probability; nil for a recognizer that
+	// doesn't estimate it.
 	NoSpeechProb *float64 `json:"no_speech_prob"`
 }
 
-// Additions returns what the result has beside its JSON form, nil where there is
-// nothing.
+// Additions returns the parts of the result that are not in its JSON form, or
+// nil if there are none.
 func (r *Result) Additions() *Additions {
 	a := &Additions{Names: r.Names}
 	for i, s := range r.Segments {
@@ -53,8 +55,8 @@ func (r *Result) Additions() *Additions {
 	return a
 }
 
-// Add puts back what Additions took from a result that was written as JSON and
-// read again; nil adds nothing.
+// Add restores the parts returned by Additions to a result that was decoded
+// from JSON. It does nothing if a is nil.
 func (r *Result) Add(a *Additions) {
 	if a == nil {
 		return

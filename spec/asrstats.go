@@ -1,37 +1,39 @@
 package spec
 
-// ASRStats counts the work behind a transcript. Counts do not depend on how many
-// windows ran at once.
+// ASRStats counts the work for a transcript. The counts do not depend on how
+// many windows ran in parallel.
 type ASRStats struct {
 	// Windows is how many windows the speech was packed into.
 	Windows int
-	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts N). It
-	// exceeds Windows by a quarter of them at most, rounded up, unless the options ask
-	// for more than 8 samples a window, and by Unprompted.
+	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts
+	// N). It exceeds Windows by at most a quarter, rounded up, and by
+	// Unprompted, unless the options ask for more than 8 samples per window.
 	EncoderPasses int
-	// AlignmentPasses counts the windows that a CTC model ran over to time the words
-	// of the standard tier; they are not among EncoderPasses.
+	// AlignmentPasses counts the windows that a CTC model processed to time the
+	// words of the standard tier; EncoderPasses does not include them.
 	AlignmentPasses int
-	// DecoderSteps counts evaluations of the decoder, the prompt's included;
-	// 0 for recognizers that have none.
+	// DecoderSteps counts evaluations of the decoder, including those of the
+	// prompt; 0 for recognizers without a decoder.
 	DecoderSteps int
-	// Fallbacks counts texts decoded at a higher temperature than the one before.
+	// Fallbacks counts texts decoded again at a higher temperature.
 	Fallbacks int
 	// Unprompted counts windows decoded again without their prompt.
 	Unprompted int
 	// Retries counts windows encoded again with the full context.
 	Retries int
-	// Continued counts the rests of windows decoded after a text ended early.
+	// Continued counts the remainders of windows that were decoded after a text
+	// ended early.
 	Continued int
-	// Skipped counts stretches of speech decoded because the text around them had
-	// passed over them.
+	// Skipped counts stretches of speech that were decoded because the
+	// surrounding text had skipped them.
 	Skipped int
-	// Untried counts failed windows, rests and stretches that the budget of repeated
-	// encoder passes left as they were.
+	// Untried counts failed windows, remainders and stretches that were not
+	// repeated because the budget of encoder passes was exhausted.
 	Untried int
-	// Discarded counts windows whose text was dropped as not spoken.
+	// Discarded counts windows whose text was dropped because it was not
+	// spoken.
 	Discarded int
-	// Loops counts decodes that the loop guard ended.
+	// Loops counts decodes that were stopped by the loop guard.
 	Loops int
 }
 
@@ -51,27 +53,28 @@ func (s *ASRStats) Add(o ASRStats) {
 	s.Loops += o.Loops
 }
 
-// CascadeStats counts what the standard tier decoded again because the optimized
-// tier's text was in another language than the recording, or not confident enough.
-// All are 0 where there was no cascade.
+// CascadeStats counts what the standard tier decoded again because the
+// optimized tier's text was in a language other than the recording's or had low
+// confidence. All counts are 0 without a cascade.
 type CascadeStats struct {
-	// Segments and Seconds are those of the whole transcript, and of its speech.
+	// Segments and Seconds count the whole transcript and its speech.
 	Segments int
 	Seconds  float64
-	// Doubtful and DoubtfulSeconds are how much of them was decoded again.
+	// Doubtful and DoubtfulSeconds count the part that was decoded again.
 	Doubtful        int
 	DoubtfulSeconds float64
-	// Hearings is how many runs of segments the standard tier was asked the language of.
+	// Hearings is how many runs of segments the standard tier identified the
+	// language of.
 	Hearings int
 	// Replaced is how many runs of doubtful segments got a new text.
 	Replaced int
 	// ASR counts the work of the standard tier.
 	ASR ASRStats
-	// Took is how long it all took by the clock, in seconds.
+	// Took is the wall-clock time of all of it, in seconds.
 	Took float64
 }
 
-// Share is the part of the speech that was decoded again, 0 to 1.
+// Share returns the fraction of the speech that was decoded again, 0 to 1.
 func (s CascadeStats) Share() float64 {
 	if s.Seconds == 0 {
 		return 0

@@ -6,13 +6,14 @@ import (
 	"unicode"
 )
 
-// ErrOptions marks every error about an Options object; errors.Is finds it.
+// ErrOptions marks every error about an Options object; test for it with
+// errors.Is.
 var ErrOptions = errors.New("invalid options")
 
 // OptionError reports which option is wrong and what was expected.
 type OptionError struct {
-	Field  string // JSON name of the option; empty when the object itself is broken
-	Reason string // what was expected and what came
+	Field  string // JSON name of the option; empty if the object itself is malformed
+	Reason string // what was expected and what was found
 }
 
 // Error implements error.
@@ -23,14 +24,14 @@ func (e *OptionError) Error() string {
 	return e.Field + ": " + e.Reason
 }
 
-// Is makes errors.Is(err, ErrOptions) true.
+// Is implements errors.Is for ErrOptions.
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 
-// Permanent reports true: the same options break the same rule again.
+// Permanent returns true: the same options fail again.
 func (e *OptionError) Permanent() bool { return true }
 
-// StageError reports which stage of a run failed. The Result that comes with it
-// holds what the other stages found.
+// StageError reports which stage of a run failed. The accompanying Result holds
+// what the other stages found.
 type StageError struct {
 	Stage Stage
 	Err   error
@@ -46,7 +47,7 @@ func optionError(field, format string, args ...any) error {
 	return &OptionError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// longestQuote is how many characters of a stranger's text an error repeats.
+// longestQuote is how many characters of untrusted text an error repeats.
 const longestQuote = 60
 
 // Shorten returns text for an error message: at most 60 characters and an

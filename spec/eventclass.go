@@ -17,14 +17,15 @@ const NumEventClasses = 521
 //go:embed eventclasses.csv
 var eventClassesCSV string
 
-// EventClass is one kind of sound: one of the 521 of AudioSet that YAMNet has.
+// EventClass is one kind of sound: one of the 521 classes of AudioSet that
+// YAMNet has.
 type EventClass struct {
-	Index       int    `json:"index"`        // 0 … 520: the place of its score in a frame
+	Index       int    `json:"index"`        // 0 … 520: the index of its score in a frame
 	MID         string `json:"mid"`          // AudioSet's identifier
 	DisplayName string `json:"display_name"` // English name, unique; the name used in options and results
 	ZhName      string `json:"zh_name"`      // Chinese name, unique
 	Category    string `json:"category"`     // one of eight, in English
-	CategoryZh  string `json:"category_zh"`  // the same in Chinese
+	CategoryZh  string `json:"category_zh"`  // the category in Chinese
 }
 
 // eventClassList is the parsed list.
@@ -33,8 +34,8 @@ type eventClassList struct {
 	byName  map[string]int
 }
 
-// loadEventClasses parses the embedded list once. The list is part of the program: a fault in
-// it is a fault of the build, and panics.
+// loadEventClasses parses the embedded list once. It panics if the list is
+// wrong, because that is a build error.
 var loadEventClasses = sync.OnceValue(func() eventClassList {
 	rows, err := csv.NewReader(strings.NewReader(eventClassesCSV)).ReadAll()
 	if err != nil || len(rows) != NumEventClasses+1 {
@@ -51,7 +52,7 @@ var loadEventClasses = sync.OnceValue(func() eventClassList {
 	return t
 })
 
-// EventClasses returns the 521 classes by index. The slice is the caller's.
+// EventClasses returns the 521 classes by index. The caller owns the slice.
 func EventClasses() []EventClass { return slices.Clone(loadEventClasses().classes) }
 
 // EventClassAt returns the class with an index, 0 to 520.
@@ -67,10 +68,10 @@ func LookupEventClass(displayName string) (EventClass, bool) {
 	return t.classes[i], true
 }
 
-// NearestEventClass returns the English name of the class whose name is most like the given one:
-// the least number of edits, case aside, to the whole English name, to one of its
-// comma-separated parts ("car horn" in "Vehicle horn, car horn, honking"), or to
-// the Chinese name.
+// NearestEventClass returns the English name of the class whose name is most
+// similar to the given one. It uses the smallest number of edits, ignoring
+// case, to the whole English name, to one of its comma-separated parts ("car
+// horn" in "Vehicle horn, car horn, honking"), or to the Chinese name.
 func NearestEventClass(name string) string {
 	want := []rune(strings.ToLower(strings.TrimSpace(name)))
 	want = want[:min(len(want), longestName)]
@@ -79,7 +80,7 @@ func NearestEventClass(name string) string {
 		names := append(strings.Split(c.DisplayName, ","), c.DisplayName, c.ZhName)
 		for _, n := range names {
 			n = strings.ToLower(strings.TrimSpace(n))
-			// An edit to a long name matters less than one to a short one.
+			// An edit to a long name weighs less than one to a short name.
 			d := 100 * editDistance(want, []rune(n)) / max(len(want), utf8.RuneCountInString(n), 1)
 			if least < 0 || d < least {
 				best, least = c.DisplayName, d

@@ -12,19 +12,19 @@ import (
 	"strconv"
 )
 
-// MarshalJSON writes the options that are set and leaves the others out.
+// MarshalJSON writes the options that are set and omits the others.
 func (o Options) MarshalJSON() ([]byte, error) {
 	return writeOptions(reflect.ValueOf(o), func(Option) bool { return false })
 }
 
 // MarshalJSON writes all options, those without a value as null. An earlier
-// name is there only when it was given.
+// name is only included if it was given.
 func (e EffectiveOptions) MarshalJSON() ([]byte, error) {
 	return writeOptions(reflect.ValueOf(e), func(row Option) bool { return !row.Legacy() })
 }
 
-// writeOptions writes the options that are set, and of the others those that
-// asNull picks as null.
+// writeOptions writes the options that are set, and as null those of the others
+// for which asNull returns true.
 func writeOptions(v reflect.Value, asNull func(Option) bool) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteByte('{')
@@ -100,7 +100,7 @@ func (o *Option) set(field reflect.Value, raw json.RawMessage) error {
 	}
 	wrong := optionError(o.Name, "must be %s, not %s", o.Kind, Shorten(string(raw)))
 	if o.Kind == KindInt {
-		var f float64 // 5.0 is an integer in JSON's eyes
+		var f float64 // 5.0 is an integer in JSON
 		if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<31 {
 			return wrong
 		}
@@ -116,14 +116,14 @@ func (o *Option) set(field reflect.Value, raw json.RawMessage) error {
 	return nil
 }
 
-// hasNull reports whether a list of strings holds a null, which encoding/json
-// reads as "".
+// hasNull reports whether a list of strings contains a null, which
+// encoding/json decodes as "".
 func hasNull(raw json.RawMessage) bool {
 	var list []*string
 	return json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil)
 }
 
-// plain writes a number as people do, without an exponent unless it is huge.
+// plain formats a number without an exponent unless it is huge.
 func plain(f float64) string {
 	if math.Abs(f) >= 1e15 {
 		return strconv.FormatFloat(f, 'g', -1, 64)

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// Language is one language that Whisper models know.
+// Language is one language supported by Whisper models.
 type Language struct {
-	// Code is Whisper's code: ISO 639-1, but "haw" and "yue", which have none
-	// there, and the older "jw" for Javanese.
+	// Code is Whisper's code: ISO 639-1, except "haw" and "yue", which have no
+	// such code, and the older "jw" for Javanese.
 	Code string
-	// ISO3 is the ISO 639-3 code (that of the macrolanguage where Whisper
-	// means one, as "zho" and "ara").
+	// ISO3 is the ISO 639-3 code (that of the macrolanguage if Whisper means
+	// one, like "zho" and "ara").
 	ISO3 string
 	// Name is the English name, in lower case.
 	Name string
-	// aliases are further codes (ISO 639-2/B, ISO 639-3 members, retired
-	// ones), English and own names, in lower case.
+	// aliases are further codes (ISO 639-2/B, ISO 639-3 members, retired ones),
+	// English names and native names, in lower case.
 	aliases []string
 }
 
-// languages is in the order of Whisper's language tokens (numbers 0 to 99 of the
-// published vocabulary); the last, yue, came with large-v3 and is the hundredth.
+// languages is in the order of Whisper's language tokens (numbers 0 to 99 of
+// the published vocabulary). The last one, yue, was added with large-v3 as the
+// hundredth.
 var languages = []Language{
 	{"en", "eng", "english", nil},
 	{"zh", "zho", "chinese", []string{"chi", "cmn", "mandarin", "中文", "汉语", "漢語", "普通话", "普通話"}},
@@ -126,7 +127,7 @@ var languages = []Language{
 }
 
 // Languages returns the languages of the published multilingual Whisper models
-// in the order of their tokens: 99, and Cantonese as the hundredth.
+// in the order of their tokens: 99, with Cantonese as the hundredth.
 func Languages() []Language { return slices.Clone(languages) }
 
 // byName maps every code, name and alias to the index in languages.
@@ -158,9 +159,10 @@ func LanguageName(code string) string {
 }
 
 // NormalizeLanguage returns Whisper's code for an ISO 639-1, 639-2 or 639-3
-// code, an English or own name, each with or without script and region tags
-// ("pt-BR", "zh_Hans_CN", "DEU", "Mandarin"); ok is false for anything else.
-// Tags are dropped, save where they name another language ("zh-HK" is "yue").
+// code, an English name or a native name, each with or without script and
+// region tags ("pt-BR", "zh_Hans_CN", "DEU", "Mandarin"); ok is false for
+// anything else. Tags are dropped unless they identify another language
+// ("zh-HK" is "yue").
 func NormalizeLanguage(s string) (code string, ok bool) {
 	s = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"))
 	for s != "" {
@@ -176,7 +178,8 @@ func NormalizeLanguage(s string) (code string, ok bool) {
 	return "", false
 }
 
-// isTag reports whether s has the form of a subtag: 1 to 8 ASCII letters or digits.
+// isTag reports whether s has the form of a subtag: 1 to 8 ASCII letters or
+// digits.
 func isTag(s string) bool {
 	if len(s) == 0 || len(s) > 8 {
 		return false
@@ -189,8 +192,9 @@ func isTag(s string) bool {
 	return true
 }
 
-// NearestLanguage returns the code whose code or name resembles s most, for
-// error texts; "" when nothing is near (more than a third of the letters differ).
+// NearestLanguage returns the code whose code or name is most similar to s, for
+// error messages, or "" if none is close (more than a third of the letters
+// differ).
 func NearestLanguage(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if base, _, found := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-"); found {
@@ -207,7 +211,7 @@ func NearestLanguage(s string) string {
 	return best
 }
 
-// Spaced reports whether a language's writing puts spaces between words. The
+// Spaced reports whether a language is written with spaces between words. The
 // others (Chinese, Cantonese, Japanese, Thai, Lao, Khmer, Burmese, Tibetan) are
 // timed by the character.
 func Spaced(code string) bool {

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// longestName bounds the part of a mistyped name that is compared, in characters.
+// longestName bounds the part of a mistyped name that is compared, in
+// characters.
 const longestName = 100
 
 // DidYouMean returns a question for the end of a message about a mistyped name,
-// such as `; did you mean "optimize"?`: the candidate that holds the name or is
-// held by it, or has the smallest edit distance, ignoring the name's case. It
-// returns "" where more than a third of the name would have to be changed.
+// such as `; did you mean "optimize"?`. It suggests the candidate that contains
+// the name or is contained in it, or has the smallest edit distance, ignoring
+// case. It returns "" if more than a third of the name would have to change.
 func DidYouMean(name string, candidates []string) string {
 	want := []rune(strings.ToLower(name))
 	want = want[:min(len(want), longestName)]
@@ -31,8 +32,8 @@ func DidYouMean(name string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// editDistance returns Levenshtein's distance, with a swap of neighbors counted
-// as one edit (restricted Damerau).
+// editDistance returns the Levenshtein distance, with a swap of neighbors
+// counted as one edit (restricted Damerau).
 func editDistance(a, b []rune) int {
 	before, last, now := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

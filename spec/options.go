@@ -5,76 +5,78 @@ import (
 	"slices"
 )
 
-// TimestampLevel is how fine the times of a transcript are.
+// TimestampLevel is the resolution of a transcript's times.
 type TimestampLevel string
 
 const (
-	// TimestampWord asks for the start and end of every word (standard tier only).
+	// TimestampWord asks for the start and end of every word (standard tier
+	// only).
 	TimestampWord TimestampLevel = "word"
-	// TimestampSegment asks for sentence-level segments alone.
+	// TimestampSegment asks only for sentence-level segments.
 	TimestampSegment TimestampLevel = "segment"
 )
 
 // Options is the specification's Options object. The zero value means every
-// default; a field is set to override one. In Go 1.26 and later new(false) or
-// new(3) makes the pointer.
+// default; set a field to override one. In Go 1.26 and later, new(false) or
+// new(3) returns the pointer.
 //
 // Decoding JSON into it is strict: an unknown name, a name in another case, a
-// name given twice, a value of another type or out of bounds is an
+// name given twice, or a value of another type or out of bounds is an
 // *OptionError that names the field by its JSON name.
 //
-// Its tags are the table of options, which Table returns: the strict decoding,
-// the defaults, the bounds, the command's flags and the OpenAPI document come
-// from them. The tags are
+// Its tags are the table of options, which Table returns. The strict decoding,
+// the defaults, the bounds, the command's flags and the OpenAPI document use
+// it. The tags are
 //
-//   - json: the name;
-//   - default: the value of an option that is not given; "null" for an option
-//     that has no value then and may be given as null. An option without a
-//     default is the earlier name of another one: it is accepted, and echoed
-//     only when it was given;
+//   - json: the name
+//   - default: the value of an option that is not given, or "null" for an
+//     option that then has no value and that may be null. An option without a
+//     default is the earlier name of another one. It is accepted, and only
+//     echoed if it was given.
 //   - min, max: the bounds of a number; for texts and the entries of a list,
-//     max is the number of characters;
-//   - items: the most entries of a list;
-//   - enum: the allowed values, separated by commas;
-//   - rule: a check beyond these, one of the rules in validate.go;
-//   - since: the first version of Otograph that has the option;
-//   - group: the heading under which it is shown;
-//   - help: one sentence for people.
+//     max is the number of characters
+//   - items: the largest number of entries in a list
+//   - enum: the allowed values, separated by commas
+//   - rule: an additional check, one of the rules in validate.go
+//   - since: the first version of Otograph that has the option
+//   - group: the heading for the option in the help
+//   - help: one sentence for people
 type Options struct {
-	// EnableASR switches transcription, with its cutting into speech segments.
+	// EnableASR enables transcription and voice activity detection.
 	EnableASR *bool `json:"enable_asr" default:"true" since:"0.1" group:"What to do" help:"Transcribe speech, cut into segments by voice activity detection."`
-	// EnableDiarize switches speaker diarization; it requires EnableASR.
+	// EnableDiarize enables speaker diarization; it requires EnableASR.
 	EnableDiarize *bool `json:"enable_diarize" default:"true" since:"0.1" group:"What to do" help:"Identify speakers; requires enable_asr."`
-	// EnableAudioEvents switches sound-event detection (521 classes).
+	// EnableAudioEvents enables sound-event detection (521 classes).
 	EnableAudioEvents *bool `json:"enable_audio_events" default:"true" since:"0.1" group:"What to do" help:"Detect sound events of 521 classes."`
-	// Optimize chooses the tier: nil by the detected language, true the
-	// optimized tier where the language allows it, false the standard tier.
+	// Optimize selects the tier: nil by the detected language, true the
+	// optimized tier if it serves the language, false the standard tier.
 	Optimize *bool `json:"optimize" default:"null" since:"0.1" group:"Transcription" help:"Tier: true is the optimized tier where the language allows it, false the standard tier, null by language."`
 	// OptimizeZh is the earlier variant of Optimize: true allows the optimized
-	// tier for Chinese alone, false is the standard tier. It can't be given
+	// tier only for Chinese, false is the standard tier. It can't be given
 	// together with Optimize.
 	OptimizeZh *bool `json:"optimize_zh" since:"0.1" group:"Transcription" help:"The earlier variant of optimize: true allows the optimized tier for Chinese alone, false is the standard tier."`
-	// TimestampLevel is "word" or "segment"; the optimized tier is always at
-	// segment level.
+	// TimestampLevel is "word" or "segment"; the optimized tier only supports
+	// segments.
 	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Level of the times: word or segment; the optimized tier has segments only."`
-	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are
-	// understood too); nil detects the language.
+	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are also
+	// accepted); nil detects the language.
 	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); detected when not set."`
-	// ASRBeamSize is the beam size of the search. The native decoder keeps at
-	// most 8 beams: wider ones run with 8. Models with a CTC output (optimized
-	// tier) search with twice as many prefixes; transducers and Paraformer search
-	// with a beam where there are hotwords or a language model.
+	// ASRBeamSize is the beam size. The native decoder keeps at most 8 beams;
+	// larger values run with 8. Models with a CTC output (optimized tier) keep
+	// twice as many prefixes. Transducers and Paraformer use a beam if there
+	// are hotwords or a language model.
 	ASRBeamSize *int `json:"asr_beam_size" default:"5" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Beam size; higher is slower and slightly more accurate. Above 8 the standard tier runs with 8."`
 	// ASRTemperature is the decoding temperature; 0 is greedy or beam search.
 	ASRTemperature *float64 `json:"asr_temperature" default:"0" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Decoding temperature; 0 is greedy, above 0 samples."`
-	// ASRBestOf is the number of sampled candidates when ASRTemperature > 0;
-	// nil is off.
+	// ASRBestOf is the number of sampled candidates if ASRTemperature > 0; nil
+	// disables it.
 	ASRBestOf *int `json:"asr_best_of" default:"null" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Sampled candidates; only effective when asr_temperature is above 0."`
 	// Hotwords are words whose probability is raised: names, brands.
 	Hotwords []string `json:"hotwords" default:"null" items:"200" max:"64" since:"0.1" group:"Transcription" help:"Words whose recognition probability is raised: names, brands."`
 	// InitialPrompt is a text that steers the style of the transcript.
 	InitialPrompt *string `json:"initial_prompt" default:"null" max:"1000" since:"0.1" group:"Transcription" help:"Text that steers the style of the transcript."`
-	// VADThreshold is the speech probability from which a window is speech.
+	// VADThreshold is the speech probability at which a window counts as
+	// speech.
 	VADThreshold *float64 `json:"vad_threshold" default:"0.35" min:"0" max:"1" since:"0.1" group:"Speech detection" help:"Speech probability threshold; higher is more conservative."`
 	// VADMinSpeechMS drops shorter speech segments, in milliseconds.
 	VADMinSpeechMS *int `json:"vad_min_speech_ms" default:"250" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum length of a speech segment in milliseconds."`
@@ -82,22 +84,23 @@ type Options struct {
 	VADMinSilenceMS *int `json:"vad_min_silence_ms" default:"100" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum silence that cuts, in milliseconds."`
 	// VADSpeechPadMS widens each segment on both sides, in milliseconds.
 	VADSpeechPadMS *int `json:"vad_speech_pad_ms" default:"30" min:"0" max:"2000" since:"0.1" group:"Speech detection" help:"Padding around speech segments in milliseconds."`
-	// NoSpeechThreshold discards segments whose no-speech probability is above it:
-	// in the standard tier Whisper's own for the segment's window; in the optimized
-	// tier the mean of the voice activity detector's over the segment and the
-	// recognizer's blank where the tokens fire (the detector's alone for Paraformer).
+	// NoSpeechThreshold discards segments whose no-speech probability is above
+	// it. In the standard tier, that is Whisper's probability for the segment's
+	// window. In the optimized tier it is the mean of the voice activity
+	// detector's value over the segment and the recognizer's blank probability
+	// where the tokens fire (only the detector's for Paraformer).
 	NoSpeechThreshold *float64 `json:"no_speech_threshold" default:"0.6" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Segments with a no-speech probability above this are discarded."`
-	// NumSpeakers fixes the number of speakers; nil finds it.
+	// NumSpeakers fixes the number of speakers; nil detects it.
 	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; found when not set."`
-	// MinSpeakers bounds the number that is found from below.
+	// MinSpeakers is the smallest number of speakers to detect.
 	MinSpeakers *int `json:"min_speakers" default:"1" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Minimum number of speakers when it is found."`
-	// MaxSpeakers bounds the number that is found from above.
+	// MaxSpeakers is the largest number of speakers to detect.
 	MaxSpeakers *int `json:"max_speakers" default:"10" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Maximum number of speakers when it is found."`
 	// DiarizeMinSegmentSec is the shortest segment, in seconds, that yields a
 	// voice embedding.
 	DiarizeMinSegmentSec *float64 `json:"diarize_min_segment_sec" default:"0.5" min:"0.1" max:"10" since:"0.1" group:"Speakers" help:"Minimum segment length in seconds for a voice embedding."`
-	// DiarizeSingleSpeakerThreshold is the silhouette score below which there
-	// is one speaker.
+	// DiarizeSingleSpeakerThreshold is the silhouette score below which a
+	// single speaker is assumed.
 	DiarizeSingleSpeakerThreshold *float64 `json:"diarize_single_speaker_threshold" default:"0.05" min:"-1" max:"1" since:"0.1" group:"Speakers" help:"Silhouette score below which there is one speaker."`
 	// AudioEventsThreshold is the confidence above which an event is reported.
 	AudioEventsThreshold *float64 `json:"audio_events_threshold" default:"0.3" min:"0" max:"1" since:"0.1" group:"Sound events" help:"Only events with a confidence above this are returned."`
@@ -105,13 +108,14 @@ type Options struct {
 	AudioEventsClasses []string `json:"audio_events_classes" default:"null" rule:"event class" since:"0.1" group:"Sound events" help:"English class names to listen for; all 521 when not set."`
 }
 
-// EffectiveOptions is an Options object with every default filled in, as a task
-// echoes it: all fields are present in JSON, those without a value as null.
-// Fields whose option has a default are never nil when Effective returned it.
+// EffectiveOptions is an Options object with every default filled in, as tasks
+// return it. All fields are present in JSON, those without a value as null.
+// Effective sets every field whose option has a default.
 type EffectiveOptions Options
 
-// Effective validates the options and fills in the defaults of the table. A
-// broken rule is an *OptionError. The result shares no memory with o.
+// Effective validates the options and fills in the defaults of the table. It
+// returns an *OptionError for a violated rule. The result shares no memory with
+// o.
 func (o Options) Effective() (EffectiveOptions, error) {
 	e := EffectiveOptions(o)
 	v := reflect.ValueOf(&e).Elem()
@@ -133,7 +137,7 @@ func (o Options) Effective() (EffectiveOptions, error) {
 	return e, e.validate()
 }
 
-// setPointer makes field, a pointer, point to a copy of v.
+// setPointer sets the pointer field to the address of a copy of v.
 func setPointer(field, v reflect.Value) {
 	p := reflect.New(field.Type().Elem())
 	p.Elem().Set(v.Convert(field.Type().Elem()))

@@ -5,18 +5,20 @@ import (
 	"fmt"
 )
 
-// Result is what a run found. In JSON it is the specification's Task result
-// without task_id and billing: the keys of a capability are present exactly
-// when that capability ran (see Ran), and are never null.
+// Result is the result of a run. In JSON it is the specification's Task result
+// without task_id and billing: the keys of a capability are present exactly if
+// that capability ran (see Ran), and are never null.
 type Result struct {
-	// AudioDuration is the decoded length in seconds, to 0.1 ms: no sample is lost.
+	// AudioDuration is the decoded length in seconds, exact to 0.1 ms.
 	AudioDuration float64
 	// AudioMD5 is the MD5 of the original bytes, 32 hexadecimal digits.
 	AudioMD5 string
 
-	// Language is the code of the spoken language, detected or given ("en", "zh").
+	// Language is the code of the spoken language, detected or given ("en",
+	// "zh").
 	Language string
-	// LanguageProbability is the detector's probability, 0 to 1; 1 when the language was given.
+	// LanguageProbability is the detector's probability, 0 to 1, or 1 if the
+	// language was given.
 	LanguageProbability float64
 	// Segments are the sentences, ordered by start.
 	Segments []Segment
@@ -33,68 +35,75 @@ type Result struct {
 	// AudioEvents are the sound events, ordered by start, then by class.
 	AudioEvents []AudioEvent
 
-	// Names are the speakers whose voices are known, by speaker; it is not part of the
-	// JSON form.
+	// Names maps speakers to their names if their voices are known; it is not
+	// part of the JSON form.
 	Names map[string]string
-	// Tier is the recognizer that ran; empty when transcription was off.
+	// Tier is the recognizer that ran; empty if transcription was off.
 	Tier Tier
-	// Ran says whose fields are filled.
+	// Ran reports which fields are filled.
 	Ran Capabilities
-	// Warnings lists the options that had no effect, in the order of Table, and after
-	// them, as "device", a device that could not be used, and as "cascade" that the
-	// standard tier could not decode again; it is not part of the JSON form.
+	// Warnings lists the options that had no effect, in the order of Table,
+	// followed by "device" for a device that could not be used and "cascade" if
+	// the standard tier could not decode doubtful segments again. It is not
+	// part of the JSON form.
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats
 }
 
-// Capabilities says which parts of a Result are there.
+// Capabilities reports which parts of a Result are present.
 type Capabilities struct{ ASR, Diarize, AudioEvents bool }
 
 // Stats counts the work of a run.
 type Stats struct {
 	// ASR counts the work of the recognizer.
 	ASR ASRStats
-	// Cascade counts what the standard tier decoded again of a text of the optimized tier.
+	// Cascade counts the parts of the optimized tier's text that the standard
+	// tier decoded again.
 	Cascade CascadeStats
-	// VADWindows, EmbeddingWindows and EventFrames count what the other models were asked.
+	// VADWindows, EmbeddingWindows and EventFrames count the inputs of the
+	// other models.
 	VADWindows, EmbeddingWindows, EventFrames int
 	// NonFinite is the number of NaN and Inf samples that were read as silence.
 	NonFinite int
-	// Truncated is true when the file ended early and what there was has been processed.
+	// Truncated is true if the file ended early and only the part before that
+	// was processed.
 	Truncated bool
 	// StageSeconds is the wall time of each stage in seconds; stages overlap.
 	StageSeconds map[Stage]float64
 }
 
-// Segment is one sentence of the transcript. Times are seconds from the start of the audio.
+// Segment is one sentence of the transcript. Times are seconds from the start
+// of the audio.
 type Segment struct {
 	ID      int     `json:"id"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
 	Text    string  `json:"text"`
-	Speaker string  `json:"speaker,omitempty"` // SPEAKER_n, when diarization ran
+	Speaker string  `json:"speaker,omitempty"` // SPEAKER_n, if diarization ran
 	Words   []Word  `json:"words,omitzero"`    // nil in the optimized tier and with timestamp_level=segment
-	// Confidence is how much of the text is right, 0 to 1, as the recognizer's model
-	// was calibrated: of all segments with 0.9, nine words in ten are. It is nil for a
-	// model without a calibration, and where it was not asked for.
+	// Confidence is the expected share of correct words, 0 to 1, according to
+	// the calibration of the recognizer's model: in all segments with 0.9
+	// together, nine of ten words are correct. It is nil for a model without a
+	// calibration, and if it was not requested.
 	Confidence *float64 `json:"confidence,omitempty"`
-	// Measures are what the recognizer measured, nil where that is not known. It is
-	// not part of the JSON form.
+	// Measures holds what the recognizer measured; nil if unknown. It is not
+	// part of the JSON form.
 	Measures *Measures `json:"-"`
 }
 
-// Word is one word (a character in Chinese, Japanese, Thai …) with its times in seconds.
+// Word is one word (a character in Chinese, Japanese, Thai …) with its times in
+// seconds.
 type Word struct {
 	Word        string  `json:"word"`
 	Start       float64 `json:"start"`
 	End         float64 `json:"end"`
 	Probability float64 `json:"probability"`
-	// Doubtful reports that Start and End were not measured: they are interpolated
-	// by letters between times that were. It is not part of the JSON form.
+	// Doubtful reports that Start and End were not measured but interpolated by
+	// letters between measured times. It is not part of the JSON form.
 	Doubtful bool `json:"-"`
-	// Overlapped reports that two speakers talk during half of the word or more, as
-	// far as is known. It is not part of the JSON form.
+	// Overlapped reports that two speakers are known to talk during at least
+	// half of the word. It is not part of the JSON form.
 	Overlapped bool `json:"-"`
 }
 
@@ -104,11 +113,11 @@ type Interval struct {
 	End   float64 `json:"end"`
 }
 
-// SpeakerEmbedding is the voice of one speaker.
+// SpeakerEmbedding is the voice embedding of one speaker.
 type SpeakerEmbedding struct {
 	SpeakerID    string    `json:"speaker_id"`
 	Embedding    []float32 `json:"embedding"`     // unit length; 192 numbers with the published contracts
-	SegmentCount int       `json:"segment_count"` // speech segments that went into it
+	SegmentCount int       `json:"segment_count"` // number of speech segments used
 }
 
 // Turn is a stretch of time, in seconds, in which one speaker speaks.
@@ -118,7 +127,7 @@ type Turn struct {
 	Speaker string  `json:"speaker"`
 }
 
-// AudioEvent is a sound that was heard; times are seconds, exact to about one.
+// AudioEvent is a detected sound; times are seconds, accurate to about one.
 type AudioEvent struct {
 	Start      float64 `json:"start"`
 	End        float64 `json:"end"`
@@ -140,7 +149,8 @@ type resultJSON struct {
 	AudioEvents         *[]AudioEvent       `json:"audio_events,omitempty"`
 }
 
-// MarshalJSON writes the specification's Task result without task_id and billing.
+// MarshalJSON writes the specification's Task result without task_id and
+// billing.
 func (r Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{AudioDuration: r.AudioDuration, AudioMD5: r.AudioMD5}
 	if r.Ran.ASR {
@@ -157,8 +167,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; keys that it does not know
-// (task_id, billing) are passed over.
+// UnmarshalJSON reads the output of MarshalJSON; it ignores unknown keys
+// (task_id, billing).
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var j resultJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -175,7 +185,8 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// notNil makes an empty list of a missing one: the specification knows no null.
+// notNil replaces a missing list with an empty one, because the specification
+// has no null.
 func notNil[T any](list *[]T) *[]T {
 	if *list == nil {
 		*list = []T{}
@@ -183,8 +194,8 @@ func notNil[T any](list *[]T) *[]T {
 	return list
 }
 
-// SpeakerName is the specification's name of speaker n, counted from 0 in the
-// order in which they first speak.
+// SpeakerName returns the specification's name of speaker n, counted from 0 in
+// the order in which they first speak.
 func SpeakerName(n int) string { return fmt.Sprintf("SPEAKER_%d", n) }
 
 func or[T any](p *T, def T) T {

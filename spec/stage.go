@@ -4,19 +4,19 @@ package spec
 type Stage string
 
 // The stages in the order in which they begin. StageEvents and StageEmbed run
-// beside StageLanguage and StageTranscribe.
+// in parallel with StageLanguage and StageTranscribe.
 const (
 	StageDecode     Stage = "decode"     // any format to samples
 	StageVAD        Stage = "vad"        // where speech is
 	StageLanguage   Stage = "language"   // which language
 	StageTranscribe Stage = "transcribe" // what was said
-	StageEmbed      Stage = "embed"      // what the voices are like
-	StageEvents     Stage = "events"     // what else was heard
+	StageEmbed      Stage = "embed"      // compute voice embeddings
+	StageEvents     Stage = "events"     // detect sound events
 	StageDiarize    Stage = "diarize"    // who spoke when
 )
 
-// Progress is a report from a run. Reports come one at a time, in order, from
-// the goroutines of the run: a slow receiver slows the run.
+// Progress is a report from a run. Reports arrive one at a time, in order, from
+// the goroutines of the run, so a slow receiver slows the run.
 type Progress struct {
 	// Stage is the stage that the report is about.
 	Stage Stage
@@ -24,6 +24,7 @@ type Progress struct {
 	Fraction float64
 	// Done is true in the one report that ends the stage.
 	Done bool
-	// AudioDuration is the decoded length in seconds, 0 until StageDecode is done.
+	// AudioDuration is the decoded length in seconds, 0 until StageDecode is
+	// done.
 	AudioDuration float64
 }

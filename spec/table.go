@@ -20,7 +20,7 @@ const (
 	KindStrings // a list of strings
 )
 
-// String returns what a value of the kind is called in errors.
+// String returns the name of the kind in errors.
 func (k Kind) String() string {
 	return [...]string{"true or false", "an integer", "a number", "a string", "a list of strings"}[k]
 }
@@ -29,11 +29,11 @@ func (k Kind) String() string {
 type Option struct {
 	Name     string   // in JSON
 	Kind     Kind     // of its value
-	Nullable bool     // null is allowed and means that there is no value
-	Default  any      // bool, int, float64 or string; nil when there is none
-	Min, Max *float64 // of a number; Max of texts and entries is in characters
-	Items    int      // the most entries of a list; 0 when there is no bound
-	Enum     []string // the allowed values; nil when there is no such list
+	Nullable bool     // null is allowed and means no value
+	Default  any      // bool, int, float64 or string; nil if the option has none
+	Min, Max *float64 // of a number; for texts and entries, Max is in characters
+	Items    int      // largest number of entries in a list; 0 if unlimited
+	Enum     []string // allowed values; nil if not restricted
 	Since    string   // first version of Otograph that has it
 	Group    string   // heading under which it is shown
 	Help     string   // one sentence for people
@@ -43,7 +43,7 @@ type Option struct {
 }
 
 // Legacy reports whether the option is the earlier name of another one: it is
-// accepted, but offered nowhere and echoed only when it was given.
+// accepted, but never offered and only echoed if it was given.
 func (o Option) Legacy() bool { return o.Default == nil && !o.Nullable }
 
 // Table returns the table of options in the order of the specification.
@@ -58,8 +58,8 @@ func optionNames() []string {
 	return names
 }
 
-// options is the table, read from the tags of Options. A fault in a tag is a
-// fault of the program, and panics.
+// options is the table, read from the tags of Options. It panics if a tag is
+// wrong, because that is a programming error.
 var options = func() []Option {
 	t := reflect.TypeFor[Options]()
 	rows := make([]Option, t.NumField())

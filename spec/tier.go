@@ -2,7 +2,7 @@ package spec
 
 import "slices"
 
-// Tier is the kind of recognizer that made a transcript. Its values are the
+// Tier is the kind of recognizer that produced a transcript. Its values are the
 // billing modes of the specification.
 type Tier string
 
@@ -14,38 +14,39 @@ const (
 	TierOptimized Tier = "zh_lite"
 )
 
-// OptimizedLanguages returns the codes of the languages to which the optimized
-// tier applies by the specification ("Transcription tiers"). Available may list
-// others, too.
+// OptimizedLanguages returns the codes of the languages that the optimized tier
+// serves according to the specification ("Transcription tiers"). Available may
+// list more.
 func OptimizedLanguages() []string { return []string{"zh", "en", "es", "fr", "pt"} }
 
 // Available describes what one set of models can transcribe. Every worker
-// reports its own.
+// reports one.
 type Available struct {
-	// Standard reports whether there is a model of the standard tier.
+	// Standard reports whether there is a model for the standard tier.
 	Standard bool `json:"standard"`
-	// StandardLanguages are the codes that the standard model knows; empty
-	// means all of Languages.
+	// StandardLanguages are the codes of the languages that the standard model
+	// supports; empty means all of Languages.
 	StandardLanguages []string `json:"standard_languages,omitempty"`
-	// Translates reports whether the standard model can write English where another
-	// language is spoken.
+	// Translates reports whether the standard model can translate other
+	// languages into English.
 	Translates bool `json:"translates,omitempty"`
 	// Optimized are the codes that the optimized tier serves: those of
-	// OptimizedLanguages that a model of it takes, and where it is not held to the
-	// specification, the others that a model lists.
+	// OptimizedLanguages that one of its models supports and, if it is not
+	// restricted to the specification, the others that a model lists.
 	Optimized []string `json:"optimized,omitempty"`
 }
 
 // Route returns the tier that transcribes a recording in the given language
-// with the given models. It is the specification's rule, and there is no other
-// copy of it:
+// with the given models. It is the only implementation of the specification's
+// rule:
 //
 //   - optimize=false: standard.
-//   - otherwise, a language that the optimized tier serves with these models: optimized.
-//   - otherwise: standard, silently, also when optimize=true.
+//   - otherwise, a language that the optimized tier serves with these models:
+//     optimized.
+//   - otherwise: standard, silently, even if optimize=true.
 //
-// The earlier optimize_zh narrows the applicable languages to Chinese (true) or
-// to none (false).
+// The earlier option optimize_zh restricts the optimized tier to Chinese (true)
+// or disables it (false).
 func Route(language string, o Options, a Available) Tier {
 	if o.Optimize != nil && !*o.Optimize {
 		return TierStandard
@@ -59,8 +60,8 @@ func Route(language string, o Options, a Available) Tier {
 	return TierStandard
 }
 
-// knows reports whether Route leads a recording in the language, with these
-// options, to a model that knows the language.
+// knows reports whether Route selects a model that supports the language, with
+// these options.
 func (a Available) knows(language string, o Options) bool {
 	if Route(language, o, a) == TierOptimized {
 		return true
@@ -68,8 +69,8 @@ func (a Available) knows(language string, o Options) bool {
 	return a.Standard && (len(a.StandardLanguages) == 0 || slices.Contains(a.StandardLanguages, language))
 }
 
-// Languages returns the codes that the models know with these options, in the
-// order of Languages.
+// Languages returns the codes that the models support with these options, in
+// the order of Languages.
 func (a Available) Languages(o Options) []string {
 	var codes []string
 	for _, l := range languages {
@@ -81,9 +82,9 @@ func (a Available) Languages(o Options) []string {
 }
 
 // Tiers returns the tiers that may run for the options with one set of models,
-// the standard tier first: one where the language is given, those of all
-// languages that may be detected otherwise. There is none when the options ask
-// for no transcription or no model knows the language.
+// the standard tier first: the tier of the language if it is given, or else
+// those of all languages that may be detected. It returns none if the options
+// disable transcription or no model supports the language.
 func Tiers(o Options, a Available) []Tier {
 	if o.EnableASR != nil && !*o.EnableASR {
 		return nil
@@ -105,9 +106,10 @@ func Tiers(o Options, a Available) []Tier {
 	return tiers
 }
 
-// PossibleTiers returns the tiers that may run when any one of several sets of
-// models may get the recording, the standard tier first. Without any set
-// nothing is known about the models: what any models could do is possible.
+// PossibleTiers returns the tiers that may run if any one of several sets of
+// models may get the recording, the standard tier first. Without any set,
+// nothing is known about the models, so it returns the tiers of all possible
+// models.
 func PossibleTiers(o Options, sets []Available) []Tier {
 	if len(sets) == 0 {
 		sets = []Available{{Standard: true}, {Standard: true, Optimized: OptimizedLanguages()}}

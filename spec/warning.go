@@ -5,7 +5,7 @@ import "reflect"
 // Warning reports an option that a run could not honor.
 type Warning struct {
 	Option string // its JSON name
-	Reason string // why it has no effect, for people
+	Reason string // why it has no effect, in plain words
 }
 
 // String returns the warning as one line.
@@ -17,8 +17,8 @@ func (o Options) Given() []string {
 	return o.names(func(Option, reflect.Value) bool { return true })
 }
 
-// Changed returns the JSON names of the options that are set to something else
-// than their default, in the order of Table.
+// Changed returns the JSON names of the options that differ from their default,
+// in the order of Table.
 func (o Options) Changed() []string {
 	return o.names(func(row Option, value reflect.Value) bool {
 		if row.Kind == KindStrings {

@@ -14,10 +14,10 @@ var unspaced = []*unicode.RangeTable{
 // between words. Its text is timed, counted and joined by the character.
 func Unspaced(r rune) bool { return unicode.In(r, unspaced...) }
 
-// Separated returns next as it continues before, both of them sentences or parts
-// of one: with a space in front unless one of them is empty or both sides are
-// Chinese or Japanese. Thai and its neighbors, which have no spaces between
-// words, have them between sentences.
+// Separated returns next with the separator that joins it to before; both are
+// sentences or parts of one. The separator is a space unless one of them is
+// empty or both sides are Chinese or Japanese. Thai and similar scripts, which
+// have no spaces between words, do have them between sentences.
 func Separated(before, next string) string {
 	if before == "" || next == "" {
 		return next

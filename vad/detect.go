@@ -1,9 +1,9 @@
-// Package vad finds the stretches of a recording in which somebody speaks.
+// Package vad finds the stretches of speech in a recording.
 //
-// A [Model] gives the probability of speech for every 32 ms; [Segments] makes
-// segments of them by the rules that the Silero project publishes, exactly as its
-// code does, and [Detect] refines their borders. The package itself knows no
-// network: vad/silero is one.
+// A [Model] returns the probability of speech for every 32 ms. [Segments] turns
+// probabilities into segments by the rules that the Silero project publishes,
+// exactly as its code does, and [Detect] refines their borders. The package
+// contains no network; vad/silero implements one.
 package vad
 
 import (
@@ -13,19 +13,20 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Model gives speech probabilities.
+// Model computes speech probabilities.
 type Model interface {
-	// Probabilities returns one value, 0 to 1, for each window of [Window] samples;
-	// a last short window counts. It returns soon after ctx has ended.
+	// Probabilities returns one value from 0 to 1 for each window of [Window]
+	// samples, including a short last window. It returns soon after ctx is
+	// done.
 	Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error)
 	// Close releases the model.
 	Close() error
 }
 
 // Detect returns the segments of speech in a recording, in order, in samples at
-// 16 kHz. They are those of [Segments] with borders refined from the 32 ms grid to
-// about 10 ms, by the level of the sound and the interpolated probability. No speech
-// is no error.
+// 16 kHz. They are those of [Segments] with borders refined from the 32 ms grid
+// to about 10 ms, using the level of the sound and the interpolated
+// probability. A recording without speech is not an error.
 func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segmen
 	return Refined(probs, pcm, opt)
 }
 
-// Refined is Detect for a recording whose probabilities are known.
+// Refined is Detect for a recording whose probabilities are already known.
 func Refined(probs []float32, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -48,5 +49,5 @@ func Refined(probs []float32, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	return padded(refine(stretches(probs, pcm.Len(), opt), probs, pcm, opt), pcm.Len(), toSamples(opt.SpeechPad)), nil
 }
 
-// Windows is how many windows cover that many samples.
+// Windows returns the number of windows that cover the given number of samples.
 func Windows(samples int) int { return (samples + Window - 1) / Window }

@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// loud is a detector of one's own: every window above -40 dB is speech.
+// loud is a custom detector: every window above -40 dB is speech.
 type loud struct{}
 
 func (loud) Close() error { return nil }
@@ -30,7 +30,7 @@ func (loud) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error
 	return probabilities, ctx.Err()
 }
 
-// A detector of one's own needs two methods.
+// A custom detector needs two methods.
 func ExampleDetect() {
 	samples := make([]float32, 3*audio.SampleRate)
 	for i := audio.SampleRate; i < 2*audio.SampleRate; i++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// Probabilities come from a model, one per 32 ms; Segments makes stretches of speech
-// of them. Here ten windows of speech follow five of silence.
+// Probabilities come from a model, one per 32 ms. Segments turns them into
+// stretches of speech. Here, ten windows of speech follow five of silence.
 func ExampleSegments() {
 	probs := []float32{
 		0.02, 0.01, 0.03, 0.02, 0.1,

@@ -6,32 +6,34 @@ import (
 	"time"
 )
 
-// Options decide what counts as a stretch of speech. The zero value is not useful:
-// begin with [DefaultOptions].
+// Options configures what counts as a stretch of speech. The zero value is not
+// useful; start with [DefaultOptions].
 type Options struct {
-	// Threshold is the speech probability, 0 to 1, from which a window counts as
-	// speech: higher is more conservative.
+	// Threshold is the speech probability, 0 to 1, at which a window counts as
+	// speech; higher is more conservative.
 	Threshold float64
-	// Exit is the probability below which speech may end; between the two
-	// thresholds things stay as they are. Zero means Threshold − 0.15, at least 0.01.
+	// Exit is the probability below which speech may end. Between the two
+	// thresholds, the state does not change. Zero means Threshold − 0.15, at
+	// least 0.01.
 	Exit float64
-	// MinSpeech: shorter stretches are ignored.
+	// MinSpeech is the shortest stretch; shorter ones are ignored.
 	MinSpeech time.Duration
-	// MinSilence: shorter pauses do not cut.
+	// MinSilence is the shortest pause that ends a segment.
 	MinSilence time.Duration
-	// SpeechPad is added on both sides; a pause shorter than two pads is shared
-	// half and half.
+	// SpeechPad is added on both sides; a pause shorter than two pads is
+	// divided equally.
 	SpeechPad time.Duration
-	// MaxSpeech is the longest stretch; a longer one is cut at the longest pause in
-	// it, or where it reaches the limit if it has none. Zero means no limit.
+	// MaxSpeech is the longest stretch. A longer one is cut at its longest
+	// pause, or at the limit if it has none. Zero means no limit.
 	MaxSpeech time.Duration
-	// MinSilenceAtMax is the pause that a cut for MaxSpeech may use. Zero means the
-	// published 98 ms.
+	// MinSilenceAtMax is the shortest pause at which MaxSpeech may cut. Zero
+	// means the published 98 ms.
 	MinSilenceAtMax time.Duration
 }
 
-// DefaultOptions are the service's defaults: threshold 0.35, speech of at least
-// 250 ms, pauses of at least 100 ms, 30 ms of padding, no limit on the length.
+// DefaultOptions returns the service's defaults: threshold 0.35, speech of at
+// least 250 ms, pauses of at least 100 ms, 30 ms of padding, no limit on the
+// length.
 func DefaultOptions() Options {
 	return Options{
 		Threshold:  0.35,
@@ -41,7 +43,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// validate names the first field that is out of range, by its option's name.
+// validate returns an error that names the first field that is out of range.
 func (o Options) validate() error {
 	if !(o.Threshold >= 0 && o.Threshold <= 1) {
 		return fmt.Errorf("vad_threshold: expected 0 to 1, got %v", o.Threshold)
@@ -66,7 +68,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// exit is the lower threshold; the rule is that of Silero's get_speech_timestamps.
+// exit returns the lower threshold, by the rule of Silero's
+// get_speech_timestamps.
 func (o Options) exit() float64 {
 	if o.Exit > 0 {
 		return o.Exit

@@ -7,37 +7,40 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Where the level of sound at a border is measured: frames of 5 ms every 2.5 ms.
+// The level at a border is measured in frames of 5 ms every 2.5 ms.
 const (
 	frameHop = audio.SampleRate / 400
 	frameLen = 2 * frameHop
 )
 
-// How far a border may move, in samples, and what the level there must be.
+// How far a border may move, in samples, and the level required there.
 const (
-	// Networks notice the end of speech up to half a second late, its beginning up
-	// to 130 ms; neither more than a window early.
+	// Networks detect the end of speech up to half a second late and its
+	// beginning up to 130 ms late; neither more than a window early.
 	endReach, startReach = 16 * Window, 4 * Window
-	// reference is how much of the pause beside a border shows the background's
-	// level, leastReference the least that does.
+	// reference is how much of the pause next to a border is used to measure
+	// the background level, and leastReference the minimum.
 	reference, leastReference = audio.SampleRate * 3 / 10, audio.SampleRate / 25
-	// loudReach is how much of the segment beside a border shows the speech's level.
+	// loudReach is how much of the segment next to a border is used to measure
+	// the speech level.
 	loudReach = audio.SampleRate / 2
 	// dropout is the longest gap inside a sound at the beginning of speech.
 	dropout = audio.SampleRate / 25
-	// margin is how far above the background a frame must be to belong to the
-	// speech, leastContrast how far the speech must be for that to be trusted, in dB.
+	// margin is how far a frame must be above the background to belong to the
+	// speech, and leastContrast how far the speech must be for that to be
+	// trusted, in dB.
 	margin, leastContrast = 8.0, 12.0
-	// dynamicRange is how far below its loudest frame speech is still speech, in dB.
+	// dynamicRange is how far below the loudest frame a frame still counts as
+	// speech, in dB.
 	dynamicRange = 38.0
 )
 
-// refine moves the borders of segments from the grid of Window to where the sound
-// begins and ends, to about 10 ms: to the last frame above the level of the pause
-// beside it. Where speech hardly stands out from the pause, the border moves to where
-// the interpolated probability crosses the threshold. Segments do not become shorter
-// than MinSpeech by it, nor pauses shorter than MinSilence.
-// docs/performance.md#borders has what this gains.
+// refine moves the borders of segments from the grid of Window to where the
+// sound begins and ends, to about 10 ms: to the last frame above the level of
+// the adjacent pause. Where speech hardly stands out from the pause, the border
+// moves to where the interpolated probability crosses the threshold. Segments
+// do not become shorter than MinSpeech, nor pauses shorter than MinSilence. For
+// the gain, see docs/performance.md#borders.
 func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
 	out := make([]Segment, len(list))
 	least, silence := int(toSamples(opt.MinSpeech))+1, int(toSamples(opt.MinSilence))
@@ -61,8 +64,8 @@ func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segm
 	return out
 }
 
-// refinedStart returns where the speech of a segment begins; before is where the
-// segment before it ends.
+// refinedStart returns where the speech of a segment begins; before is where
+// the segment before it ends.
 func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.Start <= 0 || s.Start == before {
 		return s.Start // the recording's beginning, or a cut in speech
@@ -89,8 +92,8 @@ func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, thresh
 	return from + at*frameHop + frameHop/2
 }
 
-// refinedEnd returns where the speech of a segment ends; after is where the segment
-// after it begins.
+// refinedEnd returns where the speech of a segment ends; after is where the
+// segment after it begins.
 func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.End >= pcm.Len() || s.End == after {
 		return s.End
@@ -111,8 +114,8 @@ func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold
 	return crossing(probs, s.End, threshold)
 }
 
-// audible returns the level from which a frame is part of the speech, in dB; ok is
-// false where the pause is too short or too loud to tell.
+// audible returns the level from which a frame is part of the speech, in dB. ok
+// is false if the pause is too short or too loud to measure it.
 func audible(speech, pause []float64) (floor float64, ok bool) {
 	if len(speech) == 0 || len(pause)*frameHop < leastReference {
 		return 0, false
@@ -139,9 +142,10 @@ func levels(pcm *audio.PCM, from, to int) []float64 {
 	return out
 }
 
-// crossing returns where the probability passes the threshold, interpolated between
-// the windows on either side of a border. It takes a window's value for its end less
-// one window: networks are late, and this is nearer to the truth than their middles.
+// crossing returns where the probability passes the threshold, interpolated
+// between the windows on either side of a border. It places a window's value
+// one window before its end: networks respond late, and this is closer to the
+// truth than the middle of the window.
 func crossing(probs []float32, border int, threshold float64) int {
 	i := border / Window
 	if i <= 0 || i >= len(probs) {

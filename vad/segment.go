@@ -10,29 +10,30 @@ import (
 // Segment is a stretch of speech, in samples at 16 kHz.
 type Segment = audio.Span
 
-// Window is how many samples one probability stands for: 32 ms at 16 kHz.
+// Window is the number of samples per probability: 32 ms at 16 kHz.
 const Window = 512
 
-// silenceAtMax is the published default of the pause that a cut at the longest
-// length may use.
+// silenceAtMax is the published default for the shortest pause at which the
+// longest length may cut.
 const silenceAtMax = 98 * time.Millisecond
 
-// Segments turns speech probabilities (one per [Window]) of a recording with the given
-// number of samples into segments, in order and without overlap.
+// Segments turns speech probabilities (one per [Window]) of a recording with
+// the given number of samples into segments, in order and without overlap.
 //
-// The rules are those of get_speech_timestamps in Silero VAD 6.2.1. Speech begins with
-// a window at or above Threshold. A window below the exit threshold opens a possible
-// end, which a window at or above Threshold takes back; the segment ends there once
-// the pause has lasted MinSilence. A segment longer than MaxSpeech (less a window and
-// two pads) is cut at the longest pause of more than MinSilenceAtMax that was taken
-// back in it, and speech goes on behind that pause; without such a pause it is cut on
-// the spot. Segments not longer than MinSpeech are dropped, except those that were cut.
-// Last comes the padding.
+// The rules are those of get_speech_timestamps in Silero VAD 6.2.1. Speech
+// begins with a window at or above Threshold. A window below the exit threshold
+// marks a possible end, which a window at or above Threshold cancels. The
+// segment ends there once the pause has lasted MinSilence. A segment longer
+// than MaxSpeech (less a window and two pads) is cut at the longest canceled
+// pause of more than MinSilenceAtMax, and speech continues after that pause.
+// Without such a pause it is cut at the current window. Segments not longer
+// than MinSpeech are dropped, except those that were cut. Padding is added
+// last.
 func Segments(probs []float32, samples int, opt Options) []Segment {
 	return padded(stretches(probs, samples, opt), samples, toSamples(opt.SpeechPad))
 }
 
-// stretches returns the segments before the padding.
+// stretches returns the segments before padding.
 func stretches(probs []float32, samples int, opt Options) []Segment {
 	minPause := opt.MinSilenceAtMax
 	if minPause == 0 {
@@ -55,7 +56,7 @@ func stretches(probs []float32, samples int, opt Options) []Segment {
 
 func toSamples(d time.Duration) float64 { return d.Seconds() * audio.SampleRate }
 
-// none marks a sample position that is not set.
+// none marks an unset sample position.
 const none = -1
 
 // cutter is the state between two windows.
@@ -65,17 +66,17 @@ type cutter struct {
 	enter, exit                              float64 // probabilities
 
 	speaking bool
-	start    int // of the segment that is open while speaking
-	end      int // where it may have ended: the first window of the present pause
-	pause    int // the longest pause in it that is a place for a cut: where …
-	pauseLen int // … and how long
+	start    int // of the current segment while speaking
+	end      int // possible end: the first window of the current pause
+	pause    int // longest pause at which it may be cut: start …
+	pauseLen int // … and length
 	out      []Segment
 }
 
 func (c *cutter) window(at int, p float64) {
 	if p >= c.enter {
-		if c.end != none { // the pause is over without having ended the segment
-			// Of pauses of the same length the first one counts.
+		if c.end != none { // the pause ended before it could end the segment
+			// Among pauses of the same length, the first one is used.
 			if n := at - c.end; float64(n) > c.minPause && n > c.pauseLen {
 				c.pause, c.pauseLen = c.end, n
 			}
@@ -127,7 +128,8 @@ func (c *cutter) closeIfLong(end int) {
 	c.speaking, c.end, c.pauseLen = false, none, 0
 }
 
-// padded widens the segments by pad samples, within the recording and without overlap.
+// padded widens the segments by pad samples, within the recording and without
+// overlap.
 func padded(list []Segment, samples int, pad float64) []Segment {
 	for i := range list {
 		s := &list[i]

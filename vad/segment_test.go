@@ -61,7 +61,8 @@ func TestSegmentsArePublishedOnes(t *testing.T) {
 	}
 }
 
-// probsOf writes windows as letters: s speech, m in between, anything else silence.
+// probsOf reads windows from letters: s speech, m in between, anything else
+// silence.
 func probsOf(s string) []float32 {
 	p := make([]float32, len(s))
 	for i, c := range s {
@@ -100,7 +101,8 @@ func TestSegments(t *testing.T) {
 		{"padded", "...ss.....", func(o *Options) { o.SpeechPad = w(2) }, [][2]int{{1, 7}}},
 		{"padding stops at the ends", ".sssssss.", func(o *Options) { o.SpeechPad = w(4) }, [][2]int{{0, 9}}},
 		{"padding is shared", "ss....ss..", func(o *Options) { o.SpeechPad = w(2.5) }, [][2]int{{0, 4}, {4, 10}}},
-		// An end after five windows: published code leaves room for one more window.
+		// An end after five windows: the published code leaves room for one
+		// more window.
 		{"cut on the spot", "sssssssssss.....", func(o *Options) { o.MaxSpeech = w(5) }, [][2]int{{0, 5}, {6, 11}}},
 	}
 	for _, tt := range tests {

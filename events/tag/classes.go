@@ -14,10 +14,11 @@ import (
 //go:embed panns527.csv
 var fullCSV string
 
-// fullColumns gives for each of the 521 classes its column among the 527, matched
-// by AudioSet's identifier. The six that the 521 lack are dropped: the scores are
-// independent, and their parents (Speech, Singing, Shout, Music) are scored with
-// them. A fault in the embedded list is a fault of the build, and panics.
+// fullColumns returns, for each of the 521 classes, its column among the 527,
+// matched by AudioSet's identifier. The six that the 521 lack are dropped: the
+// scores are independent, and their parents (Speech, Singing, Shout, Music) are
+// scored as well. It panics if the embedded list is wrong, because that is a
+// build error.
 var fullColumns = sync.OnceValue(func() []int {
 	rows, err := csv.NewReader(strings.NewReader(fullCSV)).ReadAll()
 	if err != nil || len(rows) != fullClasses+1 {
@@ -41,7 +42,7 @@ var fullColumns = sync.OnceValue(func() []int {
 	return columns
 })
 
-// pick copies the 521 scores of a row of classes scores to dst.
+// pick copies the 521 scores from a row of classes scores to dst.
 func pick(dst, row []float32) {
 	if len(row) == spec.NumEventClasses {
 		copy(dst, row)

@@ -11,27 +11,27 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// fullClasses is the length of AudioSet's whole list.
+// fullClasses is the length of AudioSet's complete list.
 const fullClasses = 527
 
-// layout is how to feed one file.
+// layout describes how to feed one file.
 type layout struct {
 	contract  string
 	input     string
 	rank      int      // of the input
-	length    ort.Info // second input with the frame counts; empty name where there is none
+	length    ort.Info // second input with the frame counts; its name is empty if there is no such input
 	output    string
 	framewise bool // the output is [B,F,classes]
 	classes   int
-	single    bool // batches of one only
-	fixed     int  // samples or frames that the input must have; 0 when free
-	rate      int  // Hz that the file's metadata states; 0 when it does not
+	single    bool // only batches of one
+	fixed     int  // samples or frames that the input must have; 0 if any number
+	rate      int  // Hz from the file's metadata; 0 if it has none
 }
 
-// scoreNames in order of preference, where shapes do not tell.
+// scoreNames are in order of preference, for outputs whose shapes don't decide.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
-// layoutOf finds out how to feed a graph of a contract.
+// layoutOf returns how to feed a graph of the given contract.
 func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	l := layout{contract: contract}
 	if rate, err := strconv.Atoi(g.Metadata["sample_rate"]); err == nil && rate > 0 {
@@ -98,13 +98,13 @@ func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	return l, nil
 }
 
-// scores finds the output with the classes' scores. The whole clip's come before
-// those of its frames unless there are only frames.
+// scores finds the output with the scores of the classes. It prefers the scores
+// of the whole clip over those of its frames.
 func scores(g *ort.Graph, classes int) (ort.Info, bool) {
 	matches := func(o ort.Info, rank int) bool {
 		return o.Type == ort.Float32 && o.Rank() == rank && o.Shape[rank-1] == int64(classes)
 	}
-	// Frames of 10 ms give better times than the clip as a whole.
+	// Frames of 10 ms yield better times than the clip as a whole.
 	if o, ok := g.Output("framewise_output"); ok && matches(o, 3) {
 		return o, true
 	}
@@ -115,7 +115,7 @@ func scores(g *ort.Graph, classes int) (ort.Info, bool) {
 			}
 		}
 	}
-	// The file does not state the last dimension: go by the name.
+	// The file does not state the last dimension, so the name decides.
 	for _, o := range g.Outputs {
 		free := o.Rank() < 0 || o.Rank() > 0 && o.Shape[o.Rank()-1] < 0
 		if free && o.Type == ort.Float32 && (slices.Contains(scoreNames, o.Name) || len(g.Outputs) == 1) {

@@ -7,8 +7,9 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// YAMNet's framing at 16 kHz: a patch is 96 frames of 400 samples every 160, with
-// 240 samples that the last frame reaches over; one every 48 frames.
+// YAMNet's framing at 16 kHz: a patch is 96 frames of 400 samples, one every
+// 160 samples, so the last frame extends 240 samples further. A patch begins
+// every 48 frames.
 const (
 	patchSamples = 15600
 	patchHop     = 7680
@@ -16,9 +17,9 @@ const (
 	patchBands   = 64
 )
 
-// Networks that score a clip as a whole are given windows of two seconds every
-// second; those that also score frames of 10 ms are given ten seconds, of which a
-// second at either side is only context.
+// Networks that score a whole clip get windows of two seconds every second.
+// Networks that also score frames of 10 ms get ten seconds, where the first and
+// last second are only context.
 const (
 	clipWindow  = 2.0
 	clipHop     = 1.0
@@ -26,29 +27,29 @@ const (
 	frameMargin = 1
 )
 
-// Batches are bounded so that memory is, whatever the length of the recording.
+// Batches are limited so that memory is, for any length of the recording.
 const (
-	batchPatches = 16 // of models.ContractYAMNet: eight seconds
+	batchPatches = 16 // for models.ContractYAMNet: eight seconds
 	batchClips   = 8
 )
 
-// plan cuts a recording into pieces: what one call of the network takes, and how
-// many frames of the result come of it.
+// plan splits a recording into pieces: the input of one call of the network,
+// and the number of frames in its result.
 type plan struct {
 	grid   events.Grid
 	rate   int // Hz
 	window int // samples of one unit (patch, clip)
 	hop    int // samples between units
 	batch  int // units in one call
-	exact  int // samples that every call must have, 0 where the batch decides
-	cells  int // of whole seconds in one unit, where frames of 10 ms are scored; 0 else
+	exact  int // samples that every call must have, or 0 if the batch decides
+	cells  int // whole seconds in one unit if frames of 10 ms are scored, else 0
 
-	// feed makes the tensors of n units whose samples overlap as window and hop
-	// say: x holds (n−1)·hop + window samples.
+	// feed returns the tensors of n units whose samples overlap according to
+	// window and hop: x holds (n−1)·hop + window samples.
 	feed func(x []float32, n int) map[string]*ort.Tensor
 }
 
-// units is how many units cover that many samples; at least one.
+// units returns how many units cover the given number of samples, at least one.
 func (p plan) units(samples int) int {
 	if samples <= p.window {
 		return 1
@@ -56,7 +57,7 @@ func (p plan) units(samples int) int {
 	return (samples-p.window+p.hop-1)/p.hop + 1
 }
 
-// samples is how many samples n units take.
+// samples returns the number of samples in n units.
 func (p plan) samples(n int) int {
 	if p.exact > 0 {
 		return p.exact
@@ -64,13 +65,13 @@ func (p plan) samples(n int) int {
 	return (n-1)*p.hop + p.window
 }
 
-// newPlan makes the plan of a layout at a sample rate in Hz.
+// newPlan returns the plan for a layout at a sample rate in Hz.
 func newPlan(l layout, rate int) plan {
 	p := plan{rate: rate, window: patchSamples, hop: patchHop, batch: batchPatches, grid: events.Grid{Window: 0.96, Hop: 0.48}}
 	switch l.contract {
 	case models.ContractYAMNet:
 		if l.fixed > 0 {
-			// The input has one length: that many patches a call.
+			// The input has a fixed length: that many patches per call.
 			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
 			p.exact = l.fixed
 		}
@@ -104,7 +105,7 @@ func newPlan(l layout, rate int) plan {
 		p.batch = 1
 	}
 	p.window, p.hop = int(clipWindow*float64(rate)), int(clipHop*float64(rate))
-	// write fills one unit's numbers, size of them with the shape given.
+	// write adds the size numbers of one unit with the given shape.
 	var (
 		write func(dst, x []float32)
 		shape []int64
@@ -148,7 +149,7 @@ func newPlan(l layout, rate int) plan {
 	seconds := float64(p.window) / float64(rate)
 	switch {
 	case l.framewise && p.window%rate == 0 && p.window/rate > 2*frameMargin:
-		// Each unit gives whole seconds; its first and last are context.
+		// Each unit yields whole seconds; its first and last are context.
 		p.cells = p.window / rate
 		p.hop = p.window - 2*frameMargin*rate
 		p.grid = events.Grid{Window: 1, Hop: 1}

@@ -4,20 +4,20 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// reader gives windows of a recording at the network's sample rate, in order,
-// holding no more than what two neighbouring windows share and one step besides.
+// reader returns windows of a recording at the network's sample rate, in order.
+// It only holds the overlap of two neighboring windows and one step.
 type reader struct {
 	pcm   *audio.PCM
 	rate  int
 	total int // samples of the recording at rate
 
-	resampler *audio.Resampler // nil at the recording's own rate
-	buf       []float32        // resampled and not done with
+	resampler *audio.Resampler // nil at the rate of the recording
+	buf       []float32        // resampled samples that are still needed
 	start     int              // sample of buf[0] at rate
-	read      int              // samples of pcm handed to the resampler
+	read      int              // samples of pcm passed to the resampler
 }
 
-// step is how many samples are resampled at once.
+// step is the number of samples resampled in one call.
 const step = audio.SampleRate
 
 func newReader(pcm *audio.PCM, rate int) (*reader, error) {
@@ -32,8 +32,8 @@ func newReader(pcm *audio.PCM, rate int) (*reader, error) {
 	return r, nil
 }
 
-// window fills dst with the samples from start on, zeros beyond the end. start
-// must not fall from call to call.
+// window fills dst with the samples from start, and with zeros after the end.
+// start must not decrease from call to call.
 func (r *reader) window(dst []float32, start int) {
 	if r.resampler == nil {
 		n := copy(dst, r.pcm.Samples(start, start+len(dst)))

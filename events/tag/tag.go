@@ -1,7 +1,7 @@
 // Package tag runs published sound taggers through ONNX Runtime: YAMNet (from
 // the waveform or from log-mel patches), PANNs CNN14 and its relatives at 32 or
-// 16 kHz, CED and icefall's Zipformer. Networks trained on AudioSet's 527 classes
-// are brought to the 521 by AudioSet's identifiers.
+// 16 kHz, CED and icefall's Zipformer. Networks trained on AudioSet's 527
+// classes are mapped to the 521 by AudioSet's identifiers.
 package tag
 
 import (
@@ -21,9 +21,10 @@ import (
 )
 
 var (
-	// ErrContract is returned for a file that is not a tagger of its contract.
+	// ErrContract is returned for a file that does not follow the contract of a
+	// tagger.
 	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	// ErrInvalid is returned for a file that is not a valid ONNX model.
 	ErrInvalid = ort.ErrInvalid
 	// ErrClosed is returned by a Model after Close.
 	ErrClosed = ort.ErrClosed
@@ -31,18 +32,18 @@ var (
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Scores uses; 0 means one. The result
-	// does not depend on it.
+	// Threads is how many cores one call of Scores uses; 0 means one. It does
+	// not change the result.
 	Threads int
 }
 
-// config is Options with what the model set says about the file.
+// config is Options with the model set's facts about the file.
 type config struct {
 	Threads  int
-	Contract string // one of the models.Contract constants; "" recognizes it
-	// SampleRate in Hz of a PANNs network's waveform (nothing in the graph says
-	// it); 0 means what the file's metadata says, else 32000. The other contracts
-	// are 16000.
+	Contract string // one of the models.Contract constants; "" means detect it
+	// SampleRate in Hz of the waveform of a PANNs network, because nothing in
+	// the graph states it. 0 means the rate in the file's metadata, or else
+	// 32000. The other contracts use 16000.
 	SampleRate int
 }
 
@@ -52,16 +53,17 @@ type Model struct {
 	layout  layout
 	plan    plan
 	threads int
-	logits  bool // the network stops before the sigmoid
+	logits  bool // the network has no sigmoid at its end
 }
 
 var _ events.Tagger = (*Model)(nil)
 
-// defaultRate is PANNs' own, in Hz.
+// defaultRate is the rate of PANNs in Hz.
 const defaultRate = 32000
 
-// Open opens a tagger, as library.OpenFile, library.OpenDir and demo.Models return
-// it. Errors name the file and its role, what was expected and what was found.
+// Open opens a tagger, as returned by library.OpenFile, library.OpenDir and
+// demo.Models. Errors name the file and its role, what was expected and what
+// was found.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {
@@ -95,8 +97,8 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// sampleRate returns a network's rate in Hz, given the stated rate (0 if none is
-// stated). A network with a waveform input does not say it in its graph.
+// sampleRate returns a network's rate in Hz, given the stated rate (0 if none
+// is stated). The graph of a network with a waveform input does not contain it.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {
@@ -113,9 +115,9 @@ func (l layout) sampleRate(stated int) (int, error) {
 	return rate, nil
 }
 
-// tryOut runs a little noise: a network that cannot take its contract's input is
-// found when it is opened, and so is one that stops before the sigmoid, as some
-// score of hundreds then lies beyond [0,1].
+// tryOut runs the network on a short noise. It detects when opening a network
+// that can't take its contract's input, and one without a sigmoid at its end,
+// because one of hundreds of scores is then outside [0,1].
 func (m *Model) tryOut() error {
 	noise := make([]float32, m.plan.samples(1))
 	seed := uint32(1)
@@ -129,27 +131,28 @@ func (m *Model) tryOut() error {
 	}
 	for _, row := range rows {
 		for _, v := range row {
-			// A last bit beyond is rounding.
+			// A tiny excess is rounding.
 			m.logits = m.logits || v < -1e-3 || v > 1+1e-3
 		}
 	}
 	return nil
 }
 
-// Contract is the contract that the file has.
+// Contract returns the contract of the file.
 func (m *Model) Contract() string { return m.layout.contract }
 
-// SampleRate is the rate in Hz at which the network gets the recording.
+// SampleRate returns the rate in Hz at which the network gets the recording.
 func (m *Model) SampleRate() int { return m.plan.rate }
 
-// Grid places the frames of Scores.
+// Grid returns the times of the frames of Scores.
 func (m *Model) Grid() events.Grid { return m.plan.grid }
 
-// Close frees the network after the calls in progress; it may be called more than once.
+// Close frees the network after the current calls; it may be called more than
+// once.
 func (m *Model) Close() error { return m.session.Close() }
 
-// Scores gives the 521 scores of every frame to yield, in order. Memory does not
-// grow with the recording.
+// Scores calls yield with the 521 scores of every frame, in order. Memory does
+// not grow with the recording.
 func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
 	if pcm.Len() == 0 {
 		return ctx.Err()
@@ -164,7 +167,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 		units   int
 		rows    [][]float32
 	}
-	pieces := make([]piece, m.threads) // computed side by side
+	pieces := make([]piece, m.threads) // computed in parallel
 	for i := range pieces {
 		pieces[i].samples = make([]float32, m.plan.samples(min(m.plan.batch, units)))
 	}
@@ -202,8 +205,8 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 	return nil
 }
 
-// frames turns the rows that the network gave for some units, the first of them
-// numbered at, into frames of 521 scores.
+// frames turns the network's rows for some units, numbered from at, into frames
+// of 521 scores.
 func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	var out [][]float32
 	add := func(row []float32) {
@@ -236,7 +239,8 @@ func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	return out
 }
 
-// highest is the maximum over rows, per class: how these networks pool frames.
+// highest returns the maximum over rows per class, which is how these networks
+// pool frames.
 func highest(rows [][]float32) []float32 {
 	if len(rows) == 1 {
 		return rows[0]
@@ -250,8 +254,8 @@ func highest(rows [][]float32) []float32 {
 	return out
 }
 
-// run computes the rows of class scores for n units: one per unit, or as many as
-// there are frames in each.
+// run returns the rows of class scores for n units: one per unit, or one per
+// frame of each unit.
 func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error) {
 	rows, err := m.compute(ctx, x, n)
 	for _, row := range rows {
@@ -260,7 +264,7 @@ func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error
 	return rows, err
 }
 
-// compute is run without bringing the scores into [0,1].
+// compute is run without mapping the scores to [0,1].
 func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, error) {
 	out, err := m.session.Run(ctx, m.plan.feed(x, n), m.layout.output)
 	if err != nil {
@@ -274,7 +278,7 @@ func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, e
 		return nil, fmt.Errorf("%s: %w: expected output %s as [%d,%d]; found %v", m.session.Source(), ort.ErrContract, m.layout.output, n, classes, shape)
 	}
 	if m.layout.contract == models.ContractYAMNet {
-		flat, count = flat[:n*classes], n // a graph may pad its end further than asked
+		flat, count = flat[:n*classes], n // a graph may pad its end further than necessary
 	}
 	rows := make([][]float32, count)
 	for i := range rows {
@@ -283,8 +287,8 @@ func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, e
 	return rows, nil
 }
 
-// clean brings scores into [0,1]: the sigmoid where the network leaves it out,
-// rounding beyond the ends taken off, zero for what is no number.
+// clean maps scores to [0,1]: it applies the sigmoid if the network leaves it
+// out, clamps rounding errors and replaces NaN with zero.
 func (m *Model) clean(x []float32) {
 	for i, v := range x {
 		switch {

@@ -1,4 +1,5 @@
-// Package backoff waits, beats, and repeats what failed for a reason that passes.
+// Package backoff implements waits, heartbeats, and retries of temporary
+// failures.
 package backoff
 
 import (
@@ -6,13 +7,14 @@ import (
 	"time"
 )
 
-// Pauses between two tries of Retry: the first, doubled up to the longest.
+// Pauses between two attempts of Retry: the first one, which doubles up to the
+// longest.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// Sleep waits for d and reports true, or false as soon as ctx is done.
+// Sleep waits for d and returns true, or false as soon as ctx is done.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -24,9 +26,9 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Wait waits for d, or for a value of one of two channels, either of which may be
-// nil, or until ctx is done. It takes what both hold: the caller looks once for
-// all.
+// Wait waits for d, for a value of one of two channels, either of which may be
+// nil, or until ctx is done. It drains both channels, so that the caller checks
+// only once.
 func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -44,9 +46,9 @@ func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	}
 }
 
-// Every calls work once after every interval, until ctx is done or work fails, and
-// returns the error of work. A call that takes longer than the interval is followed
-// by the next one without a pause.
+// Every calls work after every interval until ctx is done or work fails, and
+// returns the error of work. If a call takes longer than the interval, the next
+// one follows without a pause.
 func Every(ctx context.Context, interval time.Duration, work func() error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -62,9 +64,9 @@ func Every(ctx context.Context, interval time.Duration, work func() error) error
 	}
 }
 
-// Retry runs try until it succeeds, fails for a reason that passing does not
-// report to pass, or ctx is done. It returns the last error of try. The pauses
-// grow from 100 ms to 5 s.
+// Retry calls try until it succeeds, passing reports that its error is not
+// temporary, or ctx is done. It returns the last error of try. The pauses grow
+// from 100 ms to 5 s.
 func Retry(ctx context.Context, passing func(error) bool, try func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := try(ctx)

@@ -1,5 +1,5 @@
-// Package clientaddr finds the address that a request comes from, behind the
-// proxies that an operator trusts, and the group of addresses that one client
+// Package clientaddr determines the client address of a request, even through
+// proxies that the operator trusts, and the group of addresses that one client
 // can choose from.
 package clientaddr
 
@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose X-Forwarded-For is believed. The zero value
-// believes nobody.
+// Proxies are the networks whose X-Forwarded-For header is trusted. The zero
+// value trusts none.
 type Proxies []netip.Prefix
 
-// ParseProxies reads networks ("10.0.0.0/8") and addresses ("::1").
+// ParseProxies parses networks ("10.0.0.0/8") and addresses ("::1").
 func ParseProxies(texts []string) (Proxies, error) {
 	var out Proxies
 	for _, text := range texts {
@@ -45,10 +45,10 @@ func (p Proxies) Trusts(a netip.Addr) bool {
 	return false
 }
 
-// Of returns the address of the client that sent r: that of the connection, or,
-// where this is a trusted proxy, the last address in X-Forwarded-For that no
-// trusted proxy has. What stands before it in the header is the client's own
-// claim. The address is invalid for connections that have none.
+// Of returns the address of the client that sent r. That is the address of the
+// connection or, if it is a trusted proxy, the last address in X-Forwarded-For
+// that isn't one. Earlier addresses in the header are unverified claims of the
+// client. The address is invalid for connections without one.
 func (p Proxies) Of(r *http.Request) netip.Addr {
 	a := Parse(r.RemoteAddr)
 	if !a.IsValid() || !p.Trusts(a) {
@@ -68,7 +68,8 @@ func (p Proxies) Of(r *http.Request) netip.Addr {
 	return a
 }
 
-// Parse reads an address with or without a port; it is invalid for anything else.
+// Parse parses an address with or without a port; the result is invalid for
+// anything else.
 func Parse(text string) netip.Addr {
 	if host, _, err := net.SplitHostPort(text); err == nil {
 		text = host
@@ -80,9 +81,9 @@ func Parse(text string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// Group returns what stands for all addresses that a client has for the taking:
-// the network of 64 bits for IPv6, the address itself for IPv4, "" for an
-// invalid one.
+// Group returns a key for all addresses that one client can choose from: the
+// network of 64 bits for IPv6, the address itself for IPv4, "" for an invalid
+// one.
 func Group(a netip.Addr) string {
 	switch a = a.Unmap().WithZone(""); {
 	case !a.IsValid():

@@ -1,5 +1,6 @@
-// Package connlimit bounds the connections of a listener, in all and by address,
-// so that strangers who keep connections open take none from the others.
+// Package connlimit limits the connections of a listener, both in total and by
+// address, so that clients who keep connections open can't take them from
+// others.
 package connlimit
 
 import (
@@ -12,16 +13,17 @@ import (
 
 // Limits configures a Listener.
 type Limits struct {
-	Total      int // connections; 0 = 4096
-	PerAddress int // of them from one address (for IPv6, one network of 64 bits); 0 = 256
-	// Proxies are exempt from PerAddress: their connections are of many clients.
+	Total      int // connections in total; 0 = 4096
+	PerAddress int // connections from one address (for IPv6, one network of 64 bits); 0 = 256
+	// Proxies are exempt from PerAddress because their connections belong to
+	// many clients.
 	Proxies clientaddr.Proxies
-	// Refused is called for every connection that was refused; nil = nothing.
+	// Refused is called for every refused connection; nil does nothing.
 	Refused func(address string)
 }
 
-// Listener accepts connections within its limits. One beyond them gets an answer
-// (HTTP 503) and is closed.
+// Listener accepts connections within its limits. Connections beyond them are
+// answered with HTTP 503 and closed.
 type Listener struct {
 	net.Listener
 	limits Limits
@@ -85,15 +87,15 @@ func (l *Listener) give(key string) {
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 79\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many connections: close some, try again","error_code":"internal"}`
 
-// refuse must not keep the listener waiting: what does not fit into the
-// connection's buffer at the moment is lost.
+// refuse must not block the listener: what does not fit into the connection's
+// buffer is lost.
 func refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Millisecond))
 	_, _ = c.Write([]byte(busy))
 	_ = c.Close()
 }
 
-// conn gives its place back when it is closed.
+// conn frees its place when it is closed.
 type conn struct {
 	net.Conn
 	leave func()
@@ -106,7 +108,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// CloseWrite ends the sending half, which HTTP servers do before they close a
+// CloseWrite closes the sending half. HTTP servers do that before they close a
 // connection whose client is still sending.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

@@ -1,8 +1,8 @@
-// Package flock locks open files. The system releases a lock when the process ends,
-// however it ends.
+// Package flock locks open files. The system releases a lock when the process
+// ends, for whatever reason.
 package flock
 
 import "errors"
 
-// ErrTaken is returned by Try when another process holds the lock.
+// ErrTaken is returned by Try if another process holds the lock.
 var ErrTaken = errors.New("locked by another process")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try takes the lock of a file. The error is ErrTaken when another process holds it.
+// Try locks a file. It returns ErrTaken if another process holds the lock.
 func Try(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -18,5 +18,5 @@ func Try(f *os.File) error {
 	return err
 }
 
-// Wait takes the lock of a file when whoever holds it releases it.
+// Wait locks a file as soon as the current holder releases it.
 func Wait(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) }

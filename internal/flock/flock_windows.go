@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Try takes the lock of a file. The error is ErrTaken when another process holds it.
+// Try locks a file. It returns ErrTaken if another process holds the lock.
 func Try(f *os.File) error {
 	err := lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
@@ -16,7 +16,7 @@ func Try(f *os.File) error {
 	return err
 }
 
-// Wait takes the lock of a file when whoever holds it releases it.
+// Wait locks a file as soon as the current holder releases it.
 func Wait(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
 func lock(f *os.File, flags uint32) error {

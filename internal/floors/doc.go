@@ -1,3 +1,3 @@
-// Package floors holds nothing but a test: that the packages keep to the floors
-// that docs/architecture.md shows.
+// Package floors contains only a test: that the packages follow the layers in
+// docs/architecture.md.
 package floors

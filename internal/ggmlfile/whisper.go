@@ -1,10 +1,10 @@
-// Package ggmlfile checks a Whisper model in ggml's own format (magic, sizes,
+// Package ggmlfile validates a Whisper model in ggml's format (magic, sizes,
 // vocabulary, tensors) by walking the file without loading it, so that a
 // damaged or hostile file is refused before native code sees it.
 //
-// The layout is the one that whisper.cpp reads: magic, eleven int32 hyper
-// parameters, the mel filters, the vocabulary, then tensors to the end of the
-// file, everything little-endian.
+// The layout is the one that whisper.cpp reads: magic, eleven int32
+// hyperparameters, the mel filters, the vocabulary, then tensors to the end of
+// the file, everything little-endian.
 package ggmlfile
 
 import (
@@ -17,10 +17,10 @@ import (
 	"slices"
 )
 
-// ErrNotWhisper marks bytes that are not a Whisper model in ggml's format.
+// ErrNotWhisper marks data that is not a Whisper model in ggml's format.
 var ErrNotWhisper = errors.New("not a usable Whisper model")
 
-// Magic is the number a ggml file begins with ("ggml", read little-endian).
+// Magic is the first number of a ggml file ("ggml", read little-endian).
 const Magic = 0x67676d6c
 
 // Header is the beginning of a Whisper file: the dimensions of the network, in
@@ -39,32 +39,32 @@ type Header struct {
 	Type         int32 // ggml's number for the type of the weights, + 1000 times the quantization's version
 }
 
-// Multilingual reports whether the vocabulary has language tokens, as
-// whisper.cpp decides it: English-only models have 51864 tokens.
+// Multilingual reports whether the vocabulary has language tokens, by the rule
+// of whisper.cpp: English-only models have 51864 tokens.
 func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 
-// Translates reports whether the model may have learned to translate into English:
-// English-only models have not, nor have those whose decoder was cut down to fewer
-// layers than the encoder has and then trained without translations (the turbo
-// models and the distilled ones).
+// Translates reports whether the model may have been trained to translate into
+// English. English-only models have not, and neither have those whose decoder
+// was cut to fewer layers than the encoder and then trained without
+// translations (the turbo and the distilled models).
 func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
 
-// Whisper is what was found in a Whisper file.
+// Whisper describes a Whisper file.
 type Whisper struct {
 	Header
 	VocabInFile int32 // tokens whose text the file holds
 	Tensors     int
 }
 
-// Layout is what a caller demands of a file beyond being sound.
+// Layout lists a caller's requirements for a valid file.
 type Layout struct {
 	Bins    int32              // of the mel filters
-	Tensors map[string][]int32 // dimensions by name, the innermost first; each must be there once
+	Tensors map[string][]int32 // dimensions by name, innermost first; each tensor must occur once
 }
 
-// The ranges that are accepted. The largest published model (large-v3) has 32
-// layers, 1280 wide, 20 heads, 128 bands and 51866 tokens; the ranges leave room
-// above it and stop what would make a loader reserve absurd memory.
+// The accepted ranges. The largest published model (large-v3) has 32 layers,
+// 1280 wide, 20 heads, 128 bands and 51866 tokens. The ranges leave room above
+// it, and stop sizes for which a loader would reserve absurd amounts of memory.
 const (
 	maxVocab  = 1 << 18
 	maxCtx    = 1 << 14
@@ -79,11 +79,12 @@ const (
 	maxName   = 1 << 7  // bytes of a tensor's name
 )
 
-// block is how a tensor type lies in the file: size bytes for every n numbers.
+// block is the layout of a tensor type in the file: size bytes for every n
+// numbers.
 type block struct{ n, size int64 }
 
-// blocks are ggml's tensor types (ggml.h: enum ggml_type; block sizes from
-// ggml-common.h) as far as libwhisper loads them.
+// blocks are ggml's tensor types that libwhisper loads (ggml.h: enum ggml_type;
+// block sizes from ggml-common.h).
 var blocks = map[int32]block{
 	0:  {1, 4},   // F32
 	1:  {1, 2},   // F16
@@ -99,8 +100,8 @@ var blocks = map[int32]block{
 	14: {256, 210}, // Q6_K
 }
 
-// BlockSize returns how many numbers a block of a tensor type holds; 0 for types
-// that libwhisper does not load.
+// BlockSize returns how many numbers a block of a tensor type holds; 0 for
+// types that libwhisper does not load.
 func BlockSize(kind int32) int64 { return blocks[kind].n }
 
 // CheckFile is Check for the file at path.
@@ -120,11 +121,12 @@ func CheckFile(path string, demand func(Header) (Layout, error)) (*Whisper, erro
 	return Check(f, info.Size(), demand)
 }
 
-// Check reads a model of size bytes: dimensions in range, mel filters, vocabulary
-// and every tensor within the file, and nothing after the last. The weights are
-// not read. Where demand is not nil, it says what a file with such a header must
-// hold, or why there can be none. An error says what was expected and what was
-// found; it wraps ErrNotWhisper unless reading itself or demand failed.
+// Check reads a model of size bytes: dimensions in range, mel filters,
+// vocabulary and every tensor within the file, and nothing after the last one.
+// It does not read the weights. If demand is not nil, it returns the required
+// layout for the header, or an error if there can be none. Check's errors name
+// what was expected and what was found; they wrap ErrNotWhisper unless reading
+// or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Whisper, error) {
 	r := &reader{r: file, size: size}
 	if size < 4 {
@@ -159,7 +161,7 @@ func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*
 	return &w, nil
 }
 
-// otherFormat explains the first four bytes of files that people try instead.
+// otherFormat explains the first four bytes of other formats that people try.
 func otherFormat(begin string) string {
 	switch begin {
 	case "GGUF":
@@ -184,7 +186,8 @@ func (h *Header) read(r *reader) {
 	}
 }
 
-// sound checks that a loader can reserve what the header asks for.
+// sound checks that a loader can reserve the memory for the sizes in the
+// header.
 func (h Header) sound() error {
 	for _, p := range []struct {
 		name            string
@@ -213,7 +216,7 @@ func (h Header) sound() error {
 	return nil
 }
 
-// vocabulary steps over the mel filters and the vocabulary.
+// vocabulary skips the mel filters and the vocabulary.
 func (w *Whisper) vocabulary(r *reader, layout *Layout) error {
 	mels, bins := r.word(), r.word()
 	least, most := int32(1), int32(maxFFT)
@@ -238,7 +241,7 @@ func (w *Whisper) vocabulary(r *reader, layout *Layout) error {
 	return r.failure("mel filters and vocabulary")
 }
 
-// tensors steps over the tensors to the end of the file.
+// tensors skips the tensors to the end of the file.
 func (w *Whisper) tensors(r *reader, layout *Layout) error {
 	var missing map[string][]int32
 	if layout != nil {
@@ -297,7 +300,7 @@ func (r *reader) tensor() (t tensor, err error) {
 	return t, r.failure(where)
 }
 
-// weights steps over the numbers of a tensor.
+// weights skips the numbers of a tensor.
 func (r *reader) weights(t tensor) error {
 	b, ok := blocks[t.kind]
 	if !ok || int64(t.dims[0])%b.n != 0 {
@@ -314,11 +317,12 @@ func (r *reader) weights(t tensor) error {
 	return r.failure("tensor " + t.name)
 }
 
-// readAhead is how much is read at once: a vocabulary is 50,000 short words, and a
-// call of the system for each takes longer than all else together.
+// readAhead is how much one system call reads: a vocabulary is 50,000 short
+// words, and a system call for each would take longer than everything else
+// together.
 const readAhead = 16 << 10
 
-// reader reads little-endian words at a position; the first error stays.
+// reader reads little-endian words at a position and keeps the first error.
 type reader struct {
 	r     io.ReaderAt
 	at    int64
@@ -327,11 +331,11 @@ type reader struct {
 	ahead []byte // of the file, from begin on
 	begin int64
 
-	unread bool // err is no fault of the file's
+	unread bool // err is not the fault of the file
 }
 
-// failure returns the reader's error, if any, for the part of the file that it
-// met.
+// failure returns the reader's error, if any, for the part of the file in which
+// it occurred.
 func (r *reader) failure(part string) error {
 	if r.err == nil || r.unread {
 		return r.err
@@ -339,7 +343,7 @@ func (r *reader) failure(part string) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotWhisper, part, r.err)
 }
 
-// bytes returns the next n bytes, which stay as they are until the next call.
+// bytes returns the next n bytes, which are valid until the next call.
 func (r *reader) bytes(n int64) []byte {
 	begin := r.at
 	if r.skip(n); r.err != nil {

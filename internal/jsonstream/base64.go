@@ -6,19 +6,19 @@ import (
 	"io"
 )
 
-// base64Reader decodes the Base64 content of a JSON string while the string
-// streams in. It reads from just behind the opening quote up to and including
-// the closing one. It takes the standard and the URL-safe alphabet, with or
-// without padding, and white space between the characters, also as raw line
-// breaks, which strict JSON would not have: wrapped output of base64(1) pasted
-// into a body is the most common mistake there is.
+// base64Reader decodes the Base64 content of a JSON string while it arrives. It
+// reads from after the opening quote up to and including the closing one. It
+// accepts the standard and the URL-safe alphabet, with or without padding. It
+// also accepts white space between the characters, even raw line breaks, which
+// strict JSON would not allow, because wrapped output of base64(1) pasted into
+// a body is the most common mistake.
 type base64Reader struct {
 	r       *bufio.Reader
 	name    string // the field
 	group   uint32 // up to three characters of an unfinished group of four
-	chars   int    // how many are in group
+	chars   int    // number of characters in group
 	padding int    // number of '=' seen
-	done    bool   // the closing quote was read
+	done    bool   // the closing quote has been read
 	err     error
 }
 
@@ -60,7 +60,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 		chunk, _ := b.r.Peek(b.r.Buffered())
 		used := 0
 		for used < len(chunk) && n+3 <= len(p) {
-			// Whole groups of four are the normal case by far.
+			// Whole groups of four are by far the normal case.
 			if b.chars == 0 && b.padding == 0 && used+4 <= len(chunk) {
 				v0, v1, v2, v3 := b64Table[chunk[used]], b64Table[chunk[used+1]], b64Table[chunk[used+2]], b64Table[chunk[used+3]]
 				if v0|v1|v2|v3 < 0x40 {
@@ -72,7 +72,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 			}
 			class := b64Table[chunk[used]]
 			if class == b64Escape {
-				break // needs the reader itself
+				break // read by the reader itself
 			}
 			used++
 			if class == b64Quote {
@@ -110,7 +110,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 	return 0, io.ErrShortBuffer // p has no room for one group
 }
 
-// take uses one character and writes the three bytes of a finished group.
+// take processes one character and writes the three bytes of a completed group.
 func (b *base64Reader) take(class byte, p []byte) int {
 	switch {
 	case class == b64Space:
@@ -155,8 +155,8 @@ func (b *base64Reader) bad() error {
 	return e
 }
 
-// readEscape reads one JSON escape that stands for an ASCII character; anything
-// beyond ASCII gives 0x80, which is in no Base64 alphabet.
+// readEscape reads one JSON escape of an ASCII character; for anything beyond
+// ASCII it returns 0x80, which is in no Base64 alphabet.
 func readEscape(r *bufio.Reader) (byte, error) {
 	if _, err := r.Discard(1); err != nil {
 		return 0, &ReadError{err}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Error reports what is wrong with an object. Its text names the field and is
+// Error describes what is wrong with an object. Its text names the field and is
 // safe to show to the client.
 type Error struct {
 	message string
@@ -22,14 +22,14 @@ func invalid(format string, args ...any) *Error {
 	return &Error{message: fmt.Sprintf(format, args...)}
 }
 
-// ReadError reports that the stream could not be read to the object's end.
+// ReadError reports that the stream failed before the end of the object.
 type ReadError struct{ cause error }
 
 // Error implements error.
 func (e *ReadError) Error() string { return "the body ends in the middle of the JSON object" }
 
-// Unwrap returns the stream's error, io.EOF if it is too short.
+// Unwrap returns the stream's error, or io.EOF if it is too short.
 func (e *ReadError) Unwrap() error { return e.cause }
 
-// errTooLong is returned for a string beyond its bound.
+// errTooLong is returned for a string longer than its limit.
 var errTooLong = errors.New("the string is too long")

@@ -1,5 +1,5 @@
 // Package jsonstream reads a JSON object from a stream, field by field and
-// strictly. A long string of Base64 is decoded while it comes.
+// strictly. A long Base64 string is decoded while it arrives.
 package jsonstream
 
 import (
@@ -15,27 +15,27 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Bounds on the parts of a JSON body that are held in memory.
+// Limits on the parts of a JSON body that are held in memory.
 const (
 	maxFieldName = 256      // bytes of a field's name
 	maxDepth     = 32       // nesting of one value
-	readBuffer   = 64 << 10 // bytes read at once
+	readBuffer   = 64 << 10 // bytes per read
 )
 
 // Fields maps the names of an object's fields to the functions that read their
 // values.
 type Fields map[string]func(*Value) error
 
-// object is an object that is being read. It never holds more than one value,
-// and never more than max bytes of it.
+// object is an object being read. It never holds more than one value, and never
+// more than max bytes of it.
 type object struct {
 	r      *bufio.Reader
 	max    int // bytes of one captured value
 	fields Fields
 }
 
-// Value is a field's value that has not been read yet. The function that gets
-// it calls one of its methods, once.
+// Value is a field's value that has not been read yet. The function that
+// receives it must call exactly one of its methods.
 type Value struct {
 	o    *object
 	name string
@@ -43,10 +43,10 @@ type Value struct {
 	read bool
 }
 
-// ReadObject reads r, which holds one JSON object, to its end: names in their
-// exact case, each once, nothing after the object. max bounds a single captured
-// value, in bytes. It returns an *Error if the object is wrong, a *ReadError if r
-// fails, and otherwise the error of a field's function.
+// ReadObject reads the single JSON object in r to its end: names in their exact
+// case, each at most once, nothing after the object. max limits a single
+// captured value, in bytes. It returns an *Error if the object is invalid, a
+// *ReadError if r fails, and otherwise the error of a field's function.
 func ReadObject(r io.Reader, max int, fields Fields) error {
 	o := &object{r: bufio.NewReaderSize(r, readBuffer), max: max, fields: fields}
 	first, err := o.next()
@@ -133,7 +133,7 @@ func (o *object) members() error {
 }
 
 // next returns the next byte that is not white space. It skips white space a
-// buffer at a time: a body of nothing else must not cost much.
+// buffer at a time, so that a body of white space is cheap.
 func (o *object) next() (byte, error) {
 	for {
 		if _, err := o.r.Peek(1); err != nil {
@@ -148,7 +148,7 @@ func (o *object) next() (byte, error) {
 	}
 }
 
-// fieldName reads a name whose opening quote is already read.
+// fieldName reads a name whose opening quote has been read.
 func (o *object) fieldName() (string, error) {
 	raw := []byte{'"'}
 	if err := o.stringRest(&raw, maxFieldName); err != nil {
@@ -164,7 +164,7 @@ func (o *object) fieldName() (string, error) {
 	return name, nil
 }
 
-// stringRest appends the rest of a string, closing quote included.
+// stringRest appends the rest of a string, including the closing quote.
 func (o *object) stringRest(raw *[]byte, max int) error {
 	for {
 		c, err := o.r.ReadByte()
@@ -186,8 +186,8 @@ func (o *object) stringRest(raw *[]byte, max int) error {
 	}
 }
 
-// Raw returns the value as it stands in the body: valid JSON, valid UTF-8, at
-// most as long as ReadObject allows and 32 levels deep.
+// Raw returns the value as it is in the body: valid JSON, valid UTF-8, not
+// longer than ReadObject allows and at most 32 levels deep.
 func (v *Value) Raw() (json.RawMessage, error) {
 	v.read = true
 	var raw []byte
@@ -276,7 +276,8 @@ func (v *Value) Bool(dst *bool) error {
 	return nil
 }
 
-// Texts reads an array of strings of at most maxItems; more are not even held.
+// Texts reads an array of strings with at most maxItems; it stops at the first
+// one beyond that.
 func (v *Value) Texts(dst *[]string, maxItems, maxLen int) error {
 	raw, err := v.Raw()
 	if err != nil {
@@ -306,8 +307,8 @@ func (v *Value) Texts(dst *[]string, maxItems, maxLen int) error {
 	return nil
 }
 
-// Base64 returns the decoded bytes of a string as a stream. The caller reads it
-// to io.EOF or stops reading the body altogether.
+// Base64 returns the decoded bytes of a string as a stream. The caller must
+// read it to io.EOF or stop reading the body.
 func (v *Value) Base64() (io.Reader, error) {
 	v.read = true
 	if v.kind != '"' {

@@ -18,19 +18,19 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 )
 
-// Workers are processes of their own, which nobody scrapes. Each writes its
-// metrics to a file from time to time, and the server that started them shows
-// them beside its own, with the label worker.
+// Workers are separate processes, which Prometheus does not scrape. Each writes
+// its metrics to a file from time to time, and the server that started them
+// exports them together with its own, with the label worker.
 
-// staleAfter is how old a worker's file may be: older ones are what a worker
-// that died left behind.
+// staleAfter is the maximum age of a worker's file; older ones were left by a
+// worker that died.
 const staleAfter = 2 * time.Minute
 
 const metricsSuffix = ".prom"
 
-// WriteFiles writes the metrics to dir/name.prom now and then (every, at most
-// half a minute apart) until ctx is done, and removes the file then. The folder
-// is created. Trouble is logged: it must not stop a worker.
+// WriteFiles writes the metrics to dir/name.prom periodically (every, but at
+// most half a minute apart) until ctx is done, and then removes the file. It
+// creates the folder. It only logs errors, because they must not stop a worker.
 func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.Duration, log *slog.Logger) {
 	file := filepath.Join(dir, name+metricsSuffix)
 	defer os.Remove(file)
@@ -48,16 +48,16 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.D
 	_ = backoff.Every(ctx, min(max(every, 10*time.Millisecond), staleAfter/4), write)
 }
 
-// ReadFiles makes Handler show what processes wrote to dir with WriteFiles,
-// each under the label worker with the file's name. Call it before Handler is
-// used.
+// ReadFiles makes Handler include what other processes wrote to dir with
+// WriteFiles, each under the label worker with the file's name. Call it before
+// Handler is used.
 func (m *Metrics) ReadFiles(dir string) {
 	all := prometheus.Gatherers{m.registry, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return readMetrics(dir) })}
 	m.handler = promhttp.HandlerFor(all, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
 }
 
-// readMetrics reads the files that are fresh. A file that can't be read is
-// passed over and named in the error.
+// readMetrics reads the recent files. It skips a file that can't be read and
+// names it in the error.
 func readMetrics(dir string) ([]*dto.MetricFamily, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+metricsSuffix))
 	if err != nil {
@@ -68,7 +68,7 @@ func readMetrics(dir string) ([]*dto.MetricFamily, error) {
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if err != nil || time.Since(info.ModTime()) > staleAfter {
-			continue // gone, or left behind
+			continue // removed meanwhile, or stale
 		}
 		if err := readMetricsFile(file, families); err != nil {
 			broken = append(broken, fmt.Sprintf("%s: %v", filepath.Base(file), err))

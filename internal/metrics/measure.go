@@ -11,9 +11,9 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// MeasureEngine returns an engine that does what e does and counts it in m: runs
-// by outcome, seconds of audio and of work and their ratio by tier, and the
-// time from the first report of each stage to its last.
+// MeasureEngine returns an engine that wraps e and counts in m: runs by
+// outcome, seconds of audio and of work and their ratio by tier, and the time
+// from the first to the last report of each stage.
 func (m *Metrics) MeasureEngine(e worker.Engine) worker.Engine { return &measuredEngine{e, m} }
 
 type measuredEngine struct {
@@ -27,7 +27,7 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	first, last := map[string]time.Time{}, map[string]time.Time{}
 	report, before := job.Progress, start
 	job.Progress = func(stage string, done float64) {
-		// Reports come one at a time (worker.Job), so plain maps do.
+		// Reports arrive one at a time (worker.Job), so plain maps are safe.
 		now := time.Now()
 		if first[stage].IsZero() {
 			first[stage] = before
@@ -58,8 +58,8 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	return out, err
 }
 
-// MeasureCallbacks returns a client that does what c does and counts callback
-// deliveries in m by whether they were confirmed.
+// MeasureCallbacks returns a client that wraps c and counts callback deliveries
+// in m by whether they were confirmed.
 func (m *Metrics) MeasureCallbacks(c webhook.Doer) webhook.Doer { return &measuredDoer{c, m} }
 
 type measuredDoer struct {

@@ -1,5 +1,5 @@
-// Package metrics holds the Prometheus metrics of a server and of its workers,
-// and counts in them what passes through an engine, a client or a store.
+// Package metrics holds the Prometheus metrics of a server and its workers, and
+// wraps engines, clients and stores to count their calls.
 package metrics
 
 import (
@@ -15,9 +15,8 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// Metrics are the Prometheus metrics of one process, in a registry of their
-// own: a server's, or a worker's. Other parts of the process add theirs through
-// Registry.
+// Metrics holds the Prometheus metrics of one process, a server or a worker, in
+// a separate registry. Other parts of the process add theirs through Registry.
 type Metrics struct {
 	registry *prometheus.Registry
 	handler  http.Handler
@@ -37,8 +36,8 @@ type Metrics struct {
 	database, store *storeMetrics
 }
 
-// New makes the metrics. stats is asked at every scrape for the state of
-// the queue; nil leaves it out.
+// New returns the metrics. stats is called at every scrape for the state of the
+// queue; nil omits it.
 func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -86,25 +85,25 @@ func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	return m
 }
 
-// Handler answers a scrape.
+// Handler returns the handler of scrapes.
 func (m *Metrics) Handler() http.Handler { return m.handler }
 
-// Registry is where further metrics of the process are registered.
+// Registry returns the registry for further metrics of the process.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Request counts a request that was answered. Methods beyond HTTP's own count as
-// "other".
+// Request counts an answered request. Methods outside the HTTP standard count
+// as "other".
 func (m *Metrics) Request(route, method string, status int, took time.Duration) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodPut, http.MethodPatch, http.MethodOptions:
 	default:
-		method = "other" // a stranger's word must not become a label
+		method = "other" // text from a client must not become a label
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// Upload counts bytes of audio taken from a request body.
+// Upload counts bytes of audio read from a request body.
 func (m *Metrics) Upload(bytes int64) { m.upload.Add(float64(bytes)) }
 
 // Waiting counts a request that waits for its task to finish, until done is

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// queueCollector asks the queue when it is scraped.
+// queueCollector queries the queue at every scrape.
 type queueCollector struct {
 	ask func(context.Context) (tasks.Stats, error)
 }

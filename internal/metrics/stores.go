@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// storeMetrics measure the database and the file store as this process sees
-// them.
+// storeMetrics measure the database and the file store as seen by this process.
 type storeMetrics struct {
 	seconds *prometheus.HistogramVec
 	errors  *prometheus.CounterVec
@@ -30,7 +29,9 @@ func newStoreMetrics(r prometheus.Registerer, subject, what string) *storeMetric
 
 func (m *storeMetrics) observe(op string, took time.Duration, err error) {
 	m.seconds.WithLabelValues(op).Observe(took.Seconds())
-	count := m.errors.WithLabelValues(op) // from the first operation on there is a zero to compare with
+	// Create the counter at zero, so that rates can be computed from the first
+	// operation.
+	count := m.errors.WithLabelValues(op)
 	if err != nil {
 		count.Inc()
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// Trouble returns what a worker or fetcher reports its trouble to: for each part
-// whether it keeps the member from claiming tasks, and since when. Call it once.
+// Trouble returns a function to which a worker or fetcher reports its problems:
+// for each part, whether it keeps the member from claiming tasks, and since
+// when. Call it once.
 func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_trouble", Help: "1 while trouble with a part keeps a member (worker, fetcher) from claiming tasks.",
@@ -35,7 +36,8 @@ func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time)
 	return report
 }
 
-// Cage shows which parts of the decoder's cage are in force in this process.
+// Cage exports which parts of the decoder's sandbox are in force in this
+// process.
 func (m *Metrics) Cage(parts map[string]bool) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_cage", Help: "1 for each part of the decoder's cage that is in force, 0 for each that is not.",

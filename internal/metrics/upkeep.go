@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// causes are the values of the label cause, by how a claim ended. A task that was
-// handed back by a worker that drains did not fail.
+// causes maps how a claim ended to the label cause. A task returned by a
+// draining worker did not fail.
 var causes = map[tasks.Ending]string{
 	tasks.EndPermanent:   "input",   // the recording or its address
 	tasks.EndRecoverable: "error",   // tried again
@@ -31,28 +31,28 @@ func newFailures() *prometheus.CounterVec {
 		Name: "otograph_attempt_failures_total", Help: "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).",
 	}, []string{"cause"})
 	for _, cause := range causes {
-		failures.WithLabelValues(cause) // there is a zero to compare with
+		failures.WithLabelValues(cause) // create the counter at zero
 	}
 	return failures
 }
 
-// Workers adds otograph_workers, the number of worker processes that living
-// returns.
+// Workers adds otograph_workers, the number of worker processes returned by
+// living.
 func (m *Metrics) Workers(living func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "otograph_workers", Help: "Worker processes that are alive, of all machines.",
 	}, func() float64 { return float64(living()) }))
 }
 
-// Restarts adds otograph_worker_restarts_total, the number that count returns.
+// Restarts adds otograph_worker_restarts_total, the number returned by count.
 func (m *Metrics) Restarts(count func() int) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "otograph_worker_restarts_total", Help: "Worker processes of this server that died and were replaced.",
 	}, func() float64 { return float64(count()) }))
 }
 
-// RefusedConnections adds otograph_connections_refused_total and returns what
-// counts one.
+// RefusedConnections adds otograph_connections_refused_total and returns the
+// function that counts one.
 func (m *Metrics) RefusedConnections() (refused func()) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
@@ -61,8 +61,9 @@ func (m *Metrics) RefusedConnections() (refused func()) {
 	return counter.Inc
 }
 
-// Upkeep adds what ask returns, which is called at every scrape: the age of the
-// oldest callback, the last time of each chore, and which lanes are paused.
+// Upkeep adds the metrics returned by ask, which is called at every scrape: the
+// age of the oldest callback, the last time of each chore, and which lanes are
+// paused.
 func (m *Metrics) Upkeep(ask func(context.Context) (tasks.Upkeep, error)) {
 	m.registry.MustRegister(&upkeepCollector{ask})
 }
@@ -72,7 +73,7 @@ type upkeepCollector struct {
 }
 
 var (
-	descOldestCallback = prometheus.NewDesc("otograph_callbacks_oldest_seconds", "Age of the oldest callback that is neither delivered nor given up.", nil, nil)
+	descOldestCallback = prometheus.NewDesc("otograph_callbacks_oldest_seconds", "Age of the oldest pending callback.", nil, nil)
 	descChore          = prometheus.NewDesc("otograph_chore_done_timestamp_seconds", "When a chore (cleanup, collect) was last done without an error, in seconds since 1970.", []string{"chore"}, nil)
 	descPaused         = prometheus.NewDesc("otograph_lane_paused", "1 for a lane that an operator paused.", []string{"lane"}, nil)
 )
@@ -84,8 +85,8 @@ func (c *upkeepCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descPaused
 }
 
-// Collect implements prometheus.Collector. Of a database that does not answer,
-// otograph_queue_up tells.
+// Collect implements prometheus.Collector. otograph_queue_up shows whether the
+// database answers.
 func (c *upkeepCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package nettest provides a TCP proxy with which tests partition a network: it
-// passes traffic, drops it, or cuts its connections.
+// Package nettest provides a TCP proxy that tests use to partition a network:
+// it passes traffic, drops it, or cuts its connections.
 package nettest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// mode says what a Proxy does with traffic.
+// mode selects how a Proxy handles traffic.
 type mode int
 
 const (
@@ -30,7 +30,8 @@ type Proxy struct {
 	refused int
 }
 
-// NewProxy starts a proxy to what dial connects to. It ends with the test.
+// NewProxy starts a proxy to whatever dial connects to. It stops at the end of
+// the test.
 func NewProxy(t testing.TB, dial func() (net.Conn, error)) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,17 +50,18 @@ func NewProxy(t testing.TB, dial func() (net.Conn, error)) *Proxy {
 // Addr returns the address that the proxy listens on.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Pass lets traffic through again, what was held back first.
+// Pass lets traffic through again, starting with the traffic that was held
+// back.
 func (p *Proxy) Pass() { p.set(passing) }
 
-// Drop holds all traffic back: connections stay open, new ones are accepted,
-// and nobody hears anything any more, as when packets are dropped.
+// Drop holds back all traffic: connections stay open and new ones are accepted,
+// but no data arrives, as if packets were dropped.
 func (p *Proxy) Drop() { p.set(dropping) }
 
-// Cut closes all connections, and new ones at once.
+// Cut closes all connections, and new ones immediately.
 func (p *Proxy) Cut() { p.set(cutting) }
 
-// Refused returns how many connections could not be passed on because dial
+// Refused returns how many connections could not be forwarded because dial
 // failed.
 func (p *Proxy) Refused() int {
 	p.mu.Lock()
@@ -80,7 +82,7 @@ func (p *Proxy) set(m mode) {
 	}
 }
 
-// pass waits while traffic is dropped and reports whether it flows.
+// pass waits while traffic is dropped and reports whether it may flow.
 func (p *Proxy) pass() bool {
 	for {
 		p.mu.Lock()
@@ -93,7 +95,7 @@ func (p *Proxy) pass() bool {
 	}
 }
 
-// keep enters an open connection and reports whether it may live.
+// keep registers an open connection and reports whether it may stay open.
 func (p *Proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +149,8 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// pump carries bytes one way; at their end it closes the other side's way out.
+// pump copies bytes one way; at their end it closes the sending half of the
+// other side.
 func (p *Proxy) pump(to, from net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -169,5 +172,5 @@ func (p *Proxy) pump(to, from net.Conn) {
 	} else {
 		to.Close()
 	}
-	_ = to.SetReadDeadline(time.Now().Add(time.Minute)) // the other way may end later, but not never
+	_ = to.SetReadDeadline(time.Now().Add(time.Minute)) // the other direction may end later, but it must end
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// placed is a recording of faint noise with one stretch of speech, whose first and
-// last samples are known.
+// placed returns a recording of faint noise with one stretch of speech whose
+// first and last samples are known.
 func placed(speech []float32, background float64, r *rand.Rand) (pcm *audio.PCM, start, end float64) {
 	const most = -25.0 // dB below the loudest: a stretch begins and ends with sound
 	loud := func(at int) float64 {
@@ -46,8 +46,8 @@ func placed(speech []float32, background float64, r *rand.Rand) (pcm *audio.PCM,
 	return audio.FromSamples(x), float64(offset) / audio.SampleRate, float64(offset+to-from) / audio.SampleRate
 }
 
-// TestBorders puts speech where its borders are known to the sample and measures how
-// far off the borders of the grid are, and those that Detect refines.
+// TestBorders places speech with borders known to the sample and measures the
+// error of the borders on the grid and of those that Detect refines.
 func TestBorders(t *testing.T) {
 	m, speech := open(t, demoSource(t), Options{}), jfk(t)
 	opt := vad.DefaultOptions()
@@ -67,7 +67,7 @@ func TestBorders(t *testing.T) {
 				continue
 			}
 			compare := func(truth, published, refined float64) {
-				if math.Abs(published-truth) < 0.3 { // otherwise speech was missed: no matter of borders
+				if math.Abs(published-truth) < 0.3 { // otherwise speech was missed, which is not about borders
 					grid, fine = append(grid, math.Abs(published-truth)), append(fine, math.Abs(refined-truth))
 				}
 			}

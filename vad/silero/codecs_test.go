@@ -18,12 +18,13 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// near is how far apart (samples) the borders of the same segment may lie in two forms
-// of a recording: 50 ms, so one window and not two.
+// near is the largest distance (samples) between the borders of the same
+// segment in two forms of a recording: 50 ms, so one window but not two.
 const near = audio.SampleRate / 20
 
-// apart is the largest distance between the borders of two lists of segments, the second
-// shifted by delay samples; ok is false where their numbers differ.
+// apart returns the largest distance between the borders of two lists of
+// segments, the second shifted by delay samples. ok is false if their numbers
+// differ.
 func apart(want, got []vad.Segment, delay int) (most int, ok bool) {
 	if len(want) != len(got) {
 		return 0, false
@@ -36,7 +37,8 @@ func apart(want, got []vad.Segment, delay int) (most int, ok bool) {
 	return most, true
 }
 
-// agreement is the share of the time that both lists call speech, or both do not.
+// agreement returns the share of the time for which both lists agree on speech
+// or no speech.
 func agreement(want, got []vad.Segment, samples int) float64 {
 	mask := make([]int8, samples)
 	for k, list := range [][]vad.Segment{want, got} {
@@ -72,7 +74,8 @@ func decode(t testing.TB, path string) *audio.PCM {
 	return pcm
 }
 
-// What a recording went through on its way here does not change where its speech is.
+// The codecs that a recording has passed through do not change where its speech
+// is.
 func TestCodecsKeepTheSpeech(t *testing.T) {
 	bin := ffmpeg(t)
 	m := open(t, demoSource(t), Options{})
@@ -93,7 +96,8 @@ func TestCodecsKeepTheSpeech(t *testing.T) {
 		{"16 kHz.mp3", []string{"-c:a", "libmp3lame", "-b:a", "64k"}, false, 0.97},
 		{"opus.ogg", []string{"-c:a", "libopus", "-b:a", "32k"}, false, 0.97},
 		{"adpcm.wav", []string{"-c:a", "adpcm_ima_wav"}, false, 0.95},
-		// Below 4 kHz the demonstration network takes five seconds of the music for a voice.
+		// Below 4 kHz, the demonstration network takes five seconds of the
+		// music for a voice.
 		{"telephone.wav", []string{"-ar", "8000", "-c:a", "pcm_mulaw"}, false, 0.88},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +121,7 @@ func TestCodecsKeepTheSpeech(t *testing.T) {
 	}
 }
 
-// delayOf is how many samples later x has what ref has, up to most, by correlation.
+// delayOf returns how many samples x is behind ref, up to most, by correlation.
 func delayOf(ref, x []float32, most int) int {
 	correlation := func(k, step int) float64 {
 		var ab, aa, bb float64
@@ -140,8 +144,8 @@ func delayOf(ref, x []float32, most int) int {
 	return best(at-4, at+4, 1)
 }
 
-// Every form in which a recording may come has the segments of the plain WAV, once the
-// delay of its codec is taken off as far as its file does not mark it.
+// Every supported form of a recording has the same segments as the plain WAV,
+// after subtracting the codec's delay where the file does not mark it.
 func TestFormatsHaveTheSameSegments(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {
@@ -184,8 +188,8 @@ func TestFormatsHaveTheSameSegments(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		source ort.Source
-		// missed are the forms whose segments differ: in them a pause of 100 ms is one
-		// for the network or not by a hair, in any implementation of it.
+		// missed are the forms whose segments differ: in them, a pause of 100
+		// ms is borderline for the network, in any implementation of it.
 		missed []string
 		least  int
 	}{

@@ -9,19 +9,19 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// contextSamples are what v5 and later see of the window before, and rowWidth what
-// they take at once.
+// contextSamples is how many samples of the previous window v5 and later read,
+// and rowWidth how many they read in one call.
 const (
 	contextSamples = 64
 	rowWidth       = contextSamples + vad.Window
 )
 
-// layout says how one published form of the network is fed.
+// layout describes how to feed one published form of the network.
 type layout struct {
 	name    string
-	context int // samples of the window before that go in front of each window
+	context int // samples of the previous window that precede each window
 
-	input, rate string // names of inputs; rate "" where there is none
+	input, rate string // names of inputs; rate is "" if there is no such input
 	output      string
 	rateRank    int
 
@@ -29,10 +29,10 @@ type layout struct {
 	stateLayers       int64
 	stateSize         int64
 
-	// sequence: the rows of one call are consecutive windows of one recording.
-	// Otherwise each row is a recording of its own.
+	// sequence is set if the rows of one call are consecutive windows of one
+	// recording. Otherwise each row is a separate recording.
 	sequence bool
-	// maxRows is 1 where the file fixes the batch, 0 where it is free.
+	// maxRows is 1 if the file fixes the batch, and 0 if it doesn't.
 	maxRows int64
 }
 
@@ -56,7 +56,7 @@ var forms = map[string]layout{
 	},
 }
 
-// layoutOf finds out how to feed a graph of a contract.
+// layoutOf returns how to feed a graph of the given contract.
 func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	l := forms[contract]
 	if _, ok := g.Output("next_h"); ok && contract == models.ContractSileroV4K2 {
@@ -80,7 +80,7 @@ func layoutOf(g *ort.Graph, contract string) (layout, error) {
 		return l, fmt.Errorf("%s: %w", l.name, err)
 	}
 
-	// A batch is free only where nothing fixes it.
+	// The batch is free only if neither tensor fixes it.
 	in, _ := g.Input(l.input)
 	st, _ := g.Input(l.stateIn[0])
 	for _, p := range []struct {

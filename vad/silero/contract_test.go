@@ -18,12 +18,13 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// form describes a made-up network of one of the published madeUpForms. Its probability is
+// form describes a synthetic network in one of the published forms
+// (madeUpForms). Its probability is
 //
 //	0.25·(first sample of the row) + 0.5·(last sample) + 0.00005·(state)
 //
-// where the state counts windows, so that a missing context, a shifted window or a
-// forgotten state shows in the numbers.
+// where the state counts windows, so that a missing context, a shifted window
+// or a forgotten state shows in the numbers.
 type form struct {
 	name     string
 	context  int
@@ -75,7 +76,7 @@ func (f form) model() []byte {
 		g.Input(s, onnxgraph.Float32, f.layers, stateBatch, f.size)
 		g.Output(f.stateN[i], onnxgraph.Float32, f.layers, stateBatch, f.size)
 		step := g.Const(onnxgraph.Floats(nil, 1))
-		if f.sequence { // the state moves on by as many windows as there are rows
+		if f.sequence { // the state advances by one per row
 			rows := g.Op("Gather", []string{g.Op("Shape", []string{f.input}), ints(0)}, onnxgraph.AttrInt("axis", 0))
 			step = g.Op("Cast", []string{rows}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32)))
 		}
@@ -132,11 +133,11 @@ func TestFixedBatchIsSequential(t *testing.T) {
 	probs, err := m.Probabilities(context.Background(), audio.FromSamples(make([]float32, 600*audio.SampleRate)))
 	require.NoError(t, err)
 	require.Len(t, probs, 18750)
-	assert.InDelta(t, 0.00005*18749, probs[18749], 1e-4) // one state went through all of it
+	assert.InDelta(t, 0.00005*18749, probs[18749], 1e-4) // one state was carried through all of it
 }
 
-// leaky is a v5 network whose state is a slow average of the loudness: it remembers
-// for longer than the run-in.
+// leaky returns a v5 network whose state is a slow average of the loudness; its
+// memory is longer than the run-in.
 func leaky() []byte {
 	g := onnxgraph.New()
 	g.Input("input", onnxgraph.Float32, "N", 576)
@@ -211,7 +212,7 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 	}
 }
 
-// constant is a v5 network that always gives the same.
+// constant returns a v5 network whose output is constant.
 func constant(p float32) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("input", onnxgraph.Float32, "N", 576).Input("state", onnxgraph.Float32, 2, "N", 128)

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// Only the voice activity detector: where somebody speaks in a recording.
+// Only voice activity detection: find the speech in a recording.
 func Example() {
 	file, err := demo.Models().Need(models.RoleVAD)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// lane is the network bound to memory for a number of rows. A step costs one call
-// and allocates nothing.
+// lane is the network bound to memory for a number of rows. A step takes one
+// call and allocates nothing.
 type lane struct {
 	layout layout
 	rows   int
@@ -61,14 +61,14 @@ func outputInfo(s *ort.Session, name string) ort.Info {
 	return o
 }
 
-// fill puts a window of the recording into a row.
+// fill copies a window of the recording to a row.
 func (ln *lane) fill(row int, pcm *audio.PCM, window int) {
 	width := ln.layout.context + vad.Window
 	fillWindow(ln.input[row*width:(row+1)*width], ln.layout.context, pcm, window)
 }
 
-// fillWindow copies a window of the recording to dst, so many samples before it as
-// context in front, and zeros where the recording has none.
+// fillWindow copies a window of the recording to dst, preceded by the given
+// number of samples as context, with zeros outside the recording.
 func fillWindow(dst []float32, context int, pcm *audio.PCM, window int) {
 	from := window*vad.Window - context
 	to := (window + 1) * vad.Window
@@ -83,7 +83,7 @@ func fillWindow(dst []float32, context int, pcm *audio.PCM, window int) {
 
 var zeros [contextSamples]float32
 
-// step computes one probability per row and moves the state on.
+// step computes one probability per row and advances the state.
 func (ln *lane) step() error {
 	if err := ln.bind.Run(); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (ln *lane) step() error {
 	return bound(ln.probs)
 }
 
-// bound keeps probabilities within 0 and 1. A sigmoid stays there but for rounding;
-// anything else is a broken model, NaN included.
+// bound clamps probabilities to 0 and 1, which a sigmoid exceeds only by
+// rounding. Anything else, including NaN, means that the model is broken.
 func bound(probs []float32) error {
 	for i, p := range probs {
 		if !(p >= -1e-4 && p <= 1+1e-4) {
@@ -108,7 +108,7 @@ func bound(probs []float32) error {
 
 var errBroken = errors.New("the voice activity model gives impossible values")
 
-// rowState appends a row's state to dst, loadRow puts it back.
+// rowState appends a row's state to dst, and loadRow restores it.
 func (ln *lane) rowState(dst []float32, row int) []float32 {
 	dst = dst[:0]
 	ln.eachRow(row, func(part []float32) { dst = append(dst, part...) })

@@ -13,8 +13,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestMixtures: the demo detector tells speech from quiet, noise, events and music in
-// eight recordings of 10 s. A window of 32 ms is speech where more than half of it is.
+// TestMixtures checks that the demo detector distinguishes speech from silence,
+// noise, events and music in eight recordings of 10 s. A window of 32 ms is
+// speech if more than half of it is.
 func TestMixtures(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {

@@ -8,40 +8,44 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// stretch is a run of windows that is computed as one row of a batch, with a run-in
-// before it in which the state settles and whose probabilities are only compared.
+// stretch is a run of windows that is computed as one row of a batch. It is
+// preceded by a run-in in which the state settles and whose probabilities are
+// only compared.
 type stretch struct {
 	start, end int // windows [start, end)
 	runIn      int // windows before start
 }
 
 const (
-	// onePiece: recordings up to a quarter of an hour are computed in one piece. Batching
-	// would save a second of them and cost exactness.
+	// onePiece: recordings up to a quarter of an hour are computed in one
+	// piece. Batching would save a second and cost exactness.
 	onePiece = 900 * audio.SampleRate / vad.Window
-	// perStretch is the least length of a stretch (4 min), longest the greatest (20 min).
+	// perStretch is the shortest stretch (4 min), longest the longest one (20
+	// min).
 	perStretch = 240 * audio.SampleRate / vad.Window
 	longest    = 1200 * audio.SampleRate / vad.Window
-	// maxRows bounds a batch: more rows were not faster.
+	// maxRows limits the size of a batch; more rows were not faster.
 	maxRows = 16
-	// runIn is a minute, and every stretch but the first begins its run-in in the state
-	// that the first one has after warmUp (30 s). These networks remember for long: over
-	// 7 minutes of published recordings with a run-in of 3 s from zeros, probabilities in
-	// the next second differed by up to 0.5 from the sequential ones; with a minute from a
-	// warm state 99 % differed by less than 0.01, 90 % by less than 0.0005, and one border
-	// of 410 segment borders moved (Silero 6.2).
+	// runIn is a minute. Every stretch but the first begins its run-in with the
+	// state of the first one after warmUp (30 s). These networks have a long
+	// memory: over 7 minutes of published recordings with a run-in of 3 s from
+	// zeros, probabilities in the next second differed by up to 0.5 from the
+	// sequential ones. With a minute from a warm state, 99 % differed by less
+	// than 0.01, 90 % by less than 0.0005, and one border of 410 segment
+	// borders moved (Silero 6.2).
 	runIn  = 60 * audio.SampleRate / vad.Window
 	warmUp = 30 * audio.SampleRate / vad.Window
-	// search is how far (3 s) on both sides of its even place a cut looks for silence,
-	// and quiet the windows (half a second) whose energy it looks at.
+	// search is how far (3 s) on both sides of its evenly spaced position a cut
+	// looks for silence, and quiet the number of windows (half a second) whose
+	// energy it compares.
 	search = 3 * audio.SampleRate / vad.Window
 	quiet  = 16
 )
 
-// plan cuts a recording into stretches, in the quietest places, and those into groups
-// that are computed in batches. It depends on the recording alone, so that the result
-// does not change with the number of threads. Recordings of up to whole windows stay in
-// one piece.
+// plan splits a recording into stretches at the quietest places, and groups
+// them into batches. It depends only on the recording, so that the result does
+// not change with the number of threads. Recordings of up to whole windows stay
+// in one piece.
 func plan(pcm *audio.PCM, whole int) [][]stretch {
 	windows := vad.Windows(pcm.Len())
 	if windows <= whole || windows < 2*perStretch {
@@ -68,7 +72,8 @@ func plan(pcm *audio.PCM, whole int) [][]stretch {
 	return out
 }
 
-// quietest is the window near at in the middle of the half second of least energy.
+// quietest returns the window near at that is in the middle of the half second
+// with the least energy.
 func quietest(pcm *audio.PCM, at int) int {
 	first := at - search - quiet/2
 	energy := make([]float64, 2*search+quiet)

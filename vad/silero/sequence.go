@@ -13,13 +13,15 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// sequence is an unrolled network (see unroll): the values of the file it was made of,
-// for recordings of any length, at a fraction of the cost of a call for each window.
+// sequence is an unrolled network (see unroll): it returns the same values as
+// the original file, for recordings of any length, at a fraction of the cost of
+// one call per window.
 type sequence struct {
 	front, cell *ort.Session
 }
 
-// openSequence unrolls a model; nil where it is none of the known networks.
+// openSequence unrolls a model; it returns nil if the network is not a known
+// one.
 func openSequence(model ort.Source) (*sequence, error) {
 	all, err := ort.Weights(model)
 	if err != nil {
@@ -43,18 +45,19 @@ func openSequence(model ort.Source) (*sequence, error) {
 
 func (s *sequence) close() error { return errors.Join(s.front.Close(), s.cell.Close()) }
 
-// sequenceRows is how many windows one call takes (2 s): more were not faster, and
-// fewer are, for what the front makes of them stays in the processor's caches.
+// sequenceRows is the number of windows per call (2 s). More were not faster;
+// fewer are slower, because what the front computes stays in the processor's
+// caches.
 const sequenceRows = 64
 
-// reel is the memory of one worker: a block of windows, and what becomes of it.
+// reel is the memory of one worker: a block of windows and its results.
 type reel struct {
 	front, cell *ort.Binding
 	input       []float32 // rows × (context + window)
 	probs       []float32
 }
 
-// state goes from block to block, whoever computes it.
+// state is carried from block to block, regardless of which worker computes it.
 type state struct{ h, c, hn, cn *ort.Tensor }
 
 func newState() state {
@@ -87,14 +90,15 @@ func (s *sequence) newReel(rows int, st state) (*reel, error) {
 
 func (r *reel) close() error { return errors.Join(r.front.Close(), r.cell.Close()) }
 
-// run computes a recording. The workers take blocks in turn: fronts side by side, the
-// cell in the blocks' order, so that their number does not change the result.
+// run computes a recording. The workers take blocks in turn. They run the front
+// in parallel and the cell in the order of the blocks, so the number of workers
+// does not change the result.
 func (s *sequence) run(ctx context.Context, check func(context.Context) error, pcm *audio.PCM, probs []float32, threads int) error {
 	rows := min(sequenceRows, len(probs))
 	blocks := (len(probs) + rows - 1) / rows
 	threads = min(threads, blocks)
 	st := newState()
-	turn := make([]chan struct{}, threads) // a worker's block may go through the cell
+	turn := make([]chan struct{}, threads) // signals that a worker's block may go through the cell
 	for i := range turn {
 		turn[i] = make(chan struct{}, 1)
 	}
@@ -143,12 +147,14 @@ func (s *sequence) run(ctx context.Context, check func(context.Context) error, p
 	return err
 }
 
-// sameWithin is how far an unrolled network's probabilities may be from the file's
-// own: the order of sums differs, which gave up to 1e-6.
+// sameWithin is the largest allowed difference between the probabilities of an
+// unrolled network and those of the original file. Sums in a different order
+// changed them by up to 1e-6.
 const sameWithin = 1e-4
 
-// same compares an unrolled network with the file it was made of, one call for each
-// window, over two and a half seconds of made-up sound that drives it up and down.
+// same compares an unrolled network with the original file, called window by
+// window, over two and a half seconds of synthetic sound that drives the
+// probabilities up and down.
 func (s *sequence) same(original *ort.Session, l layout) (bool, error) {
 	const windows = 80
 	pcm := audio.FromSamples(testSound(windows * vad.Window))
@@ -174,7 +180,7 @@ func (s *sequence) same(original *ort.Session, l layout) (bool, error) {
 	return true, nil
 }
 
-// testSound is pulses through two resonances that move, a pause, and noise.
+// testSound returns pulses through two moving resonances, a pause, and noise.
 func testSound(samples int) []float32 {
 	const period = audio.SampleRate * 5 / 4
 	r := rand.New(rand.NewPCG(1, 2))

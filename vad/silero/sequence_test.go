@@ -29,7 +29,7 @@ func stepwise(t testing.TB, src ort.Source, opt Options) *Model {
 	return m
 }
 
-// What a network gives unrolled is what it gives one window at a time, over minutes,
+// An unrolled network returns the same as one window at a time, over minutes,
 // with any number of threads.
 func TestUnrolledIsTheSame(t *testing.T) {
 	sources := map[string]ort.Source{"demo": demoSource(t)}
@@ -54,7 +54,7 @@ func TestUnrolledIsTheSame(t *testing.T) {
 	}
 }
 
-// The sound that both forms are compared with takes the network up and down.
+// The sound used for the comparison drives the network up and down.
 func TestTheComparisonSeesSpeechAndSilence(t *testing.T) {
 	m := stepwise(t, demoSource(t), Options{})
 	probs := sequential(t, m, audio.FromSamples(testSound(80*vad.Window)))
@@ -63,8 +63,8 @@ func TestTheComparisonSeesSpeechAndSilence(t *testing.T) {
 	}
 }
 
-// A network with the names and shapes of a known one that computes something else is
-// computed as its file says.
+// A network with the names and shapes of a known one but a different
+// computation is not unrolled.
 func TestAnotherNetworkIsNotUnrolled(t *testing.T) {
 	g := constant(0.25)
 	for name, shape := range map[string][]int64{

@@ -1,20 +1,21 @@
 // Package silero runs Silero's voice activity network, and others with the same
 // inputs and outputs, through ONNX Runtime.
 //
-// It knows the published forms at 16 kHz: v5 and v6 (with or without the input sr,
-// free or fixed batch), v4 (both exports) and the sequence graph of v6; the form is
-// recognised by the names of inputs and outputs.
+// It supports the published forms at 16 kHz: v5 and v6 (with or without the
+// input sr, free or fixed batch), v4 (both exports) and the sequence graph of
+// v6. The form is recognized by the names of inputs and outputs.
 //
-// Silero v5 and v6 and the demonstration network are taken apart when they are opened:
-// what looks at one window alone is computed for many windows in one call, and only the
-// LSTM cell window after window. The values are the published code's (within 2e-6,
-// however long the recording), six times faster. Every other network costs a call for
-// each window, and a recording of up to fifteen minutes is computed in one piece. A
-// longer one is cut into stretches that are computed as the rows of a batch, each with
-// a minute of run-in. The cuts lie in the quietest places,
-// and every joint is either in silence or where both sides give the same probability
-// within 1e-3; behind it values may differ a little for a while, because these networks
-// remember for minutes. Options.Sequential avoids that.
+// Silero v5 and v6 and the demonstration network are unrolled when they are
+// opened: the layers that see only one window are computed for many windows in
+// one call, and only the LSTM cell runs window by window. The values are those
+// of the published code (within 2e-6, for any length), computed six times
+// faster. Every other network takes one call per window, and a recording of up
+// to fifteen minutes is computed in one piece. A longer one is cut into
+// stretches that are computed as the rows of a batch, each with a minute of
+// run-in. The cuts are at the quietest places. Every joint is either in silence
+// or where both sides have the same probability within 1e-3. After a joint,
+// values may differ slightly for a while, because these networks have a memory
+// of minutes. Options.Sequential avoids that.
 package silero
 
 import (
@@ -38,7 +39,7 @@ import (
 var (
 	// ErrContract is returned for a file that is not a Silero network.
 	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	// ErrInvalid is returned for a file that is not a valid ONNX model.
 	ErrInvalid = ort.ErrInvalid
 	// ErrClosed is returned by a Model after Close.
 	ErrClosed = ort.ErrClosed
@@ -46,32 +47,33 @@ var (
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Probabilities uses; 0 means one. The
-	// result does not depend on it.
+	// Threads is how many cores one call of Probabilities uses; 0 means one. It
+	// does not change the result.
 	Threads int
-	// Sequential computes every recording in one piece, however long, of networks that
-	// are not known, too: exactly the file's values, in up to twice the time.
+	// Sequential computes every recording in one piece, regardless of its
+	// length, even with networks that can't be unrolled. The values are exactly
+	// the file's, in up to twice the time.
 	Sequential bool
-	// Logger gets warnings; nil drops them.
+	// Logger receives warnings; nil discards them.
 	Logger *slog.Logger
 }
 
 // Model is an open network. It is safe for concurrent use.
 type Model struct {
 	source   ort.Source
-	session  *ort.Session // nil where the network was unrolled
+	session  *ort.Session // nil if the network was unrolled
 	unrolled *sequence
 	layout   layout
 	opt      Options
-	whole    int // windows up to which a recording is computed in one piece
+	whole    int // number of windows up to which a recording is computed in one piece
 
-	mu      sync.RWMutex // held for reading while computing
+	mu      sync.RWMutex // read-locked while computing
 	closing atomic.Bool
 }
 
-// Open opens a voice activity network, as library.OpenFile, library.OpenDir and
-// demo.Models return it. The error names the file, what was expected and what was
-// found where it is not a Silero network.
+// Open opens a voice activity network, as returned by library.OpenFile,
+// library.OpenDir and demo.Models. If it is not a Silero network, the error
+// names the file, the expectation and the finding.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {
@@ -89,7 +91,7 @@ func openSource(model ort.Source, contract string, opt Options) (*Model, error) 
 	return m, err
 }
 
-// openFile opens a model as its file has it.
+// openFile opens a model as it is in its file.
 func openFile(model ort.Source, contract string, opt Options) (*Model, error) {
 	s, err := ort.Open(model, ort.Options{})
 	if err != nil {
@@ -114,8 +116,8 @@ func openFile(model ort.Source, contract string, opt Options) (*Model, error) {
 	return &Model{source: s.Source(), session: s, layout: l, opt: opt, whole: onePiece}, nil
 }
 
-// unroll replaces the session by two of an unrolled network where the file is one of
-// the known networks and both give the same.
+// unroll replaces the session with an unrolled network if the file is a known
+// network and both return the same.
 func (m *Model) unroll(model ort.Source) {
 	if m.layout.sequence || m.layout.context != contextSamples {
 		return
@@ -139,12 +141,13 @@ func (m *Model) unroll(model ort.Source) {
 
 var _ vad.Model = (*Model)(nil)
 
-// Contract names the published form that the model has: v4, v5/v6 …
+// Contract returns the name of the model's published form: v4, v5/v6 …
 func (m *Model) Contract() string { return m.layout.name }
 
-// Probabilities gives the probability of speech for each window of 512 samples, the
-// last one filled up with zeros. It returns within one call of the network after
-// ctx has ended. Memory beside the result does not grow with the recording.
+// Probabilities returns the probability of speech for each window of 512
+// samples; the last one is padded with zeros. When ctx is done, it returns
+// within one call of the network. Apart from the result, memory does not grow
+// with the recording.
 func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -168,7 +171,7 @@ func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, e
 	return probs, nil
 }
 
-// check tells whether to stop.
+// check returns an error if computing must stop.
 func (m *Model) check(ctx context.Context) error {
 	if m.closing.Load() {
 		return ort.ErrClosed
@@ -176,7 +179,7 @@ func (m *Model) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// blockWindows is how many windows the sequence graph takes at once: 16 s.
+// blockWindows is the number of windows per call of the sequence graph: 16 s.
 const blockWindows = 512
 
 // blocks feeds the sequence graph, which takes many windows of one recording.
@@ -194,7 +197,7 @@ func (m *Model) blocks(ctx context.Context, pcm *audio.PCM, probs []float32) err
 		if err := m.check(ctx); err != nil {
 			return err
 		}
-		if left := len(probs) - at; left < ln.rows { // the last block, with its own shape
+		if left := len(probs) - at; left < ln.rows { // the last block has a different shape
 			last, err := newLane(m.session, m.layout, left)
 			if err != nil {
 				return err
@@ -215,17 +218,17 @@ func (m *Model) blocks(ctx context.Context, pcm *audio.PCM, probs []float32) err
 }
 
 const (
-	// agreeWindows and agreeWithin decide that a stretch and the one before it, carried
-	// on, have become the same: two seconds within that difference.
+	// agreeWindows and agreeWithin define when a stretch and the continuation
+	// of the previous one agree: for two seconds, within that difference.
 	agreeWindows = 64
 	agreeWithin  = 1e-3
-	// silent is the probability that both have to stay below for a cut in silence, over
-	// silentWindows (a quarter of a second).
+	// silent is the probability that both sides must stay below for a cut in
+	// silence, over silentWindows (a quarter of a second).
 	silent        = 0.1
 	silentWindows = 8
 )
 
-// stretches computes a recording in batches, and then looks after the joints.
+// stretches computes a recording in batches, and then checks the joints.
 func (m *Model) stretches(ctx context.Context, pcm *audio.PCM, probs []float32) error {
 	whole := m.whole
 	if m.layout.maxRows > 0 || m.opt.Sequential {
@@ -240,8 +243,8 @@ func (m *Model) stretches(ctx context.Context, pcm *audio.PCM, probs []float32) 
 	if err != nil {
 		return err
 	}
-	// The first stretch goes on where the warm-up ended, the others begin in the state
-	// that it ended in.
+	// The first stretch continues where the warm-up ended; the others begin
+	// with the state at its end.
 	groups[0][0].start = warmUp
 	done := make([][]rowResult, len(groups))
 	workers, run := errgroup.WithContext(ctx)
@@ -266,15 +269,15 @@ func (m *Model) stretches(ctx context.Context, pcm *audio.PCM, probs []float32) 
 	return m.join(ctx, pcm, probs, rows)
 }
 
-// rowResult is what is left of a stretch besides its probabilities.
+// rowResult holds the result of a stretch besides its probabilities.
 type rowResult struct {
 	stretch
 	tail  []float32 // probabilities of the last windows of the run-in
 	state []float32 // after the last window
 }
 
-// group computes stretches as the rows of one batch. state begins each row; nil is
-// the zeros of a recording's beginning.
+// group computes stretches as the rows of one batch. state is the initial state
+// of each row; nil means zeros, as at the beginning of a recording.
 func (m *Model) group(ctx context.Context, pcm *audio.PCM, probs []float32, list []stretch, state []float32) ([]rowResult, error) {
 	ln, err := newLane(m.session, m.layout, len(list))
 	if err != nil {
@@ -295,7 +298,7 @@ func (m *Model) group(ctx context.Context, pcm *audio.PCM, probs []float32, list
 			return nil, err
 		}
 		for r, s := range list {
-			if w := s.start - s.runIn + t; w < s.end { // a finished row idles along
+			if w := s.start - s.runIn + t; w < s.end { // a finished row idles
 				ln.fill(r, pcm, w)
 			}
 		}
@@ -320,9 +323,10 @@ func (m *Model) group(ctx context.Context, pcm *audio.PCM, probs []float32, list
 	return out, nil
 }
 
-// join looks at the end of every stretch's run-in and at the end of the stretch before
-// it. If they neither agree nor lie in silence, the earlier one is carried on, one
-// window at a time, and its values replace the later one's until that is so.
+// join compares the end of every stretch's run-in with the end of the previous
+// stretch. If they neither agree nor are in silence, the earlier stretch is
+// continued window by window, and its values replace those of the later one
+// until they do.
 func (m *Model) join(ctx context.Context, pcm *audio.PCM, probs []float32, rows []rowResult) error {
 	var ln *lane
 	defer func() {
@@ -382,13 +386,14 @@ func (j *joint) fits() bool { return j.same >= agreeWindows || j.quiet >= silent
 
 const (
 	deafMinutes = 2
-	deafProb    = 0.05 // no window above it …
-	deafLevel   = 0.01 // … though so much of the recording has this root mean square (−40 dB)
+	deafProb    = 0.05 // no window above this …
+	deafLevel   = 0.01 // … although this share of the recording has this root mean square (−40 dB)
 )
 
-// warnIfDeaf tells when minutes of loud audio had no trace of speech: music may do
-// that, and so does a network that is fed in another way than it was trained (the
-// later Silero versions answer next to nothing without their context).
+// warnIfDeaf logs a warning if minutes of loud audio had no trace of speech.
+// Music can cause that, but so can a network that gets other input than it was
+// trained on (the later Silero versions return almost nothing without their
+// context).
 func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 	const enough = deafMinutes * 60 * audio.SampleRate / vad.Window
 	if len(probs) < enough {
@@ -417,8 +422,8 @@ func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 	}
 }
 
-// Close stops what is running, waits for it and releases the model. It may be called
-// more than once.
+// Close stops running calls, waits for them and releases the model. It may be
+// called more than once.
 func (m *Model) Close() error {
 	m.closing.Store(true)
 	m.mu.Lock()

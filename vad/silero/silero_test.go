@@ -69,7 +69,8 @@ func fromInt16(raw []byte) []float32 {
 	return x
 }
 
-// recording is speech of changing loudness with pauses and noise, of that many seconds.
+// recording returns speech of varying loudness with pauses and noise, of the
+// given number of seconds.
 func recording(t testing.TB, seconds int) []float32 {
 	t.Helper()
 	speech := jfk(t)
@@ -146,8 +147,9 @@ func TestShortInput(t *testing.T) {
 	}
 }
 
-// checkJoints compares a batched result with the sequential one: at every joint both
-// are the same within 1e-3 or silent, and apart from little they are the same everywhere.
+// checkJoints compares a batched result with the sequential one: at every joint
+// both are the same within 1e-3 or silent, and elsewhere they are the same with
+// few exceptions.
 func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
 	t.Helper()
 	list := plan(pcm, 0)[0]
@@ -202,7 +204,7 @@ func TestUpToAQuarterOfAnHourIsExact(t *testing.T) {
 	assert.Len(t, plan(long, math.MaxInt)[0], 1)
 }
 
-// The made-up network makes an hour cheap.
+// The synthetic network makes an hour cheap.
 func TestThreadsDoNotMatter(t *testing.T) {
 	x := make([]float32, 4000*audio.SampleRate)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -292,7 +294,7 @@ func TestCutsLieInPauses(t *testing.T) {
 	}
 }
 
-// countingContext ends after its error was asked for a number of times.
+// countingContext is canceled after its error was requested a number of times.
 type countingContext struct {
 	context.Context
 	left, asked int
@@ -335,7 +337,7 @@ func TestCloseStopsAndWaits(t *testing.T) {
 		_, err := m.Probabilities(context.Background(), pcm)
 		result <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // either order is right; mostly the run has begun
+	time.Sleep(20 * time.Millisecond) // either order is valid; usually the run has begun
 	require.NoError(t, m.Close())
 	assert.ErrorIs(t, <-result, ort.ErrClosed)
 	require.NoError(t, m.Close())
@@ -361,7 +363,8 @@ func TestNothingAllocatedPerWindow(t *testing.T) {
 	}))
 }
 
-// TestPublished compares with what the published network gave in the published code.
+// TestPublished compares with the output of the published network in the
+// published code.
 func TestPublished(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {

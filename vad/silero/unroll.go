@@ -10,29 +10,29 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// The published networks compute one window a call. But only their LSTM cell knows of
-// the windows before: what lies in front of it depends on one window alone. unroll
-// takes the weights out of such a file and makes two graphs of them: the front, which
-// takes many windows in one call, and the cell with what follows it, which takes what
-// the front gave for consecutive windows. Convolutions become products of matrices, for
-// which ONNX Runtime keeps the weights in its own order; as convolutions of a few
-// frames it would reorder them in each call.
+// The published networks compute one window per call. But only their LSTM cell
+// depends on earlier windows; the layers before it depend on one window alone.
+// unroll takes the weights from such a file and builds two graphs: the front,
+// which computes many windows in one call, and the cell with the layers after
+// it, which takes the front's output for consecutive windows. Convolutions
+// become matrix products, whose weights ONNX Runtime stores in its preferred
+// order; as convolutions of a few frames it would reorder them in each call.
 //
-// That changes the order of the sums and nothing else. Open compares both with the file
-// itself before it uses them.
+// That only changes the order of the sums. Open compares both with the original
+// file before it uses them.
 
-// pieces of an unrolled network.
+// parts of an unrolled network
 const (
-	featureSize = 128 // of what the front gives for a window, and of the cell's state
+	featureSize = 128 // of the front's output for a window, and of the cell's state
 	frameSize   = 256 // samples of the spectrum's frames
 	frameStep   = 128
 	frames      = 4 // of a window
 	bins        = frameSize/2 + 1
-	rightPad    = 64 // samples that the end of a window is mirrored by
+	rightPad    = 64 // samples by which the end of a window is mirrored
 )
 
-// weights finds a network's tensors by the end of their names and their shapes:
-// exporters put prefixes in front.
+// weights finds a network's tensors by the ends of their names and by their
+// shapes, because exporters add prefixes.
 type weights struct {
 	all     map[string]onnxfile.Weight
 	missing bool
@@ -55,11 +55,13 @@ func (w *weights) get(suffix string, shape ...int64) []float32 {
 	return found
 }
 
-// unroll builds the two graphs; nil where the weights are not those of a known network.
+// unroll builds the two graphs; they are nil if the weights are not those of a
+// known network.
 func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	for name, t := range all {
-		// The published file holds a second network, for 8 kHz, with tensors of the
-		// same names behind another prefix. The one for 16 kHz has the longer frames.
+		// The published file holds a second network, for 8 kHz, with tensors of
+		// the same names after another prefix. The one for 16 kHz has longer
+		// frames.
 		prefix, ok := strings.CutSuffix(name, "stft.forward_basis_buffer")
 		if ok && slices.Equal(t.Shape, []int64{2 * bins, 1, frameSize}) {
 			all = maps.Clone(all)
@@ -76,8 +78,8 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	return nil, nil
 }
 
-// published is Silero VAD v5 and v6: magnitudes of a spectrum, four convolutions over
-// its frames, an LSTM cell.
+// published is Silero VAD v5 and v6: magnitudes of a spectrum, four
+// convolutions over its frames, an LSTM cell.
 func published(w *weights) (front, cell []byte) {
 	g := newFront()
 	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize), true)
@@ -94,8 +96,8 @@ func published(w *weights) (front, cell []byte) {
 		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
 }
 
-// demonstration is the network that comes with Otograph: a mel spectrum, a layer over
-// its frames, an LSTM cell.
+// demonstration is the network that is included with Otograph: a mel spectrum,
+// a layer over its frames, an LSTM cell.
 func demonstration(w *weights) (front, cell []byte) {
 	const mels = 40
 	g := newFront()
@@ -104,7 +106,7 @@ func demonstration(w *weights) (front, cell []byte) {
 	mel = g.Op("Log", []string{g.Op("Add", []string{mel, g.Const(onnxgraph.Floats(nil, 1e-6))})})
 	mel = g.Op("Add", []string{g.Op("Mul", []string{mel, g.Const(onnxgraph.Floats(nil, 0.25))}), g.Const(onnxgraph.Floats(nil, 1))})
 	mel = g.reshape(mel, -1, frames*mels)
-	byBand := w.get("fc.weight_h", featureSize, frames*mels) // its columns: bands of frames
+	byBand := w.get("fc.weight_h", featureSize, frames*mels) // columns: bands of frames
 	byFrame := make([]float32, len(byBand))
 	for o := range featureSize {
 		for m := range mels {
@@ -120,7 +122,8 @@ func demonstration(w *weights) (front, cell []byte) {
 		w.get("out.weight", 1, featureSize), w.get("out.bias", 1))
 }
 
-// frontGraph is being built: input [n, 576] → features [n, 1, 128].
+// frontGraph is a graph under construction: input [n, 576] → features [n, 1,
+// 128].
 type frontGraph struct{ *onnxgraph.Graph }
 
 func newFront() *frontGraph {
@@ -141,8 +144,8 @@ func (g *frontGraph) reshape(x string, dims ...int64) string {
 	return g.Op("Reshape", []string{x, g.ints(dims...)})
 }
 
-// magnitudes gives the spectrum [4n, 129] of the windows' frames, squared where root is
-// false. basis has the cosines' rows and then the sines'.
+// magnitudes adds the spectrum [4n, 129] of the windows' frames, squared unless
+// root is set. basis holds the rows of cosines, followed by those of sines.
 func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 	mirror := g.slice("input", 1, rowWidth-2, rowWidth-2-rightPad, -1)
 	padded := g.Op("Concat", []string{"input", mirror}, onnxgraph.AttrInt("axis", 1))
@@ -151,7 +154,7 @@ func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 		list[i] = g.slice(padded, 1, int64(i*frameStep), int64(i*frameStep+frameSize), 1)
 	}
 	x := g.reshape(g.Op("Concat", list, onnxgraph.AttrInt("axis", 1)), -1, frameSize)
-	// Two products, not one whose halves would be copied.
+	// Two products avoid copying the halves of a single one.
 	half := bins * frameSize
 	re, im := g.product(x, frameSize, bins, basis[:half]), g.product(x, frameSize, bins, basis[half:])
 	power := g.Op("Add", []string{g.Op("Mul", []string{re, re}), g.Op("Mul", []string{im, im})})
@@ -161,15 +164,15 @@ func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 	return power
 }
 
-// convolve is a convolution of three frames, with a frame of zeros on both sides, and
-// ReLU. x has t frames of in numbers for each window, in any shape; the result has a
-// row for each frame that is left.
+// convolve adds a convolution over three frames, with a frame of zeros on both
+// sides, and ReLU. x has t frames of in numbers for each window, in any shape;
+// the result has a row for each remaining frame.
 func (g *frontGraph) convolve(x string, t, in, out, stride int, kernel, bias []float32) (string, int) {
 	after := (t-1)/stride + 1
 	rows := g.reshape(x, -1, int64(t*in))
 	taps, first := 3, 0
 	if after == 1 {
-		taps, first = t, 1 // the others meet zeros only
+		taps, first = t, 1 // the others only meet zeros
 	} else {
 		rows = g.Op("Pad", []string{rows, g.ints(0, int64(in), 0, int64(in))})
 		list := make([]string, after)
@@ -194,7 +197,7 @@ func (g *frontGraph) product(x string, in, out int, w []float32) string {
 	return g.Op("MatMul", []string{x, g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))})
 }
 
-// dense is a product, a bias and ReLU.
+// dense adds a product, a bias and ReLU.
 func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
 	k := g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))
 	return g.Op("Relu", []string{g.Op("Gemm", []string{x, k, g.Const(onnxgraph.Floats([]int64{int64(out)}, bias...))})})
@@ -217,8 +220,9 @@ func (g *frontGraph) end(x string) []byte {
 }
 
 // cellGraph is the LSTM over consecutive windows and the probability of each:
-// features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. Weights come in PyTorch's
-// order of gates (input, forget, cell, output), ONNX has input, output, forget, cell.
+// features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. Weights are in
+// PyTorch's order of gates (input, forget, cell, output); ONNX uses input,
+// output, forget, cell.
 func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byte {
 	const h = featureSize
 	order := func(w []float32, width int) []float32 {

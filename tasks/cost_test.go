@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
@@ -92,6 +93,54 @@ func TestF5ClaimsReadNoQueues(t *testing.T) {
 	assert.Less(t, n, few)
 	assert.Equal(t, f.Account, account, "the one with the long queue")
 	t.Logf("F5: a claim from a queue of %d tasks, beside %d accounts that wait, reads %d rows", crowd, crowd, n)
+}
+
+// TestF5DownloadClaimsReadNoQueues counts the rows that a claim of a download reads while thousands wait in the account
+// whose turn it is.
+func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
+	f := crowded(t)
+	f.Exec("UPDATE tasks SET lane = 'fetch', audio_host = 'other.example' WHERE phase = 'queued'")
+	f.Exec("UPDATE tasks SET audio_host = 'long.example' WHERE phase = 'queued' AND account_id = $1", f.Account)
+	f.Exec("UPDATE lane_accounts SET lane = 'fetch'")
+	f.Exec("INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ('tasks', $1, 10)", f.Account)
+	vacuum(t, f.DB)
+	hosts := []string{"a.example", "long.example", "z.example"}
+	before, last := fmt.Sprintf("waiting-%d", crowd-1), fmt.Sprintf("waiting-%d", crowd)
+	for _, c := range []struct {
+		name    string
+		prepare string
+		busy    queue.Busy
+		first   string // id of the task that is claimed, "" for one of another account
+	}{
+		{"nothing is busy", "", queue.Busy{Ahead: 11}, "waiting-1"},
+		{"another host is busy", "", queue.Busy{Ahead: 11, Hosts: []string{"a.example"}}, "waiting-2"},
+		{"no room", "", queue.Busy{Ahead: 10}, ""},
+		{"the account is busy", "", queue.Busy{Ahead: 11, Accounts: []string{f.Account}}, ""},
+		{"its host is busy", "", queue.Busy{Ahead: 11, Hosts: hosts}, ""},
+		{
+			"all but one are batch tasks", "UPDATE tasks SET batch_mode = (id <> '" + last + "') WHERE phase = 'queued' AND account_id = '" + f.Account + "'",
+			queue.Busy{Ahead: 11},
+			last,
+		},
+		{"the last has another host", "UPDATE tasks SET audio_host = 'new.example' WHERE id = '" + before + "'", queue.Busy{Ahead: 11, Hosts: hosts}, before},
+	} {
+		if c.prepare != "" {
+			f.Exec(c.prepare)
+		}
+		f.Exec("UPDATE lane_accounts SET served = -1 WHERE lane = 'fetch' AND account_id = $1", f.Account)
+		vacuum(t, f.DB)
+		n := rowsRead(f, func() error {
+			claim, err := f.NextFetch(t.Context(), "f", c.busy)
+			if assert.NotNil(t, claim, c.name) && c.first == "" {
+				assert.NotEqual(t, f.Account, claim.AccountID, c.name)
+			} else if claim != nil {
+				assert.Equal(t, c.first, claim.ID, c.name)
+			}
+			return err
+		})
+		assert.Less(t, n, 3*few, c.name)
+		t.Logf("F5: %s: a claim of a download beside %d that wait in the account and %d accounts reads %d rows", c.name, crowd, crowd, n)
+	}
 }
 
 // TestF6CostsDoNotGrow counts the rows that are read when a task is created and when tasks are listed, in an account with

@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/queue"
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
@@ -30,6 +31,26 @@ func BenchmarkClaimFromLongQueue(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkClaimOfDownload claims from 20,000 downloads of one account, with and without a busy host that most of them ask.
+func BenchmarkClaimOfDownload(b *testing.B) {
+	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
+		for _, busy := range []queue.Busy{{Ahead: 1 << 30}, {Ahead: 1 << 30, Hosts: []string{"busy.example", "other.example"}}} {
+			b.Run(fmt.Sprintf("%s/busy=%d", name, len(busy.Hosts)), func(b *testing.B) {
+				f := taskstest.New(b, open(b, db.Options{}))
+				fill(f, 1, 20_000)
+				f.Exec("UPDATE tasks SET lane = 'fetch', audio_host = CASE WHEN queued_at > 10000 THEN 'idle.example' ELSE 'busy.example' END")
+				f.Exec("UPDATE lane_accounts SET lane = 'fetch'")
+				f.Exec("ANALYZE") // as autovacuum does
+				for b.Loop() {
+					if c, err := f.NextFetch(b.Context(), "f", busy); err != nil || c == nil {
+						b.Fatal(c, err)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/otograph/otograph/internal/db"
 )
@@ -54,7 +53,7 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 	if l.closed = draining || paused; l.closed || err != nil {
 		return l, err
 	}
-	account, args := busy.account()
+	account, args := busy.account(q.config.DB.Dialect())
 	err = q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(new(string))
 	l.waiting = err == nil
 	if errors.Is(err, sql.ErrNoRows) {
@@ -67,46 +66,72 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 // locked.
 func (q *Queue) fetchWay(busy Busy) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
-		account, args := busy.account()
+		account, args := busy.account(q.config.DB.Dialect())
 		if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
 			return err
 		}
-		where, args := busy.tasks()
-		task := fmt.Sprintf("SELECT id FROM tasks t WHERE t.account_id = $%d AND %s ORDER BY t.batch_mode, t.queued_at, t.id LIMIT 1", len(args)+1, where)
-		if err := tx.QueryRowContext(ctx, task+q.config.DB.SkipLocked(), append(args, c.AccountID)...).Scan(&c.TaskID); err != nil {
-			return err
+		for _, batch := range []bool{false, true} {
+			queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
+			for _, query := range queries {
+				err := tx.QueryRowContext(ctx, query+q.config.DB.SkipLocked(), args...).Scan(&c.TaskID)
+				if err == nil {
+					return q.take(ctx, tx, LaneFetch, "", c)
+				}
+				if !errors.Is(err, sql.ErrNoRows) {
+					return err
+				}
+			}
 		}
-		return q.take(ctx, tx, LaneFetch, "", c)
+		return sql.ErrNoRows
 	}
 }
 
 // account returns the query for the account whose turn it is among those with a
-// task that b does not rule out.
-func (b Busy) account() (query string, args []any) {
-	where, args := b.tasks()
-	return `SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0
-		AND EXISTS (SELECT 1 FROM tasks t WHERE t.account_id = l.account_id AND ` + where + `) ORDER BY l.served, l.account_id LIMIT 1`, args
+// task that b does not rule out. Each account costs some probes of indexes,
+// however many of its tasks wait.
+func (b Busy) account(d db.Dialect) (query string, args []any) {
+	var a arguments
+	query = "SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0 AND NOT l.stopped"
+	if len(b.Accounts) > 0 {
+		query += " AND l.account_id NOT IN (" + a.add(b.Accounts...) + ")"
+	}
+	hosts, ahead := a.add(b.Hosts...), a.mark(b.Ahead)
+	some := func(batch bool) string {
+		own := downloads{d, "l.account_id", batch}
+		found := own.first("1", byAge, "")
+		if hosts != "" {
+			found = own.idleHost(hosts)
+		}
+		return room("l.account_id", batch, ahead) + " AND (" + found + ") IS NOT NULL"
+	}
+	return query + " AND (" + some(false) + " OR " + some(true) + ") ORDER BY l.served, l.account_id LIMIT 1", a
 }
 
-// tasks returns the condition on tasks t that b does not rule out.
-func (b Busy) tasks() (where string, args []any) {
-	list := func(values []string) string {
-		var marks []string
-		for _, v := range values {
-			args = append(args, v)
-			marks = append(marks, fmt.Sprintf("$%d", len(args)))
-		}
-		return strings.Join(marks, ", ")
+// finds returns the queries for one of an account's downloads that are, or are
+// not, batch tasks, in the order in which they are tried: the oldest, and where
+// the hosts of many old ones are busy, the oldest of another host.
+func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string, args []any) {
+	var a arguments
+	own := downloads{d, a.mark(account), batch}
+	hosts, ahead := a.add(b.Hosts...), a.mark(b.Ahead)
+	ids := []string{own.first("t.id", byAge, "")}
+	if hosts != "" {
+		ids = []string{own.oldest(hosts), own.first("t.id", byHost, ">= ("+own.idleHost(hosts)+")")}
 	}
-	where = "t.lane = 'fetch' AND t.phase = 'queued'"
-	if len(b.Accounts) > 0 {
-		where += " AND t.account_id NOT IN (" + list(b.Accounts) + ")"
+	for _, id := range ids {
+		queries = append(queries, fmt.Sprintf("SELECT id FROM tasks WHERE id = (%s) AND lane = 'fetch' AND phase = 'queued' AND %s",
+			id, room(own.account, batch, ahead)))
 	}
-	if len(b.Hosts) > 0 {
-		where += " AND COALESCE(t.audio_host, '') NOT IN (" + list(b.Hosts) + ")"
+	return queries, a
+}
+
+// room returns the condition that fewer than ahead tasks of account wait in the
+// lane that its downloads go to, and that it is not stopped there.
+func room(account string, batch bool, ahead string) string {
+	lane := LaneTasks
+	if batch {
+		lane = LaneBatch
 	}
-	args = append(args, b.Ahead)
-	where += fmt.Sprintf(` AND COALESCE((SELECT CASE WHEN w.stopped THEN 1000000000 ELSE w.waiting END FROM lane_accounts w WHERE w.account_id = t.account_id
-		AND w.lane = CASE WHEN t.batch_mode THEN 'batch' ELSE 'tasks' END), 0) < $%d`, len(args))
-	return where, args
+	return fmt.Sprintf(`COALESCE((SELECT CASE WHEN w.stopped THEN 1000000000 ELSE w.waiting END FROM lane_accounts w
+		WHERE w.account_id = %s AND w.lane = '%s'), 0) < %s`, account, lane, ahead)
 }

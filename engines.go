@@ -111,6 +111,19 @@ func (e *engines) loadSegmenter() (diarize.Segmenter, error) {
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
 }
 
+// demonstrates reports whether a result's words, or without words all of it, come
+// from demonstration models.
+func (e *engines) demonstrates(r *Result) bool {
+	if m := e.model(r.Tier, r.Language); r.Ran.ASR && m != nil {
+		return m.Demo
+	}
+	demo := func(role models.Role) bool {
+		m, ok := e.set.Role(role)
+		return ok && m.Demo
+	}
+	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
+}
+
 func (e *engines) loadTagger() (events.Tagger, error) {
 	return e.tagger.get(func() (*tag.Model, error) {
 		m, err := e.set.Need(models.RoleTagger)

@@ -154,6 +154,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	}
 	found, errs := find()
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
+	res.Demo = r.engines.demonstrates(res)
 	res.Names = r.p.names(register, found)
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)

@@ -40,6 +40,9 @@ type Result struct {
 	Names map[string]string
 	// Tier is the recognizer that ran; empty if transcription was off.
 	Tier Tier
+	// Demo reports whether a demonstration model found the words or, without
+	// words, all the rest; it is not part of the JSON form.
+	Demo bool
 	// Ran reports which fields are filled.
 	Ran Capabilities
 	// Warnings lists the options that had no effect, in the order of Table,

@@ -18,6 +18,8 @@ type Options struct {
 	MaxSeconds float64
 	// NoSpeakers leaves the speakers' names out.
 	NoSpeakers bool
+	// Note is a comment before the first cue. Only VTT has comments.
+	Note string
 }
 
 // withDefaults fills in what is zero or out of use: a line narrower than eight

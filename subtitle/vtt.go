@@ -12,6 +12,9 @@ import (
 func VTT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, "WEBVTT\n\n")
+	if note := cleanText(o.Note); note != "" {
+		fmt.Fprintf(out, "NOTE %s\n\n", vttEscapes.Replace(note))
+	}
 	for _, p := range layout(cues, o, func(Cue) int { return 0 }) {
 		start, end := span(p.Cue)
 		fmt.Fprintf(out, "%s --> %s\n", clock(start, '.'), clock(end, '.'))

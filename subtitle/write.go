@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,15 +86,32 @@ var (
 
 // Write writes a result with its sound events in a format. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
-// file. An error wraps ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
+// file. What demonstration models found says so, see DemoNote. An error wraps
+// ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
 func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
+	if f == FormatRTTM && !r.Ran.Diarize {
+		return ErrNoTurns
+	}
 	cues := Cues(r, true)
+	var o Options
+	if r.Demo {
+		switch f {
+		case FormatVTT:
+			o.Note = DemoNote
+		case FormatCTM, FormatRTTM:
+			if _, err := fmt.Fprintf(w, ";; %s\n", DemoNote); err != nil {
+				return err
+			}
+		default:
+			cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration))
+		}
+	}
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	switch f {
 	case FormatSRT:
-		return SRT(w, cues, Options{})
+		return SRT(w, cues, o)
 	case FormatVTT:
-		return VTT(w, cues, Options{})
+		return VTT(w, cues, o)
 	case FormatTSV:
 		return TSV(w, cues)
 	case FormatMarkdown:
@@ -109,9 +127,6 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 	case FormatCTM:
 		return CTM(w, stem, cues)
 	case FormatRTTM:
-		if !r.Ran.Diarize {
-			return ErrNoTurns
-		}
 		return RTTM(w, stem, Turns(r))
 	}
 	return fmt.Errorf("%w %q", ErrFormat, f)

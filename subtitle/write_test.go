@@ -1,7 +1,10 @@
 package subtitle_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +32,24 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
 		assert.NotZero(t, out.Len(), f)
+	}
+	full.Demo = true
+	for _, f := range subtitle.Formats() {
+		var out bytes.Buffer
+		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
+		text := out.String()
+		if f == subtitle.FormatDOCX {
+			pack, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+			require.NoError(t, err)
+			document, err := fs.ReadFile(pack, "word/document.xml")
+			require.NoError(t, err)
+			text = string(document)
+		}
+		text = strings.NewReplacer("\n", " ", `\`, "").Replace(text) // lines of subtitles and escapes of Markdown
+		assert.Contains(t, text, subtitle.DemoNote, f)
+		if f != subtitle.FormatRTTM {
+			assert.Contains(t, text, "hello", f)
+		}
 	}
 	bare := &spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "hello", End: 1}}}
 	for f, want := range map[subtitle.Format]error{

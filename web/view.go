@@ -25,13 +25,16 @@ type View struct {
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
 	Audio     []byte
 	AudioType string
+	// Demo makes the page say that demonstration models found the result.
+	Demo bool
 }
 
 // viewData is what view.js finds in the page.
 type viewData struct {
 	Name      string `json:"name"`
 	Result    any    `json:"result"`
-	Peaks     []byte `json:"peaks,omitempty"`     // in Base64
+	Peaks     []byte `json:"peaks,omitempty"` // in Base64
+	Demo      bool   `json:"demo,omitempty"`
 	AudioType string `json:"audioType,omitempty"` // the audio itself is in a block of its own
 }
 
@@ -49,7 +52,7 @@ func WriteView(w io.Writer, v View) error {
 	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
 		return fmt.Errorf("web: the built view would end its own element")
 	}
-	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks}
+	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks, Demo: v.Demo}
 	if v.Audio != nil {
 		data.AudioType = v.AudioType
 	}

@@ -38,7 +38,7 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 // writeHTML writes the view of one result as a page of its own. To embed the
 // audio, the recording is decoded once more; standard input can't be.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
-	view := web.View{Name: name, Result: res, Peaks: waveform}
+	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo}
 	if c.EmbedAudio {
 		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
 		if err != nil {

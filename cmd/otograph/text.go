@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/subtitle"
 )
 
 // textStyle says how the text format looks.
@@ -30,7 +31,7 @@ type line struct {
 var speakerColours = []int{36, 33, 35, 32, 34, 31}
 
 // writeText prints a result for people: one line a segment, with its time and
-// speaker, events between them at their time.
+// speaker, sounds between them at their time.
 func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	var lines []line
 	for i := range res.Segments {
@@ -58,6 +59,9 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		}
 		return "\x1b[" + code + "m" + text + "\x1b[0m"
 	}
+	if res.Demo {
+		fmt.Fprintf(out, "%s\n\n", paint("1", "DEMO: "+subtitle.DemoNote))
+	}
 	for _, l := range lines {
 		stamp := fmt.Sprintf("%*s – %*s", times, clock(l.start), times, clock(l.end))
 		if l.segment == nil {
@@ -81,36 +85,6 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		}
 	}
 	return out.Flush()
-}
-
-// soundLines are the events, those that begin and end together on one line: a
-// piano is also a keyboard instrument, a musical instrument and music. Of more
-// than three the surest are named.
-func soundLines(res *otograph.Result) []line {
-	type interval struct{ start, end float64 }
-	together := map[interval][]otograph.AudioEvent{}
-	var order []interval
-	for _, e := range res.AudioEvents {
-		if e.Class == "Silence" || res.Ran.ASR && e.Class == "Speech" {
-			continue // the transcript says it better; the other formats keep them
-		}
-		at := interval{e.Start, e.End}
-		if together[at] == nil {
-			order = append(order, at)
-		}
-		together[at] = append(together[at], e)
-	}
-	var lines []line
-	for _, at := range order {
-		same := together[at]
-		slices.SortStableFunc(same, func(a, b otograph.AudioEvent) int { return cmp.Compare(b.Confidence, a.Confidence) })
-		var names []string
-		for _, e := range same[:min(3, len(same))] {
-			names = append(names, fmt.Sprintf("%s %.0f %%", e.Class, e.Confidence*100))
-		}
-		lines = append(lines, line{at.start, at.end, nil, "[" + strings.Join(names, ", ") + "]"})
-	}
-	return lines
 }
 
 func speakerColour(speaker string) string {

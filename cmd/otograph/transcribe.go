@@ -226,7 +226,8 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 }
 
 // voicedResult is a result as the specification has it, and after it, where voices
-// are known, whose they are, and what the cascade did where there was one.
+// are known, whose they are, that demonstration models found it, and what the cascade
+// did where there was one.
 type voicedResult struct {
 	result *otograph.Result
 	known  []knownVoice
@@ -253,6 +254,11 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 		data, err := json.Marshal(value)
 		out = slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(`,"`+key+`":`), data, []byte("}"))
 		return err
+	}
+	if v.result.Demo {
+		if err := beside("demo", true); err != nil {
+			return nil, err
+		}
 	}
 	if len(v.known) > 0 {
 		if err := beside("voices", v.known); err != nil {

@@ -14,6 +14,7 @@ const data = JSON.parse(document.getElementById('data')!.textContent!) as {
   name: string;
   result: Result;
   peaks?: string;
+  demo?: boolean;
   audioType?: string;
 };
 const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
@@ -61,6 +62,11 @@ function App() {
         </span>
       </header>
       <main id="main">
+        {data.demo && (
+          <p class="warn" role="note">
+            {t('demoNote')}
+          </p>
+        )}
         <ResultView
           name={data.name}
           result={data.result}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
@@ -43,9 +44,17 @@ type Accounts interface {
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
 	Limits(ctx context.Context, account string) (accounts.Limits, error)
+	Find(ctx context.Context, nameOrID string) (accounts.Account, error)
+	Users(ctx context.Context, account string) ([]accounts.User, error)
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)
 	CreateKey(ctx context.Context, account string) (key string, k accounts.Key, err error)
 	RevokeKeyOf(ctx context.Context, account, id string) error
+}
+
+// Audit records what people do with their accounts' keys before it is done;
+// *audit.Log satisfies it.
+type Audit interface {
+	Do(ctx context.Context, e audit.Entry, work func() error) error
 }
 
 // Money is what the endpoints show of accounts and prices; *billing.Store

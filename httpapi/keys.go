@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 )
 
 // maxKeys bounds the keys of an account that are not revoked.
@@ -44,6 +45,29 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
+// recorded does something with a key that stands in the audit log, as that of the
+// person who has logged in.
+func (s *Server) recorded(r *request, action, key string, work func() error) error {
+	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	users, err := s.cfg.Accounts.Users(r.Context(), account.ID)
+	if err != nil {
+		return err
+	}
+	e := audit.Entry{Operator: "user " + r.who.User, Action: action, Subject: account.Name, Detail: "unlimited"}
+	if key != "" {
+		e.Subject, e.Detail = key, "of "+account.Name
+	}
+	for _, u := range users {
+		if u.ID == r.who.User {
+			e.Operator = "user " + u.Username
+		}
+	}
+	return s.cfg.Audit.Do(r.Context(), e, work)
+}
+
 // listKeys is GET /account/keys, which the specification does not have.
 func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
@@ -74,7 +98,13 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if valid >= maxKeys {
 		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "the account has 100 API keys: revoke one first"}
 	}
-	secret, k, err := s.cfg.Accounts.CreateKey(r.Context(), r.who.Account)
+	var secret string
+	var k accounts.Key
+	err = s.recorded(r, "key create", "", func() error {
+		var err error
+		secret, k, err = s.cfg.Accounts.CreateKey(r.Context(), r.who.Account)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -88,7 +118,9 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return notFound("there is no such key")
 	}
-	err = s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
+	err = s.recorded(r, "key revoke", id.String(), func() error {
+		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
+	})
 	if errors.Is(err, accounts.ErrNotFound) {
 		return notFound("there is no such key")
 	}

@@ -3,9 +3,12 @@ package httpapi
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/audit"
 )
 
 // TestKeysAreManagedByPeople: whoever has logged in makes, lists and revokes the
@@ -49,6 +52,18 @@ func TestKeysAreManagedByPeople(t *testing.T) {
 	assert.Equal(t, 401, w.do("GET", "/account", nil, with("X-Api-Key", key)).status)
 	assert.Contains(t, string(w.do("GET", "/account/keys", nil, ann).body), `"revoked_at":"2`)
 	assert.NotContains(t, w.log.String(), key)
+
+	log, err := audit.New(w.db, nil).List(t.Context(), time.Time{}, 10)
+	require.NoError(t, err)
+	var entries []string // the newest first
+	for _, e := range log {
+		entries = append(entries, strings.Join([]string{e.Operator, e.Action, e.Subject, e.Detail}, ", "))
+	}
+	revoked := "user ann, key revoke, " + id + ", of local"
+	assert.Equal(t, []string{
+		revoked, revoked, "user eve, key revoke, " + id + ", failed: key " + id + ": does not exist",
+		"user eve, key revoke, " + id + ", of someone else", "user ann, key create, local, unlimited",
+	}, entries, "before it is done, and once more if it then fails")
 
 	for made.status == 201 {
 		made = w.do("POST", "/account/keys", nil, ann)

@@ -24,10 +24,11 @@ import (
 
 // Config is what a Server is made of.
 type Config struct {
-	// Tasks, Accounts and Money are the service behind the endpoints.
+	// Tasks, Accounts, Money and Audit are the service behind the endpoints.
 	Tasks    Tasks
 	Accounts Accounts
 	Money    Money
+	Audit    Audit
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -92,8 +93,8 @@ type Server struct {
 // New makes a Server. It fails when a part is missing or the token key is weak.
 func New(cfg Config) (*Server, error) {
 	switch {
-	case cfg.Tasks == nil, cfg.Accounts == nil, cfg.Money == nil, cfg.CheckURL == nil:
-		return nil, errors.New("httpapi: Config needs Tasks, Accounts, Money and CheckURL")
+	case cfg.Tasks == nil, cfg.Accounts == nil, cfg.Money == nil, cfg.Audit == nil, cfg.CheckURL == nil:
+		return nil, errors.New("httpapi: Config needs Tasks, Accounts, Money, Audit and CheckURL")
 	}
 	if cfg.BasePath == "" {
 		cfg.BasePath = "/v1"

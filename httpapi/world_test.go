@@ -26,6 +26,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
@@ -122,7 +123,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	key, err := w.accounts.SigningKey(ctx)
 	require.NoError(t, err)
 	cfg := Config{
-		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, Audit: audit.New(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
 		Metrics: metrics.New(w.tasks.Stats),
 		Logger:  slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

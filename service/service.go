@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
@@ -138,7 +139,7 @@ func (s *Service) openAPI(ctx context.Context) error {
 		return err
 	}
 	s.api, err = httpapi.New(httpapi.Config{
-		Tasks: s.tasks, Accounts: s.accounts, Money: s.tasks.Billing(), TokenKey: key, CheckURL: s.outbound.CheckURL,
+		Tasks: s.tasks, Accounts: s.accounts, Money: s.tasks.Billing(), Audit: audit.New(s.db, nil), TokenKey: key, CheckURL: s.outbound.CheckURL,
 		BasePath: s.config.BasePath, Ready: s.db.Ping, Logger: s.config.Logger,
 	})
 	return err

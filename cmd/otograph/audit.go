@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -74,14 +73,5 @@ func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail str
 
 // recorded writes into the audit log what is about to be done, and does it.
 func (s *stores) recorded(ctx context.Context, action, subject, detail string, work func() error) error {
-	e := audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}
-	if err := s.audit.Record(ctx, e); err != nil {
-		return fmt.Errorf("%s: not done: %w", action, err)
-	}
-	err := work()
-	if err != nil {
-		e.Detail = "failed: " + err.Error()
-		err = errors.Join(err, s.audit.Record(context.WithoutCancel(ctx), e))
-	}
-	return err
+	return s.audit.Do(ctx, audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

@@ -154,7 +154,7 @@ func (c *serveCmd) server(s *stores, key []byte, counts *metrics.Metrics, log *s
 	}
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.db.Ping, "file store": s.blobs.Check})
 	return httpapi.New(httpapi.Config{
-		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, TokenKey: key, CheckURL: checker.CheckURL,
+		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, Audit: s.audit, TokenKey: key, CheckURL: checker.CheckURL,
 		Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
 		Metrics: counts, Web: page, Ops: c.OpsAddr == "", Logger: log,
 	})

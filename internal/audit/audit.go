@@ -1,10 +1,11 @@
-// Package audit keeps a log of what operators did, to which nothing but new
-// entries can be done.
+// Package audit keeps a log of what operators did, and people with their accounts'
+// keys, to which nothing but new entries can be done.
 package audit
 
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -17,7 +18,7 @@ import (
 type Entry struct {
 	Seq      int64
 	At       time.Time
-	Operator string // see Operator
+	Operator string // see Operator; "user NAME" for one of an account's people
 	Action   string // as the command is called: account credit
 	Subject  string // name or id of what it was done to
 	Detail   string // amounts and the like; never a secret
@@ -64,6 +65,20 @@ func (l *Log) Record(ctx context.Context, e Entry) error {
 		return fmt.Errorf("audit log: %w", l.db.Classify(err))
 	}
 	return nil
+}
+
+// Do records an entry, and then does the work that it tells of. Work that fails is
+// recorded once more, with its error; without the first record nothing is done.
+func (l *Log) Do(ctx context.Context, e Entry, work func() error) error {
+	if err := l.Record(ctx, e); err != nil {
+		return fmt.Errorf("%s: not done: %w", e.Action, err)
+	}
+	err := work()
+	if err != nil {
+		e.Detail = "failed: " + err.Error()
+		err = errors.Join(err, l.Record(context.WithoutCancel(ctx), e))
+	}
+	return err
 }
 
 // List returns the entries since a time, newest first, at most limit.

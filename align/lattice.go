@@ -25,7 +25,7 @@ const (
 // another, or one of the loops at a node.
 type state struct {
 	kind     stateKind
-	id       int // of the token
+	id       int // of the token; -1 for other kinds
 	from, to int // nodes
 }
 
@@ -65,7 +65,7 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 	l.into, l.out = make([][]int32, l.nodes), make([][]int32, l.nodes)
 	next := 0
 	for n := range l.nodes {
-		l.add(state{stateBlank, v.blank, n, n})
+		l.add(state{stateBlank, -1, n, n})
 		if next < len(l.begins) && l.begins[next] == n {
 			l.add(state{stateStray, -1, n, n})
 			if len(v.marks) > 0 {
@@ -85,7 +85,7 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 		if w.wild {
 			wild := len(l.states)
 			l.add(state{stateWild, -1, from, l.begins[i+1]})
-			l.states = append(l.states, state{stateRest, v.blank, wild, wild})
+			l.states = append(l.states, state{stateRest, -1, wild, wild})
 		}
 	}
 	return l
@@ -126,8 +126,9 @@ type entry struct {
 	state, alt   int32
 }
 
-func (e *entry) offer(score float64, s int32, id int, states []state) {
-	same := func(k int32) bool { return k >= 0 && id >= 0 && states[k].id == id && states[k].kind == stateToken }
+func (e *entry) offer(score float64, s int32, states []state) {
+	id := states[s].id
+	same := func(k int32) bool { return k >= 0 && id >= 0 && states[k].id == id }
 	switch {
 	case score > e.score:
 		if e.state >= 0 && !same(e.state) {
@@ -136,6 +137,19 @@ func (e *entry) offer(score float64, s int32, id int, states []state) {
 		e.score, e.state = score, s
 	case score > e.other && !same(e.state):
 		e.other, e.alt = score, s
+	}
+}
+
+// skip offers the ways to the node before a word, less the price of leaving the
+// word out. At the start of the frames a way may have no state yet.
+func (e *entry) skip(before entry, start bool, states []state) {
+	if score := before.score - skipCost; before.state >= 0 {
+		e.offer(score, before.state, states)
+	} else if start && score > e.score {
+		e.score, e.state = score, -1
+	}
+	if before.alt >= 0 {
+		e.offer(before.other-skipCost, before.alt, states)
 	}
 }
 
@@ -162,107 +176,139 @@ type tables struct {
 // sized returns a slice of a length, in the memory of another if that is enough.
 func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
+// row is what each kind of state pays for one frame: logarithms of probabilities.
+type row struct {
+	tokens              []float64 // by id
+	blank, spoken, mark float64
+}
+
+func newRow(v *Vocabulary) *row {
+	return &row{tokens: slices.Repeat([]float64{floor}, v.tokens)}
+}
+
+// read takes over a frame's scores; forget takes them back.
+func (r *row) read(f frame, marks []int) {
+	rows := f.rows
+	for i := rows.from[f.at]; i < rows.from[f.at+1]; i++ {
+		r.tokens[rows.ids[i]] = float64(rows.logs[i])
+	}
+	r.blank, r.spoken, r.mark = float64(rows.blanks[f.at]), rows.spoken(f.at), math.Inf(-1)
+	for _, id := range marks {
+		r.mark = max(r.mark, r.tokens[id])
+	}
+}
+
+func (r *row) forget(f frame) {
+	for _, id := range f.rows.ids[f.rows.from[f.at]:f.rows.from[f.at+1]] {
+		r.tokens[id] = floor
+	}
+}
+
+// emit returns what a frame in a state costs.
+func (l *lattice) emit(st *state, r *row) float64 {
+	switch st.kind {
+	case stateToken:
+		return r.tokens[st.id]
+	case stateMark:
+		return r.mark
+	case stateStray:
+		if st.from == 0 || st.from == l.nodes-1 {
+			return r.spoken - outsideCost
+		}
+		return r.spoken - strayCost
+	case stateWild:
+		return r.spoken - wildCost
+	case stateBlank, stateRest:
+	}
+	return r.blank
+}
+
+// reach returns the score of the best way to state s, and which way that is.
+func (l *lattice) reach(s int, entries []entry, last []float64) (best float64, way uint8) {
+	st := &l.states[s]
+	best, way = last[s], backSelf
+	if st.kind != stateRest { // which begins at no node
+		e := &entries[st.from]
+		score, from := e.score, uint8(backBest)
+		if st.id >= 0 && e.state >= 0 && l.states[e.state].id == st.id {
+			score, from = e.other, backOther
+		}
+		if score > best {
+			best, way = score, from
+		}
+	}
+	if st.kind == stateRest || st.kind == stateWild {
+		if score := last[l.partner(s)]; score > best {
+			best, way = score, backWild
+		}
+	}
+	return best, way
+}
+
+// partner returns the stateRest of a stateWild, and the reverse.
+func (l *lattice) partner(s int) int {
+	if l.states[s].kind == stateRest {
+		return l.states[s].from
+	}
+	return s + 1
+}
+
 // path finds the most likely way through the lattice (Viterbi): the state of
 // each frame and its log probability. ok is false without any way, which
 // happens only without frames.
 func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
-	n, none := len(l.states), math.Inf(-1)
 	if len(frames) == 0 {
 		return nil, false
 	}
-	now, last := make([]float64, n), slices.Repeat([]float64{none}, n)
+	n := len(l.states)
+	now, last := make([]float64, n), slices.Repeat([]float64{math.Inf(-1)}, n)
 	mem.back, mem.from = sized(mem.back, len(frames)*n), sized(mem.from, 2*len(frames)*l.nodes)
-	back, from := mem.back, mem.from // every cell is written before it is read
-	entries := make([]entry, l.nodes)
-	token := slices.Repeat([]float64{floor}, l.vocab.tokens)
-	for t, f := range frames {
+	entries, row := make([]entry, l.nodes), newRow(l.vocab)
+	for t, f := range frames { // every cell of mem is written before it is read
 		l.enter(entries, last, t == 0)
 		for k, e := range entries {
-			from[2*(t*l.nodes+k)], from[2*(t*l.nodes+k)+1] = e.state, e.alt
+			mem.from[2*(t*l.nodes+k)], mem.from[2*(t*l.nodes+k)+1] = e.state, e.alt
 		}
-		row := f.rows
-		for i := row.from[f.at]; i < row.from[f.at+1]; i++ {
-			token[row.ids[i]] = float64(row.logs[i])
+		row.read(f, l.vocab.marks)
+		back := mem.back[t*n:][:n]
+		for s := range l.states {
+			best, way := l.reach(s, entries, last)
+			now[s], back[s] = best+l.emit(&l.states[s], row), way
 		}
-		blank, spoken, mark := float64(row.blanks[f.at]), row.spoken(f.at), none
-		for _, id := range l.vocab.marks {
-			mark = max(mark, token[id])
-		}
-		for s, st := range l.states {
-			best, way := last[s], uint8(backSelf)
-			if st.kind == stateRest {
-				if last[st.from] > best {
-					best, way = last[st.from], backWild
-				}
-				now[s], back[t*n+s] = best+blank, way
-				continue
-			}
-			e := &entries[st.from]
-			switch {
-			case st.kind == stateToken && e.state >= 0 && l.states[e.state].kind == stateToken && l.states[e.state].id == st.id:
-				if e.other > best {
-					best, way = e.other, backOther
-				}
-			case e.score > best:
-				best, way = e.score, backBest
-			}
-			switch st.kind {
-			case stateBlank:
-				best += blank
-			case stateToken:
-				best += token[st.id]
-			case stateMark:
-				best += mark
-			case stateStray:
-				if st.from == 0 || st.from == l.nodes-1 {
-					best += spoken - outsideCost
-				} else {
-					best += spoken - strayCost
-				}
-			case stateWild:
-				if last[s+1] > best {
-					best, way = last[s+1], backWild
-				}
-				best += spoken - wildCost
-			case stateRest: // decided above
-			}
-			now[s], back[t*n+s] = best, way
-		}
-		for i := row.from[f.at]; i < row.from[f.at+1]; i++ {
-			token[row.ids[i]] = floor
-		}
+		row.forget(f)
 		now, last = last, now
 	}
 	l.enter(entries, last, false)
-	s := entries[l.nodes-1].state
-	if s < 0 {
+	end := entries[l.nodes-1].state
+	if end < 0 {
 		return nil, false
 	}
-	states = make([]int32, len(frames))
-	for t := len(frames) - 1; t >= 0; t-- {
+	return l.trace(end, len(frames), mem), true
+}
+
+// trace follows the ways in mem back from the last frame's state.
+func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
+	states := make([]int32, frames)
+	for t := frames - 1; t >= 0; t-- {
 		states[t] = s
-		st := l.states[s]
-		switch back[t*n+int(s)] {
+		entry := 2 * (t*l.nodes + l.states[s].from) // of a state that begins at a node
+		switch mem.back[t*len(l.states)+int(s)] {
 		case backBest:
-			s = from[2*(t*l.nodes+st.from)]
+			s = mem.from[entry]
 		case backOther:
-			s = from[2*(t*l.nodes+st.from)+1]
+			s = mem.from[entry+1]
 		case backWild:
-			if st.kind == stateRest {
-				s = int32(st.from)
-			} else {
-				s++
-			}
+			s = int32(l.partner(int(s)))
 		}
 	}
-	return states, true
+	return states
 }
 
 // enter computes the best ways to each node after a frame, words that are left
 // out included.
 func (l *lattice) enter(entries []entry, last []float64, start bool) {
 	none := math.Inf(-1)
-	next := 0
+	word := 0 // that begins at the next of l.begins
 	for k := range entries {
 		e := &entries[k]
 		*e = entry{none, none, -1, -1}
@@ -270,37 +316,15 @@ func (l *lattice) enter(entries []entry, last []float64, start bool) {
 			e.score = 0
 		}
 		for _, s := range l.into[k] {
-			if last[s] == none {
-				continue
+			if last[s] != none {
+				e.offer(last[s], s, l.states)
 			}
-			id := -1
-			if l.states[s].kind == stateToken {
-				id = l.states[s].id
-			}
-			e.offer(last[s], s, id, l.states)
 		}
-		if next < len(l.begins) && l.begins[next] == k {
-			if next > 0 {
-				p := entries[l.begins[next-1]]
-				for _, w := range [2]struct {
-					score float64
-					state int32
-				}{{p.score, p.state}, {p.other, p.alt}} {
-					score := w.score - skipCost
-					if start && w.state < 0 && score > e.score {
-						e.score, e.state = score, -1
-					}
-					if w.state < 0 || score == none {
-						continue
-					}
-					id := -1
-					if l.states[w.state].kind == stateToken {
-						id = l.states[w.state].id
-					}
-					e.offer(score, w.state, id, l.states)
-				}
+		if word < len(l.begins) && l.begins[word] == k {
+			if word > 0 {
+				e.skip(entries[l.begins[word-1]], start, l.states)
 			}
-			next++
+			word++
 		}
 	}
 }

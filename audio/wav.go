@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 const (
@@ -101,88 +102,117 @@ func (t *tape) skip(n int64, what string) error {
 	return nil
 }
 
-// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM
-// "Multimedia Programming Interface and Data Specifications 1.0" (RIFF, WAVE),
-// "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306
-// (RF64), ITU-R BS.2088 (BW64). Sizes in the header are only hints, because
-// writers that cannot seek leave 0 or 0xFFFFFFFF there.
+// riffForm is one of the ways in which a file can begin.
+type riffForm struct {
+	name  string
+	order binary.ByteOrder
+	long  bool // a ds64 chunk may hold the size of the samples
+}
+
+var riffForms = map[string]riffForm{
+	"RIFF": {"wav", binary.LittleEndian, false},
+	"RIFX": {"rifx", binary.BigEndian, false},
+	"RF64": {"rf64", binary.LittleEndian, true},
+	"BW64": {"bw64", binary.LittleEndian, true},
+}
+
+// riffChunk is one entry in the list that a file consists of.
+type riffChunk struct {
+	id   string
+	size int64 // as the header says
+	left int64 // bytes that were not read, with the one that pads an odd size
+}
+
+func (h *wavHeader) nextChunk(t *tape) (*riffChunk, error) {
+	b, err := t.read(8, "the list of chunks (no data chunk yet)")
+	if err != nil {
+		return nil, err
+	}
+	size := int64(h.order.Uint32(b[4:]))
+	return &riffChunk{string(b[:4]), size, size + size&1}, nil
+}
+
+// read returns the next n bytes of the chunk.
+func (c *riffChunk) read(t *tape, n int64) ([]byte, error) {
+	b, err := t.read(int(n), "the "+strings.TrimSpace(c.id)+" chunk")
+	c.left -= int64(len(b))
+	return b, err
+}
+
+// skip passes over what was not read.
+func (c *riffChunk) skip(t *tape) error {
+	return t.skip(c.left, fmt.Sprintf("the %q chunk, which announces %d bytes", c.id, c.size))
+}
+
+// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM "Multimedia Programming Interface and Data
+// Specifications 1.0" (RIFF, WAVE), "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64).
+// Sizes in the header are only hints: writers that cannot seek leave 0 or 0xFFFFFFFF there.
 func readWAVHeader(t *tape) (*wavHeader, error) {
 	head, err := t.read(12, "the RIFF header")
 	if err != nil {
 		return nil, err
 	}
-	h := &wavHeader{order: binary.LittleEndian}
-	switch string(head[:4]) {
-	case "RIFF":
-		h.container = "wav"
-	case "RIFX":
-		h.container, h.order = "rifx", binary.BigEndian
-	case "RF64":
-		h.container = "rf64"
-	case "BW64":
-		h.container = "bw64"
-	default:
+	container, ok := riffForms[string(head[:4])]
+	if !ok {
 		return nil, wavFault(ErrUnsupported, "it begins with %q, expected RIFF, RIFX, RF64 or BW64", head[:4])
 	}
 	if form := string(head[8:12]); form != "WAVE" {
 		return nil, wavFault(ErrUnsupported, "a RIFF file of form %q, expected WAVE", form)
 	}
+	h := &wavHeader{container: container.name, order: container.order}
 	formSize := h.order.Uint32(head[4:])
 	long := int64(-1) // data size from ds64
-	haveFormat := false
 	for {
-		ch, err := t.read(8, "the list of chunks (no data chunk yet)")
+		c, err := h.nextChunk(t)
 		if err != nil {
 			return nil, err
 		}
-		id, size := string(ch[:4]), int64(h.order.Uint32(ch[4:]))
-		switch id {
-		case "fmt ":
-			if haveFormat { // the first one counts
-				break
-			}
-			if size < 16 || size > 4096 {
-				return nil, wavFault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", size)
-			}
-			body, err := t.read(int(size), "the fmt chunk")
-			if err != nil {
-				return nil, err
-			}
-			if err := h.format(body); err != nil {
-				return nil, err
-			}
-			haveFormat = true
-			size &= 1 // the remaining pad byte
-			if err := t.skip(size, "the fmt chunk"); err != nil {
-				return nil, err
-			}
-			continue
-		case "ds64":
-			if size < 28 || h.container != "rf64" && h.container != "bw64" {
-				break
-			}
-			body, err := t.read(28, "the ds64 chunk")
-			if err != nil {
-				return nil, err
-			}
-			if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {
-				long = int64(v)
-			}
-			size -= 28
-		case "data":
-			if !haveFormat {
-				return nil, wavFault(ErrCorrupt, "the data chunk comes before any fmt chunk")
-			}
-			h.data = h.dataSize(t, size, long, formSize)
+		switch {
+		case c.id == "data" && h.channels == 0:
+			return nil, wavFault(ErrCorrupt, "the data chunk comes before any fmt chunk")
+		case c.id == "data":
+			h.data = h.dataSize(t, c.size, long, formSize)
 			return h, nil
+		case c.id == "fmt " && h.channels == 0: // the first one counts
+			err = h.readFormat(t, c)
+		case c.id == "ds64" && container.long && c.size >= 28:
+			long, err = h.readLongSize(t, c, long)
 		}
-		if err := t.skip(size+size&1, fmt.Sprintf("the %q chunk, which announces %d bytes", id, size)); err != nil {
+		if err != nil {
+			return nil, err
+		}
+		if err := c.skip(t); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// dataSize returns the number of bytes of samples.
+// readFormat reads a fmt chunk.
+func (h *wavHeader) readFormat(t *tape, c *riffChunk) error {
+	if c.size < 16 || c.size > 4096 {
+		return wavFault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", c.size)
+	}
+	body, err := c.read(t, c.size)
+	if err != nil {
+		return err
+	}
+	return h.format(body)
+}
+
+// readLongSize returns the size of the samples that a ds64 chunk holds, or long
+// where it holds none that can be.
+func (h *wavHeader) readLongSize(t *tape, c *riffChunk, long int64) (int64, error) {
+	body, err := c.read(t, 28)
+	if err != nil {
+		return 0, err
+	}
+	if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {
+		long = int64(v)
+	}
+	return long, nil
+}
+
+// dataSize decides how far the samples reach.
 func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	switch {
 	case size == math.MaxUint32 && long >= 0:
@@ -258,50 +288,41 @@ func (h *wavHeader) format(b []byte) error {
 		h.width = align / channels
 	}
 	h.align = h.width * channels
-	big := h.order == binary.ByteOrder(binary.BigEndian)
-	type key struct {
-		tag   uint16
-		width int
-	}
-	switch (key{h.tag, h.width}) {
-	case key{tagPCM, 1}:
-		h.codec, h.convert = "pcm_u8", fromU8
-	case key{tagPCM, 2}:
-		h.codec, h.convert = "pcm_s16le", fromS16LE
-		if big {
-			h.codec, h.convert = "pcm_s16be", fromS16BE
-		}
-	case key{tagPCM, 3}:
-		h.codec, h.convert = "pcm_s24le", fromS24LE
-		if big {
-			h.codec, h.convert = "pcm_s24be", fromS24BE
-		}
-	case key{tagPCM, 4}:
-		h.codec, h.convert = "pcm_s32le", fromS32(h.order)
-		if big {
-			h.codec = "pcm_s32be"
-		}
-	case key{tagFloat, 4}:
-		h.codec, h.convert = "pcm_f32le", fromF32LE
-		if big {
-			h.codec, h.convert = "pcm_f32be", fromF32BE
-		}
-	case key{tagFloat, 8}:
-		h.codec, h.convert = "pcm_f64le", fromF64(h.order)
-		if big {
-			h.codec = "pcm_f64be"
-		}
-	case key{tagALaw, 1}:
-		h.codec, h.convert = "pcm_alaw", fromTable(&aLaw)
-	case key{tagMuLaw, 1}:
-		h.codec, h.convert = "pcm_mulaw", fromTable(&muLaw)
-	default:
+	samples, ok := wavSamples[wavEncoding{h.tag, h.width}]
+	if !ok {
 		return wavFault(ErrUnsupported, "samples of format 0x%04x in %d bytes, expected PCM in 1 to 4, float in 4 or 8, A-law or µ-law in 1", h.tag, h.width)
+	}
+	h.codec, h.convert = samples[0].codec, samples[0].convert
+	if h.order == binary.ByteOrder(binary.BigEndian) {
+		h.codec, h.convert = samples[1].codec, samples[1].convert
 	}
 	return nil
 }
 
-// seconds returns the length of n bytes of samples.
+// wavEncoding is how a sample is written: its format tag and its bytes.
+type wavEncoding struct {
+	tag   uint16
+	width int
+}
+
+type wavSample struct {
+	codec   string
+	convert convert
+}
+
+// wavSamples has each encoding in little-endian and in big-endian order.
+var wavSamples = map[wavEncoding][2]wavSample{
+	{tagPCM, 1}:   {{"pcm_u8", fromU8}, {"pcm_u8", fromU8}},
+	{tagPCM, 2}:   {{"pcm_s16le", fromS16LE}, {"pcm_s16be", fromS16BE}},
+	{tagPCM, 3}:   {{"pcm_s24le", fromS24LE}, {"pcm_s24be", fromS24BE}},
+	{tagPCM, 4}:   {{"pcm_s32le", fromS32(binary.LittleEndian)}, {"pcm_s32be", fromS32(binary.BigEndian)}},
+	{tagFloat, 4}: {{"pcm_f32le", fromF32LE}, {"pcm_f32be", fromF32BE}},
+	{tagFloat, 8}: {{"pcm_f64le", fromF64(binary.LittleEndian)}, {"pcm_f64be", fromF64(binary.BigEndian)}},
+	{tagALaw, 1}:  {{"pcm_alaw", fromTable(&aLaw)}, {"pcm_alaw", fromTable(&aLaw)}},
+	{tagMuLaw, 1}: {{"pcm_mulaw", fromTable(&muLaw)}, {"pcm_mulaw", fromTable(&muLaw)}},
+}
+
+// seconds is the length of n bytes of samples.
 func (h *wavHeader) seconds(n int64) float64 {
 	return float64(n/int64(h.align)) / float64(h.rate)
 }

@@ -52,82 +52,109 @@ type Piece struct {
 // that are no UTF-8 are left out. The words' Start is the Time of their first token;
 // End is not set.
 func Words(tokens []Token) []Piece {
+	j := joiner{tokens: tokens, counted: -1}
 	var stream []byte
-	var owner []int // of each byte, the token
 	for i, t := range tokens {
 		stream = append(stream, t.Text...)
 		for range len(t.Text) {
-			owner = append(owner, i)
+			j.owner = append(j.owner, i)
 		}
 	}
-	var words []Piece
-	var text []rune // of the word being built
-	var from, until int
-	solid := false // text holds a letter or digit
-	open := false  // text ends in an opening mark, which wants what follows
-	counted := -1  // the last token whose LogProb was given to a word
-	at := 0        // of stream, what comes next
-	flush := func() {
-		if !solid {
-			if len(words) > 0 { // spaces and punctuation alone belong to the word before
-				words[len(words)-1].Text += string(text)
-				text = text[:0]
-			}
-			return // or to the first word to come
-		}
-		w := Piece{Text: string(text), Start: tokens[owner[from]].Time, Seek: tokens[owner[from]].Seek}
-		n := 0
-		for i := owner[from]; i <= owner[until-1]; i++ {
-			w.Probability += tokens[i].Probability
-			w.NoSpeechProb += tokens[i].NoSpeech
-			n++
-		}
-		for ; counted < owner[at-1]; counted++ { // those of spaces and punctuation too
-			w.LogProb += tokens[counted+1].LogProb
-			w.IDs = append(w.IDs, tokens[counted+1].ID)
-			w.Tokens++
-		}
-		w.Probability /= float64(n)
-		w.NoSpeechProb /= float64(n)
-		words = append(words, w)
-		text, solid, open = text[:0], false, false
-	}
-	for at < len(stream) {
-		r, size := utf8.DecodeRune(stream[at:])
+	for j.at < len(stream) {
+		r, size := utf8.DecodeRune(stream[j.at:])
 		if r == utf8.RuneError && size <= 1 {
-			at++
+			j.at++
 			continue
 		}
-		switch {
-		case unicode.IsSpace(r):
-			if len(text) > 0 && !open {
-				flush()
-			}
+		if unicode.IsSpace(r) {
 			r = ' '
-		case unicode.Is(unicode.M, r):
-		case spec.Unspaced(r):
-			if solid && !open {
-				flush()
-			}
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			if solid && !open && spec.Unspaced(text[len(text)-1]) {
-				flush()
-			}
-		case unicode.In(r, unicode.Ps, unicode.Pi) && solid && spec.Unspaced(lastSolid(text)):
-			flush()
 		}
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || (!unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' ') {
-			if !solid {
-				from = at
-			}
-			solid, until = true, at+size
+		if j.ends(r) {
+			j.flush()
 		}
-		open = unicode.In(r, unicode.Ps, unicode.Pi)
-		text = append(text, r)
-		at += size
+		j.add(r, size)
 	}
-	flush()
-	return words
+	j.flush()
+	return j.words
+}
+
+// joiner builds words of the characters of tokens.
+type joiner struct {
+	tokens []Token
+	owner  []int // of each byte, the token
+	at     int   // the byte that comes next
+
+	words   []Piece
+	counted int // the last token whose LogProb was given to a word
+
+	text        []rune // of the word being built
+	from, until int    // bytes of its letters and digits
+	solid       bool   // text holds a letter or digit
+	open        bool   // text ends in an opening mark, which wants what follows
+}
+
+// ends reports whether the word being built ends before r.
+func (j *joiner) ends(r rune) bool {
+	switch {
+	case r == ' ':
+		return len(j.text) > 0 && !j.open
+	case unicode.Is(unicode.M, r):
+		return false
+	case spec.Unspaced(r):
+		return j.solid && !j.open
+	case unicode.IsLetter(r) || unicode.IsDigit(r):
+		return j.solid && !j.open && spec.Unspaced(j.text[len(j.text)-1])
+	}
+	return opens(r) && j.solid && spec.Unspaced(lastSolid(j.text))
+}
+
+func (j *joiner) add(r rune, size int) {
+	if solid(r) {
+		if !j.solid {
+			j.from = j.at
+		}
+		j.solid, j.until = true, j.at+size
+	}
+	j.open = opens(r)
+	j.text = append(j.text, r)
+	j.at += size
+}
+
+// flush ends the word being built. Spaces and punctuation alone are no word: they
+// belong to the word before, or to the first one to come.
+func (j *joiner) flush() {
+	if !j.solid {
+		if len(j.words) > 0 {
+			j.words[len(j.words)-1].Text += string(j.text)
+			j.text = j.text[:0]
+		}
+		return
+	}
+	first, last := j.owner[j.from], j.owner[j.until-1]
+	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek}
+	for _, t := range j.tokens[first : last+1] {
+		w.Probability += t.Probability
+		w.NoSpeechProb += t.NoSpeech
+	}
+	w.Probability /= float64(last + 1 - first)
+	w.NoSpeechProb /= float64(last + 1 - first)
+	for ; j.counted < j.owner[j.at-1]; j.counted++ { // those of spaces and punctuation too
+		t := j.tokens[j.counted+1]
+		w.LogProb += t.LogProb
+		w.IDs = append(w.IDs, t.ID)
+		w.Tokens++
+	}
+	j.words = append(j.words, w)
+	j.text, j.solid, j.open = j.text[:0], false, false
+}
+
+// opens reports whether r is an opening bracket or quotation mark.
+func opens(r rune) bool { return unicode.In(r, unicode.Ps, unicode.Pi) }
+
+// solid reports whether r makes a word of what it stands in: a letter, a digit or
+// a sign that is spoken.
+func solid(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || !unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' '
 }
 
 // lastSolid is the last letter or digit of a text, 0 without one.

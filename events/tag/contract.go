@@ -31,69 +31,85 @@ type layout struct {
 // scoreNames are in order of preference, for outputs whose shapes don't decide.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
-// layoutOf returns how to feed a graph of the given contract.
+// demand is what a contract wants of a graph's inputs and outputs.
+type demand struct {
+	want    string    // in words
+	shapes  [][]int64 // that the float32 input may have; -1 where any size will do
+	length  int       // which dimension, from the last, a file may fix to a number of samples or frames; 0 for none
+	lengths bool      // the inputs are x and x_lens, the frame counts
+	single  bool      // batches of one only
+	classes int
+}
+
+var demands = map[string]demand{
+	models.ContractPANNs: {
+		want:   "one float32 input [B,samples] and an output [B,527]",
+		shapes: [][]int64{{-1, -1}}, length: 1, classes: fullClasses,
+	},
+	models.ContractYAMNet: {
+		want:   "one float32 input [samples] at 16 kHz and an output [patches,521]",
+		shapes: [][]int64{{-1}, {-1, -1}}, length: 1, single: true, classes: spec.NumEventClasses,
+	},
+	models.ContractYAMNetPatches: {
+		want:   "one float32 input [n,96,64] and an output [n,521]",
+		shapes: [][]int64{{-1, 96, 64}}, classes: spec.NumEventClasses,
+	},
+	models.ContractCED: {
+		want:   "one float32 input [B,64,T] and an output [B,527]",
+		shapes: [][]int64{{-1, 64, -1}}, length: 1, classes: fullClasses,
+	},
+	models.ContractZipformerTagger: {
+		want:   "inputs x float32[B,T,80] and x_lens int64[B] and an output [B,527]",
+		shapes: [][]int64{{-1, -1, 80}}, length: 2, lengths: true, classes: fullClasses,
+	},
+}
+
+// takes reports whether the float32 input of a graph is what the contract wants.
+func (d *demand) takes(g *ort.Graph, in ort.Info) bool {
+	if d.lengths {
+		lens, ok := g.Input("x_lens")
+		if !ok || in.Name != "x" || len(g.Inputs) != 2 || lens.Type != ort.Int64 && lens.Type != ort.Int32 {
+			return false
+		}
+	} else if len(g.Inputs) != 1 || in.Name == "" {
+		return false
+	}
+	return in.Rank() < 0 || slices.ContainsFunc(d.shapes, func(shape []int64) bool {
+		return slices.EqualFunc(in.Shape, shape, func(dim, n int64) bool { return n < 0 || fits(dim, n) })
+	})
+}
+
+// layoutOf finds out how to feed a graph of a contract.
 func layoutOf(g *ort.Graph, contract string) (layout, error) {
-	l := layout{contract: contract}
+	d := demands[contract]
+	refuse := func(want string) (layout, error) {
+		return layout{}, fmt.Errorf("%w: contract %s: expected %s; found %s", ort.ErrContract, contract, want, g.IOList())
+	}
+	var in ort.Info
+	if i := slices.IndexFunc(g.Inputs, func(i ort.Info) bool { return i.Type == ort.Float32 }); i >= 0 {
+		in = g.Inputs[i]
+	}
+	if !d.takes(g, in) {
+		return refuse(d.want)
+	}
+	out, ok := scores(g, d.classes)
+	if !ok {
+		return refuse(fmt.Sprintf("a float32 output whose last dimension is %d", d.classes))
+	}
+	l := layout{
+		contract: contract, input: in.Name, rank: max(in.Rank(), len(d.shapes[0])), output: out.Name, classes: d.classes,
+		framewise: contract == models.ContractPANNs && (out.Rank() == 3 || strings.HasPrefix(out.Name, "framewise")),
+		single: d.single || in.Rank() > 1 && in.Shape[0] == 1 ||
+			contract != models.ContractYAMNet && out.Rank() > 1 && out.Shape[0] == 1,
+	}
 	if rate, err := strconv.Atoi(g.Metadata["sample_rate"]); err == nil && rate > 0 {
 		l.rate = rate
 	}
-	demand := func(want string) error {
-		return fmt.Errorf("%w: contract %s: expected %s; found %s", ort.ErrContract, contract, want, g.IOList())
+	if d.length > 0 && in.Rank() > 0 {
+		l.fixed = int(max(in.Shape[in.Rank()-d.length], 0))
 	}
-	var in ort.Info
-	for _, i := range g.Inputs {
-		if i.Type == ort.Float32 && in.Name == "" {
-			in = i
-		}
-	}
-	l.input, l.rank = in.Name, in.Rank()
-	only := len(g.Inputs) == 1 && in.Name != ""
-	dim := func(i int) int64 {
-		if i < in.Rank() {
-			return in.Shape[i]
-		}
-		return -1
-	}
-	l.single = in.Rank() > 1 && dim(0) == 1
-	l.classes = spec.NumEventClasses
-	switch contract {
-	case models.ContractPANNs:
-		if !only || in.Rank() != 2 && in.Rank() >= 0 {
-			return l, demand("one float32 input [B,samples] and an output [B,527]")
-		}
-		l.rank, l.classes, l.fixed = 2, fullClasses, int(max(dim(1), 0))
-	case models.ContractYAMNet:
-		if !only || in.Rank() == 0 || in.Rank() > 2 {
-			return l, demand("one float32 input [samples] at 16 kHz and an output [patches,521]")
-		}
-		l.rank = max(in.Rank(), 1)
-		l.fixed, l.single = int(max(dim(l.rank-1), 0)), true
-	case models.ContractYAMNetPatches:
-		if !only || in.Rank() >= 0 && (in.Rank() != 3 || !fits(dim(1), 96) || !fits(dim(2), 64)) {
-			return l, demand("one float32 input [n,96,64] and an output [n,521]")
-		}
-	case models.ContractCED:
-		if !only || in.Rank() >= 0 && (in.Rank() != 3 || !fits(dim(1), 64)) {
-			return l, demand("one float32 input [B,64,T] and an output [B,527]")
-		}
-		l.classes, l.fixed = fullClasses, int(max(dim(2), 0))
-	case models.ContractZipformerTagger:
-		x, ok := g.Input("x")
-		lens, ok2 := g.Input("x_lens")
-		if !ok || !ok2 || len(g.Inputs) != 2 || x.Type != ort.Float32 || x.Rank() >= 0 && (x.Rank() != 3 || !fits(x.Shape[2], 80)) ||
-			lens.Type != ort.Int64 && lens.Type != ort.Int32 {
-			return l, demand("inputs x float32[B,T,80] and x_lens int64[B] and an output [B,527]")
-		}
-		l.length, l.classes, l.fixed = lens, fullClasses, int(max(dim(1), 0))
-	}
-	out, ok := scores(g, l.classes)
-	if !ok {
-		return l, demand(fmt.Sprintf("a float32 output whose last dimension is %d", l.classes))
-	}
-	l.output = out.Name
-	l.framewise = contract == models.ContractPANNs && (out.Rank() == 3 || strings.HasPrefix(out.Name, "framewise"))
-	if contract != models.ContractYAMNet && out.Rank() > 1 && out.Shape[0] == 1 {
-		l.single = true
+	if d.lengths {
+		l.length, _ = g.Input("x_lens")
 	}
 	return l, nil
 }

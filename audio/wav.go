@@ -144,9 +144,11 @@ func (c *riffChunk) skip(t *tape) error {
 	return t.skip(c.left, fmt.Sprintf("the %q chunk, which announces %d bytes", c.id, c.size))
 }
 
-// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM "Multimedia Programming Interface and Data
-// Specifications 1.0" (RIFF, WAVE), "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64).
-// Sizes in the header are only hints: writers that cannot seek leave 0 or 0xFFFFFFFF there.
+// readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM
+// "Multimedia Programming Interface and Data Specifications 1.0" (RIFF, WAVE),
+// "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306
+// (RF64), ITU-R BS.2088 (BW64). Sizes in the header are only hints, because
+// writers that cannot seek leave 0 or 0xFFFFFFFF there.
 func readWAVHeader(t *tape) (*wavHeader, error) {
 	head, err := t.read(12, "the RIFF header")
 	if err != nil {
@@ -212,7 +214,7 @@ func (h *wavHeader) readLongSize(t *tape, c *riffChunk, long int64) (int64, erro
 	return long, nil
 }
 
-// dataSize decides how far the samples reach.
+// dataSize returns the number of bytes of samples.
 func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	switch {
 	case size == math.MaxUint32 && long >= 0:
@@ -322,7 +324,7 @@ var wavSamples = map[wavEncoding][2]wavSample{
 	{tagMuLaw, 1}: {{"pcm_mulaw", fromTable(&muLaw)}, {"pcm_mulaw", fromTable(&muLaw)}},
 }
 
-// seconds is the length of n bytes of samples.
+// seconds returns the length of n bytes of samples.
 func (h *wavHeader) seconds(n int64) float64 {
 	return float64(n/int64(h.align)) / float64(h.rate)
 }

@@ -79,7 +79,7 @@ func (d *demand) takes(g *ort.Graph, in ort.Info) bool {
 	})
 }
 
-// layoutOf finds out how to feed a graph of a contract.
+// layoutOf returns how to feed a graph of the given contract.
 func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	d := demands[contract]
 	refuse := func(want string) (layout, error) {

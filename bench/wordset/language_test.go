@@ -1,0 +1,50 @@
+package main
+
+import (
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/textlang"
+)
+
+// Sentences that no model was trained on are hardly ever taken for another
+// language, and most of those in another language are seen.
+func TestLanguagesOfSentences(t *testing.T) {
+	const each = 400
+	r := rand.New(rand.NewPCG(30, 2))
+	languages := slices.Sorted(maps.Keys(voices))
+	var right, wrong, alarms, seen int
+	for _, said := range languages {
+		g, err := readGrammar(filepath.Join("..", "..", "models", "demo", "training", "asr", "texts_"+said+".txt"))
+		require.NoError(t, err)
+		for range each {
+			text := g.sentence(r, false)
+			for _, expected := range languages {
+				found := textlang.Other(text, expected, languages)
+				switch {
+				case expected == said:
+					right++
+					if found != "" {
+						alarms++
+						t.Logf("%s taken for %s: %s", said, found, text)
+					}
+				case expected != "zh" && said != "zh": // the script tells Chinese
+					wrong++
+					if found != "" {
+						seen++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("false alarms %d of %d (%.2f %%), seen %d of %d in another language (%.1f %%)",
+		alarms, right, 100*float64(alarms)/float64(right), seen, wrong, 100*float64(seen)/float64(wrong))
+	assert.LessOrEqual(t, alarms, right/1000)
+	assert.GreaterOrEqual(t, seen, wrong*6/10)
+}

@@ -2,7 +2,11 @@ package otograph
 
 import (
 	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -174,28 +178,88 @@ func TestCalibrate(t *testing.T) {
 }
 
 // Where nothing is said, the standard tier puts no words in the place of a doubtful
-// segment.
+// segment, and listens no more often than it does to speech.
 func TestCascadePutsNoWordsIntoSilence(t *testing.T) {
+	p := openCascade(t, 1)
+	said := []asr.Segment{sentence(1, 2, "guess", 0.4), sentence(3, 4, "another guess", 0.4)}
+	for name, src := range nothingSaid(t) {
+		pcm, err := audio.Open(t.Context(), src, audio.Options{})
+		require.NoError(t, err)
+		defer pcm.Close()
+		effective, err := Options{}.Effective()
+		require.NoError(t, err)
+		s := p.stages(effective)
+		text := &asr.Transcript{Language: "en", Segments: slices.Clone(said)}
+		opt := asr.DefaultOptions()
+		opt.Parallel, opt.Gate = p.cores, p.gate
+		done, err := s.again(t.Context(), pcm, []audio.Span{span(1, 4)}, text, opt)
+		require.NoError(t, err)
+		assert.Equal(t, said, text.Segments, name)
+		assert.Equal(t, 2, done.Doubtful, name)
+		assert.Zero(t, done.Replaced, name)
+		assert.Positive(t, done.ASR.Windows, "%s: the standard tier listened", name)
+		assert.LessOrEqual(t, done.ASR.EncoderPasses, done.ASR.Windows+(done.ASR.Windows+3)/4, "%s: %+v", name, done.ASR)
+	}
+}
+
+// With the cascade a recording in which nothing is said has no text, and hardly any
+// work: the standard tier listens only where the optimized one heard words.
+func TestCascadeHearsNothingInSilence(t *testing.T) {
+	p, alone := openCascade(t, 1), openCascade(t, 0)
+	for name, src := range nothingSaid(t) {
+		opt := Options{EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en")}
+		res, err := p.Run(t.Context(), src, opt)
+		require.NoError(t, err, name)
+		assert.Equal(t, TierOptimized, res.Tier, name)
+		if strings.HasPrefix(name, "event_") { // the demonstration takes barking and whistling for speech
+			first, err := alone.Run(t.Context(), src, opt)
+			require.NoError(t, err, name)
+			assert.LessOrEqual(t, len(res.Segments), len(first.Segments), name)
+		} else {
+			assert.Empty(t, res.Segments, name)
+		}
+		done := res.Stats.Cascade
+		assert.LessOrEqual(t, done.DoubtfulSeconds, done.Seconds, name)
+		if done.Segments == 0 {
+			assert.Zero(t, done.ASR.Windows+done.Hearings, name)
+		}
+	}
+}
+
+// openCascade opens the demo models; what is less confident is decoded again.
+func openCascade(t *testing.T, below float64) *Pipeline {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skipf("needs the native libraries (make setup): %v", err)
 	}
-	p, err := Open(demo.Models(), WithCascade(1))
+	p, err := Open(demo.Models(), WithCascade(below))
 	require.NoError(t, err)
-	defer func() { assert.NoError(t, p.Close()) }()
-	pcm, err := audio.Open(t.Context(), audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1), audio.Options{})
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+// nothingSaid are recordings of silence, noise and music, and with OTOGRAPH_SHARED
+// real ones of animals and things.
+func nothingSaid(t *testing.T) map[string]audio.Source {
+	r := rand.New(rand.NewPCG(30, 3))
+	noise := make([]float32, 5*audio.SampleRate)
+	for i := range noise {
+		noise[i] = float32(0.02 * r.NormFloat64())
+	}
+	list := map[string]audio.Source{
+		"silence":     audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1),
+		"white noise": audio.Raw(noise, audio.SampleRate, 1),
+	}
+	paths, err := filepath.Glob(filepath.Join("testdata", "demo", "nonspeech", "*.opus"))
 	require.NoError(t, err)
-	defer pcm.Close()
-	effective, err := Options{}.Effective()
-	require.NoError(t, err)
-	s := p.stages(effective)
-	old := []asr.Segment{sentence(1, 2, "guess", 0.4), sentence(3, 4, "another guess", 0.4)}
-	said := &asr.Transcript{Language: "en", Segments: slices.Clone(old)}
-	opt := asr.DefaultOptions()
-	opt.Parallel, opt.Gate = p.cores, p.gate
-	done, err := s.again(t.Context(), pcm, []audio.Span{span(1, 4)}, said, opt)
-	require.NoError(t, err)
-	assert.Equal(t, old, said.Segments)
-	assert.Equal(t, 2, done.Doubtful)
-	assert.Zero(t, done.Replaced)
-	assert.Positive(t, done.ASR.Windows, "the standard tier listened")
+	require.NotEmpty(t, paths)
+	if shared := os.Getenv("OTOGRAPH_SHARED"); shared != "" {
+		events, err := filepath.Glob(filepath.Join(shared, "testdata", "real", "event_*.flac"))
+		require.NoError(t, err)
+		require.NotEmpty(t, events)
+		paths = append(paths, events...)
+	}
+	for _, path := range paths {
+		list[filepath.Base(path)] = audio.File(path)
+	}
+	return list
 }

@@ -7,7 +7,9 @@
 //
 // The sentences come from the grammars that the demonstration recognizers know,
 // only such as were held out from their training. What it needs: a C compiler,
-// libespeak-ng-dev, flite1-dev, festival with festvox-kallpc16k, ffmpeg.
+// libespeak-ng-dev, flite1-dev, festival with festvox-kallpc16k, ffmpeg; -english
+// takes any voice of these programs, such as festival's from festvox-kdlpc16k and
+// festvox-us-slt-hts.
 //
 // Starts of words are exact. The end of a word is the start of the next or the
 // end of the clause, pauses inside clauses are not told.
@@ -88,18 +90,36 @@ func main() {
 	sentences := flag.Int("sentences", 5, "sentences in each")
 	noise := flag.String("noise", "", "white noise so many decibels below the sound, one recording after the other, - for none (-,20,10,5,0); else 20 in every third")
 	training := flag.Bool("train", false, "voices and sentences to learn from instead of those held out")
+	english := flag.String("english", "", "record English only, in these voices: ENGINE:NAME,… (flite:awb,festival:ked_diphone)")
 	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
 	flag.Parse()
 	if *out == "" {
 		log.Fatal("wordset: -o is missing")
 	}
 	levels, err := noises(*noise)
+	order := []string{"en", "es", "fr", "en", "pt", "de", "en", "zh"}
+	if *english != "" && err == nil {
+		order = []string{"en"}
+		voices["en"], err = namedVoices(*english)
+	}
 	if err == nil {
-		err = run(*seed, *out, *texts, *count, *sentences, *training, levels)
+		err = run(*seed, *out, *texts, order, *count, *sentences, *training, levels)
 	}
 	if err != nil {
 		log.Fatal("wordset: ", err)
 	}
+}
+
+// namedVoices reads a list of voices.
+func namedVoices(list string) (out []voice, err error) {
+	for s := range strings.SplitSeq(list, ",") {
+		engine, name, ok := strings.Cut(s, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("-english: expected ENGINE:NAME, found %q", s)
+		}
+		out = append(out, voice{engine: engine, name: name})
+	}
+	return out, nil
 }
 
 // noises reads a list of levels in decibels; none is +Inf.
@@ -121,7 +141,7 @@ func noises(list string) ([]float64, error) {
 	return levels, nil
 }
 
-func run(seed uint64, out, texts string, count, sentences int, training bool, noise []float64) error {
+func run(seed uint64, out, texts string, order []string, count, sentences int, training bool, noise []float64) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
@@ -148,7 +168,6 @@ func run(seed uint64, out, texts string, count, sentences int, training bool, no
 	defer manifest.Close()
 	enc := json.NewEncoder(manifest)
 	enc.SetEscapeHTML(false)
-	order := []string{"en", "es", "fr", "en", "pt", "de", "en", "zh"}
 	for i := range count {
 		language := order[i%len(order)]
 		l, x, err := record(s, r, grammars[language], language, sentences, training)

@@ -25,7 +25,7 @@ type speakers struct{ dir string }
 func newSpeakers(dir string) (*speakers, error) {
 	for name, libraries := range map[string][]string{
 		"espeak_words": {"-lespeak-ng"},
-		"flite_words":  {"-lflite_cmu_us_rms", "-lflite_cmu_us_slt", "-lflite_usenglish", "-lflite_cmulex", "-lflite", "-lm"},
+		"flite_words":  {"-lflite_cmu_us_rms", "-lflite_cmu_us_slt", "-lflite_cmu_us_awb", "-lflite_cmu_us_kal16", "-lflite_usenglish", "-lflite_cmulex", "-lflite", "-lm"},
 	} {
 		source := filepath.Join("bench", "ref", name+".c")
 		if err := command(exec.Command("cc", append([]string{"-O2", "-o", filepath.Join(dir, name), source}, libraries...)...)); err != nil {
@@ -74,7 +74,7 @@ const festivalScript = `(voice_%s)
 (Parameter.set 'Duration_Stretch %.2f)
 (set! u (utt.synth (Utterance Text "%s")))
 (utt.save.wave u "%s" 'raw)
-(format t "rate 16000\n")
+(format t "rate %%d\n" (cadr (assoc 'sample_rate (wave.info (utt.wave u)))))
 (mapcar (lambda (w) (format t "word %%f %%f %%s\n" (item.feat w "word_start") (item.feat w "word_end") (item.name w)))
   (utt.relation.items u 'Word))
 `

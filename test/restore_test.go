@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,4 +140,53 @@ func TestF11RestoreRefuses(t *testing.T) {
 	out, err = live.run("restore", broken)
 	require.Error(t, err)
 	oneLine(t, out, "in use", "stop the service first")
+}
+
+// TestF11RestoreTouchesNoForeignStore: what a backup holds goes into a file store that is the backup's or empty. A refusal
+// leaves neither files nor a database, so that the command can be repeated as it says.
+func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
+	newStore := func() *server {
+		s := &server{t: t, data: t.TempDir()}
+		s.must("migrate")
+		s.must("store", "adopt")
+		return s
+	}
+	const name = "audio/00000000-0000-7000-8000-00000000000%d.wav"
+	put := func(folder string, n int) {
+		t.Helper()
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "audio"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf(name, n)), []byte("sound"), 0o600))
+	}
+	original, other, another := newStore(), newStore(), newStore()
+	put(filepath.Join(original.data, "blobs"), 1)
+	backup := filepath.Join(t.TempDir(), "backup")
+	original.must("backup", "--files", backup)
+	database := filepath.Join(backup, "otograph.db")
+	whole, err := os.ReadFile(database)
+	require.NoError(t, err)
+	unclaimed, broken := t.TempDir(), t.TempDir()
+	put(unclaimed, 2)
+	require.NoError(t, os.CopyFS(broken, os.DirFS(backup)))
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "otograph.db"), whole[:len(whole)/2], 0o600))
+	for _, c := range []struct{ name, from, blobs, why string }{
+		{"another database's", backup, filepath.Join(other.data, "blobs"), "belongs to database"},
+		{"another database's, without files", database, filepath.Join(another.data, "blobs"), "belongs to database"},
+		{"nobody's, with a file", backup, unclaimed, fmt.Sprintf(name, 2) + " is not in the backup"},
+		{"a truncated backup", broken, t.TempDir(), "restore: " + broken},
+	} {
+		before := files(t, c.blobs)
+		restored := &server{t: t, data: t.TempDir()}
+		out, err := restored.run("restore", c.from, "--blobs", c.blobs)
+		require.Error(t, err, c.name)
+		oneLine(t, out, c.why)
+		assert.Equal(t, before, files(t, c.blobs), c.name)
+		_, err = os.Stat(filepath.Join(restored.data, "otograph.db"))
+		require.ErrorIs(t, err, os.ErrNotExist, c.name)
+		if c.from != broken {
+			assert.Contains(t, restored.must("restore", c.from, "--blobs", c.blobs, "--adopt"), "0 tasks are restored", c.name)
+		}
+	}
+	resumed := t.TempDir() // a restoration that was broken off while it copied files
+	put(resumed, 1)
+	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks are restored")
 }

@@ -197,31 +197,79 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
+	folder := ""
 	if info.IsDir() {
-		source = filepath.Join(c.From, db.DataFile)
+		folder, source = source, filepath.Join(source, db.DataFile)
 		if _, err := os.Stat(source); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
-		from, err := blob.Open(ctx, filepath.Join(c.From, blob.DataFolder))
-		if err != nil {
-			return err
-		}
-		defer from.Close()
-		to, err := c.openBlobs(ctx, dir)
-		if err != nil {
-			return err
-		}
-		defer to.Close()
-		if _, err := copyFiles(ctx, from, to); err != nil {
-			return err
+	}
+	return restoreDatabase(ctx, source, target, func(id db.Identity) error { return c.copyBackupFiles(ctx, dir, folder, id) })
+}
+
+// copyBackupFiles copies the files of a backup's folder, if it has any, into the
+// file store, once that is known to be the database's or nobody's.
+func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, id db.Identity) error {
+	to, err := c.openBlobs(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if folder == "" {
+		return c.checkStore(ctx, to, id, nil)
+	}
+	from, err := blob.Open(ctx, filepath.Join(folder, blob.DataFolder))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	own, err := keys(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := c.checkStore(ctx, to, id, own); err != nil {
+		return err
+	}
+	_, err = copyFiles(ctx, from, to)
+	return err
+}
+
+// checkStore refuses a file store of another database and, where own are the
+// backup's files, a store of nobody's that holds any other. --adopt takes both.
+func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, id db.Identity, own map[string]bool) error {
+	if c.Adopt {
+		return nil
+	}
+	found, err := store.Identity(ctx)
+	switch {
+	case err == nil && found.Database != id.ID:
+		return foreignRestore(&foreignStoreError{store.Name(), found.Database, id.ID})
+	case err == nil || own == nil && errors.Is(err, blob.ErrNotFound):
+		return nil
+	case !errors.Is(err, blob.ErrNotFound):
+		return fmt.Errorf("restore: %w", err)
+	}
+	there, err := keys(ctx, store)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	for key := range there {
+		if !own[key] {
+			return fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
 		}
 	}
-	return restoreDatabase(ctx, source, target)
+	return nil
+}
+
+// foreignRestore is the error of a restoration into another database's store.
+func foreignRestore(err *foreignStoreError) error {
+	return fmt.Errorf("restore: %w: correct --blobs, or repeat this with --adopt if that database is lost", err)
 }
 
 // restoreDatabase copies the SQLite file source to target, where it appears when
-// it was found whole. The backup itself is only read.
-func restoreDatabase(ctx context.Context, source, target string) error {
+// it was found whole and files, which gets its identity, has no objection. The
+// backup itself is only read.
+func restoreDatabase(ctx context.Context, source, target string, files func(db.Identity) error) error {
 	partial := target + ".restoring"
 	in, err := os.Open(source)
 	if err != nil {
@@ -232,24 +280,43 @@ func restoreDatabase(ctx context.Context, source, target string) error {
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	defer os.Remove(partial)
+	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
+		defer os.Remove(partial + suffix)
+	}
 	if _, err = io.Copy(out, in); err == nil {
 		err = out.Sync()
 	}
 	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	d, err := db.Open(ctx, partial, db.Options{})
+	id, err := checkBackup(ctx, partial)
 	if err != nil {
 		return fmt.Errorf("restore: %s: %w", source, err)
 	}
-	if err := errors.Join(d.CheckCopy(ctx), d.Close()); err != nil { // closing folds the write-ahead log into the file
-		return fmt.Errorf("restore: %s: %w", source, err)
+	if err := files(id); err != nil {
+		return err
 	}
 	if err := os.Rename(partial, target); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return nil
+}
+
+// checkBackup checks the copy of a backup, brings its tables up to date, and
+// returns which database it is of.
+func checkBackup(ctx context.Context, path string) (id db.Identity, err error) {
+	d, err := db.Open(ctx, path, db.Options{})
+	if err != nil {
+		return id, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }() // closing folds the write-ahead log into the file
+	if err = d.CheckCopy(ctx); err != nil {
+		return id, err
+	}
+	if err = d.Migrate(ctx); err != nil {
+		return id, err
+	}
+	return d.Identity(ctx)
 }
 
 // takeFiles makes the file store the restored database's.
@@ -259,7 +326,7 @@ func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 	}
 	_, err := s.adopt(ctx, c.Adopt)
 	if foreign, ok := errors.AsType[*foreignStoreError](err); ok {
-		return fmt.Errorf("restore: %w: correct --blobs, or repeat this with --adopt if that database is lost", foreign)
+		return foreignRestore(foreign)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 // Package client calls the transcription service over HTTP: it submits
-// recordings, waits for tasks, reads results, and verifies callbacks. It depends
-// on the standard library and package spec alone.
+// recordings, waits for tasks or follows them, reads and corrects results,
+// manages API keys, and verifies callbacks. It depends on the standard library
+// and package spec alone.
 package client
 
 import (
@@ -24,6 +25,7 @@ import (
 type Client struct {
 	base    string
 	key     string
+	token   string // of a person who has logged in, instead of a key
 	http    *http.Client
 	retries int
 }
@@ -85,6 +87,10 @@ const maxErrorBody = 64 << 10
 // call makes a request with a JSON body and decodes the answer's; in and out may
 // be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	return c.callWith(ctx, method, path, nil, in, out)
+}
+
+func (c *Client) callWith(ctx context.Context, method, path string, header http.Header, in, out any) error {
 	var body []byte
 	if in != nil {
 		var err error
@@ -92,13 +98,18 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 			return fmt.Errorf("client: %w", err)
 		}
 	}
-	return c.send(ctx, method, path, nil, func() io.Reader { return bytes.NewReader(body) }, out)
+	return c.send(ctx, method, path, header, func() io.Reader { return bytes.NewReader(body) }, out)
 }
 
 // send makes a request; body is asked for its content again at each retry.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
+	return c.patiently(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
+}
+
+// patiently asks again what the service asked to be asked later.
+func (c *Client) patiently(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
-		err := c.once(ctx, method, path, header, body(), out)
+		err := ask()
 		var failed *Error
 		if !errors.As(err, &failed) || !failed.Temporary() || try >= c.retries {
 			return err
@@ -110,27 +121,11 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 }
 
 func (c *Client) once(ctx context.Context, method, path string, header http.Header, body io.Reader, out any) error {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	resp, err := c.answer(ctx, method, path, header, body)
 	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	if c.key != "" {
-		req.Header.Set("X-API-Key", c.key)
-	}
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
+		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusBadRequest {
-		return failure(resp)
-	}
 	if out == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
 	} else {
@@ -140,6 +135,35 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 		return fmt.Errorf("client: answer to %s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// answer makes a request once; the body of an answer below 400 is the caller's.
+func (c *Client) answer(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	switch {
+	case c.token != "":
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	case c.key != "":
+		req.Header.Set("X-API-Key", c.key)
+	}
+	if method == http.MethodPost || method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		defer resp.Body.Close()
+		return nil, failure(resp)
+	}
+	return resp, nil
 }
 
 // failure reads an answer with an error; one that is not the service's (a

@@ -146,3 +146,53 @@ func TestReadCallback(t *testing.T) {
 	_, err = ReadCallback(callback("s", "no JSON", now))
 	assert.Error(t, err)
 }
+
+// TestFollowTakesUpABrokenStream: a stream that breaks off is asked for again from
+// the last state, and no sentence of an attempt is told twice.
+func TestFollowTakesUpABrokenStream(t *testing.T) {
+	segment := func(attempt, index int) string {
+		return fmt.Sprintf("event: segment\ndata: {\"attempt\":%d,\"index\":%d,\"text\":\"%d/%d\"}\n\n", attempt, index, attempt, index)
+	}
+	state := func(id, status string, final bool) string {
+		return fmt.Sprintf("event: task\nid: %s\ndata: {\"status\":%q,\"final\":%v}\n\n", id, status, final)
+	}
+	streams := []string{
+		"retry: 1000\n\n" + state("a", "processing", false) + segment(1, 0) + ": still working\n\n" + segment(1, 1) + "event: other\ndata: {}\n\n" + "event: task\ndata: {",
+		segment(1, 0) + segment(1, 1) + segment(1, 2) + segment(2, 0),
+		segment(2, 0) + segment(2, 1) + state("b", "done", true) + state("c", "failed", true),
+	}
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, streams[len(asked)])
+		asked = append(asked, r.URL.Path+" "+r.Header.Get("Last-Event-ID"))
+	}))
+	defer srv.Close()
+	c, err := New(srv.URL+"/v1", "asr_key")
+	require.NoError(t, err)
+	var told []string
+	for e, err := range c.Follow(t.Context(), "7") {
+		require.NoError(t, err)
+		if e.State != nil {
+			told = append(told, string(e.State.Status))
+		} else {
+			told = append(told, e.Segment.Text)
+		}
+	}
+	assert.Equal(t, []string{"processing", "1/0", "1/1", "1/2", "2/0", "2/1", "done"}, told)
+	assert.Equal(t, []string{"/v1/tasks/7/events ", "/v1/tasks/7/events a", "/v1/tasks/7/events a"}, asked)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked = nil
+	for _, err := range c.Follow(ctx, "7") {
+		cancel()
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+	asked = nil
+	for range c.Follow(t.Context(), "7") {
+		break
+	}
+	assert.Len(t, asked, 1, "whoever has heard enough asks no more")
+}

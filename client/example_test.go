@@ -52,3 +52,55 @@ func ExampleReadCallback() {
 		}
 	})
 }
+
+// Print sentences while a recording is transcribed.
+func ExampleClient_Follow() {
+	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range c.Follow(context.Background(), "a task's id") {
+		switch {
+		case err != nil:
+			log.Fatal(err)
+		case e.Segment != nil:
+			fmt.Println(e.Segment.Start, e.Segment.Text)
+		case e.State.Final:
+			fmt.Println(e.State.Status)
+		}
+	}
+}
+
+// Name a speaker, and get subtitles with the name.
+func ExampleClient_Annotate() {
+	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, id := context.Background(), "a task's id"
+	if _, err := c.Annotate(ctx, id, client.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": new("Ruth")}}, nil); err != nil {
+		log.Fatal(err)
+	}
+	subtitles, err := c.Transcript(ctx, id, "srt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	os.Stdout.Write(subtitles)
+}
+
+// Make an API key for a program, as a person.
+func ExampleClient_Login() {
+	c, err := client.New("http://127.0.0.1:8080/v1", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	person, err := c.Login(context.Background(), "ruth", os.Getenv("OTOGRAPH_PASSWORD"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	key, err := person.CreateKey(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(key.ID, key.Secret)
+}

@@ -3,8 +3,10 @@ package test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,4 +97,84 @@ func TestClientPackage(t *testing.T) {
 	_, err = c.Result(ctx, task.ID)
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, 404, failed.Status)
+}
+
+// TestClientPackageAdditions takes package client through what the service has beside
+// the specification: events, files, annotations, and keys.
+func TestClientPackageAdditions(t *testing.T) {
+	s := serve(t, t.TempDir(), "--keep-audio", "1h").unlimited()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := otoclient.New(s.url, s.key)
+	require.NoError(t, err)
+	raw := clip(t, 8, 3)
+	task, err := c.Upload(ctx, bytes.NewReader(raw), otoclient.Submission{
+		Filename: "clip.wav", Options: spec.Options{EnableAudioEvents: new(false), ASRLanguage: new("en")},
+	})
+	require.NoError(t, err)
+	var last otoclient.State
+	told := map[int]string{}
+	for e, err := range c.Follow(ctx, task.ID) {
+		require.NoError(t, err)
+		if e.Segment != nil {
+			told[e.Segment.Index] = e.Segment.Text
+			continue
+		}
+		last = *e.State
+	}
+	assert.Equal(t, []any{task.ID, otoclient.Done, true, 100}, []any{last.TaskID, last.Status, last.Final, *last.Percent})
+	result, err := c.Result(ctx, task.ID)
+	require.NoError(t, err)
+	for i, text := range told { // the end may come before its sentences are looked for
+		assert.Equal(t, result.Segments[i].Text, text)
+	}
+
+	audio, err := c.Audio(ctx, task.ID)
+	require.NoError(t, err)
+	defer audio.Close()
+	kept, err := io.ReadAll(audio)
+	require.NoError(t, err)
+	assert.Equal(t, raw, kept)
+	waveform, err := c.Waveform(ctx, task.ID)
+	require.NoError(t, err)
+	assert.Equal(t, byte(255), slices.Max(waveform))
+
+	first, err := c.Annotations(ctx, task.ID)
+	require.NoError(t, err)
+	changed, err := c.Annotate(ctx, task.ID, otoclient.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": new("Ruth")}}, &first.Version)
+	require.NoError(t, err)
+	assert.Equal(t, []any{first.Version + 1, "Ruth"}, []any{changed.Version, changed.Speakers["SPEAKER_0"]})
+	var failed *otoclient.Error
+	_, err = c.Annotate(ctx, task.ID, otoclient.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": nil}}, &first.Version)
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 412, failed.Status)
+	subtitles, err := c.Transcript(ctx, task.ID, "srt")
+	require.NoError(t, err)
+	assert.Contains(t, string(subtitles), "[Ruth] ")
+	_, err = c.Transcript(ctx, task.ID, "pdf")
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 400, failed.Status)
+
+	_, err = c.Keys(ctx)
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 403, failed.Status, "a key manages no keys")
+	s.must("user", "create", "local", "ruth", "--password", "correct horse battery")
+	_, err = c.Login(ctx, "ruth", "a wrong one")
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 401, failed.Status)
+	person, err := c.Login(ctx, "ruth", "correct horse battery")
+	require.NoError(t, err)
+	key, err := person.CreateKey(ctx)
+	require.NoError(t, err)
+	program, err := otoclient.New(s.url, key.Secret)
+	require.NoError(t, err)
+	_, err = program.Account(ctx)
+	require.NoError(t, err)
+	require.NoError(t, person.RevokeKey(ctx, key.ID))
+	_, err = program.Account(ctx)
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 401, failed.Status)
+	keys, err := person.Keys(ctx)
+	require.NoError(t, err)
+	assert.Len(t, keys, 2)
 }

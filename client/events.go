@@ -1,0 +1,163 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/backoff"
+)
+
+// Event is what Follow tells: the state of a task, or a sentence of a running one.
+type Event struct {
+	State   *State
+	Segment *Segment
+}
+
+// State is how far a task is.
+type State struct {
+	TaskID       string     `json:"task_id"`
+	Status       Status     `json:"status"`
+	Final        bool       `json:"final"`   // nothing will change any more
+	Stage        *string    `json:"stage"`   // nil while the task waits
+	Percent      *int       `json:"percent"` // nil as long as Stage; 100 when done
+	ErrorMessage *string    `json:"error_message"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+	FinishedAt   *time.Time `json:"finished_at"`
+}
+
+// Segment is a sentence of a running task. A greater Attempt begins anew: what
+// was told of the attempts before does not count any more.
+type Segment struct {
+	TaskID  string  `json:"task_id"`
+	Attempt int64   `json:"attempt"`
+	Index   int     `json:"index"`
+	Start   float64 `json:"start"` // seconds
+	End     float64 `json:"end"`
+	Text    string  `json:"text"`
+}
+
+const (
+	// followPause is how long Follow waits before it comes back to a stream that
+	// broke off, unless the service says otherwise.
+	followPause = time.Second
+	// maxEvent bounds a line of a stream, in bytes.
+	maxEvent = 1 << 20
+)
+
+// Follow returns the states of a task as they come, beginning with the one it has,
+// and its sentences, until the state is final. A stream that breaks off is taken
+// up again; a state may be left out, a sentence is told once an attempt. An error
+// is the last that is told.
+func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f := follower{client: c, id: id, yield: yield}
+		for {
+			err := f.stream(ctx)
+			switch {
+			case f.over:
+				return
+			case err != nil:
+				yield(Event{}, err)
+				return
+			case !backoff.Sleep(ctx, followPause):
+				yield(Event{}, fmt.Errorf("client: task %s is not final: %w", id, ctx.Err()))
+				return
+			}
+		}
+	}
+}
+
+// follower is one call of Follow.
+type follower struct {
+	client *Client
+	id     string
+	yield  func(Event, error) bool
+	last   string // id of the last event
+	over   bool   // the end was told, or is not wanted
+	// attempt and next are the sentence that has not been told yet.
+	attempt int64
+	next    int
+}
+
+// stream reads one answer; it returns nil when that breaks off.
+func (f *follower) stream(ctx context.Context) error {
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if f.last != "" {
+		header.Set("Last-Event-ID", f.last)
+	}
+	body, err := f.client.open(ctx, taskPath(f.id, "events"), header)
+	if err != nil {
+		return err
+	}
+	if body == nil { // everything was told
+		f.over = true
+		return nil
+	}
+	defer body.Close()
+	var name, id, data string
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxEvent)
+	for !f.over && lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "":
+			if err := f.event(name, id, data); err != nil {
+				return err
+			}
+			name, id, data = "", "", ""
+		case field == "event":
+			name = value
+		case field == "id":
+			id = value
+		case field == "data":
+			data += value
+		}
+	}
+	return nil
+}
+
+// event tells one event; others than those that are known are passed over.
+func (f *follower) event(name, id, data string) error {
+	if id != "" {
+		f.last = id
+	}
+	var e Event
+	switch name {
+	case "task":
+		e.State = &State{}
+		if err := f.decode(data, e.State); err != nil {
+			return err
+		}
+		f.over = e.State.Final
+	case "segment":
+		e.Segment = &Segment{}
+		if err := f.decode(data, e.Segment); err != nil {
+			return err
+		}
+		if e.Segment.Attempt < f.attempt || e.Segment.Attempt == f.attempt && e.Segment.Index < f.next {
+			return nil // told before the stream broke off
+		}
+		f.attempt, f.next = e.Segment.Attempt, e.Segment.Index+1
+	default:
+		return nil
+	}
+	if !f.yield(e, nil) {
+		f.over = true
+	}
+	return nil
+}
+
+func (f *follower) decode(data string, into any) error {
+	if err := json.NewDecoder(io.LimitReader(strings.NewReader(data), maxEvent)).Decode(into); err != nil {
+		return fmt.Errorf("client: event of task %s: %w", f.id, err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Audio returns the recording of a task as long as the service keeps it, else an
+// *Error with the status 404. The caller closes it.
+func (c *Client) Audio(ctx context.Context, id string) (io.ReadCloser, error) {
+	return c.open(ctx, taskPath(id, "audio"), nil)
+}
+
+// Waveform returns the loudest of equal stretches of a task's recording, 255 being
+// the loudest of all.
+func (c *Client) Waveform(ctx context.Context, id string) ([]byte, error) {
+	return c.read(ctx, taskPath(id, "waveform"))
+}
+
+// Transcript returns the result of a task with its annotations as a file in one of
+// package subtitle's formats ("srt").
+func (c *Client) Transcript(ctx context.Context, id, format string) ([]byte, error) {
+	return c.read(ctx, taskPath(id, "transcript")+"?format="+url.QueryEscape(format))
+}
+
+func (c *Client) read(ctx context.Context, path string) ([]byte, error) {
+	body, err := c.open(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("client: answer to GET %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// open makes a GET request whose answer's body is the caller's to read; it is nil
+// where the answer has none (204).
+func (c *Client) open(ctx context.Context, path string, header http.Header) (io.ReadCloser, error) {
+	var body io.ReadCloser
+	err := c.patiently(ctx, func() error {
+		resp, err := c.answer(ctx, http.MethodGet, path, header, nil) //nolint:bodyclose // the caller's
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode == http.StatusNoContent {
+			return resp.Body.Close()
+		}
+		body = resp.Body
+		return nil
+	})
+	return body, err
+}

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Login returns a client that acts for a person with a user name and a password
+// until the access token that they give runs out (see the service's answers, 401).
+// People manage API keys; keys do not.
+func (c *Client) Login(ctx context.Context, username, password string) (*Client, error) {
+	var out struct {
+		Token string `json:"access_token"`
+	}
+	in := struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	}{username, password}
+	if err := c.call(ctx, http.MethodPost, "/auth/login", in, &out); err != nil {
+		return nil, err
+	}
+	person := *c
+	person.key, person.token = "", out.Token
+	return &person, nil
+}
+
+// Key is an API key of the account.
+type Key struct {
+	ID string `json:"id"`
+	// Secret is the key itself, told once, when it is made.
+	Secret    string     `json:"key"`
+	Hint      string     `json:"hint"` // how the key begins
+	ReadOnly  bool       `json:"read_only"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
+	RevokedAt *time.Time `json:"revoked_at"`
+	UsedAt    *time.Time `json:"used_at"`
+}
+
+// Keys returns the API keys of the account, revoked ones among them; see Login.
+func (c *Client) Keys(ctx context.Context) ([]Key, error) {
+	var out struct {
+		Keys []Key `json:"keys"`
+	}
+	err := c.call(ctx, http.MethodGet, "/account/keys", nil, &out)
+	return out.Keys, err
+}
+
+// CreateKey makes an API key; see Login.
+func (c *Client) CreateKey(ctx context.Context) (Key, error) {
+	var k Key
+	return k, c.call(ctx, http.MethodPost, "/account/keys", nil, &k)
+}
+
+// RevokeKey makes an API key useless; see Login.
+func (c *Client) RevokeKey(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, "/account/keys/"+url.PathEscape(id), nil, nil)
+}

@@ -63,7 +63,11 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 		return false, err
 	}
 	fmt.Fprintf(out, "These are demo models for synthetic voices; real recordings give mostly wrong words.\n%sGet them now? [Y/n] ", text)
-	line, err := bufio.NewReader(in).ReadString('\n')
+	line, err := readLine(ctx, in)
+	if ctx.Err() != nil {
+		fmt.Fprintln(out)
+		return false, ctx.Err()
+	}
 	if err != nil && line == "" {
 		fmt.Fprintln(out)
 		return false, nil // the end of the input is no answer
@@ -82,6 +86,25 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 	}
 	fmt.Fprintf(out, "%s in %s\n", plural(len(stored), "model"), store.Dir)
 	return true, nil
+}
+
+// readLine reads a line, until ctx ends: a terminal's read does not end by itself.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		answered <- answer{line, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 func rememberDeclined(dir string) error {

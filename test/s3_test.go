@@ -22,6 +22,7 @@ import (
 type s3Server struct {
 	name   string
 	source string
+	folder string // of the bucket; "" if it has none
 	leave  func()
 	back   func()
 }
@@ -39,7 +40,7 @@ func newS3(t *testing.T) *s3Server {
 		s3 := httptest.NewServer(gofakes3.New(backend).Server())
 		t.Cleanup(s3.Close)
 		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", s3.Listener.Addr().String()) })
-		return &s3Server{"gofakes3", source(proxy.Addr()), proxy.Cut, proxy.Pass}
+		return &s3Server{name: "gofakes3", source: source(proxy.Addr()), leave: proxy.Cut, back: proxy.Pass}
 	}
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "otograph"), 0o755))
@@ -67,7 +68,7 @@ func newS3(t *testing.T) *s3Server {
 		}
 		return false
 	}
-	s := &s3Server{name: "versitygw"}
+	s := &s3Server{name: "versitygw", folder: filepath.Join(root, "otograph")}
 	s.back = func() { require.True(t, start(), "versitygw does not start") }
 	s.leave = func() {
 		_ = cmd.Process.Kill()

@@ -2,11 +2,11 @@ package models
 
 import "slices"
 
-// Contract names: what to feed a model and what comes back. One contract
-// belongs to one role; ContractRole tells which. They are the values of
+// Contract names: what to feed a model and what it returns. A contract belongs
+// to one role, which ContractRole returns. They are the values of
 // Model.Contract and of "contract" in otograph.json.
 const (
-	// ContractWhisper is a Whisper model in ggml's own file format.
+	// ContractWhisper is a Whisper model in ggml's file format.
 	ContractWhisper = "whisper-ggml"
 
 	// ContractZipformerCTC is icefall's Zipformer CTC.
@@ -38,20 +38,20 @@ const (
 	// one recording in one call.
 	ContractSileroSequence = "silero-sequence"
 
-	// ContractWeSpeaker is a wespeaker embedder: feats [B,T,80] → embs [B,D]; Kaldi
-	// filter banks with a Hamming window on 16-bit samples, mean over the window
-	// subtracted.
+	// ContractWeSpeaker is a wespeaker embedder: feats [B,T,80] → embs [B,D];
+	// Kaldi filter banks with a Hamming window on 16-bit samples, mean over the
+	// window subtracted.
 	ContractWeSpeaker = "wespeaker"
 	// Contract3DSpeaker is a 3D-Speaker embedder: feature or x [B,T,80] →
 	// embedding [B,D]; Kaldi filter banks with a povey window on samples in
 	// [-1,1], mean subtracted.
 	Contract3DSpeaker = "3d-speaker"
 	// ContractNeMoSpeaker is a NeMo speaker model (TitaNet, SpeakerNet):
-	// audio_signal [B,bands,T], length [B] → logits, embs [B,D]; NeMo's log-mel,
-	// normalised per band.
+	// audio_signal [B,bands,T], length [B] → logits, embs [B,D]; NeMo's
+	// log-mel, normalized per band.
 	ContractNeMoSpeaker = "nemo-speaker"
-	// ContractSpeechBrain is speechbrain's ECAPA on its own 80 filter banks:
-	// [B,T,80] → [B,1,192] or [B,192].
+	// ContractSpeechBrain is speechbrain's ECAPA on speechbrain's 80 filter
+	// banks: [B,T,80] → [B,1,192] or [B,192].
 	ContractSpeechBrain = "speechbrain-ecapa"
 	// ContractSpeechBrainWave is speechbrain's ECAPA with the features inside
 	// the graph: wav [B,S], lens [B] → [B,1,192] or [B,192].
@@ -62,15 +62,15 @@ const (
 	// waveform → frames × powerset classes or speakers).
 	ContractPyannote = "pyannote-segmentation"
 
-	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] → clipwise
-	// [B,527], or framewise [B,F,527] besides (CNN14 and its relatives; 32 or 16
-	// kHz).
+	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] →
+	// clipwise [B,527], optionally with framewise [B,F,527] (CNN14 and its
+	// relatives; 32 or 16 kHz).
 	ContractPANNs = "panns"
 	// ContractYAMNet is YAMNet: a waveform [samples] at 16 kHz → [patches,521].
 	ContractYAMNet = "yamnet"
 	// ContractYAMNetPatches is YAMNet on log-mel patches: [n,96,64] → [n,521].
 	ContractYAMNetPatches = "yamnet-patches"
-	// ContractCED is CED on its own log-mel bands: feats [B,64,T] → prob [B,527].
+	// ContractCED is CED on CED's log-mel bands: feats [B,64,T] → prob [B,527].
 	ContractCED = "ced"
 	// ContractZipformerTagger is icefall's Zipformer audio tagger: x [B,T,80],
 	// x_lens [B] → logits [B,527], which are probabilities.
@@ -104,8 +104,8 @@ var contractRoles = map[string]Role{
 	ContractZipformerTagger: RoleTagger,
 }
 
-// ContractRole returns the role that a contract serves; false when no such
-// contract is accepted.
+// ContractRole returns the role that a contract serves, and false if the
+// contract is unknown.
 func ContractRole(contract string) (Role, bool) {
 	r, ok := contractRoles[contract]
 	return r, ok

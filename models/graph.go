@@ -13,17 +13,16 @@ import (
 // free dimension is -1.
 type Port = onnxfile.Value
 
-// Graph is what an ONNX file says about itself.
+// Graph describes an ONNX file: its inputs, outputs and metadata.
 type Graph struct {
 	Inputs, Outputs []Port
 	Metadata        map[string]string
 }
 
-// Recognise says what a graph is, from its inputs, outputs and metadata alone.
-// It is the one place where families are told apart: files are recognised by
-// it when they are imported and opened, and the engines ask it where a model
-// states no contract. An error wraps ErrUnsupported, and ErrUnknown for a graph
-// that fits no known family.
+// Recognise identifies a graph by its inputs, outputs and metadata alone. It is
+// the only place that distinguishes model families: importing and opening use
+// it, and so do the engines if a model states no contract. Its errors wrap
+// ErrUnsupported, and ErrUnknown for a graph of no known family.
 func (g Graph) Recognise() (*Recognised, error) {
 	for _, r := range families {
 		if len(g.Inputs) == 0 || !r.when(g) {
@@ -48,20 +47,20 @@ func (g Graph) Recognise() (*Recognised, error) {
 	return nil, fmt.Errorf("%w%s; it has %s", ErrUnknown, named, g.signature())
 }
 
-// family is one kind of graph: how it is told, and what it is or why it is
+// family is one kind of graph: its conditions, and what it is or why it is
 // refused.
 type family struct {
 	when     condition
 	role     Role
 	contract string
 	part     Part
-	// candidates stand in for a contract that the graph does not tell.
+	// candidates are the possible contracts if the graph does not identify one.
 	candidates []string
 	helper     bool
 	refuse     string
 }
 
-// condition is something that a graph shows.
+// condition is a test of a graph.
 type condition func(g Graph) bool
 
 // model is a family whose model is one graph.
@@ -74,14 +73,14 @@ func part(contract string, p Part, conditions ...condition) family {
 	return family{when: is(conditions...), role: contractRoles[contract], contract: contract, part: p}
 }
 
-// refused is a known kind that no role uses.
+// refused is a known kind of model that no role uses.
 func refused(what string, conditions ...condition) family {
 	return family{when: is(conditions...), refuse: what}
 }
 
-// families are told apart in this order: the first that fits counts. A family
-// goes by the name in the metadata where it has one; its inputs and outputs
-// decide alone only where the metadata names no other (anonymous).
+// families are tested in this order; the first match wins. A family is
+// identified by the name in the metadata if there is one. Inputs and outputs
+// decide only if the metadata names no other family (anonymous).
 var families = []family{
 	// Voice activity.
 	model(ContractSileroV5, in("input", "state"), out("output", "stateN"), width("state", 128)),
@@ -93,7 +92,8 @@ var families = []family{
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),
 
-	// Streaming exports: they take pieces with the state of the piece before.
+	// Streaming exports, which take pieces with the state of the previous
+	// piece.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
@@ -106,7 +106,7 @@ var families = []family{
 	refused("the CTC layer of WeNet's own export: the CTC export of k2-fsa is supported",
 		in("hidden"), out("probs")),
 
-	// Recognisers that name themselves.
+	// Recognizers that name themselves.
 	refused("GigaAM, which takes features of its own", metadata("is_giga_am")),
 	refused("GigaAM in the layout of onnx-asr, which takes features of its own",
 		in("features", "feature_lengths"), inputs(2)),
@@ -144,13 +144,14 @@ var families = []family{
 		in("encoder_outputs", "targets", "target_length"), out("outputs")),
 	part(ContractNeMoTransducer, PartJoiner, in("encoder_outputs", "decoder_outputs"), out("outputs")),
 	part(ContractNeMoTransducer, PartDecoder, in("targets", "target_length"), out("outputs")),
-	// The feature graph of onnx-asr; features are computed here.
+	// The feature graph of onnx-asr; Otograph computes the features itself.
 	{
 		when: is(in("waveforms", "waveforms_lens"), out("features")),
 		role: RoleOptimized, contract: ContractNeMoTransducer, helper: true,
 	},
 
-	// Sounds. They come before the embedders' shapes: CED's input is called feats.
+	// Sound taggers. They are tested before the embedders' shapes, because
+	// CED's input is called feats.
 	model(ContractCED, either(named("CED"), is(in("feats"), out("prob")))),
 	model(ContractCED, shape(-1, 64, -1), last(527)),
 	model(ContractZipformerTagger, in("x", "x_lens"), last(527), not(out("log_probs"))),
@@ -159,8 +160,8 @@ var families = []family{
 	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
-	// Recognisers on samples. They come after the taggers, whose outputs are of a
-	// known width.
+	// Recognizers on samples. They are tested after the taggers, whose outputs
+	// have a known width.
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
 
@@ -184,10 +185,10 @@ var families = []family{
 func (g Graph) kind() string      { return g.Metadata["model_type"] }
 func (g Graph) signature() string { return onnxfile.Signature(g.Inputs, g.Outputs) }
 
-// anonymous tells that the metadata name no model.
+// anonymous reports whether the metadata names no model.
 func anonymous(g Graph) bool { return g.kind() == "" }
 
-// is tells that all of the conditions hold, either that one of them does.
+// is requires all of the conditions, and either any of them.
 func is(conditions ...condition) condition {
 	return func(g Graph) bool {
 		return !slices.ContainsFunc(conditions, func(c condition) bool { return !c(g) })
@@ -204,7 +205,7 @@ func not(condition condition) condition {
 	return func(g Graph) bool { return !condition(g) }
 }
 
-// named tells that the metadata name one of the models.
+// named requires that the metadata names one of the models.
 func named(names ...string) condition {
 	return func(g Graph) bool { return slices.Contains(names, g.kind()) }
 }
@@ -213,17 +214,18 @@ func namedPrefix(prefix string) condition {
 	return func(g Graph) bool { return strings.HasPrefix(g.kind(), prefix) }
 }
 
-// framework tells that the metadata name the toolkit that made a speaker model.
+// framework requires that the metadata names the toolkit that produced a
+// speaker model.
 func framework(name string) condition {
 	return func(g Graph) bool { return strings.EqualFold(g.Metadata["framework"], name) }
 }
 
-// metadata tells that a flag of the metadata is set.
+// metadata requires that a flag of the metadata is set.
 func metadata(flag string) condition {
 	return func(g Graph) bool { v := g.Metadata[flag]; return v != "" && v != "0" }
 }
 
-// in and out tell that each name is among the inputs or outputs.
+// in and out require that each name is among the inputs or outputs.
 func in(names ...string) condition {
 	return func(g Graph) bool { return hasAll(g.Inputs, names) }
 }
@@ -249,7 +251,7 @@ func hasAll(ports []Port, names []string) bool {
 	return true
 }
 
-// width tells that the last dimension of an input is n or free.
+// width requires that the last dimension of an input is n or free.
 func width(input string, n int64) condition {
 	return func(g Graph) bool {
 		v, ok := onnxfile.Find(g.Inputs, input)
@@ -271,7 +273,7 @@ func outRank(output string, n int) condition {
 	}
 }
 
-// dimension tells that a dimension of an input is n.
+// dimension requires that a dimension of an input is n.
 func dimension(input string, axis int, n int64) condition {
 	return func(g Graph) bool {
 		v, ok := onnxfile.Find(g.Inputs, input)
@@ -279,8 +281,8 @@ func dimension(input string, axis int, n int64) condition {
 	}
 }
 
-// shape tells that the only input is of floats and of this shape; -1 stands for
-// any dimension.
+// shape requires that the only input is of floats and has this shape; -1
+// matches any dimension.
 func shape(dims ...int64) condition {
 	return func(g Graph) bool {
 		first := g.Inputs[0]
@@ -296,7 +298,7 @@ func shape(dims ...int64) condition {
 	}
 }
 
-// last tells that an output's last dimension is n.
+// last requires that the last dimension of an output is n.
 func last(n int64) condition {
 	return func(g Graph) bool {
 		return slices.ContainsFunc(g.Outputs, func(v Port) bool { return v.Last() == n })

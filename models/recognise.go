@@ -15,42 +15,44 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// ErrUnsupported marks a file that is sound but of a kind that no role uses. It
-// is an ErrBroken, too.
+// ErrUnsupported marks a valid file of a kind that no role uses. It wraps
+// ErrBroken.
 var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
-// ErrUnknown marks a sound ONNX model that fits no known family. With a contract
-// given by hand it may be one all the same. It is an ErrUnsupported, too.
+// ErrUnknown marks a valid ONNX model of no known family. It may still work
+// with a contract given by hand. It wraps ErrUnsupported.
 var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
 
-// Recognised is what a file turned out to be.
+// Recognised describes a recognized model file.
 type Recognised struct {
 	Role Role
-	// Contract is empty when the file could be of several and does not tell
-	// (80 filter banks in, 192 numbers out, no metadata): it must then be given.
+	// Contract is empty if the file could have several contracts and does not
+	// state which (80 filter banks in, 192 numbers out, no metadata): it must
+	// then be given.
 	Contract string
 	// Part is PartModel, or one of a transducer's.
 	Part Part
-	// Languages are those that the file itself names.
+	// Languages are the languages in the file's metadata.
 	Languages []string
-	// NoTranslation says that a Whisper model's shape is that of one which does not
-	// translate.
+	// NoTranslation is set if the shape of a Whisper model is that of one that
+	// does not translate.
 	NoTranslation bool
-	// SampleRate (Hz) is what the file itself names; 0 when it does not.
+	// SampleRate (Hz) is the rate in the file's metadata, or 0 if there is
+	// none.
 	SampleRate int
-	// External names the data files that must lie beside it.
+	// External names the data files that must be in the same folder.
 	External []string
-	// Signature is what the file takes and gives, on one line.
+	// Signature lists the inputs and outputs on one line.
 	Signature string
-	// Candidates are the contracts among which an empty one may be chosen.
+	// Candidates are the possible contracts if Contract is empty.
 	Candidates []string
 	// Helper marks a graph that belongs to a model but is not needed.
 	Helper bool
 }
 
-// Recognise looks into a model file and says what it is, without loading it. The
-// error names the file, what was expected and what was found, and wraps
-// ErrMissing, ErrUnsupported or ErrBroken.
+// Recognise identifies a model file without loading it. The error names the
+// file, what was expected and what was found, and wraps ErrMissing,
+// ErrUnsupported or ErrBroken.
 func Recognise(path string) (*Recognised, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,7 +88,7 @@ func kind(m fs.FileMode) string {
 	return "device"
 }
 
-// recognise is Recognise on any bytes; its errors do not name the file.
+// recognise is Recognise for any bytes; its errors do not name the file.
 func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 	var head [8]byte
 	n, err := r.ReadAt(head[:], 0)
@@ -127,8 +129,8 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 	return found, nil
 }
 
-// notModel turns a header error into ErrBroken, but leaves trouble with reading
-// as it is.
+// notModel turns a header error into ErrBroken, but leaves read errors
+// unchanged.
 func notModel(err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model: %w", ErrBroken, err)
@@ -185,10 +187,11 @@ func languagesIn(meta map[string]string) []string {
 	return languages
 }
 
-// ValidLanguage reports whether s looks like an ISO 639 code of two or three letters.
+// ValidLanguage reports whether s looks like an ISO 639 code of two or three
+// letters.
 func ValidLanguage(s string) bool {
 	return (len(s) == 2 || len(s) == 3) && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// ValidRate reports whether a sample rate (Hz) is one that audio has.
+// ValidRate reports whether a sample rate (Hz) is plausible for audio.
 func ValidRate(rate int) bool { return rate >= 8000 && rate <= 192000 }

@@ -8,14 +8,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Set is a collection of models, at most one per role except for
-// RoleOptimized, of which there may be several, each for its own languages.
+// Set is a collection of models, with at most one per role except for
+// RoleOptimized, which may have several for different languages.
 type Set struct {
 	// Name names the set in lists and errors.
 	Name   string
 	Models []Model
-	// Ignored says, for each file of a folder that looked like a model but serves
-	// no role, why; it is for people to read.
+	// Ignored holds the reason for each file of a folder that looked like a
+	// model but serves no role, for display.
 	Ignored []error
 }
 
@@ -47,7 +47,7 @@ func (s *Set) All(role Role) []*Model {
 }
 
 // Need returns the model of a role, or an ErrMissing that names the role and
-// the set and says what to do.
+// the set and what to do.
 func (s *Set) Need(role Role) (*Model, error) {
 	if m, ok := s.Role(role); ok {
 		return m, nil
@@ -60,18 +60,19 @@ func (s *Set) Need(role Role) (*Model, error) {
 		ErrMissing, role, name, strings.Join(ContractsOf(role), ", "), advice(role))
 }
 
-// OptimizedFor returns the model of the optimized tier for a language
-// (ISO 639-1): of those that list the language the one that lists the fewest,
-// as a model made for one language beats one made for many; then one that lists
-// none. False when no model knows the language.
+// OptimizedFor returns the model of the optimized tier for a language (ISO
+// 639-1). Among the models that list the language it prefers the one with the
+// fewest languages, because a model for one language beats one for many; after
+// those come models that list none. It returns false if no model supports the
+// language.
 func (s *Set) OptimizedFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(*Model) bool { return true })
 }
 
-// AlignerFor returns the model that times the words of a language: the one
-// OptimizedFor would return if the set had only those with a CTC output. False
-// when there is none, also where a transducer or a Paraformer transcribes the
-// language.
+// AlignerFor returns the model that times the words of a language: the one that
+// OptimizedFor would return if the set only had models with a CTC output. It
+// returns false if there is no such model, even if a transducer or a Paraformer
+// transcribes the language.
 func (s *Set) AlignerFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(m *Model) bool {
 		return m.Contract != ContractNeMoTransducer && m.Contract != ContractParaformer
@@ -92,14 +93,14 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	return best, best != nil
 }
 
-// Available returns what the set can transcribe, for the rule that picks a
-// tier. A demonstration model of the optimized tier does not count beside a
-// real standard model: it would read real recordings worse than the model that
-// was installed for them.
+// Available returns what the set can transcribe, for the rule that selects a
+// tier. A demonstration model of the optimized tier does not count if there is
+// a real standard model, because it would transcribe real recordings worse than
+// the installed model.
 //
-// The optimized tier serves the given languages alone, or without any, those of
-// the specification and the others that its models list; a model that lists none
-// says nothing about these.
+// The optimized tier serves only the given languages or, if none are given,
+// those of the specification and the others that its models list. A model that
+// lists none adds no others.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)
@@ -128,11 +129,11 @@ func (s *Set) Available(languages ...string) spec.Available {
 	return a
 }
 
-// Merge returns a set that has s's models and, for every role that s leaves
+// Merge returns a set with the models of s and, for every role that s leaves
 // empty, those of the fallback. Neither set is changed; either may be nil.
 //
-// The optimized role falls back as a whole: a demonstration model never fills
-// in for a language that the real models of a set do not have.
+// The optimized role falls back as a whole: a demonstration model is never used
+// for a language that the real models of a set do not support.
 func (s *Set) Merge(fallback *Set) *Set {
 	merged := &Set{}
 	if s != nil {
@@ -155,9 +156,9 @@ func (s *Set) Merge(fallback *Set) *Set {
 	return merged
 }
 
-// RequireReal returns an ErrMissing that names every role (of those asked for;
-// all when none is given) that the set leaves empty or fills with a
-// demonstration model, and nil when each has a real one.
+// RequireReal returns an ErrMissing that names every role (of the given ones,
+// or of all) that the set leaves empty or fills with a demonstration model, and
+// nil if each has a real one.
 func (s *Set) RequireReal(roles ...Role) error {
 	if len(roles) == 0 {
 		roles = Roles()
@@ -166,7 +167,7 @@ func (s *Set) RequireReal(roles ...Role) error {
 	for _, role := range roles {
 		m, ok := s.Role(role)
 		switch {
-		case role.Optional() && (!ok || m.Demo): // a demonstration is not used beside real models
+		case role.Optional() && (!ok || m.Demo): // a demonstration model is not used together with real ones
 		case !ok:
 			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found none; %s", role, advice(role)))
 		case m.Demo:
@@ -179,9 +180,8 @@ func (s *Set) RequireReal(roles ...Role) error {
 	return fmt.Errorf("%w: %s", ErrMissing, strings.Join(wanting, "\n"))
 }
 
-// Notice returns the text to show a person once when demonstration models fill
-// in for real ones in the given roles (all when none is given); empty when none
-// does.
+// Notice returns the text to show to users once if demonstration models replace
+// real ones in the given roles (or in any); otherwise it is empty.
 func (s *Set) Notice(roles ...Role) string {
 	if len(roles) == 0 {
 		roles = Roles()
@@ -197,7 +197,7 @@ func (s *Set) Notice(roles ...Role) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// advice says how to get a real model for a role.
+// advice explains how to get a real model for a role.
 func advice(role Role) string {
 	return fmt.Sprintf("run `otograph models pull balanced` or pass --%s-model FILE", role)
 }

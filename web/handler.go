@@ -20,16 +20,16 @@ type asset struct {
 	etag        string
 }
 
-// Marks in index.html that are filled in for each answer.
+// Placeholders in index.html that are replaced in each response.
 const (
 	nonceMark = "{{nonce}}"
 	baseMark  = "{{base}}"
 )
 
-// Handler serves the page at / and its script, style and icon beside it. base
-// is the prefix of the API's paths ("/v1"). Every other path is answered as the
-// API answers a path that does not exist. Without the built page, / says how to
-// get it.
+// Handler serves the page at / together with its script, style and icon. base
+// is the prefix of the API's paths ("/v1"). Other paths get the API's response
+// for a path that does not exist. If the page was not built, / explains how to
+// build it.
 func Handler(base string) (http.Handler, error) {
 	h := &handler{assets: map[string]asset{}}
 	index, err := built("index.html")
@@ -82,14 +82,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page sends the page under a policy that lets in nothing but its own files,
-// and forbids every inline script. The nonce is for the one style sheet that
-// the waveform puts into its shadow tree.
+// page sends the page with a policy that only allows its files and forbids
+// every inline script. The nonce is for the only style sheet that the waveform
+// inserts into its shadow tree.
 func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	nonce := rand.Text()
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Cache-Control", "no-store") // the nonce is of this answer alone
+	header.Set("Cache-Control", "no-store") // the nonce is only valid for this response
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' blob:; "+
 		"connect-src 'self'; media-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -103,7 +103,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 func (h *handler) asset(w http.ResponseWriter, r *http.Request, a asset) {
 	header := w.Header()
 	header.Set("Content-Type", a.kind)
-	header.Set("Cache-Control", "no-cache") // ask each time; the answer is mostly 304
+	header.Set("Cache-Control", "no-cache") // revalidate each time; the response is usually 304
 	header.Set("ETag", a.etag)
 	header.Set("Vary", "Accept-Encoding")
 	if r.Header.Get("If-None-Match") == a.etag {
@@ -121,7 +121,7 @@ func (h *handler) asset(w http.ResponseWriter, r *http.Request, a asset) {
 	}
 }
 
-// acceptsGzip reads an Accept-Encoding header.
+// acceptsGzip parses an Accept-Encoding header.
 func acceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(part, ";")

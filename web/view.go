@@ -11,14 +11,14 @@ import (
 	"io"
 )
 
-// View is one result, to be written as a file that needs nothing else.
+// View is one result that is written as a self-contained file.
 type View struct {
 	// Name is the recording's file name; it is shown and names downloads.
 	Name string
 	// Result is anything whose JSON form is the specification's Task result.
 	Result any
-	// Peaks are the loudest of equal stretches of the recording, 255 being the
-	// loudest of all, for the waveform; without them a band shows where there is
+	// Peaks are the peaks of equal stretches of the recording, where 255 is the
+	// loudest of all, for the waveform; without them a bar shows where there is
 	// speech.
 	Peaks []byte
 	// Audio is the recording to embed, of media type AudioType
@@ -29,17 +29,18 @@ type View struct {
 	Demo bool
 }
 
-// viewData is what view.js finds in the page.
+// viewData is the data for view.js in the page.
 type viewData struct {
 	Name      string `json:"name"`
 	Result    any    `json:"result"`
 	Peaks     []byte `json:"peaks,omitempty"` // in Base64
 	Demo      bool   `json:"demo,omitempty"`
-	AudioType string `json:"audioType,omitempty"` // the audio itself is in a block of its own
+	AudioType string `json:"audioType,omitempty"` // the audio itself is in a separate block
 }
 
-// WriteView writes v as one HTML file: style, script and data are inside, and
-// its policy lets it fetch nothing. ErrNotBuilt where the binary holds no page.
+// WriteView writes v as one HTML file that includes style, script and data; its
+// policy lets it fetch nothing. It returns ErrNotBuilt if the binary has no
+// page.
 func WriteView(w io.Writer, v View) error {
 	script, err := built("view.js")
 	if err != nil {
@@ -56,12 +57,12 @@ func WriteView(w io.Writer, v View) error {
 	if v.Audio != nil {
 		data.AudioType = v.AudioType
 	}
-	// The encoder writes <, > and & as escapes, so no text can end the block.
+	// The encoder escapes <, > and &, so no text can end the block.
 	block, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	nonce := rand.Text() // for the style sheet that the waveform puts into its shadow tree
+	nonce := rand.Text() // for the style sheet that the waveform inserts into its shadow tree
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<!doctype html>
 <html lang="en">
@@ -88,7 +89,8 @@ func WriteView(w io.Writer, v View) error {
 	return err
 }
 
-// sourceHash names an inline element's content in a Content-Security-Policy.
+// sourceHash returns the source expression for an inline element's content in a
+// Content-Security-Policy.
 func sourceHash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -1,9 +1,10 @@
-// Package web is the page that `otograph serve` offers at / and the view of one
-// result that `otograph transcribe --format html` writes as a single file.
+// Package web contains the page that `otograph serve` offers at / and the view
+// of one result that `otograph transcribe --format html` writes as a single
+// file.
 //
 // Both are built from src by the command in build into dist, which is not under
-// version control: a binary that was built without npm has no page, says so at
-// / and lacks nothing else.
+// version control. A binary that was built without npm has no page; / then says
+// so, and everything else works.
 package web
 
 import (
@@ -13,12 +14,12 @@ import (
 )
 
 // The pattern always matches dist-missing.html, which is under version control,
-// and the folder dist where the page has been built.
+// and the folder dist if the page has been built.
 //
 //go:embed dist*
 var files embed.FS
 
-// ErrNotBuilt says that the binary was built without the page.
+// ErrNotBuilt is returned if the binary was built without the page.
 var ErrNotBuilt = errors.New("this binary was built without the page: build it with `make build` where npm is installed")
 
 // built reads a file of the built page.
@@ -30,7 +31,7 @@ func built(name string) ([]byte, error) {
 	return data, err
 }
 
-// Built tells whether the binary holds the page.
+// Built reports whether the binary contains the page.
 func Built() bool {
 	_, err := built("index.html")
 	return err == nil

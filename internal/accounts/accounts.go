@@ -1,5 +1,6 @@
-// Package accounts keeps who may use the service: accounts, their API keys, their users with passwords, and the key that
-// signs access tokens. An account's money is package billing's.
+// Package accounts manages access to the service: accounts, their API keys,
+// their users with passwords, and the key that signs access tokens. Package
+// billing manages an account's money.
 package accounts
 
 import (
@@ -27,13 +28,14 @@ import (
 
 // Errors that callers act upon.
 var (
-	// ErrNotFound says that there is no such account, key or user.
+	// ErrNotFound is returned if the account, key or user does not exist.
 	ErrNotFound = errors.New("does not exist")
-	// ErrExists says that the name is taken.
+	// ErrExists is returned if the name is taken.
 	ErrExists = errors.New("exists already")
-	// ErrInvalid says that a name or password can't be accepted.
+	// ErrInvalid is returned for a name or password that can't be accepted.
 	ErrInvalid = errors.New("not accepted")
-	// ErrUnauthorized says that a key or password is wrong (HTTP 401). It never says why.
+	// ErrUnauthorized is returned for a wrong key or password (HTTP 401). It
+	// never reveals the reason.
 	ErrUnauthorized = errors.New("credentials are not valid")
 )
 
@@ -45,16 +47,16 @@ type Account struct {
 	SuspendedAt *time.Time // nil: not suspended
 }
 
-// Key describes an API key; the key itself is not kept.
+// Key describes an API key; the key itself is not stored.
 type Key struct {
 	ID        string // UUID
 	AccountID string
 	Hint      string // the first characters, to tell keys apart
-	ReadOnly  bool   // it may look, but change nothing
+	ReadOnly  bool   // it may read, but change nothing
 	CreatedAt time.Time
 	ExpiresAt *time.Time // nil: never
 	RevokedAt *time.Time
-	UsedAt    *time.Time // to within ten minutes; nil: never
+	UsedAt    *time.Time // accurate to ten minutes; nil if never used
 }
 
 // User is a person who logs in with a password.
@@ -63,18 +65,20 @@ type User struct {
 	AccountID string
 	Username  string
 	CreatedAt time.Time
-	// PasswordSet is when the password was set last; what a login gave before does not count any more.
+	// PasswordSet is when the password was last set; earlier logins are no
+	// longer valid.
 	PasswordSet time.Time
 }
 
-// Store is the part of the database that this package owns. It is safe for concurrent use.
+// Store is the part of the database that this package owns. It is safe for
+// concurrent use.
 type Store struct {
 	db      *db.DB
 	clock   func() time.Time
-	hashing *semaphore.Weighted // bounds the memory that password hashing takes
+	hashing *semaphore.Weighted // limits the memory for password hashing
 }
 
-// New returns the store over d. clock is asked for the time; nil means time.Now.
+// New returns the store in d. clock returns the time; nil means time.Now.
 func New(d *db.DB, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
@@ -97,8 +101,9 @@ func (s *Store) wrap(what string, err error) error {
 
 var validName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} _.@+-]{0,99}$`)
 
-// Create makes an account with balance 0 in tier 1. Names are unique; they begin with a letter or digit and have at most
-// 100 letters, digits, spaces and "_.@+-". Errors wrap ErrExists or ErrInvalid.
+// Create creates an account with balance 0 in tier 1. Names are unique; they
+// begin with a letter or digit and have at most 100 letters, digits, spaces and
+// "_.@+-". Errors wrap ErrExists or ErrInvalid.
 func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 	if !validName.MatchString(name) {
 		return Account{}, fmt.Errorf("account name %.120q %w: want 1 to 100 letters, digits, spaces or _.@+-, the first a letter or digit", name, ErrInvalid)
@@ -115,7 +120,8 @@ func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 	return a, s.wrap("account "+name, err)
 }
 
-// Find returns the account with the given name or id, or an error that wraps ErrNotFound.
+// Find returns the account with the given name or id, or an error that wraps
+// ErrNotFound.
 func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
 	var a Account
 	var created int64
@@ -152,13 +158,14 @@ const (
 	alphabet  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// CreateKey makes an API key for an account (its id): "asr_" and 40 random base62 characters. The key is returned this
-// once; the store keeps its SHA-256.
+// CreateKey creates an API key for an account (its id): "asr_" and 40 random
+// base62 characters. The key is only returned here; the store keeps its
+// SHA-256.
 func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Key, err error) {
 	return s.CreateLimitedKey(ctx, account, KeyOptions{})
 }
 
-// CreateLimitedKey makes an API key as CreateKey does, with limits.
+// CreateLimitedKey creates an API key like CreateKey, with limits.
 func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
 	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(s.clock()) {
 		return "", Key{}, fmt.Errorf("expiry %s %w: it is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
@@ -214,9 +221,9 @@ func scanKey(scan func(...any) error, more ...any) (Key, error) {
 	return k, err
 }
 
-// Authenticate returns what is known of an API key and notes its use. A key that
-// is malformed, unknown, revoked or expired is ErrUnauthorized, one of a
-// suspended account ErrSuspended.
+// Authenticate returns the description of an API key and records its use. It
+// returns ErrUnauthorized for a malformed, unknown, revoked or expired key, and
+// ErrSuspended for a key of a suspended account.
 func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	if len(key) != keyLength || !strings.HasPrefix(key, keyPrefix) {
 		return Key{}, ErrUnauthorized
@@ -241,7 +248,7 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	return k, nil
 }
 
-// Keys returns an account's keys, revoked ones included, oldest first.
+// Keys returns an account's keys, including revoked ones, oldest first.
 func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
 	rows, err := s.db.Read().QueryContext(ctx, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
 	if err != nil {
@@ -254,13 +261,13 @@ func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
 	return list, s.wrap("keys", err)
 }
 
-// RevokeKey makes a key useless from now on. Revoking it again changes nothing.
+// RevokeKey revokes a key. Revoking it again changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, id string) error {
 	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1", id, db.Micros(s.clock()))
 }
 
-// RevokeKeyOf is RevokeKey for a key of an account: one of another account wraps
-// ErrNotFound.
+// RevokeKeyOf is RevokeKey for a key of an account; for a key of another
+// account it returns an error that wraps ErrNotFound.
 func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
 	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
 }
@@ -278,7 +285,8 @@ func (s *Store) one(ctx context.Context, what, statement string, args ...any) er
 	}))
 }
 
-// Parameters of argon2id: RFC 9106's second recommendation with half its memory, for small machines.
+// Parameters of argon2id: the second recommendation of RFC 9106 with half its
+// memory, for small machines.
 const (
 	argonTime    = 3
 	argonMemory  = 32 * 1024 // KiB
@@ -337,7 +345,8 @@ func (s *Store) newHash(ctx context.Context, password string) (string, error) {
 	return hashPassword(password, salt), nil
 }
 
-// CreateUser makes a user of an account (its id). Usernames are unique and follow the rule of account names.
+// CreateUser creates a user of an account (its id). Usernames are unique and
+// follow the rule of account names.
 func (s *Store) CreateUser(ctx context.Context, account, username, password string) (User, error) {
 	if !validName.MatchString(username) {
 		return User{}, fmt.Errorf("username %.120q %w: want 1 to 100 letters, digits, spaces or _.@+-, the first a letter or digit", username, ErrInvalid)
@@ -364,7 +373,8 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 	return u, s.wrap("user "+username, err)
 }
 
-// SetPassword gives a user a new password; access tokens of earlier logins end with it.
+// SetPassword sets a user's password; access tokens of earlier logins become
+// invalid.
 func (s *Store) SetPassword(ctx context.Context, username, password string) error {
 	hash, err := s.newHash(ctx, password)
 	if err != nil {
@@ -373,9 +383,10 @@ func (s *Store) SetPassword(ctx context.Context, username, password string) erro
 	return s.one(ctx, "user "+username, "UPDATE users SET password = $2, updated_at = $3 WHERE username = $1", username, hash, db.Micros(s.clock()))
 }
 
-// nobody is what a login with an unknown name is checked against, so that it takes as long as one with a known name.
-// No password hashes to its zeros; hashing one here would cost every start of the program 0.14 s.
-var nobody = writeHash(make([]byte, 16), make([]byte, 32))
+// dummyHash is checked on a login with an unknown name, so that it takes as
+// long as one with a known name. No password hashes to its zeros. Computing a
+// hash here would delay every start of the program by 0.14 s.
+var dummyHash = writeHash(make([]byte, 16), make([]byte, 32))
 
 // Login returns the user with this name and password, or ErrUnauthorized; for a
 // suspended account ErrSuspended.
@@ -384,7 +395,7 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 		return User{}, ErrUnauthorized
 	}
 	u := User{Username: username}
-	stored := nobody
+	stored := dummyHash
 	var created, set int64
 	var suspended sql.NullInt64
 	err := s.db.Read().QueryRowContext(ctx, `SELECT u.id, u.account_id, u.password, u.created_at, u.updated_at, a.suspended_at
@@ -401,15 +412,16 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	if err != nil || !right {
 		return User{}, ErrUnauthorized
 	}
-	if suspended.Valid { // whoever knows the password may know
+	if suspended.Valid { // a user who knows the password may learn this
 		return User{}, ErrSuspended
 	}
 	u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
 	return u, nil
 }
 
-// PasswordSet returns when the password of the user with this id was set, or the user's sessions were ended, last. It is
-// ErrUnauthorized without such a user, and ErrSuspended for a suspended account.
+// PasswordSet returns when the password of the user with this id was last set
+// or the user's sessions were last ended. It returns ErrUnauthorized if the
+// user does not exist, and ErrSuspended for a suspended account.
 func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
 	var set int64
 	var suspended sql.NullInt64
@@ -423,7 +435,8 @@ func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error)
 	return db.Time(set), s.wrap("user "+user, err)
 }
 
-// SigningKey returns the 32 bytes that sign access tokens; the first call on a store makes them.
+// SigningKey returns the 32 bytes that sign access tokens; the first call on a
+// store creates them.
 func (s *Store) SigningKey(ctx context.Context) ([]byte, error) { return s.secret(ctx, "jwt") }
 
 // RotateSigningKey replaces the key that signs access tokens.

@@ -11,9 +11,9 @@ import (
 )
 
 // TakeToken takes one token from the account's bucket in the database, which
-// several front ends share. It returns 0 when the request may pass, else how
-// long to wait for the next token. A clock that went back refills nothing and
-// takes nothing.
+// several front ends share. It returns 0 if the request may pass, otherwise how
+// long to wait for the next token. A clock that moved back adds and removes no
+// tokens.
 func (s *Store) TakeToken(ctx context.Context, account string, l Limits) (wait time.Duration, err error) {
 	const whole = 1000 // tokens are kept in thousandths
 	capacity := int64(l.Burst) * whole
@@ -29,7 +29,7 @@ func (s *Store) TakeToken(ctx context.Context, account string, l Limits) (wait t
 		gained := int64(min(float64(capacity), float64(max(0, now-updated))*l.TPS*whole/1e6))
 		tokens = min(capacity, tokens+gained)
 		if gained == 0 && now > updated {
-			now = updated // too little time for a thousandth of a token: let it add up
+			now = updated // too little time for a thousandth of a token: let it accumulate
 		}
 		wait = 0
 		if tokens < whole {

@@ -9,7 +9,7 @@ import (
 //go:embed commonpasswords.txt
 var commonPasswordsFile string
 
-// commonPasswords returns the commonest passwords, in lower case.
+// commonPasswords returns the most common passwords, in lower case.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for line := range strings.Lines(commonPasswordsFile) {
@@ -20,6 +20,6 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// common reports whether a password is among the commonest ones, in whatever
+// common reports whether a password is among the most common ones, ignoring
 // case.
 func common(password string) bool { return commonPasswords()[strings.ToLower(password)] }

@@ -9,12 +9,12 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// ErrSuspended says that the account is suspended (HTTP 403).
+// ErrSuspended is returned if the account is suspended (HTTP 403).
 var ErrSuspended = errors.New("account is suspended")
 
-// Suspend refuses the keys, logins and tokens of an account (its id) from now on.
-// Its tasks go on, and its data and money stay. Suspending it again changes
-// nothing.
+// Suspend makes the service refuse the keys, logins and tokens of an account
+// (its id). Its tasks continue, and its data and money stay. Suspending it
+// again changes nothing.
 func (s *Store) Suspend(ctx context.Context, account string) error {
 	return s.one(ctx, "account "+account, "UPDATE accounts SET suspended_at = COALESCE(suspended_at, $2) WHERE id = $1", account, db.Micros(s.clock()))
 }
@@ -39,12 +39,12 @@ func (s *Store) Users(ctx context.Context, account string) ([]User, error) {
 	return list, s.wrap("users", err)
 }
 
-// DeleteUser deletes a user. Access tokens of the user end with it.
+// DeleteUser deletes a user. The user's access tokens become invalid.
 func (s *Store) DeleteUser(ctx context.Context, username string) error {
 	return s.one(ctx, "user "+username, "DELETE FROM users WHERE username = $1", username)
 }
 
-// EndSessions ends all access tokens of a user; the password stays.
+// EndSessions invalidates all access tokens of a user; the password stays.
 func (s *Store) EndSessions(ctx context.Context, username string) error {
 	return s.one(ctx, "user "+username, "UPDATE users SET updated_at = CASE WHEN updated_at >= $2 THEN updated_at + 1 ELSE $2 END WHERE username = $1", username, db.Micros(s.clock()))
 }
@@ -55,12 +55,12 @@ type KeyOptions struct {
 	ExpiresAt time.Time // zero: never
 }
 
-// usedEvery is how exact a key's last use is kept: a write for every request
+// usedEvery is the accuracy of a key's last use: a write for every request
 // would cost more than most requests.
 const usedEvery = 10 * time.Minute
 
-// used notes the use of a key. That it can't be noted is no reason to refuse a
-// request.
+// used records the use of a key. A failure to record it is ignored, because it
+// must not fail the request.
 func (s *Store) used(ctx context.Context, k Key) {
 	now := s.clock()
 	if k.UsedAt != nil && now.Sub(*k.UsedAt) < usedEvery && !now.Before(*k.UsedAt) {
@@ -72,7 +72,7 @@ func (s *Store) used(ctx context.Context, k Key) {
 	})
 }
 
-// optionalTime returns the time that a column holds, nil for none.
+// optionalTime returns the time in a column, or nil if it is null.
 func optionalTime(n sql.NullInt64) *time.Time {
 	if !n.Valid {
 		return nil

@@ -11,7 +11,7 @@ import (
 // Limits are an account's rates and caps.
 type Limits struct {
 	Tier        int
-	Concurrency int     // non-batch tasks at once, with the packs' bonus
+	Concurrency int     // concurrent non-batch tasks, including the packs' bonus
 	TPS         float64 // requests per second
 	Burst       int     // requests at once
 }
@@ -22,13 +22,13 @@ var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
 // Overrides replace an account's limits; nil keeps the tier's.
 type Overrides struct {
 	Concurrency *int     // ≥ 0
-	TPS         *float64 // > 0, kept to a thousandth
+	TPS         *float64 // > 0, stored in thousandths
 	Burst       *int     // ≥ 1
 }
 
-// LimitsOf returns the limits of an account of the given tier (1 to 5) and
+// LimitsOf returns the limits of an account with the given tier (1 to 5) and
 // overrides (TPS in thousandths), whose resource packs raise its concurrency to
-// bonus at least.
+// at least bonus.
 func LimitsOf(tier int, concurrency, tps, burst sql.NullInt64, bonus int) Limits {
 	base := tierLimits[tier]
 	l := Limits{Tier: tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
@@ -69,8 +69,8 @@ func (s *Store) SetTier(ctx context.Context, account string, tier int) error {
 	return s.one(ctx, "tier of account "+account, "UPDATE accounts SET tier = $2 WHERE id = $1", account, tier)
 }
 
-// SetLimits replaces the overrides of the account (its id) as a whole. Errors
-// wrap ErrInvalid or ErrNotFound.
+// SetLimits replaces all overrides of the account (its id). Errors wrap
+// ErrInvalid or ErrNotFound.
 func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) error {
 	var concurrency, tps, burst any
 	if o.Concurrency != nil {

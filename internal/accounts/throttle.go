@@ -7,38 +7,39 @@ import (
 	"time"
 )
 
-// Bounds on failed logins.
+// Limits on failed logins.
 const (
-	// PairFailures is how many logins of one user from one address may fail within
-	// ThrottleWindow before further ones are refused unheard.
+	// PairFailures is how many logins of one user from one address may fail
+	// within ThrottleWindow before further ones are refused without a check.
 	PairFailures = 5
-	// AddressFailures is the same for all logins from one address.
+	// AddressFailures is the limit for all logins from one address.
 	AddressFailures = 30
 	// ThrottleWindow is how long a failure counts.
 	ThrottleWindow = time.Minute
 
-	// A user with more failures than this within userWindow, from anywhere, is
-	// answered with a delay that grows by userDelay for each further one, up to
-	// maxUserDelay. The user is never refused: a stranger must not be able to lock
-	// anybody out.
+	// If a user has more failures than this within userWindow, from any
+	// address, logins are delayed by userDelay for each further failure, up to
+	// maxUserDelay. The user is never refused, so that a stranger can't lock
+	// out other users.
 	userFailures = 10
 	userWindow   = 15 * time.Minute
 	userDelay    = 250 * time.Millisecond
 	maxUserDelay = 5 * time.Second
 
-	// maxThrottled bounds the entries of each counter. The oldest gives way.
+	// maxThrottled limits the entries of each counter; the oldest is dropped.
 	maxThrottled = 100_000
 )
 
 // Throttle counts failed logins by user and address, by address, and by user.
-// It is safe for concurrent use, and every call takes the same small time.
+// It is safe for concurrent use, and every call takes the same short time.
 type Throttle struct {
 	mu                   sync.Mutex
 	now                  func() time.Time
 	pairs, addresses, by *counter
 }
 
-// NewThrottle returns a throttle that asks clock for the time; nil is time.Now.
+// NewThrottle returns a throttle that gets the time from clock; nil means
+// time.Now.
 func NewThrottle(clock func() time.Time) *Throttle {
 	if clock == nil {
 		clock = time.Now
@@ -50,9 +51,9 @@ func NewThrottle(clock func() time.Time) *Throttle {
 	}
 }
 
-// Enter counts a login as failed in advance, so that parallel guesses cannot
-// slip through together. With wait > 0 the login is refused for that long;
-// otherwise it is heard after delay. Success takes the failure back.
+// Enter counts a login as failed in advance, so that parallel guesses can't
+// slip through together. If wait > 0, the login is refused for that long;
+// otherwise it is checked after delay. Success removes the failure.
 func (t *Throttle) Enter(user, address string) (delay, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,9 +69,9 @@ func (t *Throttle) Enter(user, address string) (delay, wait time.Duration) {
 	return min(maxUserDelay, time.Duration(max(0, failed-userFailures))*userDelay), 0
 }
 
-// Success forgets the failures of a user who knew the password, at this address,
-// and takes the last one back from the counts of the address and of the user:
-// others may be guessing meanwhile.
+// Success forgets the failures of a user with the correct password at this
+// address. It also removes the last failure from the counts of the address and
+// of the user, but not more, because others may be guessing meanwhile.
 func (t *Throttle) Success(user, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,8 +81,8 @@ func (t *Throttle) Success(user, address string) {
 	t.by.takeBack(user)
 }
 
-// counter counts events by key in a sliding window. Entries that are over leave
-// a few at a time, with every event.
+// counter counts events by key in a sliding window. Every event removes a few
+// expired entries.
 type counter struct {
 	limit   int
 	span    time.Duration
@@ -98,7 +99,7 @@ func newCounter(limit int, span time.Duration) *counter {
 	return &counter{limit: limit, span: span, entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// recent drops what is out of the window; a clock that jumped back keeps no old
+// recent drops events outside the window; a clock that moved back keeps no old
 // event alive.
 func (c *counter) recent(key string, now time.Time) *events {
 	e := c.entries[key]
@@ -119,7 +120,7 @@ func (c *counter) recent(key string, now time.Time) *events {
 	return ev
 }
 
-// wait returns how long it is until the key has fewer events than the limit.
+// wait returns how long it takes until the key has fewer events than the limit.
 func (c *counter) wait(key string, now time.Time) time.Duration {
 	ev := c.recent(key, now)
 	if ev == nil || len(ev.at) < c.limit {
@@ -130,7 +131,7 @@ func (c *counter) wait(key string, now time.Time) time.Duration {
 
 // add counts an event and returns how many the key has, at most limit.
 func (c *counter) add(key string, now time.Time) int {
-	for range 4 { // more leave than come
+	for range 4 { // remove more than are added
 		front := c.order.Front()
 		if front == nil {
 			break

@@ -1,5 +1,5 @@
-// Package audit keeps a log of what operators did, and people with their accounts'
-// keys, to which nothing but new entries can be done.
+// Package audit keeps an append-only log of what operators did, and of what an
+// account's people did to its keys.
 package audit
 
 import (
@@ -19,9 +19,9 @@ type Entry struct {
 	Seq      int64
 	At       time.Time
 	Operator string // see Operator; "user NAME" for one of an account's people
-	Action   string // as the command is called: account credit
-	Subject  string // name or id of what it was done to
-	Detail   string // amounts and the like; never a secret
+	Action   string // the command as it is called: account credit
+	Subject  string // name or id of the object
+	Detail   string // further details like amounts, never a secret
 }
 
 // Log is the log in one database.
@@ -38,8 +38,8 @@ func New(d *db.DB, clock func() time.Time) *Log {
 	return &Log{d, clock}
 }
 
-// Operator returns the name of the user of this process and of the machine. Of a
-// user who became another one with sudo, it is both names.
+// Operator returns the name of this process's user and of the machine. For a
+// user who changed to another one with sudo, it includes both names.
 func Operator() string {
 	name := fmt.Sprintf("uid %d", os.Getuid())
 	if u, err := user.Current(); err == nil {
@@ -54,7 +54,7 @@ func Operator() string {
 	return name
 }
 
-// Record writes an entry; its time and number are the log's.
+// Record writes an entry; the log sets its time and number.
 func (l *Log) Record(ctx context.Context, e Entry) error {
 	err := l.db.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",

@@ -1,8 +1,10 @@
-// Package blob keeps the service's files (audio, results, checkpoints) in a folder or in an S3-compatible store.
+// Package blob stores the service's files (audio, results, checkpoints) in a
+// folder or in an S3-compatible store.
 //
-// A file appears under its key all at once, when its Writer is committed, and is then on the disk: in a folder it is
-// written under a temporary name, renamed, and flushed together with its folder. So a database row that is committed
-// after Commit never points at a file that is not there.
+// A file appears under its key atomically when its Writer is committed, and is
+// then durable: in a folder it is written under a temporary name, renamed, and
+// synced together with its folder. Therefore a database row that is committed
+// after Commit never refers to a missing file.
 package blob
 
 import (
@@ -31,11 +33,12 @@ import (
 
 // Errors that callers act upon.
 var (
-	// ErrNotFound says that there is no file under the key.
+	// ErrNotFound is returned if there is no file under the key.
 	ErrNotFound = errors.New("file not found")
-	// ErrFull says that the disk has no room left.
+	// ErrFull is returned if the disk is full.
 	ErrFull = errors.New("file store full")
-	// ErrUnavailable says that the store can't be reached or refuses: try again later.
+	// ErrUnavailable is returned if the store can't be reached or refuses a
+	// request; retry later.
 	ErrUnavailable = errors.New("file store unavailable")
 )
 
@@ -47,15 +50,16 @@ type Store struct {
 	bucket   *blob.Bucket
 	dir      string // "" for S3
 	name     string
-	endpoint string // of an S3 store, for error messages; "" is AWS's own
+	endpoint string // of an S3 store, for error messages; "" means AWS
 	fault    func(op, key string) error
 	limits   limits
 	observe  func(op string, took time.Duration, err error)
 }
 
-// Open opens the store at source: "file:///folder" or a plain path (the folder is created), or
-// "s3://bucket?region=…&endpoint=…&use_path_style=true" with credentials from AWS's usual environment variables and files.
-// It does not ask an S3 server anything: see Check.
+// Open opens the store at source: "file:///folder" or a plain path (the folder
+// is created), or "s3://bucket?region=…&endpoint=…&use_path_style=true" with
+// credentials from AWS's usual environment variables and files. It sends no
+// request to an S3 server; see Check.
 func Open(ctx context.Context, source string, options ...Option) (*Store, error) {
 	s, err := open(ctx, source)
 	if err != nil {
@@ -64,8 +68,8 @@ func Open(ctx context.Context, source string, options ...Option) (*Store, error)
 	return configure(s, options), nil
 }
 
-// Over returns a store in a bucket that the caller opened; several stores may
-// share one. name describes it in errors.
+// Over returns a store in a bucket that the caller has opened; several stores
+// may share one. name describes it in errors.
 func Over(bucket *blob.Bucket, name string, options ...Option) *Store {
 	return configure(&Store{bucket: bucket, name: name}, options)
 }
@@ -111,8 +115,9 @@ func open(ctx context.Context, source string) (*Store, error) {
 	return &Store{bucket: bucket, dir: dir, name: dir}, nil
 }
 
-// Inject makes fault be asked before every operation ("create", "write", "commit", "open", "delete", "list") and its
-// error be the operation's outcome. It is for tests and must be called before the store is used.
+// Inject makes every operation ("create", "write", "commit", "open", "delete",
+// "list") call fault first and return its error if it isn't nil. It is for
+// tests and must be called before the store is used.
 func (s *Store) Inject(fault func(op, key string) error) { s.fault = fault }
 
 func (s *Store) ask(op, key string) error {
@@ -125,10 +130,11 @@ func (s *Store) ask(op, key string) error {
 // Name describes the store: the folder's path or the bucket.
 func (s *Store) Name() string { return s.name }
 
-// Folder reports whether the files are in a folder, where Local copies nothing.
+// Folder reports whether the files are in a folder, in which case Local copies
+// nothing.
 func (s *Store) Folder() bool { return s.dir != "" }
 
-// Close lets the store go.
+// Close closes the store.
 func (s *Store) Close() error { return s.bucket.Close() }
 
 var validKey = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9_.-]*(/[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)*$`)
@@ -140,7 +146,8 @@ func (s *Store) wrap(op, key string, err error) error {
 	return fmt.Errorf("file store %s: %s %s: %w", s.name, op, key, classify(err))
 }
 
-// Outage reports an error that is the store's own trouble and passes: it can't be reached or is full.
+// Outage reports whether err is a temporary failure of the store: it can't be
+// reached or is full.
 func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
 
 func classify(err error) error {
@@ -150,7 +157,7 @@ func classify(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrFull, err)
-	case noBucket(err): // no file of it is known to be gone
+	case noBucket(err): // this does not show that any file is missing
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case gcerrors.Code(err) == gcerrors.NotFound, errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -158,15 +165,15 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// Info describes a file that was written.
+// Info describes a written file.
 type Info struct {
 	Key  string
 	Size int64  // bytes
 	MD5  string // 32 hexadecimal digits
 }
 
-// Writer takes the bytes of one new file. Exactly one of Commit and Abort ends it; Abort after Commit does nothing, so
-// that it can be deferred.
+// Writer writes one new file. Call exactly one of Commit and Abort; Abort after
+// Commit does nothing, so that it can be deferred.
 type Writer struct {
 	store *Store
 	key   string
@@ -178,7 +185,8 @@ type Writer struct {
 	err   error
 }
 
-// Create begins a new file under key (lower-case path of letters, digits, "-", "_", "."). Nothing is visible before Commit.
+// Create starts a new file under key (lower-case path of letters, digits, "-",
+// "_", "."). It is invisible before Commit.
 func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
 	if !validKey.MatchString(key) {
 		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
@@ -186,7 +194,8 @@ func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
 	return s.create(ctx, key, false)
 }
 
-// create is Create; with fresh, Commit fails if there is a file under key already.
+// create is Create; if fresh is set, Commit fails if a file already exists
+// under key.
 func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, error) {
 	if err := s.ask("create", key); err != nil {
 		return nil, s.wrap("create", key, err)
@@ -228,10 +237,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// Size is the number of bytes written so far.
+// Size returns the number of bytes written so far.
 func (w *Writer) Size() int64 { return w.size }
 
-// Commit makes the file visible under its key and returns when it is safe on the disk (or in the S3 store).
+// Commit makes the file visible under its key and returns once it is durable on
+// disk (or in the S3 store).
 func (w *Writer) Commit() (Info, error) {
 	if w.done {
 		return Info{}, fmt.Errorf("file store %s: %s was ended before", w.store.name, w.key)
@@ -257,17 +267,17 @@ func (w *Writer) Commit() (Info, error) {
 	return Info{Key: w.key, Size: w.size, MD5: hex.EncodeToString(w.sum.Sum(nil))}, nil
 }
 
-// Abort drops what was written.
+// Abort discards the written data.
 func (w *Writer) Abort() {
 	if w.done {
 		return
 	}
 	w.done = true
-	w.guard.cancel(nil) // tells the bucket to drop the file
+	w.guard.cancel(nil) // makes the bucket discard the file
 	_ = w.w.Close()
 }
 
-// flush brings a renamed file and the folders above it to the disk.
+// flush syncs a renamed file and the folders above it to disk.
 func (s *Store) flush(key string) error {
 	for path := filepath.Join(s.dir, filepath.FromSlash(key)); ; path = filepath.Dir(path) {
 		f, err := os.Open(path)
@@ -282,12 +292,12 @@ func (s *Store) flush(key string) error {
 	}
 }
 
-// Open reads the file under key.
+// Open opens the file under key for reading.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	return s.OpenAt(ctx, key, 0)
 }
 
-// OpenAt reads the file under key from an offset in bytes.
+// OpenAt opens the file under key for reading from an offset in bytes.
 func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
 	if err := s.ask("open", key); err != nil {
 		return nil, s.wrap("open", key, err)
@@ -305,7 +315,7 @@ func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCl
 	return &reader{store: s, key: key, r: r, guard: g}, nil
 }
 
-// reader is an open file; each Read has the store's time limit.
+// reader is an open file; each Read is limited by the store's timeout.
 type reader struct {
 	store *Store
 	key   string
@@ -331,8 +341,9 @@ func (r *reader) Close() error {
 	return r.r.Close()
 }
 
-// Local returns a path that holds the file for reading: the file itself in a folder store, else a copy in tempDir that
-// release removes. release is never nil and may be called more than once.
+// Local returns a path at which the file can be read: the file itself in a
+// folder store, otherwise a copy in tempDir that release removes. release is
+// never nil and may be called more than once.
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
 	if s.dir != "" {
@@ -367,7 +378,7 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 	return f.Name(), release, nil
 }
 
-// Delete removes the file under key; that there is none is no error.
+// Delete removes the file under key. Deleting a missing file is not an error.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := s.ask("delete", key); err != nil {
 		return s.wrap("delete", key, err)
@@ -388,8 +399,9 @@ type Object struct {
 	ModTime time.Time
 }
 
-// List calls each for every file whose key begins with prefix, in the order of keys, until each returns an error.
-// Unfinished temporary files of a folder store are listed too: they are garbage once they are old.
+// List calls each for every file whose key begins with prefix, in the order of
+// keys, until each returns an error. It includes unfinished temporary files of
+// a folder store, which are garbage once they are old.
 func (s *Store) List(ctx context.Context, prefix string, each func(Object) error) error {
 	if err := s.ask("list", prefix); err != nil {
 		return s.wrap("list", prefix, err)
@@ -398,7 +410,7 @@ func (s *Store) List(ctx context.Context, prefix string, each func(Object) error
 	defer g.cancel(nil)
 	for items := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
 		var item *blob.ListObject
-		err := g.within(s.limits.answer, func() (err error) { // most of these are answered from a page that is there
+		err := g.within(s.limits.answer, func() (err error) { // most calls are answered from the current page
 			item, err = items.Next(g.ctx)
 			return err
 		})

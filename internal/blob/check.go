@@ -13,12 +13,12 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// probePrefix begins the keys of the files that Probe writes.
+// probePrefix is the prefix of the keys that Probe writes.
 const probePrefix = "probe/"
 
-// Check asks the store for its identity object, which need not be there: it
-// answers whether the store can be reached and read. The error is one line that
-// says what to correct.
+// Check requests the store's identity object, which need not exist, to find out
+// whether the store can be reached and read. The error is one line that says
+// what to correct.
 func (s *Store) Check(ctx context.Context) error {
 	r, err := s.Open(ctx, identityKey)
 	switch {
@@ -30,8 +30,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.explain(err)
 }
 
-// Probe writes a small file, reads it back, and deletes it: afterwards the store
-// is known to take and give files.
+// Probe writes a small file, reads it back and deletes it, which shows that the
+// store can be written and read.
 func (s *Store) Probe(ctx context.Context) error {
 	if err := s.Check(ctx); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return s.explain(s.Delete(ctx, key))
 }
 
-// apiError is what the S3 client's errors have.
+// apiError is implemented by the S3 client's errors.
 type apiError interface{ ErrorCode() string }
 
 func noBucket(err error) bool {

@@ -11,31 +11,31 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// Prefixes are those of the service's own files. Nothing else in a store is
+// Prefixes are the prefixes of the service's files. No other file in a store is
 // ever listed for deletion.
 var Prefixes = []string{"audio/", "checkpoints/", "results/"}
 
-// identityKey is the object that says which database a store belongs to. It
-// lies outside of Prefixes.
+// identityKey is the object that identifies the database of the store. It is
+// outside of Prefixes.
 const identityKey = "otograph-store.json"
 
-// maxIdentity bounds the size of the identity object in bytes.
+// maxIdentity limits the size of the identity object in bytes.
 const maxIdentity = 4096
 
-// Errors of a store that must not be used with the database at hand.
+// Errors for a store that must not be used with the current database.
 var (
-	// ErrForeign says that the store belongs to another database.
+	// ErrForeign is returned if the store belongs to another database.
 	ErrForeign = errors.New("the file store belongs to another database")
-	// ErrUnclaimed says that the store holds files, but nothing says whose.
+	// ErrUnclaimed is returned if the store holds files of an unknown database.
 	ErrUnclaimed = errors.New("the file store holds files of an unknown database")
-	// ErrLost says that the database has files elsewhere.
+	// ErrLost is returned if the database's files are in another store.
 	ErrLost = errors.New("the database's files are in another store")
 )
 
-// Identity names the database that a store belongs to.
+// Identity identifies the database of a store.
 type Identity struct {
-	Database string    `json:"database"`        // the database's own id
-	Place    string    `json:"place,omitempty"` // where the database lives: a copy of it has another place
+	Database string    `json:"database"`        // the database's id
+	Place    string    `json:"place,omitempty"` // location of the database, which differs for a copy
 	Written  time.Time `json:"written"`
 }
 
@@ -44,7 +44,7 @@ func (i Identity) same(other Identity) bool {
 }
 
 // Identity returns the identity of the store, or an error that wraps
-// ErrNotFound if none was written.
+// ErrNotFound if it has none.
 func (s *Store) Identity(ctx context.Context) (Identity, error) {
 	r, err := s.Open(ctx, identityKey)
 	if err != nil {
@@ -62,10 +62,10 @@ func (s *Store) Identity(ctx context.Context) (Identity, error) {
 	return found, nil
 }
 
-// Claim checks that the store belongs to the database id. A store without an
-// identity gets it, if it holds no files of a service and the database has no
-// store yet (claimed is false). Errors wrap ErrForeign, ErrUnclaimed, or ErrLost;
-// nothing was changed then.
+// Claim checks that the store belongs to the database id. It gives a store
+// without an identity this one if the store holds no files of a service and the
+// database has no store yet (claimed is false). Errors wrap ErrForeign,
+// ErrUnclaimed, or ErrLost; nothing was changed then.
 func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 	found, err := s.Identity(ctx)
 	if errors.Is(err, ErrNotFound) {
@@ -98,8 +98,8 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 	return fmt.Errorf("%w: %s belongs to database %s since %s, this one is %s", ErrForeign, s.name, found.Database, found.Written.Format(time.DateOnly), id.Database)
 }
 
-// Adopt makes the store belong to the database id, whatever it belonged to
-// before, and returns the identity that was replaced (zero for none).
+// Adopt assigns the store to the database id, even if it belonged to another
+// one, and returns the replaced identity (zero for none).
 func (s *Store) Adopt(ctx context.Context, id Identity) (before Identity, err error) {
 	before, err = s.Identity(ctx)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -125,7 +125,7 @@ func (s *Store) writeIdentity(ctx context.Context, id Identity, fresh bool) erro
 	return err
 }
 
-// errFound ends a listing at its first file.
+// errFound stops a listing at its first file.
 var errFound = errors.New("found")
 
 // empty reports whether the store holds no file under Prefixes.

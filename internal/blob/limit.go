@@ -13,34 +13,35 @@ import (
 // Option configures a Store when it is opened.
 type Option func(*Store)
 
-// limits bound the time of one operation.
+// limits are the timeouts of one operation.
 type limits struct {
-	answer   time.Duration // for operations that carry no data
+	answer   time.Duration // for operations without data
 	transfer time.Duration // for one Write, one Read, or a Commit
 }
 
-// An S3 client uploads parts of 5 MiB: the limit of a transfer allows 2 Mbit/s.
+// An S3 client uploads parts of 5 MiB, so the transfer timeout requires 2
+// Mbit/s.
 var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
 
-// WithLimits sets how long the store may take to answer an operation that
-// carries no data (default 10 s) and to take or give one piece of data (default
-// 20 s). An operation that takes longer ends with ErrUnavailable. A folder's
-// system calls cannot be interrupted: there the limits have no effect.
+// WithLimits sets how long the store may take to answer an operation without
+// data (default 10 s) and to read or write one piece of data (default 20 s). A
+// longer operation fails with ErrUnavailable. The limits do not apply to
+// folders, because their system calls can't be interrupted.
 func WithLimits(answer, transfer time.Duration) Option {
 	return func(s *Store) { s.limits = limits{answer: answer, transfer: transfer} }
 }
 
-// WithObserver makes observe be called after every create, commit, open, and
-// delete with the time that it took and its outcome. A file that is not there
-// is not an error of the store.
+// WithObserver calls observe after every create, commit, open, and delete with
+// its duration and outcome. A missing file does not count as an error of the
+// store.
 func WithObserver(observe func(op string, took time.Duration, err error)) Option {
 	return func(s *Store) { s.observe = observe }
 }
 
-// errSlow is the cause of a context that a guard ended.
+// errSlow is the cause of a context that a guard canceled.
 var errSlow = errors.New("no answer in time")
 
-// guard bounds the single operations of a file that is open for longer.
+// guard limits the operations of a file that stays open.
 type guard struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -62,7 +63,7 @@ func (g guard) within(limit time.Duration, op func() error) error {
 	return err
 }
 
-// timed is within, observed.
+// timed is within, and calls the observer.
 func (s *Store) timed(g guard, op string, limit time.Duration, work func() error) error {
 	begun := time.Now()
 	err := g.within(limit, work)

@@ -1,14 +1,14 @@
-// Package cage starts a program that reads one hostile file: it can open files
-// for reading only, and with Landlock only its libraries and its input, has no
-// network, starts no process, signals nobody and is bounded in memory, processor
-// time and output files.
+// Package cage starts a program that reads one hostile file. The program can
+// open files only for reading and, with Landlock, only its libraries and its
+// input. It has no network, can't start processes or send signals, and its
+// memory, processor time and output files are limited.
 //
-// On Linux the program is started through a launcher: this very executable,
-// which package cage's initialization turns into the launcher when it finds
-// itself started as one. The launcher puts the limits, the Landlock domain and
-// the seccomp filter on itself and then becomes the program, so every one of
-// them is in force before the program's first instruction, and nothing is ever
-// put on the process that starts it.
+// On Linux the program is started through a launcher: the current executable,
+// which becomes the launcher during package cage's initialization if it was
+// started as one. The launcher applies the limits, the Landlock domain and the
+// seccomp filter to itself and then executes the program. Thus all of them are
+// in force before the program's first instruction, and the process that starts
+// it is never restricted.
 package cage
 
 import (
@@ -23,48 +23,48 @@ import (
 type Spec struct {
 	Bin  string   // absolute path of the program, links resolved
 	Args []string // without the program's name
-	Env  []string // the whole environment, "NAME=value"
+	Env  []string // the complete environment, "NAME=value"
 	// Input is descriptor 3 of the program, opened for reading; nil for none.
 	Input *os.File
-	// Libraries are folders beside the usual ones in which the program's
-	// libraries lie.
+	// Libraries are folders, in addition to the usual ones, that contain the
+	// program's libraries.
 	Libraries []string
 
 	Memory uint64 // bytes of address space
 	CPU    uint64 // seconds of processor time
 
-	// Landlock may be left out for programs that cannot run under it.
+	// Landlock may be disabled for programs that can't run under it.
 	Landlock bool
-	// Script allows what an interpreter needs beside: processes and other
+	// Script also allows what an interpreter needs: processes and other
 	// programs. They stay in the cage.
 	Script bool
 }
 
-// State says what holds a program.
+// State describes what confines a program.
 type State struct {
-	Landlock            int  // version of the kernel's Landlock interface that is used; 0: none
-	Seccomp             bool // only listed system calls are answered
-	NoNewPrivileges     bool // set-user-id programs give nothing
-	CapabilitiesDropped bool // root's powers are taken away; true as well when there are none
+	Landlock            int  // version of the kernel's Landlock interface in use; 0: none
+	Seccomp             bool // only listed system calls are allowed
+	NoNewPrivileges     bool // set-user-id programs gain no privileges
+	CapabilitiesDropped bool // root's capabilities are dropped; also true if there are none
 	Limits              bool // address space, processor time, file size, descriptors, core files
-	Namespaces          bool // a network and System V objects of its own, and for others than root a user namespace
+	Namespaces          bool // separate network and System V objects and, unless root, a user namespace
 }
 
-// ErrSetup is returned when the cage could not be built. The program did not run.
+// ErrSetup is returned if the cage could not be built. The program did not run.
 var ErrSetup = errors.New("cage")
 
-// launcherName is what the launcher is called in its argument list.
+// launcherName is the launcher's name in its argument list.
 const launcherName = "otograph-cage"
 
-// Process is a caged program that is about to be started. The caller sets Cmd's
-// Stdin, Stdout and Stderr, calls Start, then Cmd.Wait or Wait.
+// Process is a caged program that has not been started yet. The caller sets
+// Cmd's Stdin, Stdout and Stderr, calls Start, then Cmd.Wait or Wait.
 type Process struct {
 	*exec.Cmd
 	status *os.File // read end of the launcher's reports; nil without a launcher
 	closes []*os.File
 }
 
-// started closes what only the child needs.
+// started closes the descriptors that only the child needs.
 func (p *Process) started() {
 	for _, f := range p.closes {
 		f.Close()
@@ -72,7 +72,7 @@ func (p *Process) started() {
 	p.closes = nil
 }
 
-// setupError is what the launcher said when it failed.
+// setupError returns an error with the launcher's message.
 func setupError(text string) error {
 	return fmt.Errorf("%w: %s", ErrSetup, strings.TrimSpace(text))
 }

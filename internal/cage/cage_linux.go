@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is what the launcher is told, as its only argument.
+// order is the launcher's only argument.
 type order struct {
 	Spec      Spec
 	Signature string // see isOrder
@@ -45,20 +45,21 @@ func Command(s Spec) (*Process, error) {
 	p.Cmd = &exec.Cmd{Path: self, Args: []string{launcherName, string(text)}, Env: s.Env}
 	input := s.Input
 	if input == nil {
-		input = statusW // descriptor 3 has to be something; the launcher closes it
+		input = statusW // descriptor 3 must be something; the launcher closes it
 	}
 	p.ExtraFiles = []*os.File{input, statusW}
-	// A group of its own, which dies with the thread that started it.
+	// The program gets a separate process group and dies with the thread that
+	// started it.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces()}
 	return p, nil
 }
 
-// noNamespaces is set once the kernel or the machine's policy refused them.
+// noNamespaces is set once the kernel or the machine's policy has refused them.
 var noNamespaces atomic.Bool
 
-// namespaces returns the flags of the namespaces that a program gets. Others
-// than root need a user namespace for the rest; no user is mapped into it, so
-// the program has no powers there either.
+// namespaces returns the flags of a program's namespaces. Users other than root
+// need a user namespace for the others. No user is mapped into it, so the
+// program has no privileges there either.
 func namespaces() uintptr {
 	if noNamespaces.Load() {
 		return 0
@@ -70,9 +71,9 @@ func namespaces() uintptr {
 	return flags
 }
 
-// Start starts the program and returns what holds it, once it runs. The error
-// matches ErrSetup if the cage could not be built; then nothing ran. The calling
-// thread must live as long as the program: see runtime.LockOSThread.
+// Start starts the program and returns what confines it once it runs. The error
+// matches ErrSetup if the cage could not be built; then nothing ran. The
+// calling thread must live as long as the program: see runtime.LockOSThread.
 func (p *Process) Start() (State, error) {
 	defer p.status.Close()
 	err := p.Cmd.Start()
@@ -93,7 +94,7 @@ func (p *Process) Start() (State, error) {
 		_ = unix.Kill(-p.Process.Pid, unix.SIGKILL)
 		_ = p.Wait()
 		said := string(text)
-		said = strings.TrimSpace(said[strings.LastIndexByte(said, '}')+1:]) // what follows the report, if there is one
+		said = strings.TrimSpace(said[strings.LastIndexByte(said, '}')+1:]) // the text after the report, if any
 		if said == "" {
 			said = "the launcher died"
 		}

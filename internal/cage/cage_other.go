@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// Command returns the program without a cage: elsewhere than on Linux it is held
-// by its arguments and by whoever waits for it.
+// Command returns the program without a cage: on systems other than Linux only
+// its arguments and the waiting process limit it.
 func Command(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Bin, s.Args...)
 	cmd.Env = s.Env

@@ -33,14 +33,15 @@ type rule struct {
 	conditions []condition
 }
 
-// openFlags are what a file may not be opened with: for writing, to be made,
-// truncated, or as a mere path, which Landlock does not check.
+// openFlags are the flags that are refused for opening a file: writing,
+// creating, truncating, or opening as a mere path, which Landlock does not
+// check.
 const openFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_PATH | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// rules are the calls that are answered: those of an audio decoder that is
-// started, loads its libraries, reads one file and writes to pipes, with or
-// without threads. TestFFmpegNeedsNoMore holds the list against a real ffmpeg.
-// The most frequent come first.
+// rules are the allowed calls: those of an audio decoder that is started, loads
+// its libraries, reads one file and writes to pipes, with or without threads.
+// TestFFmpegNeedsNoMore checks the list with a real ffmpeg. The most frequent
+// calls come first.
 func rules(script bool) []rule {
 	list := []rule{
 		{call: unix.SYS_READ}, {call: unix.SYS_WRITE}, {call: unix.SYS_LSEEK}, {call: unix.SYS_FUTEX},
@@ -89,18 +90,18 @@ var plainCalls = []uintptr{
 	fstatat,
 }
 
-// scriptCalls are what an interpreter needs beside.
+// scriptCalls are the additional calls of an interpreter.
 var scriptCalls = append([]uintptr{
 	unix.SYS_WAIT4, unix.SYS_PIPE2, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_GETGROUPS, unix.SYS_UMASK,
 	unix.SYS_GETRESUID, unix.SYS_GETRESGID, unix.SYS_SETRLIMIT, unix.SYS_STATX,
 }, legacyScriptCalls...)
 
-// missingCalls are answered as a kernel without them would: libraries then use
-// an older one that is allowed.
+// missingCalls fail as in a kernel without them; libraries then use an older
+// call that is allowed.
 var missingCalls = []uintptr{unix.SYS_CLONE3}
 
-// newestCall is the highest call that this list knows of. Later ones are answered
-// as a kernel without them would.
+// newestCall is the highest known call. Later ones fail as in a kernel without
+// them.
 const newestCall = unix.SYS_FUTEX_REQUEUE
 
 // program returns the filter.
@@ -118,7 +119,7 @@ func program(script bool) []unix.SockFilter {
 		jump(unix.BPF_JEQ, auditArch, 1, 0),
 		answer(deny),
 		statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0), // seccomp_data.nr
-		jump(unix.BPF_JGE, 0x40000000, 0, 1),              // the x32 way to call, another numbering
+		jump(unix.BPF_JGE, 0x40000000, 0, 1),              // the x32 ABI, which numbers calls differently
 		answer(deny),
 		jump(unix.BPF_JGT, newestCall, 0, 1),
 		answer(missing),
@@ -146,7 +147,8 @@ func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
 
-// rule appends: if this is the call, test its arguments and answer.
+// rule appends instructions that test the arguments of a call and return the
+// verdict.
 func (a *assembler) rule(r rule, deny uint32) {
 	var body assembler
 	for _, c := range r.conditions {
@@ -157,7 +159,7 @@ func (a *assembler) rule(r rule, deny uint32) {
 	*a = append(*a, body...)
 }
 
-// test returns instructions that answer deny unless the condition holds.
+// test returns instructions that deny the call unless the condition holds.
 func (c condition) test(deny uint32) assembler {
 	low := uint32(16 + 8*c.arg) // seccomp_data.args, little-endian
 	load := statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, low)
@@ -180,7 +182,7 @@ func (c condition) test(deny uint32) assembler {
 	panic("cage: a condition without a test")
 }
 
-// bits keeps some bits of what was loaded.
+// bits keeps only the given bits of the loaded value.
 func bits(mask uint32) unix.SockFilter {
 	return statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, mask)
 }

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a program and whatever it starts into a group that can be killed.
+// ownGroup starts a program in a new process group, so that it can be killed
+// with its children.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

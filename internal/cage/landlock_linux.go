@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LandlockABI returns the version of the kernel's Landlock interface, 0 where it
-// has none.
+// LandlockABI returns the version of the kernel's Landlock interface, or 0
+// without Landlock.
 func LandlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -20,7 +20,7 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// handled returns everything that a Landlock of this version can restrict.
+// handled returns everything that this version of Landlock can restrict.
 func handled(abi int) unix.LandlockRulesetAttr {
 	fs := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1) // everything of the first version
 	attr := unix.LandlockRulesetAttr{}
@@ -44,7 +44,7 @@ func handled(abi int) unix.LandlockRulesetAttr {
 }
 
 // restrictFiles puts the calling thread into a Landlock domain and returns the
-// version of the interface, 0 where the kernel has no Landlock.
+// version of the interface, or 0 if the kernel has no Landlock.
 func restrictFiles(s Spec) (int, error) {
 	abi := LandlockABI()
 	if abi == 0 {
@@ -99,8 +99,8 @@ func (r ruleset) allow(fd int, access uint64) error {
 	return nil
 }
 
-// allowPath adds a rule for a path; one that does not exist, or that the program
-// could not reach either, needs none.
+// allowPath adds a rule for a path. A path that does not exist, or that the
+// program could not reach anyway, needs none.
 func (r ruleset) allowPath(path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r ruleset) allowPath(path string, access uint64) error {
 	return r.allow(fd, access)
 }
 
-// interpreter returns the loader that a program names, "" if it names none.
+// interpreter returns the program's loader, or "" if it names none.
 func interpreter(bin string) string {
 	f, err := elf.Open(bin)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statusFD is where the launcher reports: its State, or why there is no cage.
+// statusFD is the descriptor on which the launcher reports its State, or why
+// there is no cage.
 const statusFD = 4
 
 func init() {
@@ -29,16 +30,16 @@ func init() {
 	os.Exit(125)
 }
 
-// launch turns this process into the caged program. It returns only when that
-// fails.
+// launch turns this process into the caged program. It returns only on failure.
 func launch(s Spec) error {
-	// What is put on a thread holds for the program that this thread becomes.
+	// The restrictions of a thread apply to the program that this thread
+	// executes.
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
 	unix.CloseOnExec(statusFD)
 	var in, status unix.Stat_t
 	if unix.Fstat(3, &in) == nil && unix.Fstat(statusFD, &status) == nil && in.Dev == status.Dev && in.Ino == status.Ino {
-		unix.CloseOnExec(3) // there is no input, the status pipe fills its place
+		unix.CloseOnExec(3) // without input, the status pipe takes its place
 	}
 	argv, envp, err := vectors(s)
 	if err != nil {
@@ -68,13 +69,14 @@ func launch(s Spec) error {
 	return become(argv, envp, filter, s.Memory, report)
 }
 
-// limit bounds the process. The address space comes last: see become.
+// limit sets the limits of the process. The address space is limited last: see
+// become.
 func limit(s Spec) error {
 	for _, r := range []struct {
 		which     int
 		soft, max uint64
 	}{
-		{unix.RLIMIT_CPU, s.CPU, s.CPU + 5}, // the soft limit tells SIGXCPU apart from other kills
+		{unix.RLIMIT_CPU, s.CPU, s.CPU + 5}, // the soft limit distinguishes SIGXCPU from other kills
 		{unix.RLIMIT_FSIZE, 0, 0},
 		{unix.RLIMIT_CORE, 0, 0},
 		{unix.RLIMIT_NOFILE, 64, 64},
@@ -86,8 +88,9 @@ func limit(s Spec) error {
 		}
 	}
 	if ownUserNamespace() {
-		// Counted by user and user namespace: in one of its own, the program's
-		// threads alone. Elsewhere all processes of the user would count.
+		// Processes are counted by user and user namespace. In a new namespace
+		// only the program's threads count; otherwise all processes of the user
+		// would.
 		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 			return fmt.Errorf("limit the decoder's threads: %w", err)
 		}
@@ -102,8 +105,8 @@ func ownUserNamespace() bool {
 	return err == nil && strings.TrimSpace(string(text)) == ""
 }
 
-// vectors prepares the arguments of execve: after the filter is on, nothing may
-// be allocated.
+// vectors prepares the arguments of execve, because nothing may be allocated
+// once the filter is active.
 func vectors(s Spec) (argv, envp []*byte, err error) {
 	for _, arg := range append([]string{s.Bin}, s.Args...) {
 		b, err := unix.BytePtrFromString(arg)
@@ -122,8 +125,8 @@ func vectors(s Spec) (argv, envp []*byte, err error) {
 	return append(argv, nil), append(envp, nil), nil
 }
 
-// become limits the address space, which the Go runtime may exceed already, puts
-// the filter on and executes the program, with nothing in between.
+// become limits the address space, which the Go runtime may already exceed,
+// activates the filter and executes the program, with nothing in between.
 func become(argv, envp []*byte, filter []unix.SockFilter, memory uint64, report []byte) error {
 	rlimit := unix.Rlimit{Cur: memory, Max: memory}
 	var prog unix.SockFprog
@@ -148,9 +151,9 @@ func become(argv, envp []*byte, filter []unix.SockFilter, memory uint64, report 
 	return fmt.Errorf(" execute: %w", errno)
 }
 
-// dropCapabilities keeps the program from getting root's powers. Only the right
-// to read files of others stays, because root may have been asked to read one.
-// Without root there is nothing to drop.
+// dropCapabilities keeps the program from gaining root's capabilities. Only the
+// right to read other users' files remains, because root may have been asked to
+// read one. Without root there is nothing to drop.
 func dropCapabilities() bool {
 	if unix.Geteuid() != 0 {
 		return true
@@ -160,7 +163,7 @@ func dropCapabilities() bool {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
-			break // beyond the last one
+			break // past the last one
 		} else if err != nil {
 			return false
 		}
@@ -168,7 +171,7 @@ func dropCapabilities() bool {
 	return true
 }
 
-// libraryFolders are where a program's libraries may lie.
+// libraryFolders are the folders that may contain a program's libraries.
 func libraryFolders(s Spec) []string {
 	dirs := []string{"/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store"}
 	if dir := filepath.Join(filepath.Dir(filepath.Dir(s.Bin)), "lib"); len(dir) > len("/lib") {

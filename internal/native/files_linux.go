@@ -1,18 +1,19 @@
 package native
 
-// File names of the libraries: the sonames that the code is written against.
+// File names of the libraries: the sonames that the code is written for.
 const (
 	WhisperFile     = "libwhisper.so.1"
 	ONNXRuntimeFile = "libonnxruntime.so.1"
 )
 
-// ErrNoWhisper says why libwhisper can't be opened where nothing can: see [ErrNoCgo].
+// ErrNoWhisper is the reason why this system can't open libwhisper: see
+// [ErrNoCgo].
 var ErrNoWhisper = ErrNoCgo
 
-// loaderFinds says that the loader looks in systemDirs by itself.
+// loaderFinds reports that the loader searches systemDirs itself.
 const loaderFinds = true
 
-// systemDirs returns the folders in which the dynamic loader looks without being told.
+// systemDirs returns the folders that the dynamic loader searches by default.
 func systemDirs() []string {
 	return []string{
 		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",

@@ -13,13 +13,15 @@ const (
 	ONNXRuntimeFile = "libonnxruntime.1.dylib"
 )
 
-// ErrNoWhisper says why libwhisper can't be opened where nothing can: see [ErrNoCgo].
+// ErrNoWhisper is the reason why this system can't open libwhisper: see
+// [ErrNoCgo].
 var ErrNoWhisper = ErrNoCgo
 
-// loaderFinds says that the loader looks in systemDirs by itself: not in Homebrew's.
+// loaderFinds reports whether the loader searches systemDirs itself: it does
+// not search Homebrew's.
 const loaderFinds = false
 
-// systemDirs returns the folders of Homebrew, on Apple's processors and on Intel's.
+// systemDirs returns Homebrew's folders on Apple silicon and on Intel.
 func systemDirs() []string {
 	dirs := []string{"/opt/homebrew/lib", "/usr/local/lib"}
 	if prefix := os.Getenv("HOMEBREW_PREFIX"); filepath.IsAbs(prefix) {

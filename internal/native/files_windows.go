@@ -8,13 +8,13 @@ const (
 	ONNXRuntimeFile = "onnxruntime.dll"
 )
 
-// ErrNoWhisper says that libwhisper can't be opened on this system. It wraps
-// ErrMissing.
+// ErrNoWhisper is returned because libwhisper can't be opened on this system.
+// It wraps ErrMissing.
 var ErrNoWhisper = fmt.Errorf("%w: on Windows libwhisper is not opened, so there is no standard tier", ErrMissing)
 
-// loaderFinds says that the loader looks in systemDirs by itself.
+// loaderFinds reports whether the loader searches systemDirs itself.
 const loaderFinds = false
 
-// systemDirs returns nothing: Windows' own folders hold an older ONNX Runtime, which
-// does not serve.
+// systemDirs returns nothing: Windows' system folders contain an older ONNX
+// Runtime that can't be used.
 func systemDirs() []string { return nil }

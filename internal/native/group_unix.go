@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the end of a command's context end its children too. They are asked,
-// so that the script takes its temporary folder away.
+// ownGroup makes the context of a command also stop its children. They get
+// SIGTERM, so that the script can remove its temporary folder.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

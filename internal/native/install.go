@@ -17,25 +17,28 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
-// Plugins says which plug-ins of ggml are fetched beside those for the processor.
+// Plugins selects the ggml plug-ins to fetch in addition to those for the
+// processor.
 type Plugins string
 
 // Plug-ins to fetch.
 const (
-	Unchanged Plugins = "unchanged" // those that are there
+	Unchanged Plugins = "unchanged" // the ones already installed
 	Vulkan    Plugins = "vulkan"    // for GPUs
 	None      Plugins = "none"
 )
 
-// Install puts the native libraries into the folder dest (lib/, include/, VERSIONS),
-// where they are not there yet: it unpacks the fetch recipe into a temporary folder
-// and runs it with bash. Its few lines go to out, and one more when there was nothing
-// to do. An empty dest means [DefaultDest]; with names the plug-ins that it shall have.
+// Install installs the native libraries into the folder dest (lib/, include/,
+// VERSIONS) unless they are already there: it unpacks the fetch recipe into a
+// temporary folder and runs it with bash. Its few lines of output go to out; if
+// there was nothing to do, one line says so. An empty dest means [DefaultDest].
+// with selects the plug-ins.
 //
-// The recipe uses the sources that this machine is configured for (apt's mirror, npm's
-// registry), checks every file by its digest, and needs no root. On systems other than
-// Linux there is no recipe: ONNX Runtime alone is fetched, from npm's registry. The error says what
-// is missing. When ctx ends, the recipe is stopped; dest is then as it was before.
+// The recipe uses the sources configured on this machine (apt's mirror, npm's
+// registry), checks the digest of every file, and needs no root. On systems
+// other than Linux there is no recipe; only ONNX Runtime is fetched, from npm's
+// registry. The error says what is missing. If ctx is canceled, the recipe is
+// stopped and dest stays unchanged.
 func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
 	if dest == "" {
 		var err error
@@ -79,7 +82,8 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("native libraries: %w", ctx.Err())
 	case err != nil && said.line != "":
-		// The recipe has said what to do: in the message too, for callers that drop out.
+		// The recipe has printed what to do. Repeat it in the error for callers
+		// that discard out.
 		return fmt.Errorf("native libraries: %s", strings.TrimPrefix(said.line, "native: "))
 	case err != nil:
 		return fmt.Errorf("native libraries: the fetch recipe failed: %w", err)
@@ -90,7 +94,7 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	return nil
 }
 
-// installPackage fetches ONNX Runtime alone, unless the user has named one.
+// installPackage fetches only ONNX Runtime, unless the user has set its path.
 func installPackage(ctx context.Context, dest string, out io.Writer) error {
 	p := here()
 	if p.ort != "" {
@@ -106,9 +110,10 @@ func installPackage(ctx context.Context, dest string, out io.Writer) error {
 	return npm{platform: platform, registry: registry(ctx), pins: pins, places: p}.install(ctx, dest, out)
 }
 
-// DefaultDest is where Install puts the libraries by default: third_party/native of
-// the checkout that this program was compiled in when the working folder is inside
-// it, else otograph/native in the user's data folder.
+// DefaultDest returns the folder into which Install installs by default:
+// third_party/native of the checkout in which this program was compiled if the
+// working folder is inside it, or else otograph/native in the user's data
+// folder.
 func DefaultDest() (string, error) {
 	if root := Checkout(); root != "" {
 		if wd, err := os.Getwd(); err == nil {
@@ -124,7 +129,7 @@ func DefaultDest() (string, error) {
 	return dir, nil
 }
 
-// lastLine passes on what is written and keeps the last line that is not empty.
+// lastLine forwards the output and keeps the last line that is not empty.
 type lastLine struct {
 	to      io.Writer
 	partial []byte
@@ -143,7 +148,7 @@ func (l *lastLine) Write(p []byte) (int, error) {
 		}
 		l.partial = l.partial[i+1:]
 	}
-	if len(l.partial) > 1<<16 { // a line that never ends is not worth keeping
+	if len(l.partial) > 1<<16 { // a line without an end is not worth keeping
 		l.partial = nil
 	}
 	return l.to.Write(p)

@@ -1,9 +1,10 @@
-// Package native finds the two native libraries that Otograph opens at run time,
-// libwhisper (with ggml) and ONNX Runtime, and fetches them when asked to.
+// Package native finds the two native libraries that Otograph opens at run
+// time, libwhisper (with ggml) and ONNX Runtime, and fetches them on request.
 //
-// Nothing is linked: a program that imports Otograph builds with a C compiler
-// alone, starts without the libraries, and gets [ErrMissing] with what to do when
-// it needs one of them. The libraries are never looked for in the current folder.
+// Nothing is linked. A program that imports Otograph builds with only a C
+// compiler and starts without the libraries. If it needs one, it gets
+// [ErrMissing] with instructions. The libraries are never searched in the
+// current folder.
 package native
 
 import (
@@ -19,34 +20,35 @@ import (
 	"github.com/otograph/otograph/internal/userdata"
 )
 
-// Environment variables that name native parts; see [Dir] and [ONNXRuntime].
+// Environment variables for native parts; see [Dir] and [ONNXRuntime].
 const (
-	// EnvDir names the folder that holds the libraries, or the folder above it
-	// (the one with lib/ in it).
+	// EnvDir is the variable for the folder that holds the libraries, or for
+	// its parent (the folder with lib/ in it).
 	EnvDir = "OTOGRAPH_NATIVE"
-	// EnvONNXRuntime names one libonnxruntime file.
+	// EnvONNXRuntime is the variable for the path of libonnxruntime.
 	EnvONNXRuntime = "ONNXRUNTIME_LIB"
 )
 
-// ErrMissing says that a native library was not found. It comes wrapped, with the
-// places that were searched and what to do about it.
+// ErrMissing is returned if a native library was not found. It is wrapped in an
+// error with the searched places and what to do.
 var ErrMissing = errors.New("native library missing")
 
-// ErrNoCgo says that this program can't open native libraries at all. It wraps
-// ErrMissing.
+// ErrNoCgo is returned if this program can't open native libraries at all. It
+// wraps ErrMissing.
 var ErrNoCgo = fmt.Errorf("%w: this program was built without cgo and opens none; build it with CGO_ENABLED=1 and a C compiler", ErrMissing)
 
 // dataFolder is the name of our folder in the user's data folder.
 const dataFolder = "native"
 
-// places is where a search looks; a value, so that tests can make their own.
+// places holds the places to search; it is a value so that tests can replace
+// it.
 type places struct {
 	env        string   // value of OTOGRAPH_NATIVE
 	ort        string   // value of ONNXRUNTIME_LIB
 	executable string   // path of the running program, symlinks resolved
-	checkout   string   // the checkout this program was compiled in, if it still exists
+	checkout   string   // the checkout in which this program was compiled, if it still exists
 	data       string   // dataFolder in the user's data folder
-	system     []string // the loader's own folders
+	system     []string // folders that the loader searches by default
 }
 
 func here() places {
@@ -69,9 +71,9 @@ func here() places {
 	return p
 }
 
-// inside reports whether the program runs from a folder below root or is one
-// that `go run` or `go test` built. An installed program must not load what
-// somebody else put into the folder that it was compiled in.
+// inside reports whether the program is run from a folder below root, or was
+// built by `go run` or `go test`. An installed program must not load what
+// another user put into the folder in which it was compiled.
 func (p places) inside(root string) bool {
 	if strings.Contains(p.executable, string(filepath.Separator)+"go-build") {
 		return true
@@ -84,19 +86,21 @@ func (p places) inside(root string) bool {
 }
 
 // Dir returns the absolute path of the folder that holds [WhisperFile] or
-// [ONNXRuntimeFile] (normally both). The first of these that holds one is taken:
-// $OTOGRAPH_NATIVE (the folder itself, or the one above its lib), ../lib beside the
-// executable, third_party/native/lib of the checkout that the program was compiled
-// in, if it lies there, otograph/native/lib in the user's data folder ($XDG_DATA_HOME, else
-// ~/.local/share), the loader's own folders.
+// [ONNXRuntimeFile] (normally both). It returns the first of these folders that
+// holds one: $OTOGRAPH_NATIVE (the folder itself, or its parent), ../lib
+// relative to the executable, third_party/native/lib of the checkout in which
+// the program was compiled if the program is in it, otograph/native/lib in the
+// user's data folder ($XDG_DATA_HOME, or else ~/.local/share), and the folders
+// that the loader searches by default.
 //
-// The error wraps [ErrMissing]. A set $OTOGRAPH_NATIVE without a library is an
-// error too: a wrong setting must not be answered by another library.
+// The error wraps [ErrMissing]. It is also an error if $OTOGRAPH_NATIVE is set
+// but holds no library, because a wrong setting must not silently select
+// another library.
 func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
 
-// ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if it
-// is set, else [ONNXRuntimeFile] in the folders of [Dir]'s order. The error wraps
-// [ErrMissing].
+// ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if
+// it is set, otherwise [ONNXRuntimeFile] in the folders of [Dir], in that
+// order. The error wraps [ErrMissing].
 func ONNXRuntime() (string, error) {
 	p := here()
 	if p.ort != "" {
@@ -120,7 +124,7 @@ func ONNXRuntime() (string, error) {
 }
 
 // Whisper returns the folder that holds [WhisperFile] and its ggml plug-ins (in
-// ggml/ below it), or "" where the loader finds libwhisper by its soname alone. The
+// the subfolder ggml/), or "" if the loader finds libwhisper by its soname. The
 // error wraps [ErrMissing].
 func Whisper() (string, error) {
 	p := here()
@@ -134,7 +138,8 @@ func Whisper() (string, error) {
 	return dir, nil
 }
 
-// find returns the first folder that holds one of files. what is for the error text.
+// find returns the first folder that holds one of files; the error message
+// mentions what.
 func (p places) find(what string, files ...string) (string, error) {
 	holds := func(dir string) bool {
 		for _, f := range files {
@@ -184,13 +189,14 @@ func (p places) find(what string, files ...string) (string, error) {
 		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, strings.Join(files, " and "))
 }
 
-// ErrUntrusted says that a native library, or its folder, could have been put
-// there by somebody else. It comes wrapped, with the path and what to do.
+// ErrUntrusted is returned if another user could have installed a native
+// library or its folder. It is wrapped in an error with the path and what to
+// do.
 var ErrUntrusted = errors.New("native library is not trusted")
 
-// trusted checks a folder and those of files that it holds: nobody but root and
-// this user may own them, unless the user named the folder, and not everybody
-// may write to them.
+// trusted checks a folder and those of files that it holds. They must be owned
+// by root or this user, unless the user named the folder, and must not be
+// world-writable.
 func (p places) trusted(dir string, files []string, named bool) error {
 	for _, path := range append([]string{""}, files...) {
 		path = filepath.Join(dir, path)
@@ -208,9 +214,9 @@ func (p places) trusted(dir string, files []string, named bool) error {
 	return nil
 }
 
-// Checkout returns the root of the source tree that this program was compiled in,
-// "" when that folder is gone, is a read-only module cache, or was trimmed from the
-// program (-trimpath).
+// Checkout returns the root of the source tree in which this program was
+// compiled, or "" if that folder no longer exists, is a read-only module cache,
+// or was trimmed from the program (-trimpath).
 func Checkout() string { return checkout() }
 
 var checkout = sync.OnceValue(func() string {
@@ -220,7 +226,7 @@ var checkout = sync.OnceValue(func() string {
 	}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file))) // internal/native/native.go
 	if strings.Contains(filepath.Base(root), "@") {
-		return "" // unpacked by the go command: nothing can be put there
+		return "" // unpacked by the go command, so nothing can be installed there
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		return ""

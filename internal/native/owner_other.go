@@ -4,10 +4,9 @@ package native
 
 import "os"
 
-// ownerOf returns the user that a file belongs to, where there are numbers for
-// users.
+// ownerOf returns the owner of a file on systems with numeric users.
 func ownerOf(os.FileInfo) (user int, ok bool) { return 0, false }
 
-// openToAll reports whether everybody may write to a file: here the mode, which Go
-// makes up, does not tell.
+// openToAll reports whether a file is world-writable. The mode can't show it
+// here, because Go makes it up.
 func openToAll(os.FileInfo) bool { return false }

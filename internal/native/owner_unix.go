@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user that a file belongs to.
+// ownerOf returns the owner of a file.
 func ownerOf(info os.FileInfo) (user int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -16,5 +16,5 @@ func ownerOf(info os.FileInfo) (user int, ok bool) {
 	return int(st.Uid), true
 }
 
-// openToAll reports whether everybody may write to a file.
+// openToAll reports whether a file is world-writable.
 func openToAll(info os.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }

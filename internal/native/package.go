@@ -23,19 +23,19 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
-// largest bounds what is read of an answer: the archive has 113 MB.
+// largest limits how much of a response is read: the archive has 113 MB.
 const largest = 512 << 20
 
-// npm fetches ONNX Runtime from npm's package: what there is for systems other than
-// Linux, whose recipe fetches libwhisper too. It needs neither npm nor a shell.
+// npm fetches ONNX Runtime from its npm package on systems other than Linux
+// (whose recipe also fetches libwhisper). It needs neither npm nor a shell.
 type npm struct {
 	platform string // such as "darwin/arm64"
 	registry string
 	pins     recipe.Pins
-	places   places // where libwhisper may be
+	places   places // places to search for libwhisper
 }
 
-// install puts the library into dest/lib, unless it is there.
+// install installs the library into dest/lib unless it is already there.
 func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 	if n.pins.File == "" {
 		return fmt.Errorf("native libraries: the package %s %s holds no ONNX Runtime for %s: set %s to your own library",
@@ -66,10 +66,10 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 	return err
 }
 
-// partial is how the names of files begin that are not fetched to their end.
+// partial is the prefix of incomplete files.
 const partial = ".part-"
 
-// ours refuses a folder that holds something else.
+// ours returns an error if a folder holds other content.
 func ours(dest string) error {
 	inside, err := os.ReadDir(dest)
 	if errors.Is(err, os.ErrNotExist) || err == nil && (len(inside) == 0 || unfinished(dest, inside)) {
@@ -86,8 +86,8 @@ func ours(dest string) error {
 	return fmt.Errorf("native libraries: %w", err)
 }
 
-// unfinished reports whether a folder holds no more than a fetch that failed or was
-// cut off leaves there.
+// unfinished reports whether a folder holds only the remains of a failed or
+// interrupted fetch.
 func unfinished(dest string, inside []os.DirEntry) bool {
 	if len(inside) != 1 || inside[0].Name() != "lib" || !inside[0].IsDir() {
 		return false
@@ -98,7 +98,7 @@ func unfinished(dest string, inside []os.DirEntry) bool {
 	})
 }
 
-// whisper says where libwhisper is, or how one gets it.
+// whisper describes where libwhisper is, or how to get it.
 func (n npm) whisper() string {
 	if strings.HasPrefix(n.platform, "windows/") {
 		return "native: on Windows libwhisper is not opened: the optimized tier runs, the standard one does not\n"
@@ -111,8 +111,8 @@ func (n npm) whisper() string {
 	return "native: libwhisper is in " + dir + "\n"
 }
 
-// fetch writes the library to a file once the archive and the library have the
-// digests that are pinned.
+// fetch writes the library to a file if the archive and the library match the
+// pinned digests.
 func (n npm) fetch(ctx context.Context, lib string) (err error) {
 	archive, err := n.archive(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (n npm) fetch(ctx context.Context, lib string) (err error) {
 	if err := n.extract(io.TeeReader(limited, whole), io.MultiWriter(part, one)); err != nil {
 		return err
 	}
-	if _, err := io.Copy(whole, limited); err != nil { // what follows the file
+	if _, err := io.Copy(whole, limited); err != nil { // the rest of the archive
 		return err
 	}
 	if sum := base64.StdEncoding.EncodeToString(whole.Sum(nil)); sum != n.pins.SHA512 {
@@ -153,7 +153,7 @@ func (n npm) fetch(ctx context.Context, lib string) (err error) {
 	return part.Chmod(0o644)
 }
 
-// archive asks the registry where the archive is.
+// archive asks the registry for the address of the archive.
 func (n npm) archive(ctx context.Context) (string, error) {
 	body, err := get(ctx, strings.TrimSuffix(n.registry, "/")+"/"+path.Join(n.pins.Name, n.pins.Version))
 	if err != nil {
@@ -174,7 +174,7 @@ func (n npm) archive(ctx context.Context) (string, error) {
 	return about.Dist.Tarball, nil
 }
 
-// extract copies the pinned file out of the archive.
+// extract copies the pinned file from the archive.
 func (n npm) extract(archive io.Reader, to io.Writer) error {
 	unzipped, err := gzip.NewReader(archive)
 	if err != nil {
@@ -221,7 +221,7 @@ func sumOf(file string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// registry returns the one that npm is configured for, else npm's own.
+// registry returns the registry configured for npm, or npm's default.
 func registry(ctx context.Context) string {
 	if url := os.Getenv("npm_config_registry"); url != "" {
 		return url

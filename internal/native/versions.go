@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Part is one line of what was installed: a package and where it came from.
+// Part describes one installed package and its source.
 type Part struct {
 	Name    string // libwhisper1, libggml0, onnxruntime …
-	Version string // the package's version, or the path of an own build
-	SHA256  string // of the downloaded package, "" for an own build
+	Version string // the package's version, or the path of a local build
+	SHA256  string // of the downloaded package, "" for a local build
 	Source  string // debian, npm, pkg-config, prefix, own
 }
 
-// Facts says what the fetch recipe installed into a folder, and what the libraries
-// answered when they were loaded there.
+// Facts describes what the fetch recipe installed into a folder, and what the
+// libraries reported when they were loaded there.
 type Facts struct {
 	Parts []Part
-	// Check holds what the libraries say of themselves: whisper, cpu (ggml's choice
-	// of processor code on the machine that fetched), onnxruntime, ort_api.
+	// Check holds what the libraries report: whisper, cpu (ggml's choice of
+	// processor code on the machine that fetched), onnxruntime, ort_api.
 	Check map[string]string
 }
 
-// Versions reads the facts of the libraries in [Dir]. An installation that the
-// recipe did not make (a system package) has none: the error then is
-// [os.ErrNotExist]. Without any library it is [ErrMissing].
+// Versions reads the facts about the libraries in [Dir]. It returns
+// [os.ErrNotExist] for an installation that the recipe did not create (a system
+// package), and [ErrMissing] without any library.
 func Versions() (Facts, error) {
 	dir, err := Dir()
 	if err != nil {
@@ -47,8 +47,9 @@ func Versions() (Facts, error) {
 	return facts, nil
 }
 
-// parseVersions reads lines of four words (name, version, digest, source; the version may
-// be a folder, with spaces in its name) and lines of key=value words.
+// parseVersions reads lines of four words (name, version, digest, source; the
+// version may be a folder, with spaces in its name) and lines of key=value
+// words.
 func parseVersions(r io.Reader) (Facts, error) {
 	facts := Facts{Check: map[string]string{}}
 	s := bufio.NewScanner(r)

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// externalData is where one tensor's data lies, in bytes; a length of -1 means that
-// the file does not tell.
+// externalData is the location of one tensor's data, in bytes; a length of -1
+// means that the file does not state it.
 type externalData struct {
 	location       string
 	offset, length int64
 }
 
-// CheckExternal makes sure that the weight files which the header names lie in dir,
-// the model's own folder, and are long enough for every tensor. An error wraps
+// CheckExternal checks that the weight files named in the header are in dir,
+// the model's folder, and are long enough for every tensor. An error wraps
 // [ErrInvalid] or comes from the file system.
 func (h *Header) CheckExternal(dir string) error {
 	err := h.checkExternal(dir)
@@ -37,7 +37,7 @@ func (h *Header) checkExternal(dir string) error {
 		size, ok := sizes[d.location]
 		if !ok {
 			path := filepath.Join(dir, d.location)
-			st, err := os.Stat(path) // links are followed: model stores are often made of them
+			st, err := os.Stat(path) // links are followed, because model stores often consist of them
 			if err != nil {
 				return fmt.Errorf("its weights: %w", err)
 			}

@@ -1,42 +1,41 @@
-// Package onnxfile reads what an ONNX file says about itself (inputs, outputs,
-// metadata, external data files) by walking its protobuf, without ONNX Runtime
-// and without loading the weights: a hostile or mistaken file is recognised
-// before native code sees it. Every count, length and depth that a file states
-// has a limit.
+// Package onnxfile reads the header of an ONNX file (inputs, outputs, metadata,
+// external data files) by walking its protobuf, without ONNX Runtime and
+// without loading the weights. It detects a hostile or wrong file before native
+// code sees it. Every count, length and depth in a file is limited.
 //
 // Field numbers are those of onnx.proto3 of the ONNX project.
 package onnxfile
 
 import "errors"
 
-// ErrInvalid marks bytes that are not an ONNX model: not a protobuf, cut short, one
-// without a graph or outputs, or one that states impossible sizes.
+// ErrInvalid marks bytes that are not an ONNX model: not a protobuf, truncated,
+// without a graph or outputs, or with impossible sizes.
 var ErrInvalid = errors.New("not a usable ONNX model")
 
-// Header is what a file says about itself.
+// Header holds the facts that a file states about itself.
 type Header struct {
-	// Inputs and Outputs are the graph's, in the file's order. Weights that files
-	// before format version 4 repeat among the inputs are left out.
+	// Inputs and Outputs are the graph's, in the file's order. Weights that
+	// files before format version 4 repeat among the inputs are left out.
 	Inputs, Outputs []Value
 	// Metadata holds the model's own key-value pairs.
 	Metadata map[string]string
-	// Producer is the program that wrote the file, by its own word.
+	// Producer is the program that wrote the file, according to the file.
 	Producer string
 	// IRVersion is the version of the file format.
 	IRVersion int64
-	// Opsets is the operator set's version by domain; "" is ONNX's own.
+	// Opsets is the version of the operator set by domain; "" is ONNX itself.
 	Opsets map[string]int64
-	// External lists the files beside the model that hold weights, as named in it,
-	// each once, those of subgraphs too.
+	// External lists the files with weights that the model refers to, as named
+	// in it, each once, including those of subgraphs.
 	External []string
 
 	parts []externalData
 }
 
-// Signature is the inputs and outputs on one line, for error texts.
+// Signature returns the inputs and outputs on one line, for error messages.
 func (h *Header) Signature() string { return Signature(h.Inputs, h.Outputs) }
 
-// Signature writes inputs and outputs on one line, for error texts.
+// Signature formats inputs and outputs on one line, for error messages.
 func Signature(inputs, outputs []Value) string {
 	return "inputs " + FormatValues(inputs) + "; outputs " + FormatValues(outputs)
 }

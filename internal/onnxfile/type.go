@@ -2,11 +2,12 @@ package onnxfile
 
 import "fmt"
 
-// Type is the element type of a tensor, numbered as in ONNX's TensorProto.DataType.
+// Type is the element type of a tensor, numbered as in ONNX's
+// TensorProto.DataType.
 type Type int32
 
-// The element types that have a name here. Others appear in a [Value] under their
-// ONNX number.
+// The element types with a name. Others appear in a [Value] under their ONNX
+// number.
 const (
 	AnyType  Type = 0 // of a value that is not a tensor
 	Float32  Type = 1
@@ -31,7 +32,7 @@ var typeNames = map[Type]string{
 	BFloat16: "bfloat16",
 }
 
-// String gives the usual name: float32, int64 …
+// String returns the usual name: float32, int64 …
 func (t Type) String() string {
 	if n, ok := typeNames[t]; ok {
 		return n
@@ -39,7 +40,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("type%d", int32(t))
 }
 
-// Size is the width of one element in bytes, 0 where it is not a whole fixed number.
+// Size returns the width of one element in bytes, or 0 if it is not a fixed
+// whole number.
 func (t Type) Size() int64 {
 	switch t {
 	case Uint8, Int8, Bool:

@@ -10,12 +10,12 @@ import (
 type Value struct {
 	Name string
 	Type Type
-	// Shape has one entry per dimension, -1 where it is free. It is nil where the
-	// file states no shape at all, and empty but not nil for a scalar.
+	// Shape has one entry per dimension, -1 if it is free. It is nil if the
+	// file states no shape, and empty but not nil for a scalar.
 	Shape []int64
 }
 
-// Rank is the number of dimensions, -1 where the file states none.
+// Rank returns the number of dimensions, or -1 if the file states none.
 func (v Value) Rank() int {
 	if v.Shape == nil {
 		return -1
@@ -23,7 +23,8 @@ func (v Value) Rank() int {
 	return len(v.Shape)
 }
 
-// Last is the size of the last dimension; -1 when free, unknown or a scalar.
+// Last returns the size of the last dimension, or -1 if it is free or unknown,
+// or for a scalar.
 func (v Value) Last() int64 {
 	if len(v.Shape) == 0 {
 		return -1
@@ -31,10 +32,12 @@ func (v Value) Last() int64 {
 	return v.Shape[len(v.Shape)-1]
 }
 
-// String writes name, type and shape, free dimensions as "?": input float32[?,576].
+// String returns name, type and shape, with free dimensions as "?": input
+// float32[?,576].
 func (v Value) String() string { return v.Name + " " + v.Type.String() + FormatShape(v.Shape) }
 
-// FormatShape writes a shape for an error text: [?,80], or […] for a nil one.
+// FormatShape formats a shape for an error message: [?,80], or […] for a nil
+// one.
 func FormatShape(shape []int64) string {
 	if shape == nil {
 		return "[…]"
@@ -55,8 +58,8 @@ func FormatShape(shape []int64) string {
 	return b.String()
 }
 
-// FormatValues lists values for an error text, at most a dozen of them (streaming
-// models have scores of states); "none" where there are none.
+// FormatValues lists at most a dozen values for an error message (streaming
+// models have dozens of states), or "none" if the list is empty.
 func FormatValues(values []Value) string {
 	const most = 12
 	if len(values) == 0 {
@@ -73,7 +76,7 @@ func FormatValues(values []Value) string {
 	return strings.Join(words, ", ")
 }
 
-// Find looks a value up by name.
+// Find returns the value with a name.
 func Find(values []Value, name string) (Value, bool) {
 	for _, v := range values {
 		if v.Name == name {
@@ -83,8 +86,8 @@ func Find(values []Value, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Elements is the product of a shape's dimensions; false when one is negative or
-// the product does not fit.
+// Elements returns the product of a shape's dimensions, and false if one is
+// negative or the product overflows.
 func Elements(shape []int64) (int64, bool) {
 	n := int64(1)
 	for _, d := range shape {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the walk, far above what published models have (a large recogniser:
-// some 10,000 nodes, 3,000 weights, a dozen inputs, token lists of 100 KB in the
-// metadata).
+// Limits of the walk, far above what published models have (a large recognizer
+// has some 10,000 nodes, 3,000 weights, a dozen inputs, token lists of 100 KB
+// in the metadata).
 const (
 	maxPorts      = 1024
 	maxRank       = 16
@@ -20,7 +20,7 @@ const (
 	maxTensors    = 1 << 20
 	maxName       = 1 << 12
 	maxNames      = 64 << 20 // bytes of all names together
-	maxFields     = 1 << 27  // of protobuf, all together
+	maxFields     = 1 << 27  // of protobuf, in total
 	maxMetaKeys   = 1 << 12
 	maxMetaBytes  = 16 << 20
 	maxExternal   = 1 << 10 // different files
@@ -29,10 +29,10 @@ const (
 	maxModelBytes = 2<<30 - 1 // protobuf's own limit on one message
 )
 
-// Read reads the header of a model of size bytes, in pieces, stepping over the
-// weights: a model of a gigabyte costs a few reads. It makes sure that every
-// tensor's data is as long as its shape says, in subgraphs too. An error wraps
-// [ErrInvalid] unless reading itself failed.
+// Read reads the header of a model of size bytes, in pieces, skipping the
+// weights: a model of a gigabyte takes a few reads. It checks that every
+// tensor's data is as long as its shape requires, in subgraphs as well. An
+// error wraps [ErrInvalid] unless reading failed.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
 	w := &walk{h: &Header{Metadata: map[string]string{}, Opsets: map[string]int64{}}, files: map[string]bool{}, weights: map[string]bool{}}
 	err := w.file(r, size)
@@ -175,7 +175,7 @@ func (w *walk) pair(f field) (key, value string, err error) {
 	return key, value, err
 }
 
-// graph reads a GraphProto; of one inside another only the weights.
+// graph reads a GraphProto; of a nested graph it reads only the weights.
 func (w *walk) graph(f field, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
@@ -200,7 +200,7 @@ func (w *walk) graph(f field, depth int) error {
 				return w.noteName(name)
 			}
 		case 11:
-			if depth == 0 { // a subgraph's ports are the runtime's business
+			if depth == 0 { // the runtime checks a subgraph's ports
 				return w.port(f, "input", &w.h.Inputs)
 			}
 		case 12:
@@ -230,7 +230,7 @@ func (w *walk) port(f field, kind string, list *[]Value) error {
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", kind, p.Name, err)
 	}
-	// In old files every weight is an input too.
+	// In old files every weight is also an input.
 	if *list = append(*list, p); len(*list) > maxPorts+maxTensors {
 		return fmt.Errorf("more than %d inputs or outputs", maxPorts)
 	}
@@ -244,7 +244,7 @@ func (w *walk) noteName(name string) error {
 	return nil
 }
 
-// node reads a NodeProto for what its attributes hold.
+// node reads the tensors and graphs in the attributes of a NodeProto.
 func (w *walk) node(f field, depth int) error {
 	if w.nodes++; w.nodes > maxNodes {
 		return fmt.Errorf("more than %d of them", maxNodes)
@@ -257,7 +257,7 @@ func (w *walk) node(f field, depth int) error {
 	})
 }
 
-// attribute reads an AttributeProto for tensors and graphs.
+// attribute reads the tensors and graphs of an AttributeProto.
 func (w *walk) attribute(f field, depth int) error {
 	return f.each(func(f field) error {
 		read := w.tensor
@@ -293,8 +293,8 @@ func (w *walk) function(f field) error {
 	})
 }
 
-// sparse checks the two tensors of a SparseTensorProto: values, whose name is that of
-// the whole, and indices.
+// sparse checks the two tensors of a SparseTensorProto: values, whose name
+// names the whole, and indices.
 func (w *walk) sparse(f field) (name string, err error) {
 	err = f.each(func(f field) (err error) {
 		switch f.num {
@@ -308,7 +308,7 @@ func (w *walk) sparse(f field) (name string, err error) {
 	return name, err
 }
 
-// tensor checks that a TensorProto's data is as long as its shape says.
+// tensor checks that a TensorProto's data is as long as its shape requires.
 func (w *walk) tensor(f field) (name string, err error) {
 	if w.tensors++; w.tensors > maxTensors {
 		return "", fmt.Errorf("more than %d tensors", maxTensors)
@@ -439,7 +439,7 @@ func valueInfo(f field) (p Value, err error) {
 	return p, err
 }
 
-// typeProto reads a TypeProto; a sequence or a map has the type 0.
+// typeProto reads a TypeProto; it returns type 0 for a sequence or a map.
 func typeProto(f field) (typ Type, shape []int64, err error) {
 	err = f.each(func(f field) error {
 		if f.num != 1 { // only tensors
@@ -468,7 +468,7 @@ func shapeProto(f field) ([]int64, error) {
 		size := int64(-1)
 		err := f.each(func(f field) error {
 			if f.num == 1 && f.kind == wireVarint {
-				// -1 (and in some exports 0) stands for a free dimension
+				// -1 (and in some exports 0) means a free dimension
 				if v := int64(f.value); v > 0 {
 					size = v
 				}

@@ -8,19 +8,21 @@ import (
 	"math"
 )
 
-// Weight is a tensor that a file holds itself.
+// Weight is a tensor stored in the file.
 type Weight struct {
 	Shape []int64
 	Data  []float32 // float32, or float16 converted
 }
 
-// maxWeights bounds the bytes that Weights reads: it is meant for small networks.
+// maxWeights limits the bytes that Weights reads, because it is meant for small
+// networks.
 const maxWeights = 16 << 20
 
-// Weights reads a small network's float32 and float16 tensors by name: weights and the
-// values of Constant nodes (under the name of their output), in branches of If and
-// bodies of Loop too. A tensor of another type, or one whose data is external or
-// not in one piece, is left out. The model is one that [Read] accepted.
+// Weights reads a small network's float32 and float16 tensors by name: weights
+// and the values of Constant nodes (under the name of their output), including
+// those in branches of If and bodies of Loop. It skips a tensor of another
+// type, and one whose data is external or in several pieces. The model must be
+// one that [Read] accepted.
 func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 	c := collector{found: map[string]Weight{}, left: maxWeights}
 	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {
@@ -60,7 +62,7 @@ func (c *collector) node(f field, depth int) error {
 	output := ""
 	return f.each(func(f field) (err error) {
 		switch f.num {
-		case 2: // stands before the attributes
+		case 2: // comes before the attributes
 			if output == "" {
 				output, err = f.text(maxName)
 			}
@@ -79,7 +81,8 @@ func (c *collector) node(f field, depth int) error {
 	})
 }
 
-// tensor keeps a TensorProto under the name, or its own where that is empty.
+// tensor stores a TensorProto under the name, or under its name in the file if
+// that is empty.
 func (c *collector) tensor(f field, name string) error {
 	var (
 		w    Weight
@@ -141,7 +144,7 @@ func (c *collector) tensor(f field, name string) error {
 	return nil
 }
 
-// Half converts the bits of an IEEE 754 half-precision number.
+// Half converts an IEEE 754 half-precision number.
 func Half(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exp := uint32(h>>10) & 31

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// wire walks protobuf's wire format inside [at, end) of a file. Messages are entered
-// by making a cursor for their range, so that weights are stepped over without
-// being read, and no length that the file states is ever allocated unchecked.
+// wire walks protobuf's wire format inside [at, end) of a file. A message is
+// entered by creating a cursor for its range. Thus weights are skipped without
+// reading them, and no length in the file is ever allocated unchecked.
 type wire struct {
 	src     *window
 	at, end int64
@@ -25,12 +25,13 @@ type window struct {
 
 var errCutOff = errors.New("the file ends in the middle of a field")
 
-// readError marks trouble with reading, which says nothing of the file's content.
+// readError marks a read error, which does not mean that the file's content is
+// wrong.
 type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
 
-// short is the error of a read that gave too little.
+// short returns the error of a read that returned too few bytes.
 func short(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return errCutOff
@@ -49,7 +50,7 @@ func (w *window) byteAt(off int64) (byte, error) {
 	return w.buf[off-w.start], nil
 }
 
-// Wire types of protobuf that occur in ONNX.
+// The wire types of protobuf that occur in ONNX.
 const (
 	wireVarint = 0
 	wire64     = 1
@@ -78,8 +79,8 @@ func (c *wire) varint() (uint64, error) {
 	return 0, errors.New("a number is longer than ten bytes")
 }
 
-// field is one field of a message: its number, and its value (varint) or the range
-// of its bytes.
+// field is one field of a message: its number, and its value (varint) or the
+// range of its bytes.
 type field struct {
 	num   uint64
 	kind  int
@@ -144,7 +145,7 @@ func (f field) text(limit int64) (string, error) {
 	return string(b), nil
 }
 
-// each calls fn for every field of a message, to its first error.
+// each calls fn for every field of a message, until the first error.
 func (c wire) each(fn func(field) error) error {
 	for c.more() {
 		f, err := c.next()
@@ -158,7 +159,7 @@ func (c wire) each(fn func(field) error) error {
 	return nil
 }
 
-// each calls fn for every field of an embedded message, to its first error.
+// each calls fn for every field of an embedded message, until the first error.
 func (f field) each(fn func(field) error) error {
 	if f.kind != wireBytes {
 		return fmt.Errorf("field %d is no message", f.num)

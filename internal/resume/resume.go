@@ -1,6 +1,6 @@
-// Package resume goes on with an HTTP download where a connection ended, if the
-// source still has the same content. It decides what to ask and what an answer
-// means; reading, keeping and waiting are the caller's.
+// Package resume continues an interrupted HTTP download if the source still has
+// the same content. It decides what to request and how to interpret a response;
+// the caller reads, stores and waits.
 package resume
 
 import (
@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// ErrRestart is returned for an answer that cannot be joined with the bytes that
-// are there: they must be thrown away.
+// ErrRestart is returned for a response that can't be joined with the existing
+// bytes; they must be discarded.
 var ErrRestart = errors.New("start again")
 
-// StatusError is an answer without content.
+// StatusError is a response without content.
 type StatusError struct {
 	Code   int
-	Status string // with the text, "404 Not Found"
+	Status string // including the text, "404 Not Found"
 }
 
 // Error implements error.
@@ -33,28 +33,29 @@ func (e *StatusError) Temporary() bool {
 	return e.Code >= 500
 }
 
-// Download is how far a download is, and what its bytes are of.
+// Download is the state of a download and identifies its content.
 type Download struct {
-	Have  int64 // bytes that are there
-	Total int64 // bytes that the source announced; -1 if it did not
-	// Validator is what the source must still have, as Validator returns it; ""
-	// if the download cannot be resumed.
+	Have  int64 // bytes downloaded so far
+	Total int64 // size announced by the source; -1 if it did not announce one
+	// Validator is the validator that the source must still have, as returned
+	// by Validator; "" if the download can't be resumed.
 	Validator string
 }
 
-// Part is what the body of an answer holds.
+// Part is what the body of a response contains.
 type Part int
 
 // The parts.
 const (
-	Whole   Part = iota // all of it: bytes that are there must be thrown away
+	Whole   Part = iota // everything: existing bytes must be discarded
 	Rest                // what is missing
-	Nothing             // nothing: all bytes are there
+	Nothing             // nothing: the download is already complete
 )
 
-// Ask adds to a request's header what is wanted: everything, or what is missing.
+// Ask adds to a request's header what to send: everything, or the missing part.
 func (d *Download) Ask(h http.Header) {
-	// Compressed in transit, neither ranges nor lengths would be the content's.
+	// With compression in transit, ranges and lengths would not be those of the
+	// content.
 	h.Set("Accept-Encoding", "identity")
 	if d.Have > 0 && d.Validator != "" {
 		h.Set("Range", "bytes="+strconv.FormatInt(d.Have, 10)+"-")
@@ -62,13 +63,14 @@ func (d *Download) Ask(h http.Header) {
 	}
 }
 
-// Accept reads the status and the header of the answer to a request that Ask
-// prepared, and takes down what they say. For Whole, Have is 0 afterwards. The
-// error wraps ErrRestart, or is a *StatusError.
+// Accept reads the status and the header of the response to a request that Ask
+// prepared, and updates the state. For Whole, Have is 0 afterwards. The error
+// wraps ErrRestart, or is a *StatusError.
 func (d *Download) Accept(r *http.Response) (Part, error) {
 	switch {
 	case r.StatusCode == http.StatusOK:
-		// The first request, a source that changed, or one that knows no ranges.
+		// The first request, a changed source, or one that does not support
+		// ranges.
 		d.Have, d.Total, d.Validator = 0, r.ContentLength, Validator(r.Header)
 		return Whole, nil
 	case r.StatusCode == http.StatusPartialContent && d.Have > 0:
@@ -90,8 +92,8 @@ func (d *Download) Accept(r *http.Response) (Part, error) {
 	return Whole, &StatusError{Code: r.StatusCode, Status: r.Status}
 }
 
-// Validator returns what If-Range can compare: a strong ETag, else the
-// Last-Modified date, else nothing.
+// Validator returns what If-Range can compare: a strong ETag, otherwise the
+// Last-Modified date, otherwise nothing.
 func Validator(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) && len(tag) <= 1024 {
 		return tag
@@ -99,8 +101,8 @@ func Validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// contentRange reads "bytes 5-9/10", where the size may be "*" (-1), and
-// "bytes */10", where first is -1. A range must reach to the end.
+// contentRange parses "bytes 5-9/10", where the size may be "*" (-1), and
+// "bytes */10", where first is -1. A range must extend to the end.
 func contentRange(text string) (first, size int64, ok bool) {
 	text, isBytes := strings.CutPrefix(text, "bytes ")
 	span, total, found := strings.Cut(text, "/")

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// allowEntry is one rule of the operator. It is about every port of what it
-// names, unless it names a port itself.
+// allowEntry is one rule of the operator. Without a port it applies to every
+// port.
 type allowEntry struct {
 	prefix netip.Prefix // networks and addresses
-	host   string       // canonical name; with suffix set, everything below it
+	host   string       // canonical name; if suffix is set, all names below it
 	suffix bool
 	port   uint16 // 0 = any
 }
 
-// allowList holds rules, those that open or those that close; nil names nothing.
+// allowList is a list of rules that either allow or deny; a nil list matches
+// nothing.
 type allowList []allowEntry
 
-// parseList reads entries such as "10.0.0.0/8", "192.168.1.20",
+// parseList parses entries such as "10.0.0.0/8", "192.168.1.20",
 // "192.168.1.20:9000", "[::1]:9000", "nas.lan", "nas.lan:9000", "*.corp".
 func parseList(option string, entries []string) (allowList, error) {
 	var list allowList

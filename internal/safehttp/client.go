@@ -16,54 +16,55 @@ import (
 	"time"
 )
 
-// MaxHeader is the largest response header taken, in bytes.
+// MaxHeader is the largest accepted response header, in bytes.
 const MaxHeader = 64 << 10
 
-// maxDialed is how many addresses of a name are tried: a name with hundreds of
-// dead ones must not keep a worker busy.
+// maxDialed is how many addresses of a name are tried, so that a name with
+// hundreds of dead ones can't keep a worker busy.
 const maxDialed = 4
 
-// Resolver finds the addresses of a name. *net.Resolver satisfies it.
+// Resolver looks up the addresses of a name. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config describes a Client. The zero value follows no redirects and opens
-// nothing beyond public addresses.
+// Config configures a Client. The zero value follows no redirects and only
+// allows public addresses.
 type Config struct {
-	// Allow opens what is otherwise refused: networks ("10.0.0.0/8"),
-	// addresses, host names ("nas.lan", "*.corp"), each but networks with an
-	// optional ":port". An entry without a port opens all ports.
+	// Allow permits hosts that are otherwise refused: networks ("10.0.0.0/8"),
+	// addresses, host names ("nas.lan", "*.corp"); all except networks may have
+	// a ":port". An entry without a port permits all ports.
 	Allow []string
-	// Deny closes what is otherwise open, Allow's entries included: the same
-	// kinds of entries.
+	// Deny refuses hosts that are otherwise permitted, even by Allow, with the
+	// same kinds of entries.
 	Deny []string
-	// MaxRedirects is how many redirects Get follows; 0 follows none and hands
-	// the 3xx response back.
+	// MaxRedirects is how many redirects Get follows; with 0 it follows none
+	// and returns the 3xx response.
 	MaxRedirects int
-	// ConnectTimeout bounds the look-up, the connection and the TLS handshake,
-	// each; 0 = 10 s.
+	// ConnectTimeout limits the look-up, the connection and the TLS handshake
+	// separately; 0 = 10 s.
 	ConnectTimeout time.Duration
-	// HeaderTimeout bounds the wait for the response header; 0 = 30 s.
+	// HeaderTimeout limits the wait for the response header; 0 = 30 s.
 	HeaderTimeout time.Duration
-	// IdleTimeout bounds the silence between two reads or writes of a body;
-	// 0 = 60 s.
+	// IdleTimeout limits the pause between two reads or writes of a body; 0 =
+	// 60 s.
 	IdleTimeout time.Duration
-	// UserAgent is sent with requests that bring none; "" = "otograph".
+	// UserAgent is sent with requests that have none; "" = "otograph".
 	UserAgent string
-	// Resolver answers look-ups; nil = the system's.
+	// Resolver resolves names; nil = the system's resolver.
 	Resolver Resolver
 
-	// dial replaces the connection for tests; the address is a literal that
-	// has passed the check.
+	// dial replaces the connection in tests; the address is a literal that has
+	// passed the check.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// own replaces the addresses of this machine for tests.
+	// own replaces the addresses of this machine in tests.
 	own func() []netip.Addr
-	// tls replaces the TLS settings for tests.
+	// tls replaces the TLS settings in tests.
 	tls *tls.Config
 }
 
-// Client asks public addresses only. It is safe for concurrent use.
+// Client only sends requests to allowed addresses. It is safe for concurrent
+// use.
 type Client struct {
 	cfg       Config
 	allow     allowList
@@ -71,7 +72,7 @@ type Client struct {
 	transport *http.Transport
 }
 
-// New makes a Client; an entry of Allow that cannot be read is an error.
+// New returns a Client, or an error for an invalid entry of Allow or Deny.
 func New(cfg Config) (*Client, error) {
 	allow, err := parseList("allow-outbound", cfg.Allow)
 	if err != nil {
@@ -109,24 +110,24 @@ func New(cfg Config) (*Client, error) {
 		TLSHandshakeTimeout:    cfg.ConnectTimeout,
 		ResponseHeaderTimeout:  cfg.HeaderTimeout,
 		MaxResponseHeaderBytes: MaxHeader,
-		DisableCompression:     true, // a small answer must not unfold into a big one
+		DisableCompression:     true, // a small response must not expand into a big one
 		DisableKeepAlives:      true, // each request dials, so each request is checked
 		Protocols:              protocols,
 	}
 	return c, nil
 }
 
-// CheckURL applies every rule to a URL without asking it: first the text, then
-// the addresses that the name resolves to at this moment. The error wraps
-// ErrRefused; a resolver that does not answer at all gives another error, which
-// says nothing about the URL and may pass later.
+// CheckURL applies every rule to a URL without sending a request: first to the
+// text, then to the addresses to which the name currently resolves. The error
+// wraps ErrRefused. If the resolver does not answer, the error is a different
+// one, which doesn't concern the URL and may be temporary.
 func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	_, err := c.Addresses(ctx, raw)
 	return err
 }
 
-// Addresses returns the addresses that a request to a URL would be sent to at
-// this moment, in the order in which they would be tried. Its errors are those of
+// Addresses returns the addresses to which a request to a URL would currently
+// be sent, in the order in which they would be tried. Its errors are those of
 // CheckURL.
 func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error) {
 	t, err := c.parse(raw)
@@ -139,11 +140,11 @@ func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error
 	return addresses[:min(len(addresses), maxDialed)], err
 }
 
-// Do sends a request and judges no status. GET and HEAD follow at most
-// MaxRedirects redirects, each checked like the first URL; every other method,
-// and every one when MaxRedirects is 0, hands the 3xx response back. The
-// header is sent to every hop, so it must not hold credentials. The caller
-// closes the response's body.
+// Do sends a request and accepts every status. GET and HEAD follow at most
+// MaxRedirects redirects, each checked like the first URL. For other methods,
+// or if MaxRedirects is 0, it returns the 3xx response. The header is sent to
+// every hop, so it must not contain credentials. The caller must close the
+// response's body.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return nil, refuse("the URL is empty")
@@ -185,11 +186,11 @@ func (c *Client) do(ctx context.Context, method, raw string, header http.Header,
 	}
 }
 
-// Close drops connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// parse checks a URL's text, including what only the allow list can open as far
-// as that can be told before the name is resolved.
+// parse checks the text of a URL. Before the name is resolved, it refuses URLs
+// that no entry of the allow list can permit.
 func (c *Client) parse(raw string) (*target, error) {
 	t, err := parseTarget(raw)
 	if err != nil {
@@ -204,8 +205,8 @@ func (c *Client) parse(raw string) (*target, error) {
 	return t, nil
 }
 
-// opensAddresses reports whether the list holds addresses, so that a name has
-// to be resolved before it can be refused.
+// opensAddresses reports whether the list contains addresses, so that a name
+// must be resolved before it can be refused.
 func (c *Client) opensAddresses() bool {
 	for _, e := range c.allow {
 		if e.prefix.IsValid() {
@@ -262,8 +263,8 @@ func (c *Client) send(ctx context.Context, method string, t *target, header http
 	return resp, nil
 }
 
-// dialChecked resolves, checks every address, and connects to the addresses it
-// has checked, by literal: nothing is looked up a second time.
+// dialChecked resolves a name, checks every address, and connects to the
+// checked addresses as literals, so that nothing is looked up a second time.
 func (c *Client) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -301,7 +302,7 @@ func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAll
 		return c.cfg.dial(ctx, "tcp", address)
 	}
 	d := net.Dialer{
-		// The last look, at the very address the kernel is told to connect to.
+		// The last check, on the exact address that the kernel will connect to.
 		Control: func(_, address string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(address)
 			if err != nil || c.denied(ap.Addr(), ap.Port()) || !(hostAllowed || c.addrAllowed(ap.Addr(), ap.Port())) {
@@ -313,9 +314,9 @@ func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAll
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// addrAllowed reports whether a may be asked at port. This machine's own
-// addresses may not, however public they are: what listens there for the inside
-// trusts its neighbors.
+// addrAllowed reports whether requests to a at port are allowed. This machine's
+// addresses are not, even if they are public, because services that listen
+// there for internal use trust local clients.
 func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
 	if c.denied(a, port) {
 		return false
@@ -323,7 +324,7 @@ func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
 	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), c.isOwn))
 }
 
-// denied reports whether the operator closed a, or an IPv4 address within it.
+// denied reports whether the operator denied a, or an IPv4 address within it.
 func (c *Client) denied(a netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(carried(a), func(a netip.Addr) bool { return c.deny.addr(a, port) })
 }
@@ -347,7 +348,7 @@ func ownAddresses() []netip.Addr {
 	return out
 }
 
-// resolve gives the addresses of host, all of which may be asked at port.
+// resolve returns the addresses of host, all of which must be allowed at port.
 func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" || !c.addrAllowed(a, port) {
@@ -387,12 +388,12 @@ func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip
 	return addrs, nil
 }
 
-// ErrResolver is matched when the resolver failed to answer (timeout, server
-// failure): trouble of the network, not of the URL.
+// ErrResolver is matched if the resolver failed to answer (timeout, server
+// failure): a problem of the network, not of the URL.
 var ErrResolver = errors.New("resolver did not answer")
 
-// temporary strips the resolver's address and search path from its error: they
-// describe the inside.
+// temporary removes the resolver's address and search path from its error,
+// because they describe the internal network.
 func temporary(err error) error {
 	for _, e := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, e) {
@@ -402,7 +403,7 @@ func temporary(err error) error {
 	return ErrResolver
 }
 
-// idleConn ends a connection on which nothing moves.
+// idleConn closes a connection on which no data moves.
 type idleConn struct {
 	net.Conn
 	idle time.Duration

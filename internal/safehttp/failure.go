@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// The texts of a request that failed on the way. There are three and no more:
-// what the system says about a connection names this machine's address, and the
-// differences (refused, no route, timeout) would show a stranger which ports
-// are open in a network that the operator allowed.
+// The texts of a request that failed on its way. There are only three, because
+// the system's message about a connection contains this machine's address, and
+// the differences (refused, no route, timeout) would show a stranger which
+// ports are open in a network that the operator allowed.
 const (
 	failedReach  = "the host could not be reached"
 	failedAnswer = "the host did not answer as an HTTP server should"
 	failedBody   = "the connection broke before the whole answer was read"
 )
 
-// failure has one of the texts above. Its cause is for the service's own log:
+// failure has one of the texts above. Its cause is only for the service's log:
 // see Cause.
 type failure struct {
 	text  string
@@ -29,8 +29,8 @@ func (e *failure) Error() string { return e.text }
 // Unwrap returns the cause.
 func (e *failure) Unwrap() error { return e.cause }
 
-// Cause returns what the system said about a request that failed, for the
-// operator's eyes: the error itself if it is not of this package.
+// Cause returns the system's message about a failed request, for the operator
+// only. It returns errors of other packages unchanged.
 func Cause(err error) error {
 	var f *failure
 	if errors.As(err, &f) {
@@ -39,9 +39,8 @@ func Cause(err error) error {
 	return err
 }
 
-// explain replaces an error by a failure, except refusals, the resolver's
-// trouble and the end of the caller's own context, which say no more than they
-// should.
+// explain replaces an error with a failure, except refusals, resolver errors
+// and the end of the caller's context, which reveal no more than they should.
 func explain(err error, text string) error {
 	var f *failure
 	switch {
@@ -59,7 +58,7 @@ func explain(err error, text string) error {
 	return &failure{text, err}
 }
 
-// answerBody is the body of an answer, with explained errors.
+// answerBody is the body of a response, with explained errors.
 type answerBody struct{ io.ReadCloser }
 
 // Read implements io.Reader.

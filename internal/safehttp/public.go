@@ -7,8 +7,8 @@ import (
 
 // notPublic lists the networks that are not globally reachable unicast: the
 // IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and its updates),
-// multicast, and one address that a large cloud keeps for its own agents
-// although it lies in a public range.
+// multicast, and one address that a large cloud reserves for its agents
+// although it is in a public range.
 var notPublic = prefixes(
 	"0.0.0.0/8",        // this network (RFC 791); 0.0.0.0 is loopback on Linux
 	"10.0.0.0/8",       // private (RFC 1918)
@@ -33,7 +33,7 @@ var notPublic = prefixes(
 )
 
 var (
-	globalUnicast6 = netip.MustParsePrefix("2000::/3")     // all that is assigned as global unicast (RFC 4291)
+	globalUnicast6 = netip.MustParsePrefix("2000::/3")     // everything assigned as global unicast (RFC 4291)
 	nat64          = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
 	sixToFour      = netip.MustParsePrefix("2002::/16")    // RFC 3056
 )
@@ -46,8 +46,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// carried returns addr and the IPv4 address that it carries, if it carries one
-// (NAT64, 6to4, ISATAP).
+// carried returns addr and, if it embeds an IPv4 address (NAT64, 6to4, ISATAP),
+// that address.
 func carried(addr netip.Addr) []netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	out := []netip.Addr{addr}
@@ -67,9 +67,9 @@ func carried(addr netip.Addr) []netip.Addr {
 	return out
 }
 
-// Public reports whether addr is a globally reachable unicast address. IPv6
-// addresses that carry an IPv4 address (mapped, NAT64, 6to4, ISATAP) are judged
-// by that address too; an address with a zone is never public.
+// Public reports whether addr is a globally reachable unicast address. For IPv6
+// addresses that embed an IPv4 address (mapped, NAT64, 6to4, ISATAP), that
+// address must be public as well. An address with a zone is never public.
 func Public(addr netip.Addr) bool {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return false

@@ -12,38 +12,38 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrRefused is matched by every error that means: this URL is not asked, now
-// or later. A caller must not retry after it.
+// ErrRefused is matched by every error that means that this URL is never
+// requested. The caller must not retry.
 var ErrRefused = errors.New("address refused")
 
-// refusal is an error that says why a URL is not asked.
+// refusal is an error that says why a URL is not requested.
 type refusal struct{ reason string }
 
 // Error implements error.
 func (e *refusal) Error() string { return ErrRefused.Error() + ": " + e.reason }
 
-// Is makes errors.Is(err, ErrRefused) true.
+// Is implements errors.Is for ErrRefused.
 func (e *refusal) Is(target error) bool { return target == ErrRefused }
 
-// Permanent says that asking again is of no use.
+// Permanent returns true, because retrying doesn't help.
 func (e *refusal) Permanent() bool { return true }
 
-// errNotPublic is the one answer for everything that depends on the network: a
-// private answer, a mixed one and a name that does not exist read alike, so
-// that nobody learns from the text what exists inside.
+// errNotPublic is the only error for everything that depends on the network: a
+// private address, a mixed result and a name that does not exist look alike, so
+// that the text reveals nothing about the internal network.
 var errNotPublic error = &refusal{"the host is not a public address that this service may ask"}
 
 func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...)}
 }
 
-// MaxURL is the longest URL taken, in bytes.
+// MaxURL is the longest accepted URL, in bytes.
 const MaxURL = 8192
 
-// standardPorts are the ports that need no permission of the operator.
+// standardPorts are the ports that need no permission from the operator.
 var standardPorts = map[uint16]bool{80: true, 443: true, 8080: true, 8443: true}
 
-// insideNames are names and suffixes that never mean a public host (RFC 6761,
+// insideNames are names and suffixes that never denote a public host (RFC 6761,
 // RFC 6762, RFC 8375, ICANN's reserved and commonly squatted private suffixes).
 var insideNames = []string{
 	"localhost", "localdomain", "local", "internal", "intranet", "private",
@@ -54,9 +54,9 @@ var insideNames = []string{
 type target struct {
 	url  *url.URL
 	host string     // lower-case ASCII name without trailing dot, or the address in canonical form
-	addr netip.Addr // valid when host is a literal
+	addr netip.Addr // valid if host is a literal
 	port uint16
-	// needsAllow is set when only an entry of the allow list can open the URL:
+	// needsAllow is set if only an entry of the allow list can permit the URL:
 	// an unusual port or a name that is never public.
 	needsAllow bool
 }
@@ -67,11 +67,11 @@ var lookupProfile = idna.New(
 	idna.BidiRule(),
 	idna.Transitional(false),
 	idna.VerifyDNSLength(true),
-	idna.StrictDomainName(false), // underscores exist in real host names; checkName bounds the alphabet
+	idna.StrictDomainName(false), // underscores exist in real host names; checkName restricts the alphabet
 )
 
 // parseTarget checks the text of a URL. Its errors wrap ErrRefused and say
-// which rule was broken; they depend on nothing but the text.
+// which rule was violated; they depend only on the text.
 func parseTarget(raw string) (*target, error) {
 	if raw == "" {
 		return nil, refuse("the URL is empty")
@@ -127,8 +127,8 @@ func parseTarget(raw string) (*target, error) {
 	if err != nil || u.Opaque != "" || u.User != nil || u.Host == "" {
 		return nil, refuse("the URL cannot be parsed")
 	}
-	// The URL that is asked is built from the checked parts, so that no later
-	// reader can see another host in it than this one did.
+	// The requested URL is built from the checked parts, so that no later
+	// parser can find a different host in it.
 	hostPart := t.host
 	if t.addr.Is6() {
 		hostPart = "[" + hostPart + "]"
@@ -142,7 +142,7 @@ func parseTarget(raw string) (*target, error) {
 	return t, nil
 }
 
-// splitAuthority divides "host[:port]"; port 0 means that none was given.
+// splitAuthority splits "host[:port]"; port 0 means that none was given.
 func splitAuthority(authority string) (host string, port uint16, err error) {
 	portText, hasPort := "", false
 	if strings.HasPrefix(authority, "[") {
@@ -176,14 +176,14 @@ func splitAuthority(authority string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// canonicalHost turns a host that is no bracketed address into its canonical
-// ASCII form.
+// canonicalHost converts a host that is not a bracketed address to its
+// canonical ASCII form.
 func canonicalHost(host string) (string, netip.Addr, error) {
 	name := host
 	if !isASCII(host) {
 		ascii, err := lookupProfile.ToASCII(strings.TrimSuffix(host, "."))
-		// A name of foreign characters that turns into plain ASCII is written
-		// in look-alikes (full-width digits, circled letters, soft hyphens).
+		// A name of non-ASCII characters that maps to plain ASCII uses
+		// look-alikes (full-width digits, circled letters, soft hyphens).
 		if err != nil || !strings.Contains("."+ascii, ".xn--") {
 			return "", netip.Addr{}, refuse("the host is not a valid internationalised name")
 		}
@@ -224,16 +224,17 @@ func checkName(name string) error {
 			return refuse("a part of the host name begins or ends with a hyphen")
 		}
 	}
-	// No top-level domain begins with a digit. What does is an address in one
-	// of the notations that only C resolvers know (127.1, 0x7f.1, 2130706433).
+	// No top-level domain begins with a digit. A name whose last label does is
+	// an address in one of the notations that only C resolvers accept (127.1,
+	// 0x7f.1, 2130706433).
 	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
 		return refuse("the host is neither a name nor an address in canonical form")
 	}
 	return nil
 }
 
-// insideName reports whether a name can only mean something inside: a single
-// label (search domains complete it) or one of the private suffixes.
+// insideName reports whether a name can only be internal: a single label
+// (completed by search domains) or one with a private suffix.
 func insideName(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true

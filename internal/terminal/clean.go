@@ -1,7 +1,7 @@
-// Package terminal makes foreign text safe to show to an operator: texts of
-// receivers, model files, customers, and servers may hold control characters
+// Package terminal makes untrusted text safe to show to an operator. Texts of
+// receivers, model files, customers, and servers may contain control characters
 // that move the cursor, retitle or clear a terminal, and marks that make text
-// read differently from what it is.
+// appear different from what it is.
 package terminal
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns text in which every character that a terminal obeys instead of
-// showing it is replaced by U+FFFD. Line breaks and tabs stay.
+// Clean returns text with every character that a terminal would obey instead of
+// showing it replaced by U+FFFD. Line breaks and tabs are kept.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if obeyed(r) && r != '\n' && r != '\t' {
@@ -30,9 +30,9 @@ func Line(text string) string {
 	return Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
-// JSON returns a writer that hands JSON on to w with the characters that Clean
-// replaces written as \uXXXX, so that no value changes. Each Write must hold
-// whole characters, as those of encoding/json and log/slog do.
+// JSON returns a writer that passes JSON on to w with the characters that Clean
+// replaces written as \uXXXX, so that no value changes. Each Write must consist
+// of whole characters, as those of encoding/json and log/slog do.
 func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }
@@ -58,10 +58,10 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// obeyed reports whether a terminal does something other than show r: control
-// characters, among them the eight-bit ones; line separators; and marks that
-// reorder, annotate or hide text. Marks that scripts need (joiners, left-to-right
-// and right-to-left marks) are not among them.
+// obeyed reports whether a terminal does something other than show r. That
+// includes control characters, even the eight-bit ones; line separators; and
+// marks that reorder, annotate or hide text. It excludes marks that scripts
+// need (joiners, left-to-right and right-to-left marks).
 func obeyed(r rune) bool {
 	switch {
 	case unicode.IsControl(r):

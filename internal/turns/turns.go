@@ -1,6 +1,6 @@
-// Package turns shares a few places among many callers so that none of them can
-// take them all: callers belong to keys (an account, an address), and free
-// places go to the keys in turn.
+// Package turns shares a limited number of places among many callers so that
+// none of them can take them all: callers belong to keys (an account, an
+// address), and free places are given to the keys in turn.
 package turns
 
 import (
@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// ErrFull is returned when as many callers wait as may.
+// ErrFull is returned if the maximum number of callers is already waiting.
 var ErrFull = errors.New("too many callers are waiting")
 
-// Gate hands out places. It is safe for concurrent use.
+// Gate assigns places. It is safe for concurrent use.
 type Gate struct {
 	places, perKey, maxWaiting int
 
@@ -30,15 +30,15 @@ type queue struct {
 	waiting []chan struct{}
 }
 
-// NewGate returns a gate of places, of which one key may hold at most perKey,
-// and at which at most maxWaiting callers wait. Numbers below 1 count as 1,
-// maxWaiting below 0 as 0.
+// NewGate returns a gate with the given places, of which one key may hold at
+// most perKey, and for which at most maxWaiting callers wait. Numbers below 1
+// count as 1, and maxWaiting below 0 as 0.
 func NewGate(places, perKey, maxWaiting int) *Gate {
 	return &Gate{places: max(1, places), perKey: max(1, perKey), maxWaiting: max(0, maxWaiting), keys: map[string]*queue{}}
 }
 
-// Enter waits for a place for key. The caller gives it back by calling leave,
-// once or more often. The error is ErrFull, or the cause of ctx.
+// Enter waits for a place for key. The caller frees it by calling leave, which
+// may be called more than once. The error is ErrFull, or the cause of ctx.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 			return nil, context.Cause(ctx)
 		}
 	}
-	// The place came at the same moment: it goes to the next caller.
+	// The place was assigned at the same moment: pass it to the next caller.
 	g.give(q)
 	return nil, context.Cause(ctx)
 }
@@ -95,7 +95,7 @@ func (g *Gate) leaver(q *queue) func() {
 	})
 }
 
-// give takes a place back from q and calls whoever is next.
+// give takes a place back from q and gives it to the next caller.
 func (g *Gate) give(q *queue) {
 	g.taken--
 	q.taken--
@@ -116,7 +116,7 @@ func (g *Gate) give(q *queue) {
 	}
 }
 
-// trim takes a queue without waiting callers out of the ring.
+// trim removes a queue without waiting callers from the ring.
 func (g *Gate) trim(q *queue) {
 	if len(q.waiting) > 0 {
 		return
@@ -130,7 +130,7 @@ func (g *Gate) trim(q *queue) {
 	g.forget(q)
 }
 
-// forget drops a key that holds nothing and waits for nothing.
+// forget removes a key that neither holds nor waits for a place.
 func (g *Gate) forget(q *queue) {
 	if q.taken == 0 && len(q.waiting) == 0 {
 		delete(g.keys, q.key)

@@ -1,4 +1,4 @@
-// Package userdata finds the folder in which programs keep a user's data.
+// Package userdata locates the folder in which programs store a user's data.
 package userdata
 
 import (
@@ -8,9 +8,10 @@ import (
 )
 
 // Dir returns otograph's folder with the given name in the user's data folder:
-// $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name where the
-// variable is not set or, as the XDG Base Directory Specification demands, not
-// absolute. The error says that the user has no home folder, or a relative one.
+// $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name if the variable
+// is not set or, as the XDG Base Directory Specification requires, not
+// absolute. It returns an error if the user has no home folder, or a relative
+// one.
 func Dir(name string) (string, error) {
 	data := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) {

@@ -1,14 +1,14 @@
-// Package demo holds six small models, embedded, for demonstrations and tests:
-// Otograph trained them from nothing on synthetic speech and sound. They make a
-// fresh clone work with nothing to download; they do not know real recordings.
-// How they were made, and what was measured, is in the folder training.
+// Package demo embeds six small models for demonstrations and tests. Otograph
+// trained them from scratch on synthetic speech and sound. With them, a fresh
+// clone works without downloads; they do not work on real recordings. How they
+// were trained and what was measured is in the folder training.
 //
 // The package is imported by the command and by tests, never by the otograph
-// package, so that a program that brings its own models carries none of these.
+// package, so that a program with other models does not carry these.
 //
-// The models are compressed with zstd, and unpacked into memory when their bytes
-// are asked for; the memory is free again when nobody holds them. (xz packs them
-// to the same size but took 0.9 s for the recogniser where zstd takes 0.03 s.)
+// The models are compressed with zstd and unpacked into memory when their bytes
+// are requested; the memory is freed when they are no longer used. (xz packs
+// them to the same size but took 0.9 s for the recognizer, zstd 0.03 s.)
 package demo
 
 import (
@@ -55,33 +55,35 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// licence is that of every embedded model: no third-party weights are in any, and none
-// heard a synthesizer's voice whose terms exclude commercial use or derivatives
-// (training/asr/README.md).
+// licence is the license of every embedded model: they contain no third-party
+// weights and were not trained on a synthesizer's voice whose terms exclude
+// commercial use or derivatives (training/asr/README.md).
 const licence = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
 
-// Figures of the models, measured when they were made.
+// Figures of the models, measured after training.
 const (
-	// whisperWindow is the longest stretch (s) that demo-whisper should get: the error
-	// rate of earlier weights on twelve recordings of one to two and a half minutes was
-	// 6.8 % with windows up to 10 s, 6.0 % with 8 s, 5.5 % with 6 s, which take 5 % longer
-	// than 8 s.
+	// whisperWindow is the longest stretch (s) for demo-whisper. The error rate
+	// of earlier weights on twelve recordings of one to two and a half minutes
+	// was 6.8 % with windows up to 10 s, 6.0 % with 8 s and 5.5 % with 6 s,
+	// which take 5 % longer than 8 s.
 	whisperWindow = 6
 	// ctcWindow is the longest stretch (s) that demo-ctc was trained on.
 	ctcWindow = 20
 	// sameSpeaker is the cosine above which two averaged voices of demo-speaker
-	// are one person's: different voices of the test conversations reach 0.40,
-	// parts of one voice with and without noise and room go down to 0.50.
+	// belong to one person: different voices of the test conversations reach
+	// 0.40, and parts of one voice with and without noise and room go down to
+	// 0.50.
 	sameSpeaker = 0.49
 	// knownVoice is the cosine that 999 of 1,000 pairs of different voices stay
-	// below: recordings of 8 s of 45 voices that demo-speaker was not trained on.
+	// below, measured on recordings of 8 s of 45 voices that demo-speaker was
+	// not trained on.
 	knownVoice = 0.79
 )
 
-// Calibrations of the recognizers, fitted to recordings of voices and sentences that
-// no model was trained on, clean and in white noise of 20 to 0 dB (bench/confidence):
-// demo-ctc's to 473 segments, demo-whisper's to 192. Expected calibration errors on
-// other recordings stand in docs/performance.md.
+// Calibrations of the recognizers, fitted to recordings of voices and sentences
+// that no model was trained on, clean and in white noise of 20 to 0 dB
+// (bench/confidence): 473 segments for demo-ctc, 192 for demo-whisper.
+// docs/performance.md has the expected calibration errors on other recordings.
 func ctcCalibration() *models.Calibration { return &models.Calibration{Slope: 0.675, Offset: 0.638} }
 
 func whisperCalibration() *models.Calibration {
@@ -90,9 +92,9 @@ func whisperCalibration() *models.Calibration {
 
 const getReal = "`otograph models pull %s` gets a real one."
 
-// Models returns the set of the six embedded models, named "demo". Nothing is
-// unpacked yet: that happens when a file's Data is called.
-// Each call returns a new Set, which the caller may change.
+// Models returns the set of the six embedded models, named "demo". A model is
+// only unpacked when a file's Data is called. Each call returns a new Set,
+// which the caller may change.
 func Models() *models.Set {
 	languages := func() []string { return []string{"en", "es", "fr", "pt", "de", "zh"} }
 	return &models.Set{Name: "demo", Models: []models.Model{

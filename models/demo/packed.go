@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// packed is one embedded model: compressed bytes, and what they unpack to.
+// packed is one embedded model, compressed, with the size and hash of its
+// content.
 type packed struct {
 	name   string
 	data   []byte // zstd of the byte planes
@@ -22,16 +23,16 @@ type packed struct {
 	sha256 string // of the unpacked bytes, hex
 
 	mu   sync.Mutex
-	last weak.Pointer[byte] // the first of the bytes handed out last
+	last weak.Pointer[byte] // the first of the bytes returned last
 }
 
 func newPacked(name string, data []byte, planes, size int, sum string) *packed {
 	return &packed{name: name, data: data, planes: planes, size: size, sha256: sum}
 }
 
-// bytes unpacks the model. All who hold its bytes share them. Nothing here holds
-// them: an engine has its own copy of the weights once it is open, and the 32 MB of
-// all five would make the collector let twice as much lie about.
+// bytes unpacks the model. All users of its bytes share them, but packed does
+// not keep them: an open engine has a copy of the weights, and the 32 MB of all
+// five would make the garbage collector tolerate twice as much garbage.
 func (p *packed) bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +47,7 @@ func (p *packed) bytes() ([]byte, error) {
 	return data, nil
 }
 
-// file describes the model to its user; its Data unpacks on first use.
+// file returns the model's file; its Data unpacks on first use.
 func (p *packed) file(part models.Part) models.File {
 	return models.File{Part: part, Name: p.name, Size: int64(p.size), SHA256: p.sha256, Data: p.bytes}
 }
@@ -54,9 +55,9 @@ func (p *packed) file(part models.Part) models.File {
 // unpack decompresses the model and checks size and hash; a mismatch (a damaged
 // executable) is models.ErrBroken.
 func (p *packed) unpack() ([]byte, error) {
-	// The frames, written through a pipe, announce the largest window of zstd's
-	// highest level, so that is the memory limit; DecodeAll works in the slice it
-	// is given and allocates no window.
+	// The frames, which were written through a pipe, declare the largest window
+	// of zstd's highest level, so that is the memory limit. DecodeAll works in
+	// the slice it is given and allocates no window.
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<27))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)

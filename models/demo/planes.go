@@ -2,8 +2,8 @@ package demo
 
 // Split reorders data into byte planes: first every stride-th byte from 0, then
 // every stride-th byte from 1, and so on (the shuffle filter of HDF5). Weights
-// of two and four bytes compress better that way, as their exponents come to
-// lie side by side. A stride below 2 returns data unchanged.
+// of two and four bytes compress better that way, because their exponents
+// become adjacent. A stride below 2 returns data unchanged.
 func Split(data []byte, stride int) []byte {
 	if stride < 2 {
 		return data

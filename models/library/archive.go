@@ -17,21 +17,21 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Limits on an archive. The largest published one unpacks to 1.3 GB in some
+// Limits on an archive. The largest published one unpacks to 1.3 GB in about a
 // dozen files.
 const (
 	maxArchiveFiles = 10_000
 	maxUnpacked     = 8 << 30 // bytes in all
-	// What an archive may unpack to for its size: weights hardly compress, so
-	// published ones stay below 2; the allowance is for small ones.
+	// Allowed ratio of unpacked to packed size. Weights hardly compress, so
+	// published archives stay below 2; the margin is for small ones.
 	maxRatio     = 50
 	minAllowance = 64 << 20 // bytes
 )
 
-// unpack extracts the files of a .tar.bz2, .tar.gz or .tar that want accepts (by
-// base name) into dir, which must exist, flat. Everything else in the archive
-// is stepped over: links and devices are never made, and no name leads out of
-// dir. It returns the names extracted.
+// unpack extracts the files of a .tar.bz2, .tar.gz or .tar for which want
+// returns true (by base name) into dir, which must exist, without subfolders.
+// It skips everything else in the archive: it never creates links or devices,
+// and no name can leave dir. It returns the extracted names.
 func unpack(ctx context.Context, archive, dir string, want func(name string) bool) ([]string, error) {
 	info, err := os.Stat(archive)
 	if err != nil {
@@ -40,7 +40,8 @@ func unpack(ctx context.Context, archive, dir string, want func(name string) boo
 	return unpackWithin(ctx, min(maxUnpacked, minAllowance+maxRatio*info.Size()), archive, dir, want)
 }
 
-// unpackWithin is unpack for an archive that may be so many bytes when unpacked.
+// unpackWithin is unpack for an archive that may unpack to the allowed number
+// of bytes.
 func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want func(name string) bool) ([]string, error) {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -79,12 +80,12 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 		if strings.HasPrefix(name, ".") || !want(name) {
 			continue
 		}
-		// A sparse file is zeros beyond what the archive holds, so what comes out is
-		// bounded as well as what goes in.
+		// A sparse file expands to zeros beyond the archive's content, so both
+		// the output and the input are limited.
 		if left -= head.Size; head.Size < 0 || left < 0 {
 			return nil, tooLarge(archive, allowed)
 		}
-		// O_EXCL: a name that comes twice is not what a publisher writes.
+		// O_EXCL refuses a name that occurs twice, which no publisher writes.
 		out, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 		if errors.Is(err, os.ErrExist) {
 			return nil, fmt.Errorf("%w: %s: it holds %q twice", models.ErrBroken, archive, name)
@@ -121,7 +122,7 @@ func tooLarge(archive string, allowed int64) error {
 	return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", models.ErrBroken, archive, allowed)
 }
 
-// decompress looks at the first bytes to tell bzip2, gzip and plain tar.
+// decompress detects bzip2, gzip and plain tar by the first bytes.
 func decompress(r *bufio.Reader) (io.Reader, error) {
 	head, err := r.Peek(3)
 	if err != nil {
@@ -136,7 +137,7 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 	return r, nil
 }
 
-// isArchive tells an archive by its name.
+// isArchive reports whether a name is that of an archive.
 func isArchive(name string) bool {
 	name = strings.ToLower(name)
 	for _, end := range []string{".tar.bz2", ".tbz2", ".tar.gz", ".tgz", ".tar"} {
@@ -147,7 +148,7 @@ func isArchive(name string) bool {
 	return false
 }
 
-// contextReader stops reading when its context ends.
+// contextReader stops reading when its context is done.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

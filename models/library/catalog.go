@@ -20,14 +20,14 @@ type Entry struct {
 	Contract  string      `json:"contract"`
 	Languages []string    `json:"languages"` // empty: any, or all of Whisper's
 	Licence   string      `json:"licence"`
-	// Sources counts the independent public texts in which the hash was read. One
-	// is weak evidence; 0 means that no hash is known.
+	// Sources counts the independent public texts that state the hash. One is
+	// weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Convert names the script in models/convert that makes an ONNX model of what
-	// is downloaded; empty for what can be used as it is.
+	// Convert names the script in models/convert that turns the download into
+	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
 	Note          string  `json:"note,omitempty"`
 	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest stretch for one pass, seconds
@@ -37,14 +37,14 @@ type Entry struct {
 
 // Download is a file to fetch.
 type Download struct {
-	// Name is the file's name once fetched.
+	// Name is the file's name after the download.
 	Name string `json:"name"`
-	// URL is where the publisher offers it; empty for a file of an archive.
+	// URL is the publisher's address; empty for a file in an archive.
 	URL string `json:"url,omitempty"`
-	// Size in bytes; 0 when no published text tells it.
+	// Size in bytes; 0 if it is not published.
 	Size int64 `json:"size,omitempty"`
-	// SHA256 in lower-case hex; empty when none is published: the first download
-	// is then trusted and its hash recorded.
+	// SHA256 in lower-case hex. It is empty if none is published: the first
+	// download is then trusted and its hash recorded.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
@@ -54,7 +54,7 @@ type Asset struct {
 	Download
 }
 
-// bytes is what a pull of the entry downloads, as far as sizes are known.
+// bytes returns the known download size of the entry.
 func (e *Entry) bytes() int64 {
 	if e.Archive != nil {
 		return e.Archive.Size
@@ -71,8 +71,8 @@ type catalogFile struct {
 	Models   []Entry             `json:"models"`
 }
 
-// catalog decodes the embedded file once. It is part of the program, so trouble
-// with it is a mistake in the program; a test checks every entry.
+// catalog decodes the embedded file once. An error is a mistake in the program;
+// a test checks every entry.
 var catalog = sync.OnceValue(func() catalogFile {
 	var c catalogFile
 	if err := strict(catalogJSON, &c); err != nil {
@@ -82,10 +82,10 @@ var catalog = sync.OnceValue(func() catalogFile {
 })
 
 // Catalog returns the published models that can be pulled by name, in the order
-// of the roles. The slice is the caller's.
+// of the roles. The caller owns the slice.
 func Catalog() []Entry { return slices.Clone(catalog().Models) }
 
-// Profiles returns the names of the profiles, each of which stands for one model
+// Profiles returns the names of the profiles. A profile is a set of one model
 // per role.
 func Profiles() []string {
 	var names []string
@@ -98,8 +98,8 @@ func Profiles() []string {
 
 var profileOrder = []string{"small", "balanced", "best", "zh"}
 
-// Find returns the entries that a name stands for: one for a model, one per role
-// for a profile. An unknown name is ErrMissing, with the nearest names.
+// Find returns the entries for a name: one for a model, one per role for a
+// profile. For an unknown name it returns ErrMissing with the nearest names.
 func Find(name string) ([]Entry, error) {
 	wanted := []string{name}
 	if profile, ok := catalog().Profiles[name]; ok {
@@ -116,7 +116,7 @@ func Find(name string) ([]Entry, error) {
 	return found, nil
 }
 
-// suggest names what was perhaps meant.
+// suggest returns names that were perhaps meant.
 func suggest(name string) string {
 	var near []string
 	low := strings.ToLower(name)

@@ -25,54 +25,54 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrOffline marks a download that could not reach its host at all.
+// ErrOffline marks a download whose host could not be reached.
 var ErrOffline = errors.New("no connection")
 
-// Progress tells how far a download is.
+// Progress reports the progress of a download.
 type Progress struct {
-	// Model and File name what is being fetched.
+	// Model and File name the file being fetched.
 	Model, File string
-	// Done and Total count bytes; Total is 0 while it is not known.
+	// Done and Total count bytes; Total is 0 while unknown.
 	Done, Total int64
-	// Resumed is how many bytes an earlier attempt had left.
+	// Resumed is the number of bytes from an earlier attempt.
 	Resumed int64
 }
 
 // Limits of a download.
 const (
-	// maxDownload bounds a file whose size the catalog does not know (bytes).
+	// maxDownload limits a file whose size the catalog does not know (bytes).
 	maxDownload = 8 << 30
-	// maxAttempts is how often in a row an attempt may bring nothing.
+	// maxAttempts is how many attempts in a row may transfer nothing.
 	maxAttempts = 5
-	// maxRedirects follows what hosts of models do: two or three hops to a
-	// content network.
+	// maxRedirects covers the two or three hops from a model host to a content
+	// delivery network.
 	maxRedirects = 10
 )
 
-// fetcher downloads files, resuming what was cut.
+// fetcher downloads files and resumes interrupted ones.
 type fetcher struct {
 	client   *http.Client
 	mirror   string
 	log      *slog.Logger
 	progress func(Progress)
-	// stall is how long a connection may bring nothing.
+	// stall is how long a connection may transfer nothing.
 	stall time.Duration
 	// pause is the wait before the second attempt; it doubles with each.
 	pause time.Duration
 }
 
-// state is kept beside a partial download: what the bytes are of. A download is
-// resumed only under a strong validator, so that bytes of two versions are never
-// joined.
+// state is stored next to a partial download and identifies its content. A
+// download is resumed only with a strong validator, so that bytes of two
+// versions are never joined.
 type state struct {
 	URL  string `json:"url"`
 	ETag string `json:"etag"`
 	Size int64  `json:"size"`
 }
 
-// mirrored is the address of a file on the mirror: MIRROR/HOST/PATH, the layout
-// that `wget --force-directories` writes, or what the mirror says with {host}
-// and {path}.
+// mirrored returns the address of a file on the mirror: MIRROR/HOST/PATH, the
+// layout written by `wget --force-directories`, or the mirror's address with
+// {host} and {path} replaced.
 func (f *fetcher) mirrored(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -93,14 +93,14 @@ func (f *fetcher) mirrored(address string) (string, error) {
 	return to, nil
 }
 
-// fetch downloads d into the file part (which may hold what an earlier run
-// left), checks length and hash, and returns the hash.
+// fetch downloads d into the file part (which may hold the beginning from an
+// earlier run), checks length and hash, and returns the hash.
 func (f *fetcher) fetch(ctx context.Context, model string, d Download, part string) (string, error) {
 	address, err := f.mirrored(d.URL)
 	if err != nil {
 		return "", err
 	}
-	resumed := partSize(part) // what an earlier run left
+	resumed := partSize(part) // the rest of an earlier run
 	best, idle := resumed, 0
 	for {
 		err := f.attempt(ctx, model, d, address, part)
@@ -110,8 +110,8 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 				return sum, os.Remove(part + ".json")
 			}
 			discard(part)
-			// Bytes that an earlier run left may have been damaged on disk since: one
-			// download in one piece decides.
+			// Bytes from an earlier run may have been damaged on disk since
+			// then. One complete download decides.
 			if resumed > 0 {
 				resumed, best, idle = 0, 0, 0
 				f.log.Warn("resumed download does not match, starting again", "file", d.Name, "error", err)
@@ -128,8 +128,8 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 			}
 			return "", err
 		}
-		// Only bytes beyond all before count as progress, so that a source which
-		// starts again and again cannot keep this loop going.
+		// Only bytes beyond the previous maximum count as progress, so that a
+		// source that keeps restarting can't keep this loop running.
 		if size := partSize(part); size > best {
 			best, idle = size, 0
 		}
@@ -143,8 +143,8 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 	}
 }
 
-// attempt makes one request, from the byte where part ends if its validator is
-// known and still holds.
+// attempt makes one request, starting at the end of part if its validator is
+// known and still matches.
 func (f *fetcher) attempt(ctx context.Context, model string, d Download, address, part string) (err error) {
 	have, st := partSize(part), readState(part)
 	if have > 0 && (st.URL != address || st.ETag == "") {
@@ -188,7 +188,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	case err != nil:
 		return spec.Permanent(fmt.Errorf("%w: %s: %s answers %s", models.ErrMissing, d.Name, address, resp.Status))
 	case content == resume.Nothing:
-		return nil // it was complete already
+		return nil // it was already complete
 	case content == resume.Whole:
 		discard(part)
 		have = 0
@@ -225,7 +225,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	return f.copy(out, resp.Body, watch, Progress{Model: model, File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}, limit, total, address)
 }
 
-// copy writes the body behind what the file has, at most up to limit.
+// copy appends the body to the file, at most up to limit.
 func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progress, limit, total int64, address string) error {
 	buf := make([]byte, 128<<10)
 	f.progress(p)
@@ -268,8 +268,8 @@ func (f *fetcher) verify(d Download, part, address string) (string, error) {
 	return sum, nil
 }
 
-// explain turns the last error of a download that never got through into
-// something to act on.
+// explain turns the last error of a failed download into an error that users
+// can act on.
 func (f *fetcher) explain(err error, address string, d Download) error {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -292,7 +292,7 @@ func partSize(part string) int64 {
 	return info.Size()
 }
 
-// discard throws a partial download away.
+// discard deletes a partial download.
 func discard(part string) {
 	os.Remove(part)
 	os.Remove(part + ".json")
@@ -329,17 +329,17 @@ func HashFile(file string) (string, int64, error) {
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
-// partFile is where a download is kept until it is complete. Its name depends on
-// the expected content, so that another version never meets its bytes.
+// partFile returns the path of a download until it is complete. Its name
+// depends on the expected content, so that different versions are never mixed.
 func partFile(dir string, d Download) string {
 	sum := sha256.Sum256([]byte(d.URL + "\n" + d.SHA256))
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])+"-"+path.Base(d.Name)+".part")
 }
 
-// errRedirect marks a redirect that was refused.
+// errRedirect marks a refused redirect.
 var errRedirect = errors.New("redirect refused")
 
-// checkRedirect refuses what a model's host has no reason to do.
+// checkRedirect refuses redirects that a model host has no reason to use.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) >= maxRedirects:

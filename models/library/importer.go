@@ -16,14 +16,15 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ImportOptions say about a model what its files do not. Zero fields are left to
-// the files and the catalog.
+// ImportOptions describes what a model's files do not state. Zero fields are
+// filled in from the files and the catalog.
 type ImportOptions struct {
 	// Name is the model's name in the folder; empty means the file's.
 	Name string
-	// Role, if set, is what the model must be for.
+	// Role, if set, is the required role of the model.
 	Role models.Role
-	// Contract, if set, is what it must be, or decides where it could be several.
+	// Contract, if set, is the required contract; it also decides if several
+	// are possible.
 	Contract      string
 	Languages     []string
 	Licence       string
@@ -32,10 +33,10 @@ type ImportOptions struct {
 	SameSpeaker   float64 // cosine
 }
 
-// Import copies a model into the folder, records its hashes and puts it to use.
-// source is a model file (its tokens and other parts are taken along), a folder,
-// or an archive (.tar.bz2, .tar.gz, .tar) of models. Nothing is put in place
-// unless it is recognised.
+// Import copies a model into the folder, records its hashes and starts using
+// it. source is a model file (its tokens and other parts are copied as well), a
+// folder, or an archive (.tar.bz2, .tar.gz, .tar) of models. Nothing is
+// installed unless it is recognized.
 func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]Stored, error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -113,8 +114,8 @@ func forRole(role models.Role) string {
 	return " for role " + string(role)
 }
 
-// worthUnpacking picks what belongs to a model out of an archive, which often
-// holds test recordings besides.
+// worthUnpacking reports whether a file belongs to a model; archives often
+// contain test recordings as well.
 func worthUnpacking(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".onnx", ".bin", ".data", ".weights", ".onnx_data", ".mvn":
@@ -125,7 +126,7 @@ func worthUnpacking(name string) bool {
 	}, name)
 }
 
-// recogniseOne makes an entry of a single model file.
+// recogniseOne returns an entry for a single model file.
 func recogniseOne(file string) (map[models.Role][]entry, error) {
 	found, err := models.Recognise(file)
 	if err != nil {
@@ -194,8 +195,8 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 	return stored, s.use(manifest, role, recorded)
 }
 
-// importName is a model's name by its file, or by the folder or archive around
-// it where the file has only a general name.
+// importName returns a model's name from its file, or from the surrounding
+// folder or archive if the file has a generic name.
 func (e *entry) importName(base, dir string) string {
 	own := stem(path.Base(e.Files[e.mainPart()]))
 	if slices.Contains([]string{"model", "encoder", "encoder-model", "ggml-model"}, own) {
@@ -232,7 +233,7 @@ func (s *Store) copyFile(ctx context.Context, model string, f models.File, to st
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// reporter turns what is written into progress.
+// reporter reports the written bytes as progress.
 type reporter struct {
 	report func(Progress)
 	p      Progress

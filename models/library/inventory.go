@@ -12,15 +12,15 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Status is what a check of a file found.
+// Status is the result of checking a file.
 type Status string
 
 // The results of a check.
 const (
 	StatusOK      Status = "ok"
-	StatusChanged Status = "changed" // the hash is not the recorded one
+	StatusChanged Status = "changed" // the hash differs from the recorded one
 	StatusMissing Status = "missing"
-	// StatusUnrecorded: there is no hash to compare with.
+	// StatusUnrecorded means that no hash is known.
 	StatusUnrecorded Status = "unrecorded"
 )
 
@@ -30,14 +30,14 @@ type Check struct {
 	Model  string
 	Path   string
 	Status Status
-	// Want is the recorded or published hash, Got that of the file; empty where
-	// there is none.
+	// Want is the recorded or published hash, Got that of the file; empty if
+	// unknown.
 	Want, Got string
 }
 
-// Verify hashes every file of the folder's models, those in use and those only
-// kept, and compares with what was recorded or is published. A difference is a
-// result, not an error.
+// Verify hashes every file of the folder's models, whether in use or not, and
+// compares it with the recorded or published hash. A difference is a result,
+// not an error.
 func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	m, err := s.manifest()
 	if err != nil {
@@ -100,7 +100,8 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	return checks, nil
 }
 
-// allFiles are the names of an entry's files, data files included, in order.
+// allFiles returns the names of an entry's files, including data files, in
+// order.
 func (e *entry) allFiles() []string {
 	var names []string
 	for _, part := range partOrder {
@@ -118,8 +119,9 @@ func (e *entry) allFiles() []string {
 	return append(names, rest...)
 }
 
-// publishedHash is the catalog's hash of a file, told by name and size. Versions
-// of one model may share both, so the hash that the file has comes first.
+// publishedHash returns the catalog's hash of a file with the given name and
+// size. Several versions of one model may share both, so an entry with the
+// file's hash is preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) string {
 	known := ""
 	for _, e := range Catalog() {
@@ -143,14 +145,15 @@ type Listed struct {
 	Contract  string
 	Languages []string
 	Licence   string
-	// Size is the download in bytes (0: not known) or, of a model that is not in
-	// the catalog, what lies on disk.
+	// Size is the download size in bytes (0 if unknown) or, for a model that is
+	// not in the catalog, the size on disk.
 	Size int64
-	// Profiles are those that the model belongs to.
+	// Profiles are the profiles that include the model.
 	Profiles []string
-	// Installed: it lies in the folder. InUse: the folder's otograph.json uses it.
+	// Installed reports that the folder contains it, InUse that the folder's
+	// otograph.json uses it.
 	Installed, InUse bool
-	// Catalog is nil for a model that came from elsewhere.
+	// Catalog is nil for a model that is not in the catalog.
 	Catalog *Entry
 }
 
@@ -205,7 +208,7 @@ func (s *Store) List() ([]Listed, error) {
 	return lines, nil
 }
 
-// Location is where a file in use lies.
+// Location is the place of a file in use.
 type Location struct {
 	Role  models.Role
 	Model string
@@ -215,8 +218,8 @@ type Location struct {
 	Demo  bool
 }
 
-// Where returns the files that a set uses, by role. It is meant for the set that
-// a pipeline would open (Load.Open), demonstration models included.
+// Where returns the files that a set uses, by role. It is meant for the set
+// that a pipeline would open (Load.Open), including demonstration models.
 func Where(set *models.Set) []Location {
 	var places []Location
 	for _, role := range models.Roles() {

@@ -10,11 +10,11 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ErrLocked marks a model folder in which another pull or import is at work.
+// ErrLocked marks a model folder that another pull or import is using.
 var ErrLocked = errors.New("model folder in use")
 
-// lock makes the folder and takes its lock, which the kernel gives back when the
-// process ends, however it ends.
+// lock creates and locks the folder. The kernel releases the lock when the
+// process ends, for whatever reason.
 func (s *Store) lock() (unlock func(), err error) {
 	if s.Dir == "" {
 		return nil, fmt.Errorf("%w: no model folder is named", models.ErrMissing)

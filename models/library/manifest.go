@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ManifestName is the file in a model folder that says what the folder holds.
+// ManifestName is the file in a model folder that lists its models.
 const ManifestName = "otograph.json"
 
 // Limits on a manifest.
@@ -47,7 +47,7 @@ type manifest struct {
 type entry struct {
 	Name     string `json:"name,omitempty"`
 	Contract string `json:"contract,omitempty"`
-	// File is short for Files with a "model" alone.
+	// File is short for Files with only a "model".
 	File  string                 `json:"file,omitempty"`
 	Files map[models.Part]string `json:"files,omitempty"`
 	// SHA256 holds the hash of each file, by its name as in Files.
@@ -61,7 +61,7 @@ type entry struct {
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
 	NoTranslation bool              `json:"no_translation,omitempty"`
-	// Calibration is that of a recognizer; see models.Calibration.
+	// Calibration is the recognizer's calibration; see models.Calibration.
 	Calibration *models.Calibration `json:"calibration,omitempty"`
 }
 
@@ -88,8 +88,8 @@ func (o oneOrMany[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]T(o))
 }
 
-// strict decodes JSON and refuses fields it does not know, as a mistyped field
-// would be silently ignored.
+// strict decodes JSON and refuses unknown fields, because a mistyped field
+// would otherwise be ignored silently.
 func strict(data []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -102,7 +102,7 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-// readManifest reads dir's manifest; ErrMissing when there is none.
+// readManifest reads dir's manifest; it returns ErrMissing if dir has none.
 func readManifest(dir string) (*manifest, error) {
 	file := filepath.Join(dir, ManifestName)
 	info, err := os.Stat(file)
@@ -235,8 +235,8 @@ func (e *entry) name() string {
 	return stem(path.Base(main))
 }
 
-// localName checks a file name in a manifest: a slash-separated path inside the
-// folder.
+// localName checks a file name in a manifest, which must be a slash-separated
+// path inside the folder.
 func localName(name string) error {
 	if name == "" || strings.Contains(name, `\`) || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || name != path.Clean(name) || name == "." {
 		return fmt.Errorf("expected a file inside the folder, found %q", name)
@@ -248,8 +248,8 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// write replaces dir's manifest at once, so that a reader sees the old or the
-// new one.
+// write replaces dir's manifest atomically, so that a reader sees the old or
+// the new one.
 func (m *manifest) write(dir string) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package library keeps models in folders: it opens a folder or a file as a
-// models.Set, and puts models into a folder (pull from the catalog of published
-// files, import of one's own), with their hashes in otograph.json.
+// Package library manages models in folders. It opens a folder or a file as a
+// models.Set, and adds models to a folder (pulled from the catalog of published
+// files, or imported), with their hashes in otograph.json.
 package library
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ErrAmbiguous marks a folder that fits a role in more than one way and does
-// not say which is meant.
+// ErrAmbiguous marks a folder that fits a role in more than one way without
+// stating which is meant.
 var ErrAmbiguous = errors.New("several models for one role")
 
-// Load puts a set together from what a user names: a model per role given as a
-// file, then those of a folder, then the fallback. A file or a folder that is
-// named must be there and sound.
+// Load builds a set from what a user names: models given as files for roles,
+// then those of a folder, then the fallback. A named file or folder must exist
+// and be valid.
 type Load struct {
-	// Files are models given by name, at most one per role. A file's tokens and
-	// other parts are looked for beside it.
+	// Files are models given as files, at most one per role. Their tokens and
+	// other parts are expected in the same folder.
 	Files map[models.Role]string
 	// Dir is the model folder; empty for none.
 	Dir string
-	// DirOptional says that Dir is a default that need not exist.
+	// DirOptional is set if Dir is a default that need not exist.
 	DirOptional bool
-	// Fallback fills the roles that are left; nil for none.
+	// Fallback fills the remaining roles; nil for none.
 	Fallback *models.Set
 }
 
@@ -67,11 +67,11 @@ func (l Load) Open() (*models.Set, error) {
 	return set.Merge(l.Fallback), nil
 }
 
-// OpenDir opens the models of a folder: those that its otograph.json names, or,
-// without one, those recognised among its files and the files of its
-// subfolders. A folder that does not exist is ErrMissing (and fs.ErrNotExist); a
-// file that is named but not there ErrMissing; one that is damaged or of another
-// contract ErrBroken.
+// OpenDir opens the models of a folder: those in its otograph.json or, without
+// one, those recognized among its files and the files of its subfolders. It
+// returns ErrMissing (and fs.ErrNotExist) for a folder that does not exist,
+// ErrMissing for a listed file that does not exist, and ErrBroken for a damaged
+// file or one with another contract.
 func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +93,8 @@ func OpenDir(dir string) (*models.Set, error) {
 	return nil, err
 }
 
-// OpenFile opens the model that a file (or a folder with one model) is, for a
-// role. Where the folder's otograph.json names the file, what it says counts.
+// OpenFile opens the model in a file (or in a folder with one model) for a
+// role. If the folder's otograph.json lists the file, its entry is used.
 func OpenFile(role models.Role, file string) (*models.Model, error) {
 	if _, err := models.ParseRole(string(role)); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (m *manifest) open(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// mainPart is the part that stands for the entry's model.
+// mainPart returns the part that identifies the entry's model.
 func (e *entry) mainPart() models.Part {
 	if e.Files[models.PartModel] != "" {
 		return models.PartModel
@@ -167,11 +167,11 @@ func (e *entry) mainPart() models.Part {
 // partOrder is the order of a model's files.
 var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartData}
 
-// texts are the parts that are read into memory as they are.
+// texts are the parts that are read into memory unchanged.
 var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 
 // open checks an entry's files against its role and contract, and completes it
-// from what the files and the catalog say.
+// from the files and the catalog.
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
@@ -250,11 +250,11 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	return m, nil
 }
 
-// maxText bounds token lists and the like (bytes); the largest published one
+// maxText limits token lists and other texts (bytes); the largest published one
 // has 0.3 MB.
 const maxText = 32 << 20
 
-// maxLM bounds a language model (bytes), which is read into memory.
+// maxLM limits a language model (bytes), which is read into memory.
 const maxLM = 2 << 30
 
 // complete checks that a model has all the parts that its contract needs.
@@ -278,8 +278,8 @@ func complete(m *models.Model, dir string) error {
 	return nil
 }
 
-// published fills in what the catalog knows of a published file (languages,
-// licence, figures), told by name and size, where nothing else said it.
+// published fills in the catalog's facts about a published file (languages,
+// license, figures), identified by name and size, unless they are already set.
 func published(m *models.Model) {
 	main := m.Main()
 	for _, e := range Catalog() {

@@ -15,7 +15,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// maxScan bounds the files that are looked at in one folder.
+// maxScan limits how many files in one folder are examined.
 const maxScan = 2000
 
 // scan opens a folder without a manifest.
@@ -34,9 +34,9 @@ func scan(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// recogniseFolder makes a manifest of what it finds in a folder and, one level
-// down, its subfolders. ignored says, for each file that is a model of no role,
-// why.
+// recogniseFolder returns a manifest of the models that it finds in a folder
+// and its direct subfolders. ignored holds the reason for each model file that
+// serves no role.
 func recogniseFolder(dir string) (m *manifest, ignored []error, err error) {
 	m = &manifest{Name: filepath.Base(dir), Roles: map[string]oneOrMany[entry]{}}
 	folders := []string{"."}
@@ -105,7 +105,7 @@ func unique(entries []entry) {
 	}
 }
 
-// candidate is one recognised file of a folder.
+// candidate is one recognized file of a folder.
 type candidate struct {
 	name  string
 	found *models.Recognised
@@ -160,7 +160,7 @@ func recogniseFiles(dir, folder string) (map[models.Role][]entry, []error, error
 }
 
 // isGGML reports whether a file begins like a Whisper model; other files named
-// .bin are none of ours.
+// .bin are ignored.
 func isGGML(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -172,11 +172,11 @@ func isGGML(file string) bool {
 	return err == nil && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic
 }
 
-// onePrecision keeps one of the files that are the same model in different
-// precision (model.onnx, model.int8.onnx): of recognisers and taggers the 8-bit
-// one, which is the faster one on a CPU and the one that the catalog has; of the
-// other roles, whose networks are small, the exact one. A manifest can name the
-// other.
+// onePrecision keeps one of several files with the same model in different
+// precision (model.onnx, model.int8.onnx). For recognizers and taggers it keeps
+// the 8-bit one, which is faster on a CPU and is the one in the catalog. For
+// the other roles, whose networks are small, it keeps the exact one. A manifest
+// can select the other one.
 func onePrecision(files []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
 		eighth := c.found.Role == models.RoleOptimized || c.found.Role == models.RoleTagger
@@ -187,7 +187,7 @@ func onePrecision(files []candidate) []candidate {
 	})
 }
 
-// quantised reports whether a file's name says that its weights have 8 bits:
+// quantised reports whether a file's name indicates 8-bit weights:
 // model.int8.onnx, model_quant.onnx, model_quantized.onnx.
 func quantised(name string) bool {
 	name = strings.ToLower(name)
@@ -197,7 +197,7 @@ func quantised(name string) bool {
 // precisions are the marks of a file's precision in its name.
 var precisions = []string{"int8", "quint8", "uint8", "quant", "quantized", "fp16", "fp32"}
 
-// stem is a file name without extension and without the mark of its precision.
+// stem returns a file name without its extension and precision mark.
 func stem(name string) string {
 	name = strings.TrimSuffix(name, path.Ext(name))
 	for _, mark := range precisions {
@@ -208,8 +208,8 @@ func stem(name string) string {
 	return name
 }
 
-// groups puts the parts of a transducer together; every other file is a model
-// of its own.
+// groups combines the parts of a transducer; every other file is a separate
+// model.
 func groups(files []candidate) [][]candidate {
 	var out [][]candidate
 	var transducer []candidate
@@ -224,7 +224,7 @@ func groups(files []candidate) [][]candidate {
 		transducer = append(transducer, c)
 	}
 	if transducer != nil {
-		// The encoder stands for the model.
+		// The encoder identifies the model.
 		slices.SortStableFunc(transducer, func(a, b candidate) int {
 			return slices.Index(partOrder, a.found.Part) - slices.Index(partOrder, b.found.Part)
 		})
@@ -233,9 +233,9 @@ func groups(files []candidate) [][]candidate {
 	return out
 }
 
-// companions completes an entry of the optimized tier with what lies beside its
-// main file: the other graphs of a transducer, tokens, am.mvn, config.json, a language
-// model.
+// companions completes an entry of the optimized tier with the files in the
+// folder of its main file: the other graphs of a transducer, tokens, am.mvn,
+// config.json, a language model.
 func (e *entry) companions(dir string, found *models.Recognised) error {
 	if found.Role != models.RoleOptimized {
 		return nil

@@ -22,9 +22,9 @@ import (
 // EnvDir is the environment variable that names the model folder.
 const EnvDir = "OTOGRAPH_MODELS"
 
-// DefaultDir returns the model folder to use when none is named: what EnvDir
-// says (named is then true: the folder is meant to be there), else
-// otograph/models in the user's data folder ($XDG_DATA_HOME, or ~/.local/share).
+// DefaultDir returns the default model folder: the value of EnvDir (named is
+// then true, and the folder is expected to exist), or else otograph/models in
+// the user's data folder ($XDG_DATA_HOME, or ~/.local/share).
 func DefaultDir() (dir string, named bool, err error) {
 	if dir := os.Getenv(EnvDir); dir != "" {
 		return dir, true, nil
@@ -35,47 +35,49 @@ func DefaultDir() (dir string, named bool, err error) {
 	return dir, false, nil
 }
 
-// Store is a model folder in which models are put: each in a subfolder of its
-// own name, and what the roles use in otograph.json.
+// Store is a model folder to which models are added: each in a separate
+// subfolder, and the models used by the roles in otograph.json.
 type Store struct {
-	// Dir is the folder; it is made when needed.
+	// Dir is the folder; it is created when needed.
 	Dir string
-	// Client makes the requests; nil means one that honours the proxy variables
-	// of the environment.
+	// Client makes the requests; nil means a client that honors the proxy
+	// variables of the environment.
 	Client *http.Client
-	// Mirror is where to fetch instead of the publishers' hosts: MIRROR/HOST/PATH,
-	// or an address with {path} (and {host}) in it. Empty for none.
+	// Mirror is the address to fetch from instead of the publishers' hosts:
+	// MIRROR/HOST/PATH, or an address with {path} (and {host}) in it. Empty for
+	// none.
 	Mirror string
-	// Log hears of interrupted and resumed downloads; nil for none.
+	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
-	// Progress is told of each piece that arrives or is copied, from the calling
-	// goroutine; nil for none.
+	// Progress is called for each piece that is downloaded or copied, from the
+	// calling goroutine; nil for none.
 	Progress func(Progress)
 
-	// Waits of the fetcher, shortened by tests; 0 means the usual.
+	// Timeouts of the fetcher, shortened by tests; 0 means the default.
 	stall, pause time.Duration
 }
 
-// Stored is a model that a Store put into its folder.
+// Stored is a model that a Store added to its folder.
 type Stored struct {
 	Role models.Role
 	Name string
 	// Dir is the model's folder.
 	Dir string
-	// Files with their paths and hashes.
+	// Files are the model's files, with their paths and hashes.
 	Files []models.File
-	// Trusted names the files for which no hash is published: what came is
-	// recorded, and checked from now on. People should be shown it.
+	// Trusted names the files without a published hash: the hash of the
+	// download is recorded, and checked from then on. Users should be told.
 	Trusted []string
-	// Already says that nothing had to be done but to put the model to use.
+	// Already is set if the files were already present and the model only had
+	// to be selected.
 	Already bool
 	// Convert names the script in models/convert that must be run before the
-	// model can be used; empty for a model that is in use now.
+	// model can be used; empty for a model that is now in use.
 	Convert string
 }
 
-// partials is where unfinished work lies inside the folder; names with a dot are
-// passed over when a folder is read.
+// partials is the subfolder for unfinished work; names with a dot are ignored
+// when a folder is read.
 const partials = ".partial"
 
 func (s *Store) fetcher() *fetcher {
@@ -102,11 +104,11 @@ func (s *Store) fetcher() *fetcher {
 	return f
 }
 
-// Pull downloads a model, or all of a profile, from the catalog, and puts it to
-// use. What was cut goes on where it stopped; a file is checked against its hash
-// before it gets its name. It returns what was done, also for the models before
-// one that failed. Errors: ErrMissing (name, or file at the source), ErrBroken
-// (other content than expected), ErrOffline, ErrLocked.
+// Pull downloads a model, or all models of a profile, from the catalog, and
+// starts using it. An interrupted download is resumed, and a file is checked
+// against its hash before it gets its name. Pull returns what was stored, even
+// if a later model failed. Errors: ErrMissing (name, or file at the source),
+// ErrBroken (unexpected content), ErrOffline, ErrLocked.
 func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
 	entries, err := Find(name)
 	if err != nil {
@@ -176,7 +178,8 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	}
 	if c.Convert == "" {
 		if _, err := local.open(staging, c.Role); err != nil {
-			// What came is not what the catalog says: keeping it would not help.
+			// The content differs from the catalog, so keeping it would not
+			// help.
 			os.RemoveAll(staging)
 			return nil, err
 		}
@@ -190,8 +193,8 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	return stored, s.use(m, c.Role, e)
 }
 
-// stage brings the files of a catalog entry into the folder staging and returns
-// their hashes.
+// stage fetches the files of a catalog entry into the folder staging and
+// returns their hashes.
 func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
 	parts := filepath.Join(s.Dir, partials)
@@ -233,7 +236,7 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 	for _, a := range c.Files {
 		d := a.Download
 		if d.SHA256 == "" {
-			// Trusted on first use: from then on the recorded hash counts.
+			// Trust on first use: after that the recorded hash counts.
 			if d.SHA256 = recorded[path.Join(c.Name, a.Name)]; d.SHA256 == "" {
 				stored.Trusted = append(stored.Trusted, a.Name)
 			}
@@ -241,7 +244,7 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 		file := filepath.Join(staging, a.Name)
 		if d.SHA256 != "" {
 			if sum, _, err := HashFile(file); err == nil && sum == d.SHA256 {
-				sums[a.Name] = sum // an interrupted pull had this file already
+				sums[a.Name] = sum // an interrupted pull has already fetched this file
 				continue
 			}
 		}
@@ -258,8 +261,8 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 	return sums, nil
 }
 
-// present tells whether the folder has all files of a catalog entry, with the
-// hashes that are published or recorded.
+// present reports whether the folder has all files of a catalog entry, with the
+// published or recorded hashes.
 func (s *Store) present(c Entry, recorded map[string]string) (map[string]string, bool) {
 	sums := map[string]string{}
 	for _, a := range c.Files {
@@ -291,9 +294,9 @@ func (m *manifest) hashes(role models.Role, name string) map[string]string {
 	return nil
 }
 
-// manifest reads the folder's manifest. Where there is none, what lies in the
-// folder is written into a new one, so that a pulled model joins those that were
-// put there by hand instead of hiding them.
+// manifest reads the folder's manifest. If there is no manifest, it creates one
+// with the models in the folder, so that a pulled model is added to those that
+// were copied by hand instead of hiding them.
 func (s *Store) manifest() (*manifest, error) {
 	m, err := readManifest(s.Dir)
 	if err == nil || !errors.Is(err, models.ErrMissing) {
@@ -309,7 +312,7 @@ func (s *Store) manifest() (*manifest, error) {
 	return found, nil
 }
 
-// use makes a model the one of its role (for the optimized role, one of them)
+// use selects a model for its role (for the optimized role, as one of several)
 // and writes the manifest.
 func (s *Store) use(m *manifest, role models.Role, e entry) error {
 	if m.Roles == nil {
@@ -323,8 +326,7 @@ func (s *Store) use(m *manifest, role models.Role, e entry) error {
 	return m.write(s.Dir)
 }
 
-// replaceDir puts the folder staging in target's place, once its files are on
-// the disk.
+// replaceDir replaces target with the folder staging, after syncing its files.
 func replaceDir(staging, target string) error {
 	if err := syncFiles(staging); err != nil {
 		return err
@@ -342,8 +344,8 @@ func replaceDir(staging, target string) error {
 	return os.RemoveAll(old)
 }
 
-// syncFiles waits until a folder's files, and the folder itself, are on the disk,
-// so that no power cut leaves a model under its name without its bytes.
+// syncFiles syncs a folder and its files to disk, so that no power failure
+// leaves a model under its name without its bytes.
 func syncFiles(dir string) error {
 	names, err := list(dir)
 	if err != nil {
@@ -379,7 +381,7 @@ func emptyDir(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// modelName turns any text into a name that is safe as a folder.
+// modelName turns any text into a safe folder name.
 func modelName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

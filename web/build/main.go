@@ -1,6 +1,6 @@
 // Command build bundles the page into web/dist: page.js and page.css for the
-// service, view.js and view.css for the file that holds one result. It needs
-// the packages of package-lock.json in web/node_modules, and no Node.
+// service, view.js and view.css for the file with a single result. It needs the
+// packages of package-lock.json in web/node_modules, and no Node.
 //
 //	go run ./web/build
 package main
@@ -40,7 +40,7 @@ func build(dir string) error {
 		Format:            api.FormatIIFE,
 		Target:            api.ES2022,
 		Charset:           api.CharsetUTF8,
-		LegalComments:     api.LegalCommentsNone, // notices.txt has them in full
+		LegalComments:     api.LegalCommentsNone, // notices.txt contains them in full
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,

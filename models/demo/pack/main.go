@@ -1,5 +1,5 @@
 // Command pack compresses the demonstration models for embedding and prints the
-// table that models.go holds. It is run by hand when the models change:
+// table for models.go. Run it by hand when the models change:
 //
 //	go run ./models/demo/pack FOLDER
 //
@@ -19,9 +19,9 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// files are the models and the byte planes that pack each one best: 4 where the
-// weights are float16 or float32, 1 where they are 8-bit blocks, which planes
-// do not help.
+// files lists the models and the number of byte planes that packs each one
+// best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which planes do
+// not help.
 var files = []struct {
 	name   string
 	planes int

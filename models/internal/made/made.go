@@ -1,4 +1,4 @@
-// Package made makes up model files for tests: only their headers are real.
+// Package made creates model files for tests; only their headers are real.
 package made
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// Whisper is a small Whisper file with so many tokens in its vocabulary.
+// Whisper returns a small Whisper file with the given number of tokens in its
+// vocabulary.
 func Whisper(vocab int32) []byte {
 	var b bytes.Buffer
 	put := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }
@@ -30,7 +31,7 @@ func Whisper(vocab int32) []byte {
 	return b.Bytes()
 }
 
-// f32 and the like shorten the graphs below.
+// f32 and similar names shorten the graphs below.
 const (
 	f32 = onnxgraph.Float32
 	i64 = onnxgraph.Int64
@@ -95,7 +96,7 @@ func PANNs() *onnxgraph.Graph {
 	return onnxgraph.New().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
 }
 
-// Bare is an embedder that does not tell which features it wants.
+// Bare is an embedder that does not state which features it needs.
 func Bare() *onnxgraph.Graph {
 	return onnxgraph.New().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
 }

@@ -37,7 +37,8 @@ func TestBootstrap(t *testing.T) {
 	}
 	e := Bootstrap(len(values), 1, mean)
 	assert.Equal(t, 5.5, e.Value)
-	// The mean's standard error is √(8.25/10) = 0.91, so 95 % are about 5.5 ± 1.78.
+	// The mean's standard error is √(8.25/10) = 0.91, so 95 % are about 5.5 ±
+	// 1.78.
 	assert.InDelta(t, 3.72, e.Low, 0.25)
 	assert.InDelta(t, 7.28, e.High, 0.25)
 	assert.Equal(t, e, Bootstrap(len(values), 1, mean), "the seed decides")
@@ -163,7 +164,7 @@ func TestRunFile(t *testing.T) {
 	assert.ErrorContains(t, err, "line 2")
 }
 
-// A model file that another one has replaced is another run, whatever its name.
+// Replacing a model file makes it another run, even under the same name.
 func TestAReplacedModelIsAnotherRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vad.onnx")
 	set := &models.Set{Models: []models.Model{{Role: models.RoleVAD, Name: "vad", Files: []models.File{{Name: "vad.onnx", Path: path}}}}}
@@ -186,8 +187,8 @@ func TestAReplacedModelIsAnotherRun(t *testing.T) {
 	assert.ErrorContains(t, err, "vad model vad")
 }
 
-// conversation is a manifest of the bundled recording, made short by nothing but
-// its own length of a minute.
+// conversation returns a manifest of the bundled recording, which is only a
+// minute long.
 func conversation(t *testing.T) []Item {
 	t.Helper()
 	if _, err := native.ONNXRuntime(); err != nil {
@@ -205,8 +206,7 @@ func conversation(t *testing.T) []Item {
 	return items
 }
 
-// A run, cut off in its middle and taken up again, reports everything; the
-// report comes in all its forms.
+// A run that is interrupted and continued reports everything, in every format.
 func TestRun(t *testing.T) {
 	items := append(conversation(t), Item{Name: "missing.wav", Path: "missing.wav", Text: new("x")})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,21 +11,22 @@ import (
 // Estimate is a figure with its confidence interval.
 type Estimate struct {
 	Value float64 `json:"value"`
-	// Low and High bound the 95 % interval; both are Value where there are fewer
+	// Low and High bound the 95 % interval; both equal Value if there are fewer
 	// than two recordings to draw from.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	N    int     `json:"n"` // recordings that went into it
+	N    int     `json:"n"` // number of recordings
 }
 
-// draws is how many samples Bootstrap takes.
+// draws is how many samples Bootstrap draws.
 const draws = 1000
 
-// Bootstrap estimates a statistic of n recordings: statistic gets the indices of
-// the recordings to compute it on, first all of them, then samples drawn with
-// replacement. The interval goes from the 2.5th to the 97.5th percentile of these
-// (Efron's percentile method). The same seed gives the same interval. nil when
-// the statistic of all recordings is not a finite number.
+// Bootstrap estimates a statistic of n recordings. statistic gets the indices
+// of the recordings to compute it on: first all of them, then samples drawn
+// with replacement. The interval is from the 2.5th to the 97.5th percentile of
+// these (Efron's percentile method). The same seed yields the same interval.
+// Bootstrap returns nil if the statistic of all recordings is not a finite
+// number.
 func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estimate {
 	sample := make([]int, n)
 	for i := range sample {
@@ -56,9 +57,9 @@ func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estima
 	return e
 }
 
-// Percentile is the p-th percentile (0 to 100) of sorted values, between
-// neighbors in proportion: definition 7 of Hyndman and Fan (1996), which R and
-// NumPy use. It is NaN of none.
+// Percentile returns the p-th percentile (0 to 100) of sorted values,
+// interpolated linearly between neighbors: definition 7 of Hyndman and Fan
+// (1996), which R and NumPy use. It returns NaN without values.
 func Percentile(sorted []float64, p float64) float64 {
 	switch n := len(sorted); n {
 	case 0:
@@ -71,7 +72,7 @@ func Percentile(sorted []float64, p float64) float64 {
 	}
 }
 
-// Median is the 50th percentile of values in any order.
+// Median returns the 50th percentile of values in any order.
 func Median(values []float64) float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)

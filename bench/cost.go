@@ -11,19 +11,20 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Cost is what one run of one recording took.
+// Cost is the cost of one run of one recording.
 type Cost struct {
-	Audio        float64                    `json:"audio"`         // seconds of sound
-	Wall         float64                    `json:"wall"`          // seconds by the clock
-	CPU          float64                    `json:"cpu"`           // seconds of processor time of the process
-	FirstSegment float64                    `json:"first_segment"` // seconds until the first window of speech was transcribed; 0 when none was
-	PeakRSS      int64                      `json:"peak_rss"`      // bytes
-	Stages       map[otograph.Stage]float64 `json:"stages"`        // seconds by the clock; stages overlap
-	Stats        otograph.Stats             `json:"stats"`         // counted work
+	Audio float64 `json:"audio"` // seconds of sound
+	Wall  float64 `json:"wall"`  // wall-clock seconds
+	CPU   float64 `json:"cpu"`   // seconds of processor time of the process
+	// Seconds until the first window of speech was transcribed; 0 if none was.
+	FirstSegment float64                    `json:"first_segment"`
+	PeakRSS      int64                      `json:"peak_rss"` // bytes
+	Stages       map[otograph.Stage]float64 `json:"stages"`   // wall-clock seconds; stages overlap
+	Stats        otograph.Stats             `json:"stats"`    // counted work
 }
 
-// RTF is the real-time factor, time over length of the sound: below 1 is faster
-// than real time.
+// RTF returns the real-time factor, processing time over length of the sound:
+// below 1 is faster than real time.
 func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 
 // measure runs one recording and measures it.
@@ -50,10 +51,10 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 	return res, c, nil
 }
 
-// stageCPU finds the processor seconds of each stage. In a run stages overlap, so
-// it runs them apart: first transcription alone, then speakers alone on top of
-// what the first run kept, then events alone. Processor time between the ends of
-// two stages then belongs to the later one.
+// stageCPU measures the processor seconds of each stage. Because stages overlap
+// in a run, it runs them separately: first only transcription, then speakers
+// based on the stored results of the first run, then only events. The processor
+// time between the ends of two stages then belongs to the later one.
 func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (map[otograph.Stage]float64, error) {
 	e, err := opt.Effective()
 	if err != nil {
@@ -74,7 +75,7 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 				cost[r.Stage] += now - last
 			}
 			if wanted || r.Stage == otograph.StageDecode || r.Stage == otograph.StageVAD {
-				last = now // the others come from what was kept, beside the stages that are measured
+				last = now // the others read stored results, in parallel with the measured stages
 			}
 		}))
 		return err
@@ -120,22 +121,25 @@ func (k *keptStages) Save(_ context.Context, stage string, data []byte) error {
 	return nil
 }
 
-// CostSummary sums up the costs of a system.
+// CostSummary summarizes the costs of a system.
 type CostSummary struct {
-	Audio           float64                    `json:"audio_seconds"`           // of all recordings, once
-	RTFp50          float64                    `json:"rtf_p50"`                 // over recordings, each the median of its repeats
-	RTFp95          float64                    `json:"rtf_p95"`                 // likewise
-	Speed           *Estimate                  `json:"speed"`                   // seconds of sound in a second, all recordings together
-	FirstSegmentP50 float64                    `json:"first_segment_p50"`       // seconds, of the recordings with speech
-	FirstSegmentP95 float64                    `json:"first_segment_p95"`       // likewise
-	CPUPerHour      float64                    `json:"cpu_seconds_per_hour"`    // processor seconds for an hour of sound
-	StageCPUPerHour map[otograph.Stage]float64 `json:"stage_cpu_per_hour"`      // by stage; from runs of the stages one by one
-	PeakRSS         int64                      `json:"peak_rss_bytes"`          // of the process, the greatest of all recordings
-	EncoderPerHour  float64                    `json:"encoder_passes_per_hour"` // counted
-	WindowsPerHour  float64                    `json:"windows_per_hour"`        // counted
-	// CascadeShare is the part of the speech of the recordings with a cascade that the
-	// standard tier decoded again, CascadePerHour its encoder passes for an hour of
-	// them; nil without any.
+	Audio  float64 `json:"audio_seconds"` // all recordings, each counted once
+	RTFp50 float64 `json:"rtf_p50"`       // over recordings, each the median of its repeats
+	RTFp95 float64 `json:"rtf_p95"`       // likewise
+	// Seconds of sound per second, over all recordings.
+	Speed           *Estimate `json:"speed"`
+	FirstSegmentP50 float64   `json:"first_segment_p50"`    // seconds, of the recordings with speech
+	FirstSegmentP95 float64   `json:"first_segment_p95"`    // likewise
+	CPUPerHour      float64   `json:"cpu_seconds_per_hour"` // processor seconds per hour of sound
+	// By stage; from separate runs of the stages.
+	StageCPUPerHour map[otograph.Stage]float64 `json:"stage_cpu_per_hour"`
+	// Of the process, the largest of all recordings.
+	PeakRSS        int64   `json:"peak_rss_bytes"`
+	EncoderPerHour float64 `json:"encoder_passes_per_hour"` // counted
+	WindowsPerHour float64 `json:"windows_per_hour"`        // counted
+	// CascadeShare is the share of the speech that the standard tier decoded
+	// again, in recordings with a cascade. CascadePerHour is the number of its
+	// encoder passes per hour of them. Both are nil without a cascade.
 	CascadeShare   *float64 `json:"cascade_share,omitempty"`
 	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
@@ -146,7 +150,7 @@ type itemCosts struct {
 	stages  map[otograph.Stage]float64
 }
 
-// typical is the repeat with the middle wall time.
+// typical returns the repeat with the median wall time.
 func (c itemCosts) typical() Cost {
 	sorted := slices.Clone(c.repeats)
 	slices.SortStableFunc(sorted, func(a, b Cost) int {

@@ -2,5 +2,6 @@
 
 package bench
 
-// CPUSeconds is 0: the system does not tell the processor time of children.
+// CPUSeconds returns 0, because this system does not report the processor time
+// of children.
 func CPUSeconds() float64 { return 0 }

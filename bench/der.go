@@ -13,33 +13,34 @@ import (
 )
 
 // SpeakerTurn is a stretch of speech of one speaker, in a reference or in a
-// hypothesis. Turns of one list may overlap (people talk at once).
+// hypothesis. Turns of one list may overlap (people talk simultaneously).
 type SpeakerTurn struct {
 	Start, End float64 // seconds
 	Speaker    string
 }
 
-// DEROptions steer the scoring of turns.
+// DEROptions configures the scoring of turns.
 type DEROptions struct {
-	// Collar in seconds: that much on both sides of every reference border is not
-	// scored (0.25 is usual).
+	// Collar is the number of seconds that are not scored on both sides of
+	// every reference border (0.25 is usual).
 	Collar float64
-	// SkipOverlap leaves out where the reference has more than one speaker.
+	// SkipOverlap excludes stretches in which the reference has more than one
+	// speaker.
 	SkipOverlap bool
 }
 
-// DER is a diarization error in its parts, all in seconds of speaker time:
-// where two people talk at once, a second counts twice.
+// DER holds the parts of a diarization error, all in seconds of speaker time:
+// where two people talk simultaneously, a second counts twice.
 type DER struct {
-	Scored     float64           // reference speech that was scored
-	Missed     float64           // reference speakers that the hypothesis does not have
-	FalseAlarm float64           // hypothesis speakers that the reference does not have
-	Confusion  float64           // speech given to the wrong speaker
+	Scored     float64           // scored reference speech
+	Missed     float64           // reference speakers missing from the hypothesis
+	FalseAlarm float64           // hypothesis speakers missing from the reference
+	Confusion  float64           // speech assigned to the wrong speaker
 	Mapping    map[string]string // hypothesis speaker → reference speaker, one to one
 }
 
-// Rate is the diarization error rate: (missed + false alarm + confusion) /
-// scored. It can exceed 1. Without scored speech it is 0, or +Inf when the
+// Rate returns the diarization error rate: (missed + false alarm + confusion) /
+// scored. It can exceed 1. Without scored speech it is 0, or +Inf if the
 // hypothesis has speech.
 func (d DER) Rate() float64 {
 	wrong := d.Missed + d.FalseAlarm + d.Confusion
@@ -52,22 +53,22 @@ func (d DER) Rate() float64 {
 	return wrong / d.Scored
 }
 
-// Add sums the seconds of two recordings, so that Rate weighs them by length.
+// Add sums the seconds of two recordings, so that Rate weights them by length.
 // The mapping is dropped.
 func (d DER) Add(o DER) DER {
 	return DER{Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion}
 }
 
-// ScoreTurns compares a hypothesis with a reference as NIST's md-eval defines
-// it: speakers are mapped one to one so that the time both agree on is largest,
-// then at every instant the larger number of speakers less the number of correct
-// ones is an error. It works on the exact borders, not on frames. Turns without
-// length are ignored.
+// ScoreTurns compares a hypothesis with a reference as defined by NIST's
+// md-eval: speakers are mapped one to one so that the time on which both agree
+// is largest; then, at every instant, the larger number of speakers minus the
+// number of correct ones is an error. It works on the exact borders, not on
+// frames. Turns without length are ignored.
 func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
 
-	// Between two neighbouring borders nothing changes.
+	// Between two neighboring borders nothing changes.
 	var borders []float64
 	var collars []span
 	for _, list := range [][][]span{ref, hyp} {
@@ -141,8 +142,8 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 // span is a stretch of time in seconds.
 type span struct{ start, end float64 }
 
-// bySpeaker collects the turns of each speaker, overlaps of one speaker joined.
-// Speakers are in order of their names.
+// bySpeaker collects the turns of each speaker and joins overlaps of one
+// speaker. Speakers are sorted by name.
 func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	of := make(map[string][]span)
 	for _, t := range turns {
@@ -160,7 +161,7 @@ func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	return spans, names
 }
 
-// union joins stretches that overlap or touch and sorts them.
+// union joins stretches that overlap or touch, and sorts them.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var out []span
@@ -174,7 +175,7 @@ func union(spans []span) []span {
 	return out
 }
 
-// sweep tells who speaks at times that only grow.
+// sweep finds who speaks at increasing times.
 type sweep struct {
 	spans [][]span
 	at    []int
@@ -195,7 +196,7 @@ func (s *sweep) speaking(time float64) (who []int) {
 }
 
 // assign matches rows with columns one to one so that the sum of the matched
-// gains is largest (the Hungarian algorithm, O(n³)); the result is the column of
+// gains is largest (the Hungarian algorithm, O(n³)). It returns the column of
 // each row, −1 for a row without one.
 func assign(gain [][]float64, columns int) []int {
 	n := max(len(gain), columns)
@@ -205,8 +206,8 @@ func assign(gain [][]float64, columns int) []int {
 		}
 		return 0
 	}
-	// Potentials u, v and the row matched with each column, counted from 1; 0 is
-	// the row being placed.
+	// Potentials u, v and the row matched with each column, counted from 1; 0
+	// is the row being placed.
 	u, v := make([]float64, n+1), make([]float64, n+1)
 	row, way := make([]int, n+1), make([]int, n+1)
 	for r := 1; r <= n; r++ {
@@ -257,13 +258,13 @@ func assign(gain [][]float64, columns int) []int {
 	return out
 }
 
-// ErrRTTM marks a line of an RTTM file that cannot be read.
+// ErrRTTM marks an invalid line of an RTTM file.
 var ErrRTTM = errors.New("bench: not a line of RTTM")
 
-// ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file channel
-// start duration <NA> <NA> name …", times in seconds. Lines of other types, empty
-// lines and comments (";;") are skipped; with a file name only its lines are read.
-// Errors wrap ErrRTTM and name the line.
+// ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
+// channel start duration <NA> <NA> name …", times in seconds. Lines of other
+// types, empty lines and comments (";;") are skipped. With a file name, only
+// its lines are read. Errors wrap ErrRTTM and name the line.
 func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
 	var turns []SpeakerTurn
 	lines := bufio.NewScanner(r)

@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// EventScore compares the sounds that were found in one recording with those
-// that are there.
+// EventScore compares the detected sounds of one recording with the actual
+// ones.
 //
-// The F1 score is segment-based, as the DCASE challenges define it: the time
-// is cut into seconds, and in each of them a class that is active in both lists
-// is a hit, in one only a miss or a false alarm. Average precision ranks
-// recordings, as AudioSet's evaluation does: by the greatest confidence that a
-// class reached in each.
+// The F1 score is segment-based, as defined by the DCASE challenges: time is
+// divided into seconds, and in each of them a class that is active in both
+// lists is a hit, and one that is active in only one list is a miss or a false
+// alarm. Average precision ranks recordings, as in AudioSet's evaluation, by
+// the highest confidence that a class reached in each.
 type EventScore struct {
 	Hits        int                `json:"hits"`         // class and second in both
 	FalseAlarms int                `json:"false_alarms"` // in the hypothesis only
 	Misses      int                `json:"misses"`       // in the reference only
 	Present     []string           `json:"present"`      // classes in the reference
-	Confidence  map[string]float64 `json:"confidence"`   // greatest confidence of each reported class
+	Confidence  map[string]float64 `json:"confidence"`   // highest confidence of each reported class
 }
 
-// ScoreEvents compares hypothesis with reference. With classes, only those count:
-// a reference as a rule names some sounds and says nothing about others (that
-// there is speech, or the parent class of a sound).
+// ScoreEvents compares hypothesis with reference. If classes are given, only
+// those count, because a reference usually names some sounds and says nothing
+// about others (for example speech, or the parent class of a sound).
 func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore {
 	type cell struct {
 		second int
@@ -66,13 +66,14 @@ func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore
 	return out
 }
 
-// Add adds the counts of another recording; classes and confidences are dropped.
+// Add adds the counts of another recording; classes and confidences are
+// dropped.
 func (e EventScore) Add(o EventScore) EventScore {
 	return EventScore{Hits: e.Hits + o.Hits, FalseAlarms: e.FalseAlarms + o.FalseAlarms, Misses: e.Misses + o.Misses}
 }
 
-// F1 is the harmonic mean of precision and recall; 1 where there was nothing to
-// find and nothing was found.
+// F1 returns the harmonic mean of precision and recall, or 1 if both lists are
+// empty.
 func (e EventScore) F1() float64 {
 	if e.Hits+e.FalseAlarms+e.Misses == 0 {
 		return 1
@@ -80,10 +81,12 @@ func (e EventScore) F1() float64 {
 	return 2 * float64(e.Hits) / float64(2*e.Hits+e.FalseAlarms+e.Misses)
 }
 
-// Precision is the share of what was found that is there; 1 where nothing was found.
+// Precision returns the share of the detected sounds that are correct, or 1 if
+// nothing was detected.
 func (e EventScore) Precision() float64 { return share(e.Hits, e.Hits+e.FalseAlarms) }
 
-// Recall is the share of what is there that was found; 1 where there is nothing.
+// Recall returns the share of the actual sounds that were detected, or 1 if
+// there are none.
 func (e EventScore) Recall() float64 { return share(e.Hits, e.Hits+e.Misses) }
 
 func share(part, all int) float64 {
@@ -93,10 +96,10 @@ func share(part, all int) float64 {
 	return float64(part) / float64(all)
 }
 
-// MeanAveragePrecision is the mean over the classes that at least one recording
-// has of AveragePrecision. ok is false when no recording has any. A class that a
-// recording's result does not report ranks with confidence 0 there, so a low
-// reporting threshold makes the figure finer.
+// MeanAveragePrecision returns the mean of AveragePrecision over the classes
+// that occur in at least one recording. ok is false if no recording has any. A
+// class that a recording's result does not report ranks with confidence 0
+// there, so a low reporting threshold makes the figure more precise.
 func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 	classes := map[string]bool{}
 	for _, s := range scores {
@@ -104,7 +107,7 @@ func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 			classes[c] = true
 		}
 	}
-	for _, c := range slices.Sorted(maps.Keys(classes)) { // in order, so that the sum's last digit is
+	for _, c := range slices.Sorted(maps.Keys(classes)) { // in order, to make the sum reproducible to its last digit
 		present, confidence := make([]bool, len(scores)), make([]float64, len(scores))
 		for i, s := range scores {
 			present[i], confidence[i] = slices.Contains(s.Present, c), s.Confidence[c]
@@ -114,9 +117,9 @@ func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 	return mean, len(classes) > 0
 }
 
-// AveragePrecision is Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the confidences, from
-// the greatest down; recordings of equal confidence count at once. NaN without a
-// positive.
+// AveragePrecision returns Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the
+// confidences, from the highest down; recordings of equal confidence count
+// together. It returns NaN without a positive.
 func AveragePrecision(present []bool, confidence []float64) float64 {
 	order := make([]int, len(present))
 	positives := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/bench"
 )
 
-// The word error rate of one's own texts, by the rules of the benchmark.
+// Compute a word error rate by the rules of the benchmark.
 func ExampleCompareWords() {
 	reference := bench.Units("en", "The telephone is ringing.")
 	hypothesis := bench.Units("en", "the telephone was ringing again")
@@ -26,7 +26,7 @@ func ExampleUnits() {
 	// ["hello" "world"]
 }
 
-// The diarization error rate of turns, whatever the speakers are called.
+// Compute a diarization error rate; the names of the speakers do not matter.
 func ExampleScoreTurns() {
 	reference, err := bench.ReadRTTM(strings.NewReader(
 		"SPEAKER call 1 0.00 5.00 <NA> <NA> anna <NA> <NA>\nSPEAKER call 1 5.00 5.00 <NA> <NA> ben <NA> <NA>\n"), "call")

@@ -8,10 +8,11 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// figure is a row of every rendering: a name, its unit, and each system's value.
+// figure is a row of every rendering: a name, its unit, and each system's
+// value.
 type figure struct {
 	key, name, unit string
-	of              func(SystemReport) *Estimate // nil: this system has none
+	of              func(SystemReport) *Estimate // nil if this system has none
 	format          string                       // of the value, after scale
 	scale           float64
 	lower           bool // less is better
@@ -26,7 +27,7 @@ func plainIf(on bool, v float64) *Estimate {
 	return plain(v)
 }
 
-// figures are all that a report tells, in the order in which it tells it.
+// figures returns all figures of a report, in display order.
 func figures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
@@ -101,7 +102,7 @@ func figures() []figure {
 	)
 }
 
-// Stages are the stages of a run in the order of reports.
+// Stages returns the stages of a run in the order of reports.
 func Stages() []otograph.Stage {
 	return []otograph.Stage{
 		otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe,
@@ -136,7 +137,7 @@ func pointer(f func(SystemReport) *float64) func(SystemReport) *Estimate {
 	}
 }
 
-// show writes a value; with its interval where that says something.
+// show formats a value, with its interval if that is informative.
 func (f figure) show(e *Estimate) string {
 	if e == nil || math.IsNaN(e.Value) {
 		return "–"
@@ -148,7 +149,7 @@ func (f figure) show(e *Estimate) string {
 	return out
 }
 
-// label is the name with its unit.
+// label returns the name with its unit.
 func (f figure) label() string {
 	if f.unit == "" {
 		return f.name
@@ -156,7 +157,7 @@ func (f figure) label() string {
 	return f.name + ", " + f.unit
 }
 
-// rows are the figures that at least one system has.
+// rows returns the figures that at least one system has.
 func (r *Report) rows() []figure {
 	var out []figure
 	for _, f := range figures() {
@@ -170,7 +171,7 @@ func (r *Report) rows() []figure {
 	return out
 }
 
-// String describes the machine in a line.
+// String describes the machine on one line.
 func (m Machine) String() string {
 	parts := []string{fmt.Sprintf("%d × %s", m.Cores, m.CPU)}
 	if len(m.Features) > 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// fingerprints are the SHA-256 of the systems' model files, by path. They are of what
-// lies there now: a folder of models states none or may state another.
+// fingerprints are the SHA-256 of the systems' model files, by path. They are
+// computed from the current files, because a folder of models states none or
+// may state a wrong one.
 type fingerprints map[string]string
 
 func newFingerprints(systems []System) (fingerprints, error) {
@@ -30,7 +31,7 @@ func newFingerprints(systems []System) (fingerprints, error) {
 	return sums, nil
 }
 
-// of is a file's SHA-256; one held in memory has the one it was made with.
+// of returns a file's SHA-256; a file held in memory already has one.
 func (sums fingerprints) of(f models.File) string {
 	if f.Path == "" {
 		return f.SHA256

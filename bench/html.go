@@ -13,8 +13,8 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// WriteHTML writes the report as one page that needs nothing else: no script, no
-// network; its colours follow the reader's light or dark setting.
+// WriteHTML writes the report as one self-contained page without scripts or
+// network access; its colors follow the reader's light or dark setting.
 func (r *Report) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportHTML)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 type htmlPage struct {
 	*Report
-	Measured                 string // how much and how often
+	Measured                 string // what was measured and how often
 	Plots                    []plot
 	Rows, Comparisons, Items []htmlRow
 }
@@ -78,7 +78,7 @@ type htmlCell struct {
 	Best bool
 }
 
-// line tells of one recording what fits on a line.
+// line returns a one-line summary of a recording.
 func (it ItemReport) line() string {
 	if it.Error != "" {
 		return "failed: " + it.Error
@@ -96,7 +96,7 @@ func (it ItemReport) line() string {
 	return out
 }
 
-// plot is a drawing in SVG's coordinates, 720 wide.
+// plot is an SVG drawing, 720 wide.
 type plot struct {
 	Title, Note string
 	Height      int
@@ -130,7 +130,7 @@ type dot struct {
 
 const (
 	plotWidth = 720.0
-	plotLeft  = 190.0 // room for the systems' names
+	plotLeft  = 190.0 // space for the systems' names
 	plotRight = 110.0 // room for values
 	barHeight = 22.0
 	colours   = 7 // of the page's palette
@@ -196,7 +196,8 @@ func (r *Report) bars(title string, f figure) plot {
 	return p
 }
 
-// axis draws a horizontal axis from 0 up with about five round marks and returns its scale.
+// axis draws a horizontal axis from 0 with about five round marks and returns
+// its scale.
 func (p *plot) axis(top float64) func(float64) float64 {
 	step, high := roundSteps(top)
 	scale := func(v float64) float64 {
@@ -286,7 +287,7 @@ func (r *Report) strip() (plot, bool) {
 	return p, true
 }
 
-// logBounds rounds the logarithms that an axis begins and ends with outwards.
+// logBounds rounds the logarithms of an axis's limits outwards.
 func logBounds(lo, hi float64) (float64, float64) {
 	lo, hi = math.Floor(lo*3)/3, math.Ceil(hi*3)/3
 	if hi <= lo {
@@ -295,7 +296,8 @@ func logBounds(lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// logMarks calls f with the round values between two logarithms, and theirs.
+// logMarks calls f with the round values between two logarithms, and their
+// logarithms.
 func logMarks(lo, hi float64, f func(at, value float64)) {
 	for e := math.Floor(lo); e <= hi; e++ {
 		for _, m := range []float64{1, 2, 5} {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Machine describes what the measurements were made on.
+// Machine describes the machine of the measurements.
 type Machine struct {
 	CPU         string    `json:"cpu"`
-	Features    []string  `json:"features"`     // vector instructions that the models make use of
-	Cores       int       `json:"cores"`        // that the process may use
+	Features    []string  `json:"features"`     // vector instructions used by the models
+	Cores       int       `json:"cores"`        // cores available to the process
 	MemoryMiB   int64     `json:"memory_mib"`   // of the machine
 	OS          string    `json:"os"`           // system and architecture
 	Kernel      string    `json:"kernel"`       // release
@@ -23,8 +23,8 @@ type Machine struct {
 	Time        time.Time `json:"time"`
 }
 
-// ThisMachine describes the machine that the process runs on; what the system
-// does not tell stays empty.
+// ThisMachine describes the current machine; what the system does not report
+// stays empty.
 func ThisMachine() Machine {
 	m := Machine{Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
 	fields("/proc/cpuinfo", func(key, value string) {
@@ -74,15 +74,15 @@ func kilobytes(value string) int64 {
 	return n
 }
 
-// resetPeak starts the measurement of the greatest resident memory anew, where
-// the system can (Linux); memory that is free is given back first.
+// resetPeak restarts the measurement of peak resident memory if the system
+// supports it (Linux). It first returns free memory to the system.
 func resetPeak() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where it fails the peak is that of the process
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // if it fails, the peak is that of the whole process
 }
 
-// peakRSS is the greatest resident memory in bytes since resetPeak, and resident
-// what is resident now; 0 where the system does not tell.
+// peakRSS returns the peak resident memory in bytes since resetPeak, and the
+// current resident memory; 0 if the system does not report it.
 func peakRSS() (peak, resident int64) {
 	fields("/proc/self/status", func(key, value string) {
 		switch key {

@@ -1,7 +1,8 @@
-// Package bench measures recognisers: how right they are against references and
-// what they cost. It reads manifests, scores results (words, turns, events,
-// language, times), runs sets of models over a manifest with repeats, keeps
-// every measurement so that an interrupted run goes on, and renders reports.
+// Package bench measures recognizers: their accuracy against references and
+// their cost. It reads manifests, scores results (words, turns, events,
+// language, times), runs sets of models over a manifest with repeats, stores
+// every measurement so that an interrupted run can be continued, and renders
+// reports.
 package bench
 
 import (
@@ -20,28 +21,29 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrManifest marks a manifest that cannot be read; errors.Is finds it.
+// ErrManifest marks an invalid manifest; test for it with errors.Is.
 var ErrManifest = errors.New("bench: not a manifest")
 
-// Item is one recording of a manifest with what is known about it. What is nil
-// (or empty, for Language) is not known and not scored.
+// Item is one recording of a manifest with its references. A reference that is
+// nil (or empty, for Language) is unknown and not scored.
 type Item struct {
-	Name      string        // the recording as the manifest names it; unique
+	Name      string        // the recording as named in the manifest; unique
 	Path      string        // where it lies
-	Text      *string       // what is said; empty: nothing
+	Text      *string       // spoken text; empty if nothing is said
 	Language  string        // ISO 639-1
 	Turns     []SpeakerTurn // who speaks when
-	Speakers  *int          // how many people speak
-	Events    []EventSpan   // what else is heard; not nil but empty: nothing
+	Speakers  *int          // number of speakers
+	Events    []EventSpan   // sound events; empty but not nil if there are none
 	Sentences []TimedText   // the sentences' times
 	Words     []TimedText   // the words' times
 }
 
-// EventSpan is a sound with its times in seconds. Class is one of the 521 names.
+// EventSpan is a sound with its times in seconds. Class is one of the 521
+// names.
 type EventSpan struct {
 	Start, End float64
 	Class      string
-	Confidence float64 // 0 to 1; of a reference not used
+	Confidence float64 // 0 to 1; not used in a reference
 }
 
 // TimedText is a word or a sentence with its times in seconds.
@@ -50,8 +52,8 @@ type TimedText struct {
 	Text       string
 }
 
-// manifestLine is an object of a manifest. Keys that it does not know (voice,
-// condition, duration …) are passed over.
+// manifestLine is an object of a manifest. Unknown keys (voice, condition,
+// duration …) are ignored.
 type manifestLine struct {
 	File     string          `json:"file"`
 	Text     *string         `json:"text"`
@@ -80,9 +82,9 @@ type timedLine struct {
 	Word  string  `json:"word"`
 }
 
-// Load reads a manifest file, or makes one of a folder: every recording in it
-// with the text in NAME.txt and the turns in NAME.rttm beside it. Errors wrap
-// ErrManifest and name file and line.
+// Load reads a manifest file, or builds one from a folder: every recording in
+// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder.
+// Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -103,7 +105,8 @@ func Load(path string) ([]Item, error) {
 	return items, nil
 }
 
-// maxManifest bounds a manifest in bytes: a recording given by mistake ends at once.
+// maxManifest limits the size of a manifest in bytes, so that a recording
+// passed by mistake fails immediately.
 const maxManifest = 256 << 20
 
 // ReadManifest reads JSON objects, one after the other (as a rule one on each
@@ -272,7 +275,8 @@ func stem(name string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// loadRTTM reads the turns of one recording; where no line bears its name, all.
+// loadRTTM reads the turns of one recording, or all turns if no line has its
+// name.
 func loadRTTM(path, name string) ([]SpeakerTurn, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -286,15 +290,16 @@ func loadRTTM(path, name string) ([]SpeakerTurn, error) {
 		return nil, fmt.Errorf("rttm: %s: %w", path, err)
 	}
 	if turns == nil {
-		turns = []SpeakerTurn{} // nobody speaks, as against not known
+		turns = []SpeakerTurn{} // known to have no speaker, as opposed to unknown
 	}
 	return turns, nil
 }
 
-// notRecordings are endings of files that lie beside recordings.
+// notRecordings are extensions of files that accompany recordings.
 var notRecordings = []string{".txt", ".rttm", ".json", ".jsonl", ".md", ".csv", ".tsv", ".srt", ".vtt", ".html"}
 
-// loadFolder makes a manifest of the recordings in a folder and those below it.
+// loadFolder returns a manifest of the recordings in a folder and its
+// subfolders.
 func loadFolder(dir string) ([]Item, error) {
 	var items []Item
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -5,7 +5,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
 	Machine     Machine        `json:"machine"`
 	Recordings  int            `json:"recordings"`
@@ -17,7 +17,7 @@ type Report struct {
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
 }
 
-// SystemReport is how one system did.
+// SystemReport is the result of one system.
 type SystemReport struct {
 	Name     string                `json:"name"`
 	Models   []ModelReport         `json:"models"`
@@ -37,22 +37,22 @@ type ModelReport struct {
 	SHA256 string      `json:"sha256"` // of its main file
 }
 
-// ItemReport is how one recording came out.
+// ItemReport is the result of one recording.
 type ItemReport struct {
 	Name      string                     `json:"name"`
 	Language  string                     `json:"language,omitempty"`
 	Tier      otograph.Tier              `json:"tier,omitempty"`
 	Text      string                     `json:"text,omitempty"`
 	Score     Score                      `json:"score"`
-	Cost      Cost                       `json:"cost"` // the repeat with the middle wall time
+	Cost      Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU  map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
 	Error     string                     `json:"error,omitempty"`
 	character bool
 }
 
-// Comparison sets a system against the first one, over the recordings that both
-// have done. Differences are that system's figure less the first one's; an
-// interval that does not hold 0 is a difference that is not chance.
+// Comparison compares a system with the first one, over the recordings that
+// both have processed. Differences are that system's figure minus the first
+// one's; if an interval does not contain 0, the difference is significant.
 type Comparison struct {
 	System   string    `json:"system"`
 	Against  string    `json:"against"`
@@ -71,7 +71,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
 		}
 		for _, rec := range file.find(i, "") {
-			if rec.Load != nil && sr.Load == 0 { // the first one; later ones find the files in memory
+			if rec.Load != nil && sr.Load == 0 { // only the first one, because later ones find the files in memory
 				sr.Load = *rec.Load
 			}
 		}
@@ -112,8 +112,8 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	return r
 }
 
-// compare draws the same recordings for both systems, so that what is hard for
-// both does not blur the difference.
+// compare draws the same recordings for both systems, so that recordings that
+// are hard for both do not blur the difference.
 func compare(a, b SystemReport, seed uint64) Comparison {
 	type pair struct{ a, b ItemReport }
 	var words, turns, events, costs []pair

@@ -18,39 +18,43 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// System is one of the things that a run compares: models with options.
+// System is one of the compared systems: models with options.
 type System struct {
-	Name    string // as reports show it; unique in a run
+	Name    string // name in reports; unique in a run
 	Set     *models.Set
 	Options otograph.Options
-	// KnownLanguage takes each recording's language from the manifest instead of
-	// having it detected.
+	// KnownLanguage takes each recording's language from the manifest instead
+	// of detecting it.
 	KnownLanguage bool
-	// Cascade is as in otograph.WithCascade.
+	// Cascade is the threshold of otograph.WithCascade.
 	Cascade float64
 }
 
-// Config says what to run.
+// Config configures a run.
 type Config struct {
 	Items   []Item
-	Systems []System // the first is what the others are compared with
-	// Repeat is how often each recording is measured (0 is 1); the middle one counts.
+	Systems []System // the others are compared with the first one
+	// Repeat is how often each recording is measured (0 is 1); the median
+	// counts.
 	Repeat int
-	// Warmup is how many runs of the first recording each system makes before it is
-	// measured: models load, memory is touched, caches fill.
+	// Warmup is how many runs of the first recording each system makes before
+	// measuring, so that models are loaded, memory is touched and caches are
+	// filled.
 	Warmup int
-	// Stages runs every recording once more, stage by stage, for the processor time of each.
+	// Stages runs every recording once more, stage by stage, to measure the
+	// processor time of each.
 	Stages bool
-	// DER steers the scoring of turns.
+	// DER configures the scoring of turns.
 	DER DEROptions
-	// Cores bounds the cores (0 is all).
+	// Cores limits the number of cores (0 is all).
 	Cores int
-	// Device computes the standard tier's model; see otograph.WithDevice.
+	// Device is the device for the standard tier's model; see
+	// otograph.WithDevice.
 	Device string
-	// Seed is that of the bootstrap.
+	// Seed is the seed of the bootstrap.
 	Seed uint64
-	// RunFile keeps the measurements; a run that was cut off goes on with what it
-	// holds. Empty keeps none.
+	// RunFile stores the measurements, from which an interrupted run continues.
+	// If it is empty, none are stored.
 	RunFile string
 	// Audio are the decoder's options.
 	Audio audio.Options
@@ -58,16 +62,16 @@ type Config struct {
 	Progress func(Step)
 }
 
-// Step is what a run is about to do.
+// Step is the next step of a run.
 type Step struct {
 	System, Item string
 	What         string  // "load", "warm-up", "stages", "repeat 2 of 3"
-	Done, Total  float64 // of the recordings of all systems
+	Done, Total  float64 // audio seconds of all systems
 }
 
 func (c Config) repeats() int { return max(1, c.Repeat) }
 
-// eventClasses are all classes that the manifest names; nil when it names none.
+// eventClasses returns all classes in the manifest, or nil if it has none.
 func (c Config) eventClasses() []string {
 	var out []string
 	for _, it := range c.Items {
@@ -81,9 +85,9 @@ func (c Config) eventClasses() []string {
 	return out
 }
 
-// head identifies what is measured, so that measurements of something else are
-// never taken over. How often it is repeated does not belong to it: a finished
-// run can be extended.
+// head identifies what is measured, so that other measurements are never
+// reused. It does not include the number of repeats, so that a finished run can
+// be extended.
 func (c Config) head(sums fingerprints) (string, error) {
 	type model struct {
 		Role  models.Role
@@ -123,10 +127,10 @@ func (c Config) head(sums fingerprints) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Run measures every system on every recording and reports. A recording that
-// cannot be processed is named in the report and left out of the figures. With a
-// cancelled context it ends with the context's error; what was measured is in the
-// run file.
+// Run measures every system on every recording and returns a report. A
+// recording that can't be processed is named in the report and excluded from
+// the figures. If ctx is canceled, it returns the context's error; the
+// measurements so far are in the run file.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	if len(c.Items) == 0 || len(c.Systems) == 0 {
 		return nil, errors.New("bench: there is nothing to run: it takes a recording and a system")
@@ -153,7 +157,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return report, file.Close()
 }
 
-// system measures one system on what is not measured yet.
+// system measures the remaining recordings on one system.
 func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	s := c.Systems[index]
 	var open []Item
@@ -171,7 +175,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 			c.Progress(Step{System: s.Name, Item: it.Name, What: what, Done: float64(index*n + n - len(open) + done), Total: float64(len(c.Systems) * n)})
 		}
 	}
-	debug.FreeOSMemory() // what the system before has left is not this one's
+	debug.FreeOSMemory() // memory left by the previous system must not count for this one
 	step(Item{}, "load", 0)
 	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithDevice(c.Device), otograph.WithOptimizedWords(true), otograph.WithCascade(s.Cascade), otograph.WithAudio(c.Audio))
 	if err != nil {
@@ -187,7 +191,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	}
 	for range c.Warmup {
 		step(open[0], "warm-up", 0)
-		// A recording that fails is reported when it is measured.
+		// A failing recording is reported when it is measured.
 		_, _ = p.Run(ctx, otograph.File(open[0].Path), s.options(open[0]))
 	}
 	for i, it := range open {
@@ -198,7 +202,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	return nil
 }
 
-// finished tells whether nothing is left to measure.
+// finished reports whether nothing is left to measure.
 func (c Config) finished(kept []record) bool {
 	repeats, stages := 0, false
 	for _, r := range kept {
@@ -237,7 +241,7 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 			return fail(err)
 		}
 		if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
-			return fail(errors.New(res.Warnings[i].String())) // it would count as a cascade that brings nothing
+			return fail(errors.New(res.Warnings[i].String())) // it would count as a cascade without effect
 		}
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {
@@ -268,7 +272,7 @@ func text(res *otograph.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// options are the system's options for a recording.
+// options returns the system's options for a recording.
 func (s System) options(it Item) otograph.Options {
 	opt := s.Options
 	if s.KnownLanguage && it.Language != "" && opt.ASRLanguage == nil {
@@ -277,11 +281,12 @@ func (s System) options(it Item) otograph.Options {
 	return opt
 }
 
-// roles are the models that the system's options need, as far as the set has them.
+// roles returns the models that the system's options need, among those in the
+// set.
 func (s System) roles() []models.Role {
 	e, err := s.Options.Effective()
 	if err != nil {
-		return nil // the run itself says what is wrong
+		return nil // the run itself reports the error
 	}
 	var roles []models.Role
 	want := func(on bool, role models.Role) {
@@ -298,7 +303,7 @@ func (s System) roles() []models.Role {
 	return roles
 }
 
-// characters tells whether a recording's text is scored by characters.
+// characters reports whether a recording's text is scored by characters.
 func characters(it Item, f *found) bool {
 	language := it.Language
 	if language == "" {

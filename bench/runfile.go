@@ -12,10 +12,11 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// ErrRunFile marks a run file that belongs to another run or is broken.
+// ErrRunFile marks a run file that belongs to another run or is damaged.
 var ErrRunFile = errors.New("bench: the run file does not fit")
 
-// record is a line of a run file: the head, or one measurement of one recording.
+// record is a line of a run file: the head, or one measurement of one
+// recording.
 type record struct {
 	// Head identifies the run: a fingerprint of manifest, models and options.
 	Head string `json:"head,omitempty"`
@@ -28,10 +29,10 @@ type record struct {
 	Cost   *Cost                      `json:"cost,omitempty"`
 	Stages map[otograph.Stage]float64 `json:"stages,omitempty"` // processor seconds
 	Found  *found                     `json:"found,omitempty"`  // with the first repeat
-	Error  string                     `json:"error,omitempty"`  // the recording failed and is not tried again
+	Error  string                     `json:"error,omitempty"`  // the recording failed and is not retried
 }
 
-// found is what the report tells of a result.
+// found is the part of a result that the report needs.
 type found struct {
 	Tier     otograph.Tier `json:"tier"`
 	Language string        `json:"language"`
@@ -39,15 +40,15 @@ type found struct {
 	Score    Score         `json:"score"`
 }
 
-// runFile keeps measurements, one on each line, as they are made.
+// runFile stores measurements, one per line, as they are made.
 type runFile struct {
 	file *os.File
 	kept []record
 }
 
-// openRunFile opens the run file at path, or begins one. Measurements in it are
-// taken over if it bears the same head; a last line that was cut off is dropped.
-// An empty path keeps nothing.
+// openRunFile opens or creates the run file at path. Its measurements are
+// reused if it has the same head; an incomplete last line is dropped. An empty
+// path stores nothing.
 func openRunFile(path, head string) (*runFile, error) {
 	r := &runFile{}
 	if path == "" {
@@ -95,7 +96,7 @@ func openRunFile(path, head string) (*runFile, error) {
 	return r, nil
 }
 
-// put keeps a measurement.
+// put stores a measurement.
 func (r *runFile) put(rec record) error {
 	r.kept = append(r.kept, rec)
 	return r.write(rec)
@@ -109,7 +110,7 @@ func (r *runFile) write(rec record) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.file.Write(append(line, '\n')) // one write: a kill leaves whole lines but for the last
+	_, err = r.file.Write(append(line, '\n')) // a single write, so that a kill leaves only the last line incomplete
 	return err
 }
 

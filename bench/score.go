@@ -6,8 +6,8 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// Score is how right one result is. What the manifest does not know or the run
-// did not do is nil.
+// Score is the accuracy of one result. Fields are nil if the manifest has no
+// reference or the run did not compute them.
 type Score struct {
 	Words     *WordErrors    `json:"words,omitempty"`
 	Turns     *DER           `json:"turns,omitempty"`
@@ -18,31 +18,32 @@ type Score struct {
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }
 
-// Count is a number that should be Reference and came out as Found.
+// Count is a number that should be Reference and was Found.
 type Count struct {
 	Reference int `json:"reference"`
 	Found     int `json:"found"`
 }
 
-// LanguageScore is a language that should be Reference and came out as Found.
+// LanguageScore is a language that should be Reference and was Found.
 type LanguageScore struct {
 	Reference string `json:"reference"`
 	Found     string `json:"found"`
 }
 
-// ScoreOptions steer Result's scoring.
+// ScoreOptions configures the scoring of a result.
 type ScoreOptions struct {
-	// DER steers the scoring of turns.
+	// DER configures the scoring of turns.
 	DER DEROptions
-	// EventClasses are the classes that count; nil is all.
+	// EventClasses are the classes that count; nil means all.
 	EventClasses []string
-	// LanguageGiven leaves the language unscored: the run was told.
+	// LanguageGiven leaves the language unscored because it was given to the
+	// run.
 	LanguageGiven bool
 }
 
-// ScoreResult compares a result with what is known about its recording. A text
-// is scored in the units of the reference's language; where the manifest does not
-// name it, of the language that was found.
+// ScoreResult compares a result with the references of its recording. A text is
+// scored in the units of the reference's language or, if the manifest does not
+// name it, of the detected language.
 func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	var s Score
 	language := item.Language
@@ -96,17 +97,18 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	return s
 }
 
-// Accuracy sums up scores of recordings; what none of them has is nil. All rates
-// weigh recordings by their length (errors of all over units of all).
+// Accuracy summarizes the scores of recordings; figures that none of them has
+// are nil. All rates weight recordings by their length (errors of all over
+// units of all).
 type Accuracy struct {
 	Words     WordErrors `json:"words"`      // sums
-	WordRate  *Estimate  `json:"word_rate"`  // WER, where the language is written with spaces
-	CharRate  *Estimate  `json:"char_rate"`  // CER of the others (Chinese, Japanese, Thai …)
+	WordRate  *Estimate  `json:"word_rate"`  // WER, for languages written with spaces
+	CharRate  *Estimate  `json:"char_rate"`  // CER, for the others (Chinese, Japanese, Thai …)
 	Invented  *Estimate  `json:"invented"`   // share of the recordings without speech that got a text
 	Turns     *DER       `json:"turns"`      // sums
 	TurnRate  *Estimate  `json:"turn_rate"`  // DER
-	Speakers  *Estimate  `json:"speakers"`   // share with the right number of speakers
-	Language  *Estimate  `json:"language"`   // share with the right language
+	Speakers  *Estimate  `json:"speakers"`   // share with the correct number of speakers
+	Language  *Estimate  `json:"language"`   // share with the correct language
 	EventF1   *Estimate  `json:"event_f1"`   // see EventScore
 	EventMAP  *Estimate  `json:"event_map"`  // see MeanAveragePrecision
 	Precision *float64   `json:"precision"`  // of events
@@ -115,7 +117,7 @@ type Accuracy struct {
 	WordTimes *TimeStat  `json:"word_times"` // times of words
 }
 
-// TimeStat sums up TimeErrors, in seconds.
+// TimeStat summarizes TimeErrors, in seconds.
 type TimeStat struct {
 	MeanStart   float64 `json:"mean_start"`
 	Within50    float64 `json:"start_within_50ms"`  // share of the matched, 0 to 1
@@ -127,13 +129,13 @@ type TimeStat struct {
 	Matched     float64 `json:"matched"` // share of the reference, 0 to 1
 }
 
-// Scored is a score with the language in whose units the text was scored.
+// Scored is a score with the language that defines the units of the text.
 type Scored struct {
 	Score
 	Characters bool // scored by characters
 }
 
-// Summarize sums scores up; seed is that of the bootstrap.
+// Summarize summarizes scores; seed is the seed of the bootstrap.
 func Summarize(scores []Scored, seed uint64) Accuracy {
 	var a Accuracy
 	var words, chars, empty []WordErrors

@@ -100,7 +100,8 @@ func comparisonFigures() []comparisonFigure {
 	}
 }
 
-// align writes a table with columns of equal width, all but the first to the right.
+// align formats a table with columns of equal width, all but the first
+// right-aligned.
 func align(b *strings.Builder, table [][]string) {
 	width := make([]int, len(table[0]))
 	for _, row := range table {
@@ -122,7 +123,7 @@ func align(b *strings.Builder, table [][]string) {
 	}
 }
 
-// WriteJSON writes the whole report.
+// WriteJSON writes the complete report.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -130,8 +131,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteCSV writes one line for each figure of each system: system, figure, value,
-// the bounds of its 95 % interval, unit. Rates are fractions.
+// WriteCSV writes one line for each figure of each system: system, figure,
+// value, the bounds of its 95 % interval, unit. Rates are fractions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit"}) // Error below tells

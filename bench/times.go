@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// TimeErrors are distances, in seconds without sign, between the times of a
+// TimeErrors are absolute differences, in seconds, between the times of a
 // reference and of a hypothesis.
 type TimeErrors struct {
 	Starts  []float64 `json:"starts"`  // of the matched
 	Ends    []float64 `json:"ends"`    // of the matched
-	Missing int       `json:"missing"` // of the reference, not matched
+	Missing int       `json:"missing"` // unmatched words or sentences of the reference
 }
 
-// Add adds those of another recording.
+// Add adds the errors of another recording.
 func (e *TimeErrors) Add(o TimeErrors) {
 	e.Starts, e.Ends, e.Missing = append(e.Starts, o.Starts...), append(e.Ends, o.Ends...), e.Missing+o.Missing
 }
 
-// Matched is the share of the reference that found its counterpart.
+// Matched returns the matched share of the reference.
 func (e TimeErrors) Matched() float64 { return share(len(e.Starts), len(e.Starts)+e.Missing) }
 
-// MeanStart is the mean distance of the matched starts, 0 without any.
+// MeanStart returns the mean difference of the matched starts, or 0 if there
+// are none.
 func (e TimeErrors) MeanStart() float64 {
 	var sum float64
 	for _, off := range e.Starts {
@@ -30,7 +31,8 @@ func (e TimeErrors) MeanStart() float64 {
 	return sum / float64(max(len(e.Starts), 1))
 }
 
-// Within is the share of the matched starts that are at most so many seconds off.
+// Within returns the share of the matched starts that differ by at most the
+// given number of seconds.
 func (e TimeErrors) Within(seconds float64) float64 {
 	n := 0
 	for _, off := range e.Starts {
@@ -48,10 +50,10 @@ func (e *TimeErrors) put(ref, hyp TimedText) {
 
 func round(v, digits float64) float64 { return math.Round(v*digits) / digits }
 
-// ScoreSentenceTimes matches each sentence of the reference with the segments of
-// the hypothesis that lie in it by more than half of their length: the first one's
-// start and the last one's end are compared. A segment that spans several
-// sentences matches none of them but the one that holds most of it.
+// ScoreSentenceTimes matches each sentence of the reference with the segments
+// of the hypothesis of which more than half is within it, and compares the
+// first one's start and the last one's end. A segment that spans several
+// sentences only matches the one that contains most of it.
 func ScoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	var out TimeErrors
 	h := 0
@@ -80,13 +82,13 @@ func ScoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	return out
 }
 
-// maxAlignment bounds the cells of an alignment that is traced back: 16,000 words
-// against as many take 256 MB for a moment.
+// maxAlignment limits the cells of an alignment that is traced back: two texts
+// of 16,000 words temporarily take 256 MB.
 const maxAlignment = 256 << 20
 
-// ScoreWordTimes aligns the words and compares the times of those that are right.
-// ok is false where the recording has too many words to trace the alignment
-// (more than 16,000 in both).
+// ScoreWordTimes aligns the words and compares the times of the correct ones.
+// ok is false if the recording has too many words to trace the alignment (more
+// than 16,000 in both).
 func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out TimeErrors, ok bool) {
 	ref, hyp := unitsOf(language, reference), unitsOf(language, hypothesis)
 	if len(ref)*len(hyp) > maxAlignment {
@@ -100,8 +102,9 @@ func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out Tim
 	return out, true
 }
 
-// unitsOf brings words to the form in which they are compared. A word that is
-// several units (a hyphen) becomes one, as its parts have no times of their own.
+// unitsOf converts words to the form in which they are compared. A word of
+// several units (a hyphen) becomes one, because its parts have no separate
+// times.
 func unitsOf(language string, words []TimedText) []TimedText {
 	var out []TimedText
 	for _, w := range words {
@@ -112,7 +115,8 @@ func unitsOf(language string, words []TimedText) []TimedText {
 	return out
 }
 
-// equalPairs are the indices of the words that an alignment of least cost leaves unchanged.
+// equalPairs returns the indices of the words that an alignment of least cost
+// leaves unchanged.
 func equalPairs(ref, hyp []TimedText) [][2]int {
 	const (
 		diagonal = iota

@@ -48,8 +48,8 @@ func TestScoreWordTimes(t *testing.T) {
 	assert.False(t, ok, "too long to trace back")
 }
 
-// The traced alignment costs what CompareWords counts: unchanged words plus errors
-// make up both sides.
+// The traced alignment has the cost that CompareWords counts: unchanged words
+// plus errors add up to both sides.
 func TestEqualPairsAgreeWithCompareWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)

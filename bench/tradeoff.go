@@ -5,12 +5,14 @@ import (
 	"math"
 )
 
-// tradeoff draws an error rate by the speed, a dot for each system, with the
-// intervals of both; false where fewer than two systems have both.
+// tradeoff draws the error rate against the speed, with a dot for each system
+// and the intervals of both. It returns false if fewer than two systems have
+// both.
 //
-// These drawings are written by hand: gonum's plot package embeds its fonts and
-// the writers of six formats, 7.7 MB in a program of 1.6 MB, and its drawings
-// would follow neither the page's colors nor its light or dark setting.
+// These drawings are hand-written because gonum's plot package embeds its fonts
+// and the writers of six formats (7.7 MB in a program of 1.6 MB), and because
+// its drawings would follow neither the page's colors nor its light or dark
+// setting.
 func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 	p := plot{
 		Title: title + " by speed", Height: 280,
@@ -62,7 +64,7 @@ func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 	return p, true
 }
 
-// of is a system's figure; nil where the report has no such figure.
+// of returns a system's figure, or nil if the report has no such figure.
 func of(f figure, s SystemReport) *Estimate {
 	if f.of == nil {
 		return nil
@@ -70,7 +72,8 @@ func of(f figure, s SystemReport) *Estimate {
 	return f.of(s)
 }
 
-// roundSteps is the step of about five round marks from 0 up, and the last mark.
+// roundSteps returns the step of about five round marks from 0, and the last
+// mark.
 func roundSteps(top float64) (step, high float64) {
 	if !(top > 0) {
 		top = 1

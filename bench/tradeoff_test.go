@@ -14,8 +14,8 @@ func system(name string, wer, speed *Estimate) SystemReport {
 	return SystemReport{Name: name, Accuracy: Accuracy{WordRate: wer}, Cost: CostSummary{Speed: speed}}
 }
 
-// The faster system stands right of the slower one, the better one below the
-// worse; whiskers reach from one end of an interval to the other.
+// The faster system is to the right of the slower one, and the better one below
+// the worse. Whiskers reach from one end of an interval to the other.
 func TestTradeoff(t *testing.T) {
 	r := &Report{Systems: []SystemReport{
 		system("careful", about(0.04, 0.03, 0.06), about(10, 9, 11)),

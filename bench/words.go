@@ -9,14 +9,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Units splits a text into what it is scored by: words, or characters for
-// languages written without spaces (Chinese, Japanese, Thai …). language is an
-// ISO 639-1 code; an empty one scores by words.
+// Units splits a text into the units by which it is scored: words, or
+// characters for languages written without spaces (Chinese, Japanese, Thai …).
+// language is an ISO 639-1 code; if it is empty, the text is scored by words.
 //
-// Rules, the same for reference and hypothesis: Unicode NFKC (full-width forms,
-// ligatures), lower case, apostrophes kept inside a word and otherwise removed
-// like all other punctuation and symbols, hyphens and dashes part words, and
-// runs of Latin letters or digits inside a text of characters stay one unit.
+// The same rules apply to reference and hypothesis: Unicode NFKC (full-width
+// forms, ligatures), lower case, apostrophes kept inside a word and otherwise
+// removed like all other punctuation and symbols, hyphens and dashes separate
+// words, and runs of Latin letters or digits in a text of characters stay one
+// unit.
 func Units(language, text string) []string {
 	characters := language != "" && !spec.Spaced(language)
 	var units []string
@@ -48,8 +49,8 @@ func Units(language, text string) []string {
 
 func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }
 
-// WordErrors counts how a hypothesis differs from its reference, in words or
-// characters (see Units). The error rate is their sum over Reference.
+// WordErrors counts the differences between a hypothesis and its reference, in
+// words or characters (see Units). The error rate is their sum over Reference.
 type WordErrors struct {
 	Substitutions int `json:"substitutions"`
 	Deletions     int `json:"deletions"`
@@ -57,11 +58,11 @@ type WordErrors struct {
 	Reference     int `json:"reference"` // units in the reference
 }
 
-// Errors is the number of all errors.
+// Errors returns the total number of errors.
 func (e WordErrors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
 
-// Rate is errors over reference units: the word (or character) error rate as a
-// fraction, 0 when both are empty, 1 for a text where there should be none.
+// Rate returns errors over reference units: the word (or character) error rate
+// as a fraction, 0 if both are empty, 1 for a text where there should be none.
 func (e WordErrors) Rate() float64 {
 	if e.Reference == 0 {
 		return min(1, float64(e.Errors()))
@@ -77,9 +78,9 @@ func (e *WordErrors) Add(o WordErrors) {
 	e.Reference += o.Reference
 }
 
-// CompareWords aligns a hypothesis with its reference at the least number of
-// errors (Levenshtein; a substitution is preferred to an insertion with a
-// deletion, as sclite does at equal cost) and counts them.
+// CompareWords aligns a hypothesis with its reference with the smallest number
+// of errors (Levenshtein; a substitution is preferred to an insertion with a
+// deletion, as in sclite at equal cost) and counts them.
 func CompareWords(reference, hypothesis []string) WordErrors {
 	type cell struct{ cost, sub, del, ins int }
 	row := make([]cell, len(hypothesis)+1)

@@ -47,7 +47,7 @@ func TestCompareWords(t *testing.T) {
 	assert.Equal(t, 0.0, CompareWords(nil, nil).Rate())
 }
 
-// What must hold of any alignment: the counts add up, and swapping the sides
+// Properties of every alignment: the counts add up, and swapping the sides
 // swaps insertions and deletions.
 func TestCompareWordsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAuditSaysThatItChecked: without the vulnerability database, make audit fails
-// with a code and a message of its own, before it builds anything.
+// TestAuditSaysThatItChecked checks that, without the vulnerability database,
+// make audit fails with a specific code and message before it builds anything.
 func TestAuditSaysThatItChecked(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip(err)

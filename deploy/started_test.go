@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServiceStartsUnderTheUnit boots a systemd in namespaces, starts the unit as
-// it is but for where it logs, and has a recording transcribed: every setting of
-// the unit is in force, and the decoder's cage is whole inside it.
+// TestServiceStartsUnderTheUnit boots systemd in namespaces, starts the unit
+// unchanged except for its log destination, and transcribes a recording. Every
+// setting of the unit is in force, and the decoder's cage is complete.
 func TestServiceStartsUnderTheUnit(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can boot a systemd")

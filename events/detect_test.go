@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// scripted gives scores that a function computes.
+// scripted returns scores that a function computes.
 type scripted struct {
 	grid   Grid
 	frames int
@@ -46,7 +46,7 @@ func (s scripted) Scores(ctx context.Context, _ *audio.PCM, yield func(int, []fl
 	return s.err
 }
 
-// row scores one class: a digit is that many tenths.
+// row scores one class; a digit stands for tenths.
 func row(class int, digits string) scripted {
 	return scripted{frames: len(digits), score: func(i int, s []float32) { s[class] = float32(digits[i]-'0') / 10 }}
 }
@@ -162,8 +162,9 @@ func TestTaggerFaults(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-// TestEventsInvariants: events of a class do not touch, lie in the recording, are
-// in order, and are exactly the frames whose score, as shown, is above the threshold.
+// TestEventsInvariants checks that events of a class do not touch, are within
+// the recording and in order, and are exactly the frames whose rounded score is
+// above the threshold.
 func TestEventsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
@@ -216,8 +217,8 @@ func TestEventsInvariants(t *testing.T) {
 	})
 }
 
-// TestShownConfidenceIsAboveTheThreshold: a score that is shown as the threshold is
-// not above it, whatever its further digits say.
+// TestShownConfidenceIsAboveTheThreshold checks that a score that rounds to the
+// threshold does not exceed it, regardless of further digits.
 func TestShownConfidenceIsAboveTheThreshold(t *testing.T) {
 	for score, above := range map[float32]bool{0.29999: false, 0.3: false, 0.30004: false, 0.30006: true, 0.3001: true} {
 		tagger := scripted{grid: clipGrid, frames: 4, score: func(_ int, s []float32) { s[9] = score }}
@@ -230,8 +231,9 @@ func TestShownConfidenceIsAboveTheThreshold(t *testing.T) {
 	}
 }
 
-// TestEventsEndInsideTheRecording: an end that rounds up is cut to the last whole
-// hundredth of the recording (1.065 s was once found by seed 8047384915573686741).
+// TestEventsEndInsideTheRecording checks that an end that rounds up is clipped
+// to the last whole hundredth of the recording (seed 8047384915573686741 once
+// found 1.065 s).
 func TestEventsEndInsideTheRecording(t *testing.T) {
 	for _, c := range []struct {
 		samples int
@@ -248,7 +250,8 @@ func TestEventsEndInsideTheRecording(t *testing.T) {
 	}
 }
 
-// TestFiveHoursInFlatMemory: what is allocated must not follow the number of frames.
+// TestFiveHoursInFlatMemory checks that allocations do not grow with the number
+// of frames.
 func TestFiveHoursInFlatMemory(t *testing.T) {
 	spec.EventClasses() // parsed once
 	frames := int(5 * 3600 / 0.48)

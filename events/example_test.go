@@ -10,8 +10,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// silent is a tagger of one's own: every second in which nothing is heard is
-// "Silence".
+// silent is a custom tagger: every second of silence is "Silence".
 type silent struct{ class spec.EventClass }
 
 func (silent) Grid() events.Grid { return events.Grid{Window: 1, Hop: 1} }
@@ -33,7 +32,7 @@ func (s silent) Scores(ctx context.Context, pcm *audio.PCM, yield func(int, []fl
 	return ctx.Err()
 }
 
-// A tagger of one's own needs three methods.
+// A custom tagger needs three methods.
 func ExampleDetect() {
 	class, _ := spec.LookupEventClass("Silence")
 	samples := make([]float32, 10*audio.SampleRate)

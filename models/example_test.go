@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// What a file is, is read from the file itself.
+// Read from the file itself what it is.
 func ExampleRecognise() {
 	detector, _ := demo.Models().Role(models.RoleVAD)
 	data, err := detector.Main().Bytes()

@@ -107,8 +107,8 @@ var families = []family{
 		in("hidden"), out("probs")),
 
 	// Recognizers that name themselves.
-	refused("GigaAM, which takes features of its own", metadata("is_giga_am")),
-	refused("GigaAM in the layout of onnx-asr, which takes features of its own",
+	refused("GigaAM, which needs other features", metadata("is_giga_am")),
+	refused("GigaAM in the layout of onnx-asr, which needs other features",
 		in("features", "feature_lengths"), inputs(2)),
 	model(ContractZipformerCTC, named("zipformer2_ctc")),
 	model(ContractWeNetCTC, named("wenet_ctc")),

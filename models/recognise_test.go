@@ -15,14 +15,14 @@ import (
 	"github.com/otograph/otograph/models/internal/made"
 )
 
-// f32 and the like shorten the graphs below.
+// f32 and similar names shorten the graphs below.
 const (
 	f32 = onnxgraph.Float32
 	i64 = onnxgraph.Int64
 	i32 = onnxgraph.Int32
 )
 
-// madeUp is a file that shows the inputs, outputs and metadata of a published one.
+// madeUp is a file with the inputs, outputs and metadata of a published one.
 type madeUp struct {
 	graph    *onnxgraph.Graph
 	role     Role
@@ -71,7 +71,8 @@ func everyFamily() map[string]madeUp {
 	}
 }
 
-// fireRed has the inputs and outputs of WeNet's export, and wants other features.
+// fireRed has the inputs and outputs of WeNet's export, but needs other
+// features.
 func fireRed() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1)
 }
@@ -231,7 +232,7 @@ func FuzzRecognise(f *testing.F) {
 	})
 }
 
-// TestPublishedModels looks into the extra material, where it is at hand.
+// TestPublishedModels reads the extra material if it is available.
 func TestPublishedModels(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {

@@ -31,8 +31,9 @@ func TestMergeChangesNeitherSet(t *testing.T) {
 	assert.Equal(t, a, a.Merge(nil))
 }
 
-// TestAvailableLanguages: the optimized tier serves what it is held to, or all that
-// its models list; one that lists nothing serves the specification's alone.
+// TestAvailableLanguages checks that the optimized tier serves the languages to
+// which it is restricted, or all that its models list; a model that lists none
+// only serves those of the specification.
 func TestAvailableLanguages(t *testing.T) {
 	five := []string{"zh", "en", "es", "fr", "pt"}
 	model := func(languages ...string) *Set {

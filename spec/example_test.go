@@ -6,7 +6,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// The table says what each option may be, for flags, forms and documents.
+// The table describes the allowed values of each option, for flags, forms and
+// documents.
 func ExampleTable() {
 	for _, o := range spec.Table() {
 		if o.Name == "asr_beam_size" {
@@ -16,7 +17,7 @@ func ExampleTable() {
 	// Output: asr_beam_size 5 1 20
 }
 
-// Languages are written in many ways.
+// Languages can be written in many ways.
 func ExampleNormalizeLanguage() {
 	for _, s := range []string{"English", "pt-BR", "deu", "klingon"} {
 		code, ok := spec.NormalizeLanguage(s)

@@ -109,7 +109,7 @@ func TestOptionsJSON(t *testing.T) {
 	}
 }
 
-// What is set survives a round trip, what is not stays absent.
+// Set options survive a round trip; others stay absent.
 func TestOptionsRoundTrip(t *testing.T) {
 	o := Options{EnableDiarize: new(false), Optimize: new(false), Hotwords: []string{"Otograph"}, VADThreshold: new(0.0)}
 	b, err := json.Marshal(o)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Presence of a key is the test for a capability; nothing is ever null.
+// The presence of a key shows that a capability ran; nothing is ever null.
 func TestResultKeys(t *testing.T) {
 	base := []string{"audio_duration", "audio_md5"}
 	asrKeys := []string{"language", "language_probability", "segments", "vad_segments"}

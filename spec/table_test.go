@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTable checks that every row is whole: bounds for numbers, a default
-// within them, texts with a sentence for people.
+// TestTable checks that every row is complete: bounds for numbers, a default
+// within them, and a sentence of help.
 func TestTable(t *testing.T) {
 	names := map[string]bool{}
 	for _, row := range Table() {
@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestReadRow checks that faulty tags are found.
+// TestReadRow checks that faulty tags are reported.
 func TestReadRow(t *testing.T) {
 	const texts = ` since:"1" group:"G" help:"Help."`
 	for name, field := range map[string]reflect.StructField{

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Every language of interest × optimize × optimize_zh × loaded models, against
-// the specification's table written out as a rule.
+// Every relevant language × optimize × optimize_zh × loaded models, compared
+// with the specification's table written as a rule.
 func TestRoute(t *testing.T) {
 	loads := map[string][]string{
 		"no optimized model": nil,

@@ -33,8 +33,8 @@ func body(t *testing.T, r *http.Response) string {
 	return string(data)
 }
 
-// With or without the built page, / is a page under a strict policy, and other
-// paths are answered as the API answers them.
+// With or without the built page, / is a page with a strict policy, and other
+// paths get the API's responses.
 func TestHandler(t *testing.T) {
 	h, err := Handler("/v1")
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestAcceptsGzip(t *testing.T) {
 	}
 }
 
-// Whatever a name or a text holds, it can't leave its place in the file.
+// No name or text can break out of its place in the file.
 func TestWriteView(t *testing.T) {
 	if !Built() {
 		assert.ErrorIs(t, WriteView(io.Discard, View{}), ErrNotBuilt)

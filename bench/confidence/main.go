@@ -5,10 +5,11 @@
 //	go run ./bench/wordset -seed 502 -n 96 -sentences 4 -noise -,20,10,5,0 -o OTHER
 //	go run ./bench/confidence -tier optimized -fit FIT/manifest.jsonl OTHER/manifest.jsonl
 //
-// Manifests need the times of words. It prints the two numbers of the calibration
-// and, for the other recordings, the expected calibration error: by how much the
-// confidence of a segment is off on the mean, in ten bins of equal width, weighed
-// by words. Without -fit it reports on the calibration that the models have.
+// Manifests need the times of words. It prints the two numbers of the
+// calibration and, for the other recordings, the expected calibration error: by
+// how much the confidence of a segment is off on the mean, in ten bins of equal
+// width, weighed by words. Without -fit it reports on the calibration that the
+// models have.
 package main
 
 import (
@@ -85,7 +86,8 @@ func run(fit, tier, folder, manifest string) error {
 	return nil
 }
 
-// segment is one of the transcript, held against the words spoken in its time.
+// segment is one segment of the transcript, compared with the words spoken in
+// its time.
 type segment struct {
 	mean  float64 // of the logarithms of the tokens' probabilities
 	right float64 // share of words
@@ -119,8 +121,8 @@ func listen(set *models.Set, tier, manifest string) ([]segment, error) {
 	return all, nil
 }
 
-// judge counts the right words of each segment: those of the reference belong to
-// the segment in which their middle lies, or to the nearest.
+// judge counts the correct words of each segment. A word of the reference
+// belongs to the segment that contains its middle, or to the nearest one.
 func judge(it bench.Item, res *otograph.Result) []segment {
 	if len(res.Segments) == 0 {
 		return nil

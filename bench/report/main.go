@@ -1,12 +1,13 @@
-// Command report measures Otograph beside other programs, anew and in turn, and
-// writes the table into docs/performance.md:
+// Command report measures Otograph and other programs in turn, and writes the
+// table into docs/performance.md:
 //
 //	go run ./bench/report [-rounds 3] [-only EXPRESSION] [-doc docs/performance.md] [-o results.json]
 //
-// Both sides of a row run one after the other, round by round, on the same cores and
-// the same file; medians count. With -only the other rows stay as an earlier run
-// measured them, with what it ran on. It runs in the root of the checkout, where `make setup`
-// has been. Processor time holds on a busy machine too; the clock does not.
+// Both sides of a row run one after the other, round by round, on the same
+// cores and the same file; the table has the medians. With -only, the other
+// rows keep the figures and the machine of an earlier run. Run it in the root
+// of the checkout, after `make setup`. Processor time is meaningful even on a
+// busy machine; wall-clock time is not.
 package main
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/otograph/otograph/bench"
 )
 
-// cost is what one run of a program took.
+// cost is the cost of one run of a program.
 type cost struct {
 	Wall      float64 `json:"wall_s"`
 	Processor float64 `json:"processor_s"`
@@ -43,10 +44,10 @@ type result struct {
 	Reference []cost    `json:"reference,omitempty"`
 	Ours      []cost    `json:"ours"`
 	Command   string    `json:"command"` // ours
-	Load      []float64 `json:"load"`    // average of the machine before each round
+	Load      []float64 `json:"load"`    // load average of the machine before each round
 }
 
-// report is everything that was measured in one go.
+// report holds the measurements of one session.
 type report struct {
 	Machine string   `json:"machine"`
 	Version string   `json:"version"` // of the source
@@ -107,7 +108,7 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 			return fmt.Errorf("%s: %w", row.what, err)
 		}
 		r.Rows = append(r.Rows, measured)
-		if err := r.save(out, earlier); err != nil { // the next row may be cut off
+		if err := r.save(out, earlier); err != nil { // the next row may be interrupted
 			return err
 		}
 	}
@@ -122,7 +123,7 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 	return write(doc, table, r.Rows, only != "")
 }
 
-// load returns what earlier runs left in a file.
+// load returns the results of earlier runs in a file.
 func load(file string) (list []report, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -137,7 +138,7 @@ func load(file string) (list []report, err error) {
 	return list, nil
 }
 
-// save writes to a file what was measured, and of earlier runs the other rows.
+// save writes the measurements to a file, and the other rows of earlier runs.
 func (r report) save(file string, earlier []report) error {
 	all := []report{r}
 	for _, e := range earlier {
@@ -153,7 +154,7 @@ func (r report) save(file string, earlier []report) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// has reports whether a row of that name is among others.
+// has reports whether rows contain a row with the name.
 func has(rows []result, name string) bool {
 	return slices.ContainsFunc(rows, func(r result) bool { return r.What == name })
 }
@@ -182,7 +183,7 @@ func (b *setup) measure(ctx context.Context, row row, rounds int) (result, error
 	return r, nil
 }
 
-// once runs a program to its end.
+// once runs a program to completion.
 func once(ctx context.Context, args []string) (cost, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	begun := time.Now()
@@ -194,13 +195,14 @@ func once(ctx context.Context, args []string) (cost, error) {
 	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, nil
 }
 
-// loadAverage is the machine's of a minute, 0 where the system does not tell it.
+// loadAverage returns the machine's load average over a minute, or 0 if the
+// system does not report it.
 func loadAverage() float64 {
 	average, _ := strconv.ParseFloat(bench.ThisMachine().LoadAverage[0], 64)
 	return average
 }
 
-// median of one of the figures.
+// median returns the median of one of the figures.
 func median(costs []cost, of func(cost) float64) float64 {
 	var all []float64
 	for _, c := range costs {

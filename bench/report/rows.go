@@ -9,24 +9,26 @@ import (
 	"strings"
 )
 
-// row is one comparison: what both programs are called with.
+// row is one comparison: the commands of both programs.
 type row struct {
 	what, against   string
 	want            float64
-	models          []string // made-up models of both, such as "base-f16"
+	models          []string // synthetic models of both, such as "base-f16"
 	reference, ours []string
 }
 
-// setup is what the rows need: programs, models and sounds in one folder.
+// setup holds the inputs of the rows: programs, models and sounds in one
+// folder.
 type setup struct {
 	dir, native, otograph, whisper string
-	sherpa                         []string // how it is called, nil without it
+	sherpa                         []string // its command, or nil without it
 }
 
-// sounds are cut from the bundled recording, or repeat it: seconds by name.
+// sounds are cut from the bundled recording or repeat it; the values are
+// seconds.
 var sounds = map[string]int{"5 s": 5, "60 s": 60, "10 min": 604, "60 min": 3600}
 
-// prepare builds the programs and makes the sounds.
+// prepare builds the programs and generates the sounds.
 func prepare(ctx context.Context, dir string) (*setup, error) {
 	native, err := filepath.Abs("third_party/native/lib")
 	if err != nil {
@@ -70,9 +72,9 @@ func prepare(ctx context.Context, dir string) (*setup, error) {
 	return b, nil
 }
 
-// sherpa returns how sherpa-onnx is called, where its package and the models for it lie
-// in the folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx,
-// tokens.txt and speaker.onnx. bench/ref/sherpa.js says where they come from.
+// sherpa returns the command of sherpa-onnx if its package and models are in
+// the folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx,
+// tokens.txt and speaker.onnx. bench/ref/sherpa.js names their sources.
 func sherpa(b *setup) []string {
 	dir := os.Getenv("SHERPA_BENCH")
 	if dir == "" {
@@ -101,7 +103,7 @@ func (b *setup) shape(model string) string {
 	return filepath.Join(b.dir, "shape-"+model+"-100.bin")
 }
 
-// model makes the made-up models that are not there yet.
+// model generates the synthetic models that do not exist yet.
 func (b *setup) model(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if _, err := os.Stat(b.shape(name)); err == nil {
@@ -116,7 +118,7 @@ func (b *setup) model(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// rows lists the comparisons; the costliest come last.
+// rows lists the comparisons, the most expensive last.
 func (b *setup) rows() []row {
 	const library = "`whisper_full`"
 	transcribe := func(sound string, more ...string) []string {
@@ -127,7 +129,7 @@ func (b *setup) rows() []row {
 		return transcribe(sound, append([]string{"--optimize=false", "--standard-model", b.shape(model)}, bare...)...)
 	}
 	full := func(sound, model string) []string {
-		// Threads that spin while others have the cores would count against it.
+		// Threads that spin while others use the cores would count against it.
 		return []string{"env", "OMP_WAIT_POLICY=passive", b.whisper, b.shape(model), b.sound(sound, "f32"), "beam=5", "threads=2", "runs=1", "plugins=" + b.native + "/ggml"}
 	}
 	against := func(sound, ours, theirs string, want float64) row {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The table of a page is between these marks.
+// The table of a page is between these markers.
 const (
 	begin = "<!-- bench-report: written by `make bench-report` -->\n"
 	end   = "<!-- end of bench-report -->\n"
@@ -52,8 +52,8 @@ func cells(row result, of func(cost) float64) string {
 	return fmt.Sprintf(" %.2f against %.2f s | %.2f × ", ours, theirs, theirs/ours)
 }
 
-// write puts a table between the marks of a page. The other rows that stand there
-// follow it, each below what its own run says of itself, unless they are not kept.
+// write replaces the table between the markers of a page. The existing other
+// rows follow it, each below the description of its run, unless keep is false.
 func write(page, table string, rows []result, keep bool) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -71,10 +71,10 @@ func write(page, table string, rows []result, keep bool) error {
 }
 
 // others returns the tables of an earlier text, each with the lines above it,
-// without some rows and without tables that have no others.
+// without some rows and without tables that become empty.
 func others(text string, rows []result) string {
 	var out, part strings.Builder
-	lines := 0 // of the part's table; two of them are its head
+	lines := 0 // lines of the part's table; two of them are its head
 	finish := func() {
 		if lines > 2 {
 			out.WriteString("\n" + part.String())

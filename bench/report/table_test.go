@@ -34,14 +34,14 @@ func TestTable(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte("# Page\n"+begin), 0o600))
 	assert.ErrorContains(t, write(page, table, r.Rows, false), "has not both")
 
-	// The page of this repository has the marks.
+	// The page of this repository has the markers.
 	text, err = os.ReadFile("../../docs/performance.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), begin)
 	assert.Contains(t, string(text), end)
 }
 
-// A run of some rows leaves the others as they are, with what was said above them.
+// Measuring some rows keeps the others, with the lines above them.
 func TestSomeRowsMeasured(t *testing.T) {
 	row := func(name string, seconds float64) result {
 		return result{What: name, Load: []float64{0}, Ours: []cost{{seconds, seconds}}}
@@ -68,7 +68,7 @@ func TestSomeRowsMeasured(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []report{third, first}, kept)
 
-	// Everything measured anew replaces everything.
+	// Measuring everything again replaces everything.
 	require.NoError(t, write(page, first.table(1), first.Rows, false))
 	text, err = os.ReadFile(page)
 	require.NoError(t, err)

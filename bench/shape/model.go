@@ -1,6 +1,6 @@
-// Package shape makes what cost can be measured with where no trained model is
-// at hand: Whisper models of the published sizes with made-up weights, and sound
-// that a voice activity detector takes for speech.
+// Package shape generates data for measuring cost without a trained model:
+// Whisper models of the published sizes with synthetic weights, and sound that
+// a voice activity detector takes for speech.
 package shape
 
 import (
@@ -22,8 +22,8 @@ type Size struct {
 	textState, textHead, textLayer    int
 }
 
-// Sizes are the sizes that can be made, as OpenAI published them (paper's table 1
-// and the models' own headers); micro is none of them but small enough for tests.
+// Sizes returns the supported sizes, as published by OpenAI (table 1 of the
+// paper and the models' headers), and micro, which is small enough for tests.
 func Sizes() []Size {
 	return []Size{
 		{"micro", 51865, 80, 64, 2, 4, 64, 2, 3},
@@ -34,16 +34,16 @@ func Sizes() []Size {
 	}
 }
 
-// Type is how the large tensors are stored.
+// Type is the storage type of the large tensors.
 type Type string
 
-// The types that can be made.
+// The supported types.
 const (
 	F16  Type = "f16"
 	Q8_0 Type = "q8_0" // blocks of 32 eight-bit values with one scale
 )
 
-// Options say what to make. The zero value of each field means its default.
+// Options configures a model. The zero value of each field means its default.
 type Options struct {
 	Type   Type   // default F16
 	Tokens int    // text tokens in 30 s of speech, 1 to 170; default 100, about 75 words
@@ -53,59 +53,67 @@ type Options struct {
 const (
 	audioContext   = 1500
 	textContext    = 448
-	textVocabulary = 50257 // tokens with text; the rest are named by the library
+	textVocabulary = 50257 // tokens with text; the library names the rest
 	endOfText      = 50257
 	startOfText    = 50258
 	perSegment     = 12 // text tokens between two time marks
-	variants       = 5  // tokens for one word, as many as the default beam
+	variants       = 5  // tokens per word, the default beam size
 )
 
-// What the plan is made of. A vector of length 1 leaves a layer norm with the square
-// root of the width as its length, so weights that meet it are given in such units.
+// Constants of the plan. A layer norm scales a vector of length 1 to the square
+// root of the width, so weights applied to it are given in such units.
 const (
-	// loud is the mean over the bands of libwhisper's log-mel features (about -0.65 for
-	// a quiet room, -0.3 to 0.5 for speech) that counts as speech, and loudSlope how steeply.
+	// loud is the mean over the bands of libwhisper's log-mel features (about
+	// -0.65 for a quiet room, -0.3 to 0.5 for speech) at which a position
+	// counts as speech, and loudSlope is the steepness of the transition.
 	loud, loudSlope = -0.35, 80
-	// loudness is what a loud position has in its channel; so much more than all the
-	// others have that the layer norm gives the same number for all.
+	// loudness is the value of a loud position in its channel. It exceeds all
+	// others by a wide margin, so that the layer norm yields the same number
+	// for all loud positions.
 	loudness = 8
-	// A word is known when its embedding is found with known of its full strength.
+	// A word is recognized if at least this share of its embedding's full
+	// strength is found.
 	known = 0.4
-	// answer is how strongly the successor is said, stop how strongly the last mark.
+	// answer is the strength of the successor's logit, and stop that of the
+	// last mark.
 	answer, stop = 40, 40
-	// alike is the part of a variant's embedding that is common to all of a word.
+	// alike is the part of a variant's embedding that all variants of a word
+	// share.
 	alike = 0.9
-	// unlike is the length of the embeddings of tokens that are never said.
+	// unlike is the length of the embeddings of tokens that never occur.
 	unlike = 0.25
-	// sure is the greatest logit.
+	// sure is the largest logit.
 	sure = 48
 )
 
-// likely says how much each variant of a word stands out.
+// likely is how much each variant of a word stands out.
 var likely = [variants]float64{0.3, 0.15, 0.05, -0.05, -0.15}
 
-// WriteModel writes a model in ggml's Whisper format. It costs the computing time
-// and memory of a trained model of its size and says nothing sensible, but it says
-// it for as long as somebody speaks: that is what the cost of a recording depends on.
+// WriteModel writes a model in ggml's Whisper format. It has the computing time
+// and memory of a trained model of its size. Its output is meaningless, but
+// lasts for as long as there is speech, which determines the cost of a
+// recording.
 //
 // In a window of 30 s full of speech the decoder yields o.Tokens text tokens in
-// segments of 12, each with its pair of time marks; in one with less speech,
-// proportionally fewer; then <|30.00|> and the end of text. How:
+// segments of 12, each with its pair of time marks. With less speech it yields
+// proportionally fewer. Then come <|30.00|> and the end of text. It works as
+// follows:
 //
-//   - Each token has a successor. The first feed-forward layer of the decoder knows
-//     each by its embedding and answers with the next one's, so that the text depends
-//     neither on positions nor on a prompt. A word has variants, of which one is the
-//     most likely, so that all beams stay in use as they do on speech.
-//   - One channel of the encoder tells the positions that are loud from the quiet
-//     ones. One head of the decoder's first cross-attention looks at all positions
-//     alike: it sees the share of them that are loud. In the embedding of a word
-//     stands what share it takes to get there, and beyond it the feed-forward layer
-//     answers with the last time mark.
+//   - Each token has a successor. The first feed-forward layer of the decoder
+//     recognizes each by its embedding and returns the next one's, so that the
+//     text depends neither on positions nor on a prompt. A word has variants,
+//     one of which is the most likely, so that all beams stay in use as they do
+//     on speech.
+//   - One channel of the encoder separates loud positions from quiet ones. One
+//     head of the decoder's first cross-attention attends to all positions
+//     equally, so it sees the share of loud ones. The embedding of a word
+//     contains the share at which it occurs; beyond that share, the
+//     feed-forward layer returns the last time mark.
 //
-// All other weights are noise that is small beside that. Language detection answers
+// All other weights are comparatively small noise. Language detection returns
 // English. Probabilities are high, so no fallback happens.
 //
-// The same options make the same bytes. Memory stays within a few megabytes.
+// The same options produce the same bytes. Memory stays within a few megabytes.
 func WriteModel(w io.Writer, size Size, o Options) error {
 	if o.Type == "" {
 		o.Type = F16
@@ -139,7 +147,7 @@ func WriteModel(w io.Writer, size Size, o Options) error {
 	return m.err
 }
 
-// Find returns the size of a name.
+// Find returns the size with a name.
 func Find(name string) (Size, error) {
 	var names []string
 	for _, s := range Sizes() {
@@ -156,17 +164,19 @@ type modelWriter struct {
 	size   Size
 	opt    Options
 	random *rand.Rand
-	gauss  [1 << 16]float32 // normal numbers to draw from: making them anew for each weight would take minutes
-	steps  []step
-	of     map[int]role // what the tokens of the plan are
-	row    []byte
-	err    error
+	// Normal random numbers to draw from, because generating one for each
+	// weight would take minutes.
+	gauss [1 << 16]float32
+	steps []step
+	of    map[int]role // roles of the tokens in the plan
+	row   []byte
+	err   error
 }
 
 // step is a word or mark of the plan.
 type step struct {
 	tokens []int   // its variants
-	clock  float64 // share of speech up to which the text goes on after it; at least 0
+	clock  float64 // share of speech up to which the text continues after it; at least 0
 	mark   bool    // the text never ends after it
 }
 
@@ -271,7 +281,7 @@ func half(f float32) uint16 {
 	sign, exponent, mantissa := uint16(bits>>16&0x8000), int(bits>>23&0xff)-112, bits&0x7fffff
 	switch {
 	case exponent >= 31:
-		return sign | 0x7bff // the largest there is
+		return sign | 0x7bff // the largest value
 	case exponent < -10:
 		return sign
 	case exponent <= 0: // below the normal range
@@ -284,7 +294,7 @@ func half(f float32) uint16 {
 // rows fills row i of a tensor.
 type rows func(i int, v []float32)
 
-// first lets then change what f has filled.
+// first returns rows that also apply then to the result of f.
 func (f rows) first(then rows) rows {
 	return func(i int, v []float32) {
 		f(i, v)
@@ -358,9 +368,9 @@ func (m *modelWriter) encoder() {
 	n, mels := m.size.audioState, m.size.mels
 	root := math.Sqrt(float64(n))
 	m.tensor("encoder.positional_embedding", tensorF32, []int{n, audioContext}, m.noise(0.1).first(mute))
-	// Channel 0 becomes 0 where it is quiet and far above all others where it is loud: two
-	// ramps of the loudness, one of which starts where the other has risen to 4, and their
-	// difference.
+	// Channel 0 becomes 0 where it is quiet and far above all others where it
+	// is loud. It is the difference of two ramps of the loudness, one of which
+	// starts where the other has risen to 4.
 	m.tensor("encoder.conv1.weight", tensorF16, []int{3, mels, n}, m.noise(1/math.Sqrt(3*float64(mels))).first(func(i int, v []float32) {
 		if i/mels < 2 {
 			fill(v, loudSlope/(3*float64(mels)))
@@ -421,7 +431,7 @@ func (m *modelWriter) decoder() {
 	}
 	m.tensor("decoder.ln.weight", tensorF32, []int{n}, func(_ int, v []float32) {
 		fill(v, sure/root)
-		v[0] = 0 // the share of speech is no part of any token
+		v[0] = 0 // no token contains the share of speech
 	})
 	m.tensor("decoder.ln.bias", tensorF32, []int{n}, constant(0))
 }
@@ -451,18 +461,18 @@ func (m *modelWriter) listen(name string, n int, small float64) {
 	}), constant(0))
 }
 
-// succeed writes the feed-forward layer that answers each token of the plan with its
-// successor, or with the last mark where the speech has been used up.
+// succeed writes the feed-forward layer that maps each token of the plan to its
+// successor, or to the last mark once the speech has been used up.
 func (m *modelWriter) succeed(name string, n int, small float64) {
 	root := math.Sqrt(float64(n))
-	last := len(m.steps) - 2 // <|30.00|>; the end of text follows it and nothing follows that
+	last := len(m.steps) - 2 // <|30.00|>, followed by the end of text, which has no successor
 	answers := make([][]float32, last+1)
 	for k := range answers {
 		answers[k] = m.said(k+1, n)
 	}
 	m.feed(name+".0", n, 4*n, m.noise(1/root).first(func(i int, v []float32) {
 		switch {
-		case i == 0: // half a token too far gives 1
+		case i == 0: // half a token too far yields 1
 			fill(v, 0)
 			v[0] = float32(2 * float64(m.opt.Tokens) / root)
 		case i-1 < len(answers):
@@ -480,8 +490,8 @@ func (m *modelWriter) succeed(name string, n int, small float64) {
 	}), constant(0))
 }
 
-// meaning fills the direction that is common to a step's variants: of length 1, and
-// 0 on the average and in channel 0.
+// meaning fills the direction shared by a step's variants, of length 1, with
+// mean 0 and 0 in channel 0.
 func (m *modelWriter) meaning(step int, v []float32) { m.direction(uint64(1)<<32|uint64(step), v) }
 
 func (m *modelWriter) direction(seed uint64, v []float32) {
@@ -503,7 +513,8 @@ func (m *modelWriter) direction(seed uint64, v []float32) {
 	}
 }
 
-// said is what makes the variants of a step likely, each as likely as it should be.
+// said returns the direction that gives the variants of a step their
+// probabilities.
 func (m *modelWriter) said(step, n int) []float32 {
 	v, own := make([]float32, n), make([]float32, n)
 	m.meaning(step, v)
@@ -544,7 +555,7 @@ func (m *modelWriter) embedding(token int, v []float32) {
 	}
 }
 
-// plan fixes what follows what.
+// plan defines the sequence of tokens.
 func (m *modelWriter) plan() {
 	const english = startOfText + 1
 	marks := m.size.vocabulary - 1501 // <|0.00|>
@@ -559,7 +570,7 @@ func (m *modelWriter) plan() {
 		if i%perSegment == 0 {
 			at := marks + audioContext*(i/perSegment)/segments
 			if i > 0 {
-				mark(at - 1) // the end of one; the next starts 0.02 s later, as no token has two successors
+				mark(at - 1) // the end of a segment; the next one starts 0.02 s later, because no token has two successors
 			}
 			mark(at)
 		}
@@ -579,8 +590,8 @@ func (m *modelWriter) plan() {
 	}
 }
 
-// vocabulary returns made-up tokens: all bytes, some punctuation, then syllables
-// with and without a leading space.
+// vocabulary returns synthetic tokens: all bytes, some punctuation, then
+// syllables with and without a leading space.
 func vocabulary() []string {
 	list := make([]string, 0, textVocabulary)
 	for i := range 256 {
@@ -606,7 +617,8 @@ func vocabulary() []string {
 	return list[:textVocabulary]
 }
 
-// melFilters returns triangular filters over the 201 bins of an FFT of 400 at 16 kHz.
+// melFilters returns triangular filters over the 201 bins of an FFT of 400 at
+// 16 kHz.
 func melFilters(n int) []float32 {
 	out := make([]float32, n*201)
 	edge := func(i int) float64 { // in Hz, equal steps on the mel scale up to 8 kHz

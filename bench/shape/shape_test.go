@@ -47,8 +47,8 @@ func TestWriteModelIsTheSameEachTime(t *testing.T) {
 	assert.NotEqual(t, first, sum(shape.Options{Type: shape.Q8_0}))
 }
 
-// The models have as many weights as were published: 39 million in tiny, 74 million
-// in base.
+// The models have as many weights as were published: 39 million in tiny, 74
+// million in base.
 func TestPublishedSizes(t *testing.T) {
 	for name, want := range map[string]float64{"tiny": 39e6, "base": 74e6} {
 		size, err := shape.Find(name)
@@ -81,8 +81,9 @@ func TestWriteModelErrors(t *testing.T) {
 	require.ErrorIs(t, shape.WriteModel(writer(func([]byte) (int, error) { return 0, full }), micro(t), shape.Options{}), full)
 }
 
-// A made-up model loads, answers English, and says as many words as fit the speech in
-// each window: neither the prompt nor the beam changes that. Its beams stay in use.
+// A synthetic model loads, returns English, and yields text for the amount of
+// speech in each window, regardless of prompt and beam size. Its beams stay in
+// use.
 func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 	if _, err := native.Whisper(); err != nil {
 		t.Skip(err)
@@ -112,7 +113,8 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 			o.Language, o.BeamSize, o.WordTimestamps, o.InitialPrompt = "en", beam, true, prompt
 			got, err := e.Transcribe(context.Background(), pcm, speech, o)
 			require.NoError(t, err)
-			// What a made-up model says with a prompt may look spoiled: then once more without.
+			// The text that a synthetic model yields with a prompt may look
+			// spoiled; the window is then decoded again without it.
 			passes := 1 + got.Stats.Unprompted
 			assert.Equal(t, passes, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
 			if prompt == "" {
@@ -134,7 +136,7 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 	}
 }
 
-// The made-up speech is speech to the detector, and its pauses are pauses.
+// The detector finds the synthetic speech and its pauses.
 func TestSpeechIsDetected(t *testing.T) {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skip(err)

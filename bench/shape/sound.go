@@ -7,12 +7,12 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Speech makes sound at audio.SampleRate that voice activity detectors take for
-// speech: a glottal pulse train with wandering pitch through three wandering
-// resonances, syllables of 120 to 280 ms, hisses between them, phrases of 1.5 to
-// 6 s, and pauses of 0.3 to 2 s, a faint noise under it all. voices speakers take
-// turns, told apart by pitch and vocal tract. The same arguments make the same
-// samples.
+// Speech returns sound at audio.SampleRate that voice activity detectors take
+// for speech: a glottal pulse train with varying pitch through three varying
+// resonances, syllables of 120 to 280 ms, hisses between them, phrases of 1.5
+// to 6 s, pauses of 0.3 to 2 s, and faint background noise. voices speakers
+// take turns; they differ in pitch and vocal tract. The same arguments produce
+// the same samples.
 func Speech(seconds float64, voices int, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	out := make([]float32, int(seconds*audio.SampleRate))
@@ -38,7 +38,7 @@ var formants = [][3]float64{
 // phrase writes syllables from at to end and returns where it ended.
 func phrase(out []float32, at, end, voice int, r *rand.Rand, between func(lo, hi float64) float64) int {
 	pitch := 105 * math.Pow(1.32, float64(voice%4)) // Hz
-	tract := 1 + 0.07*float64(voice%4)              // shorter tracts resonate higher
+	tract := 1 + 0.07*float64(voice%4)              // shorter vocal tracts resonate higher
 	base, start := pitch, at
 	var low [3][2]float64 // memory of the resonators
 	now := formants[r.IntN(len(formants))]
@@ -56,7 +56,7 @@ func phrase(out []float32, at, end, voice int, r *rand.Rand, between func(lo, hi
 		}
 		goal := formants[r.IntN(len(formants))]
 		n := min(end-at, int(between(0.12, 0.28)*audio.SampleRate))
-		// The pitch falls through the phrase, and each syllable bends it.
+		// The pitch falls during the phrase and varies within each syllable.
 		level := base * (1.12 - 0.25*float64(at-start)/float64(max(1, end-start)))
 		bend := between(-0.12, 0.12)
 		for i := range n {

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// grammar is a list of sentences with slots, as models/demo/training/asr keeps
-// them: {slot}, [a|b], and lines "@slot: a|b".
+// grammar is a list of sentences with slots, in the format of
+// models/demo/training/asr: {slot}, [a|b], and lines "@slot: a|b".
 type grammar struct {
 	slots  map[string][]string
 	frames []string
@@ -54,7 +54,7 @@ var (
 	closed = regexp.MustCompile(`\s+([.,?!])`)
 )
 
-// expand fills choices and slots and writes the first letter large.
+// expand fills in choices and slots and capitalizes the first letter.
 func (g *grammar) expand(s string, r *rand.Rand) string {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	for {
@@ -75,8 +75,9 @@ func (g *grammar) expand(s string, r *rand.Rand) string {
 	return s
 }
 
-// sentence draws a sentence of more than a few words: one that training leaves
-// out (texts.py, heldout: one in 20 by its hash), or one of the others.
+// sentence draws a sentence of more than a few words: one that was held out
+// from training (texts.py, heldout: one in 20 by its hash), or one of the
+// others.
 func (g *grammar) sentence(r *rand.Rand, training bool) string {
 	for {
 		frame := g.frames[r.IntN(len(g.frames))]

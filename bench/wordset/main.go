@@ -51,7 +51,7 @@ var voices = map[string][]voice{
 	"zh": {{"espeak", "cmn-latn-pinyin", true}},
 }
 
-// variants are espeak-ng's voice variants kept out of training.
+// variants are espeak-ng's voice variants held out from training.
 var variants = []string{"f4", "m6", "Andrea", "pedro", "Michael", "marcelo", "m8"}
 
 // trainingVariants are variants that the demonstration models were trained on.
@@ -88,7 +88,7 @@ func main() {
 	out := flag.String("o", "", "folder to write")
 	count := flag.Int("n", 30, "recordings")
 	sentences := flag.Int("sentences", 5, "sentences in each")
-	noise := flag.String("noise", "", "white noise so many decibels below the sound, one recording after the other, - for none (-,20,10,5,0); else 20 in every third")
+	noise := flag.String("noise", "", "decibels from the sound down to white noise, for each recording in turn, - for none (-,20,10,5,0); default: 20 in every third")
 	training := flag.Bool("train", false, "voices and sentences to learn from instead of those held out")
 	english := flag.String("english", "", "record English only, in these voices: ENGINE:NAME,… (flite:awb,festival:ked_diphone)")
 	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
@@ -122,7 +122,7 @@ func namedVoices(list string) (out []voice, err error) {
 	return out, nil
 }
 
-// noises reads a list of levels in decibels; none is +Inf.
+// noises parses a list of levels in decibels; none is +Inf.
 func noises(list string) ([]float64, error) {
 	if list == "" {
 		return []float64{math.Inf(1), math.Inf(1), 20}, nil
@@ -227,7 +227,7 @@ func record(s *speakers, r *rand.Rand, g *grammar, language string, sentences in
 
 func round(t float64) float64 { return math.Round(t*1e4) / 1e4 }
 
-// addNoise adds white noise that lies so many decibels below the sound.
+// addNoise adds white noise the given number of decibels below the sound.
 func addNoise(x []float32, r *rand.Rand, below float64) {
 	var energy float64
 	for _, v := range x {
@@ -246,7 +246,7 @@ func save(path string, x []float32) error {
 	return command(c)
 }
 
-// command runs a command and reports what it said when it failed.
+// command runs a command and includes its output in the error if it fails.
 func command(c *exec.Cmd) error {
 	var said strings.Builder
 	c.Stderr = &said

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// manner is how a recording's voice speaks.
+// manner is the speaking style of a recording's voice.
 type manner struct {
 	rate, pitch int     // espeak-ng's
-	stretch     float64 // of durations, the others'
+	stretch     float64 // stretch of durations, for the other synthesizers
 }
 
 // speakers are the synthesizers; espeak-ng and flite are small C programs that
@@ -35,7 +35,8 @@ func newSpeakers(dir string) (*speakers, error) {
 	return &speakers{dir}, nil
 }
 
-// say speaks a sentence and returns the sound at 16 kHz with the words' times.
+// say synthesizes a sentence and returns the sound at 16 kHz with the times of
+// the words.
 func (s *speakers) say(v voice, how manner, text string) ([]float32, []word, error) {
 	sound := filepath.Join(s.dir, "sound.s16")
 	var report bytes.Buffer
@@ -69,7 +70,7 @@ func (s *speakers) say(v voice, how manner, text string) ([]float32, []word, err
 	return x, words, err
 }
 
-// festivalScript prints what flite_words prints.
+// festivalScript prints the same as flite_words.
 const festivalScript = `(voice_%s)
 (Parameter.set 'Duration_Stretch %.2f)
 (set! u (utt.synth (Utterance Text "%s")))
@@ -80,8 +81,8 @@ const festivalScript = `(voice_%s)
 `
 
 // readReport reads the lines of the C programs. Words that the synthesizer
-// reports otherwise than they are written (numbers, contractions) end the
-// sentence with an error where their order can't be told.
+// reports differently from their spelling (numbers, contractions) are an error
+// if their order is unclear.
 func readReport(engine, report, text string, samples int) (words []word, hz float64, err error) {
 	var begins []float64
 	rest := text
@@ -107,7 +108,7 @@ func readReport(engine, report, text string, samples int) (words []word, hz floa
 			if _, err = fmt.Sscanf(l, "word %f %f %s", &a, &b, &name); err == nil {
 				at := strings.Index(strings.ToLower(rest), strings.ToLower(name))
 				if at < 0 || strings.HasPrefix(name, "'") {
-					continue // a word written otherwise than it is spoken
+					continue // a word spelled differently from how it is spoken
 				}
 				rest = rest[at+len(name):]
 				if tail := strings.IndexAny(rest, " "); tail > 0 && rest[0] == '\'' {
@@ -140,7 +141,7 @@ func readReport(engine, report, text string, samples int) (words []word, hz floa
 	return words, hz, nil
 }
 
-// resample brings raw samples to 16 kHz, at a tenth below the full scale.
+// resample resamples raw samples to 16 kHz and scales them to a peak of 0.4.
 func resample(path string, hz float64) ([]float32, error) {
 	var out bytes.Buffer
 	c := exec.Command("ffmpeg", "-v", "error", "-f", "s16le", "-ar", fmt.Sprint(int(hz)), "-ac", "1", "-i", path,

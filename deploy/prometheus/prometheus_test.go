@@ -1,5 +1,5 @@
 // Package prometheus_test checks the alert rules and the dashboard against the
-// metrics that there are.
+// existing metrics.
 package prometheus_test
 
 import (
@@ -48,7 +48,8 @@ var (
 	suffix     = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// assertKnown asserts that an expression names metrics, and only those that are.
+// assertKnown asserts that an expression contains metrics, and only existing
+// ones.
 func assertKnown(t *testing.T, known map[string]bool, what, expr string) {
 	t.Helper()
 	names := metricName.FindAllString(expr, -1)
@@ -108,7 +109,8 @@ func TestF12AlertsNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// dashboardQueries returns the expressions of the dashboard by the panel's title.
+// dashboardQueries returns the expressions of the dashboard by the panel's
+// title.
 func dashboardQueries(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("dashboard.json")
@@ -142,8 +144,8 @@ func TestF12DashboardQueriesNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestF12Promtool checks and runs the rules, and checks the dashboard's queries as
-// if they were rules.
+// TestF12Promtool checks and runs the rules, and checks the dashboard's queries
+// as if they were rules.
 func TestF12Promtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -31,8 +31,8 @@ func source(g *onnxgraph.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "tagger"}
 }
 
-// ramp is a signal whose value tells the time: sample i is i/16000/100, so it stays
-// within [0,1] for 100 seconds.
+// ramp returns a signal whose value encodes the time: sample i is i/16000/100,
+// so it stays within [0,1] for 100 seconds.
 func ramp(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -41,7 +41,7 @@ func ramp(n int) []float32 {
 	return x
 }
 
-// noise is sound that differs from frame to frame.
+// noise returns sound that differs from frame to frame.
 func noise(n int) []float32 {
 	x := make([]float32, n)
 	seed := uint32(11)
@@ -52,7 +52,7 @@ func noise(n int) []float32 {
 	return x
 }
 
-// spread is a matrix [n × classes] that copies number i to class first+i.
+// spread returns a matrix [n × classes] that copies number i to class first+i.
 func spread(n, first, classes int) onnxgraph.Tensor {
 	w := make([]float32, n*classes)
 	for i := range n {
@@ -63,8 +63,8 @@ func spread(n, first, classes int) onnxgraph.Tensor {
 
 func one(g *onnxgraph.Graph, v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
 
-// waveNet gives as its classes 20 and 21 the first and the last sample of every row
-// of [B,samples].
+// waveNet returns the first and the last sample of every row of [B,samples] as
+// its classes 20 and 21.
 func waveNet(g *onnxgraph.Graph, input string, classes int) (scores string) {
 	first := g.Op("Slice", []string{input, one(g, 0), one(g, 1), one(g, 1)})
 	last := g.Op("Slice", []string{input, one(g, -1), one(g, math.MaxInt32), one(g, 1)})
@@ -80,7 +80,7 @@ func panns(fixed any) *onnxgraph.Graph {
 	return g.Output("embedding", onnxgraph.Float32, "B", 2048).Output("clipwise_output", onnxgraph.Float32, "B", 527)
 }
 
-// collect gives all frames.
+// collect returns all frames.
 func collect(t testing.TB, m *Model, samples []float32) (frames [][]float32) {
 	t.Helper()
 	require.NoError(t, m.Scores(t.Context(), audio.FromSamples(samples), func(i int, s []float32) error {
@@ -92,7 +92,7 @@ func collect(t testing.TB, m *Model, samples []float32) (frames [][]float32) {
 	return frames
 }
 
-// at is where class column of the 527 is among the 521.
+// at returns the index among the 521 of class column of the 527.
 func at(t testing.TB, column int) int {
 	t.Helper()
 	for i, c := range fullColumns() {
@@ -125,8 +125,8 @@ func TestClassesAreMatchedByIdentifier(t *testing.T) {
 	assert.Equal(t, float32(0.5), got[1])
 }
 
-// TestPANNsWindows: windows of two seconds every second, at both sample rates; the
-// signal tells which samples the network saw.
+// TestPANNsWindows checks windows of two seconds every second, at both sample
+// rates; the signal shows which samples the network got.
 func TestPANNsWindows(t *testing.T) {
 	needsRuntime(t)
 	for _, c := range []struct {
@@ -171,7 +171,8 @@ func TestPANNsWindows(t *testing.T) {
 	}
 }
 
-// TestFramewise: a network that scores frames of 10 ms is read in whole seconds.
+// TestFramewise checks that a network that scores frames of 10 ms is evaluated
+// in whole seconds.
 func TestFramewise(t *testing.T) {
 	needsRuntime(t)
 	g := onnxgraph.New()
@@ -197,8 +198,8 @@ func TestFramewise(t *testing.T) {
 	}
 }
 
-// yamnetWave is YAMNet's contract: a patch of 15,600 samples every 7,680; it gives
-// the first and last sample of each as classes 20 and 21.
+// yamnetWave follows YAMNet's contract: a patch of 15,600 samples every 7,680.
+// It returns the first and last sample of each patch as classes 20 and 21.
 func yamnetWave(batch bool) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	x := "waveform"
@@ -242,7 +243,7 @@ func TestYAMNetWaveform(t *testing.T) {
 	}
 }
 
-// TestYAMNetFixedLength: some exports take one patch only.
+// TestYAMNetFixedLength tests exports that take a single patch.
 func TestYAMNetFixedLength(t *testing.T) {
 	needsRuntime(t)
 	g := onnxgraph.New()
@@ -259,13 +260,14 @@ func TestYAMNetFixedLength(t *testing.T) {
 	}
 }
 
-// TestYAMNetPatches: the patches are those of the log-mel features of the whole,
-// also where the recording is cut into batches.
+// TestYAMNetPatches checks that the patches are those of the log-mel features
+// of the whole recording, even if it is split into batches.
 func TestYAMNetPatches(t *testing.T) {
 	needsRuntime(t)
 	g := onnxgraph.New()
 	g.Input("patches", onnxgraph.Float32, "n", 96, 64)
-	// Frames 0 and 95 of each patch, 64 bands each, as classes 0 … 127, scaled into [0,1].
+	// Frames 0 and 95 of each patch, 64 bands each, as classes 0 … 127, scaled
+	// into [0,1].
 	row := func(i int64) string {
 		return g.Op("Gather", []string{"patches", g.Const(onnxgraph.Ints(nil, i))}, onnxgraph.AttrInt("axis", 1))
 	}
@@ -350,7 +352,8 @@ func TestCEDAndZipformer(t *testing.T) {
 	}
 }
 
-// TestLogitsGetTheSigmoid: an export that stops before it shows scores beyond [0,1].
+// TestLogitsGetTheSigmoid checks that an export without a sigmoid is detected
+// by scores outside [0,1].
 func TestLogitsGetTheSigmoid(t *testing.T) {
 	needsRuntime(t)
 	build := func(shift float32) *onnxgraph.Graph {

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// Only the sound tagger: what is heard in a recording besides speech.
+// Only sound tagging: detect the sounds in a recording other than speech.
 func Example() {
 	file, err := demo.Models().Need(models.RoleTagger)
 	if err != nil {

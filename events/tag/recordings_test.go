@@ -24,7 +24,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// shared is the folder of the recordings and models that are not in the repository.
+// shared is the folder of the recordings and models that are not in the
+// repository.
 func shared(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("OTOGRAPH_SHARED")
@@ -98,17 +99,18 @@ func readTruth(t testing.TB, path string) (lines []truth) {
 	return lines
 }
 
-// tally scores the events heard in clips against the truth by seconds, as is usual
-// for sound event detection (A. Mesaros et al., "Metrics for polyphonic sound event
-// detection", 2016): in each second of a clip each class that the truth knows is
-// there or not, heard or not. Wider classes that are true as well are not counted,
-// nor is silence between sounds. The F1 of all classes together and the mean of
-// that of each class come back (their "micro" and "macro" averages).
+// tally scores the events detected in clips against the truth by seconds, as is
+// usual for sound event detection (A. Mesaros et al., "Metrics for polyphonic
+// sound event detection", 2016): in each second of a clip, each class in the
+// truth is present or not, and detected or not. Wider classes that are also
+// true do not count, and neither does silence between sounds. It returns the F1
+// of all classes together and the mean of the F1 of each class (the "micro" and
+// "macro" averages).
 func tally(t testing.TB, m *tag.Model, folder string, lines []truth) (all, mean float64) {
 	t.Helper()
 	type counts struct{ hit, missed, wrong int }
 	f1 := func(c counts) float64 { return 2 * float64(c.hit) / float64(2*c.hit+c.missed+c.wrong) }
-	byClass := map[int]*counts{} // of each class that the truth knows
+	byClass := map[int]*counts{} // of each class in the truth
 	clips := map[string][]truth{}
 	var order []string
 	for _, l := range lines {
@@ -172,7 +174,7 @@ func tally(t testing.TB, m *tag.Model, folder string, lines []truth) (all, mean 
 	return f1(sum), mean
 }
 
-// TestDemoTaggerOnClips: a handful of clips in the repository.
+// TestDemoTaggerOnClips runs a few clips in the repository.
 func TestDemoTaggerOnClips(t *testing.T) {
 	all, mean := tally(t, demoTagger(t, 1), "testdata", readTruth(t, "testdata/events.jsonl"))
 	assert.GreaterOrEqual(t, all, 0.8)
@@ -187,7 +189,8 @@ func TestDemoTaggerOnAllClips(t *testing.T) {
 	assert.GreaterOrEqual(t, mean, 0.8)
 }
 
-// TestThreadsDoNotChangeScores: pieces are computed side by side and yielded in order.
+// TestThreadsDoNotChangeScores checks that pieces are computed in parallel and
+// yielded in order.
 func TestThreadsDoNotChangeScores(t *testing.T) {
 	long := make([]float32, 100*audio.SampleRate+777)
 	seed := uint32(7)
@@ -232,8 +235,8 @@ func yamnet(t *testing.T) *tag.Model {
 	return m
 }
 
-// TestYAMNetAgreesWithReference: stored scores of the published network under
-// another front end and runtime.
+// TestYAMNetAgreesWithReference compares with stored scores of the published
+// network under another front end and runtime.
 func TestYAMNetAgreesWithReference(t *testing.T) {
 	folder := filepath.Join(shared(t), "testdata", "real")
 	m := yamnet(t)
@@ -273,7 +276,7 @@ func TestYAMNetAgreesWithReference(t *testing.T) {
 	t.Logf("largest difference to the references: %.2g", worst)
 }
 
-// TestYAMNetOnRealClips: the sound that is in a recording comes first.
+// TestYAMNetOnRealClips checks that the sound in a recording ranks first.
 func TestYAMNetOnRealClips(t *testing.T) {
 	folder := filepath.Join(shared(t), "testdata", "real")
 	m := yamnet(t)
@@ -311,14 +314,15 @@ func TestYAMNetOnRealClips(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %v comes at rank %d of %v", line.File, line.Events, rank, names[:min(5, len(names))])
-		// Second at most: a wider class may come before (Animal before Chicken, rooster).
+		// At most second: a wider class may come first (Animal before Chicken,
+		// rooster).
 		assert.Contains(t, []int{1, 2}, rank, line.File)
 		clips++
 	}
 	assert.Equal(t, 10, clips)
 }
 
-// BenchmarkDemoTagger is a minute of sound on one core.
+// BenchmarkDemoTagger processes a minute of sound on one core.
 func BenchmarkDemoTagger(b *testing.B) {
 	m := demoTagger(b, 1)
 	pcm := audio.FromSamples(make([]float32, 60*audio.SampleRate))

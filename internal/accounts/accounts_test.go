@@ -40,7 +40,7 @@ func TestAccounts(t *testing.T) {
 	})
 }
 
-// TestT15Keys tries keys that must not pass.
+// TestT15Keys tries invalid keys.
 func TestT15Keys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := accounts.New(d, nil)

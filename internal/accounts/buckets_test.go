@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clock is a time that a test moves.
+// clock is a time that a test sets.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -25,8 +25,8 @@ func (c *clock) move(d time.Duration)    { c.mu.Lock(); defer c.mu.Unlock(); c.t
 func newClock() *clock                   { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 func bucketsAt(c *clock, n int) *Buckets { b := NewBuckets(n); b.now = c.now; return b }
 
-// TestT16BucketIsExact: a burst and a stream over the limit let pass exactly
-// burst + tps × t.
+// TestT16BucketIsExact checks that for a burst and a stream over the limit,
+// exactly burst + tps × t pass.
 func TestT16BucketIsExact(t *testing.T) {
 	for _, l := range []Limits{{TPS: 2, Burst: 4}, {TPS: 5, Burst: 10}, {TPS: 0.5, Burst: 1}, {TPS: 50, Burst: 100}, {TPS: 3, Burst: 7}} {
 		c := newClock()
@@ -54,7 +54,7 @@ func TestT16BucketIsExact(t *testing.T) {
 		assert.InDelta(t, want, passed, 1, "%+v", l)
 		t.Logf("T16: tps %v, burst %d: %d of %d requests passed in 40 s, expected %d", l.TPS, l.Burst, passed, ticks+3*l.Burst, want)
 
-		// The wait is the time until the next request passes, neither more nor less.
+		// The wait is exactly the time until the next request passes.
 		for take() == 0 {
 		}
 		wait := take()
@@ -93,7 +93,8 @@ func TestBucketFollowsChangedLimits(t *testing.T) {
 	assert.Zero(t, take(big))
 }
 
-// TestT26ClockGoesBack: nobody waits for ever because a clock jumped.
+// TestT26ClockGoesBack checks that no caller waits forever after a clock jumped
+// back.
 func TestT26ClockGoesBack(t *testing.T) {
 	c := newClock()
 	b := bucketsAt(c, 1)
@@ -136,8 +137,8 @@ func TestBucketsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(b.buckets), maxBuckets)
 }
 
-// TestBucketNeverGivesTooMuch: over any history, what passed in any stretch of
-// time is at most burst + tps × its length.
+// TestBucketNeverGivesTooMuch checks that, in any history, at most burst + tps
+// × length requests pass in any stretch of time.
 func TestBucketNeverGivesTooMuch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()

@@ -12,7 +12,7 @@ import (
 // ErrSuspended is returned if the account is suspended (HTTP 403).
 var ErrSuspended = errors.New("account is suspended")
 
-// Suspend makes the service refuse the keys, logins and tokens of an account
+// Suspend blocks the keys, logins and tokens of an account
 // (its id). Its tasks continue, and its data and money stay. Suspending it
 // again changes nothing.
 func (s *Store) Suspend(ctx context.Context, account string) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// movable is a clock that a test moves.
+// movable is a clock that a test sets.
 type movable struct{ t time.Time }
 
 func (m *movable) now() time.Time { return m.t }
@@ -43,7 +43,7 @@ func TestThrottleByPair(t *testing.T) {
 	assert.Zero(t, wait, "a clock that goes back keeps nobody out")
 }
 
-// TestThrottleByAddress: one address cannot try many users.
+// TestThrottleByAddress checks that one address can't try many users.
 func TestThrottleByAddress(t *testing.T) {
 	c := newMovable()
 	th := NewThrottle(c.now)
@@ -56,7 +56,7 @@ func TestThrottleByAddress(t *testing.T) {
 	_, wait = th.Enter("another", "b")
 	assert.Zero(t, wait)
 
-	// A login that succeeds now and then does not wash the count off.
+	// An occasional successful login does not reset the count.
 	c.t = c.t.Add(ThrottleWindow)
 	heard := 0
 	for i := range 1000 {
@@ -70,8 +70,8 @@ func TestThrottleByAddress(t *testing.T) {
 	assert.Equal(t, AddressFailures, heard)
 }
 
-// TestThrottleByUser: many addresses that guess one user's password are slowed
-// down, and so is the user, but nobody is locked out.
+// TestThrottleByUser checks that many addresses guessing one user's password
+// are slowed down, and so is the user, but that no user is locked out.
 func TestThrottleByUser(t *testing.T) {
 	c := newMovable()
 	th := NewThrottle(c.now)
@@ -91,8 +91,8 @@ func TestThrottleByUser(t *testing.T) {
 	assert.Zero(t, delay)
 }
 
-// TestThrottleIsBounded: a full table forgets the oldest and still hears
-// everybody, and entries that are over leave.
+// TestThrottleIsBounded checks that a full table drops the oldest entries and
+// still accepts new ones, and that expired entries are removed.
 func TestThrottleIsBounded(t *testing.T) {
 	c := newMovable()
 	th := NewThrottle(c.now)

@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 )
 
-// each runs test over a folder and over an S3 server in this process.
+// each runs test with a folder and with an S3 server in this process.
 func each(t *testing.T, test func(t *testing.T, s *blob.Store)) {
 	t.Run("folder", func(t *testing.T) {
 		s, err := blob.Open(t.Context(), "file://"+filepath.Join(t.TempDir(), "blobs"))
@@ -155,7 +155,8 @@ func TestDeletePrefix(t *testing.T) {
 	})
 }
 
-// TestT25BlobFaults makes the n-th operation of writing a file fail, for every n: never a half file.
+// TestT25BlobFaults lets the n-th operation of writing a file fail, for every
+// n, and checks that no partial file appears.
 func TestT25BlobFaults(t *testing.T) {
 	points, clean := 0, 0
 	for n := 1; ; n++ {

@@ -103,7 +103,7 @@ func (s *Store) explain(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return say("%s refused the connection: is the store running, and is endpoint= right?", at)
 	case errors.As(err, &dns):
-		return say("there is no address of %s: correct endpoint= in --blobs", dns.Name)
+		return say("%s has no address: correct endpoint= in --blobs", dns.Name)
 	case errors.As(err, &network):
 		return say("%s cannot be reached: %v", at, network.Err)
 	case errors.Is(err, ErrUnavailable) && strings.Contains(text, "no answer within"), gcerrors.Code(err) == gcerrors.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):

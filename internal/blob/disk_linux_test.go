@@ -11,7 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 )
 
-// TestT2FullDisk fills a small tmpfs: ErrFull, nothing half written, and room again afterwards.
+// TestT2FullDisk fills a small tmpfs and checks for ErrFull, no partial file,
+// and free space afterwards.
 func TestT2FullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {

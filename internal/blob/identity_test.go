@@ -73,7 +73,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// Two databases that claim one empty store at the same time: one gets it.
+// If two databases claim one empty store concurrently, one of them gets it.
 func TestClaimTogether(t *testing.T) {
 	s, err := blob.Open(t.Context(), t.TempDir())
 	require.NoError(t, err)
@@ -103,7 +103,8 @@ func s3At(t *testing.T, endpoint string, options ...blob.Option) *blob.Store {
 	return s
 }
 
-// TestF8StoreChecks names what is wrong with a store in one line, before anything uses it.
+// TestF8StoreChecks checks that one line names the problem of a store before
+// anything uses it.
 func TestF8StoreChecks(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -118,7 +119,7 @@ func TestF8StoreChecks(t *testing.T) {
 	}
 	absent := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
 	t.Cleanup(absent.Close)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
 	t.Cleanup(func() { silent.Close() })
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -134,7 +135,7 @@ func TestF8StoreChecks(t *testing.T) {
 		"trouble of S3's": {refuse(500, "InternalError").URL, "InternalError"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit := 30 * time.Second // for the client's own tries
+			limit := 30 * time.Second // for the client's retries
 			if name == "silent" {
 				limit = time.Second
 			}
@@ -165,7 +166,8 @@ func TestF8StoreChecks(t *testing.T) {
 	})
 }
 
-// TestF4StoreHangs stops an S3 server in the middle of everything: each operation ends within its limit.
+// TestF4StoreHangs stops an S3 server at any point and checks that each
+// operation ends within its limit.
 func TestF4StoreHangs(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")

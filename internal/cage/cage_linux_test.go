@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe is the compiled testdata/probe.c with a file named secret beside it.
+// probe returns the compiled testdata/probe.c, in a folder with a file named
+// secret.
 func probe(t *testing.T) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -36,7 +37,7 @@ func probe(t *testing.T) string {
 	return bin
 }
 
-// users are who the probe runs as: this user and, for root, somebody else.
+// users are the users that run the probe: this user and, for root, another one.
 func users() map[string]*syscall.Credential {
 	out := map[string]*syscall.Credential{"this user": nil}
 	if os.Geteuid() == 0 {
@@ -71,9 +72,9 @@ func runCaged(t *testing.T, s Spec, as *syscall.Credential) (State, string, erro
 	return state, string(text), errors.Join(err, p.Wait())
 }
 
-// TestAllowList makes every system call that there is in the cage: what is not on
-// the list is refused whatever its arguments, and of what is on the list
-// dangerous arguments are.
+// TestAllowList tries every existing system call in the cage. Calls that are
+// not on the list are refused with any arguments, and listed calls are refused
+// with dangerous arguments.
 func TestAllowList(t *testing.T) {
 	bin := probe(t)
 	listed := map[uintptr]bool{}
@@ -144,7 +145,8 @@ func TestAllowList(t *testing.T) {
 	t.Logf("%d calls that are not listed, %d with arguments", len(unlisted), len(arguments))
 }
 
-// TestLimitsAreThereFirst: the program finds its limits when it starts.
+// TestLimitsAreThereFirst checks that the limits are in force when the program
+// starts.
 func TestLimitsAreThereFirst(t *testing.T) {
 	cat, err := exec.LookPath("cat")
 	require.NoError(t, err)
@@ -157,7 +159,8 @@ func TestLimitsAreThereFirst(t *testing.T) {
 	}
 }
 
-// TestSetupFails: a program that is not there is said, and nothing else runs.
+// TestSetupFails checks that a missing program is reported and that nothing
+// else runs.
 func TestSetupFails(t *testing.T) {
 	_, _, err := runCaged(t, Spec{Bin: "/nonexistent/ffmpeg"}, nil)
 	assert.ErrorIs(t, err, ErrSetup)

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedWithoutHarm are calls that ffmpeg and its libraries make and do without.
+// refusedWithoutHarm are calls that ffmpeg and its libraries make but don't
+// need.
 var refusedWithoutHarm = map[uint64]string{
 	unix.SYS_ACCESS:        "the loader looks for /etc/ld.so.preload",
 	unix.SYS_READLINK:      "libraries look for their own place",
@@ -30,9 +31,9 @@ var refusedWithoutHarm = map[uint64]string{
 	unix.SYS_MBIND:         "OpenBLAS places its buffers",
 }
 
-// TestFFmpegNeedsNoMore follows a real ffmpeg outside the cage, call by call,
-// over recordings of every format: a call that is neither listed nor known to be
-// needless fails the test and is named.
+// TestFFmpegNeedsNoMore traces a real ffmpeg outside the cage over recordings
+// of every format. A call that is neither listed nor known to be unnecessary
+// fails the test and is named.
 func TestFFmpegNeedsNoMore(t *testing.T) {
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestConnectionLimits: one address cannot take all connections, all addresses
-// together cannot take more than there are, and what closes makes room.
+// TestConnectionLimits checks that one address can't take all connections, that
+// all addresses together can't exceed the total, and that closing a connection
+// frees its place.
 func TestConnectionLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -85,7 +86,8 @@ func proxies(t *testing.T, texts ...string) clientaddr.Proxies {
 	return p
 }
 
-// TestRefusalIsHTTP: the answer of a refused connection is a whole HTTP message.
+// TestRefusalIsHTTP checks that a refused connection gets a complete HTTP
+// response.
 func TestRefusalIsHTTP(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()

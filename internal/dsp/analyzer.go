@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// edge says what lies outside the signal.
+// edge defines the samples outside the signal.
 type edge int
 
 const (

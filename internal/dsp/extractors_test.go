@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowPower is |X|² of one windowed frame by the definition, in float64.
+// slowPower returns |X|² of one windowed frame by the definition, in float64.
 func slowPower(frame []float64, fft int) []float64 {
 	out := make([]float64, fft/2+1)
 	for k := range out {
@@ -112,8 +112,8 @@ func TestCEDMelByDefinition(t *testing.T) {
 	}
 }
 
-// TestNeMo128ByDefinition: the 128-band bank of Parakeet has no stored
-// reference, one frame by hand stands for it.
+// TestNeMo128ByDefinition computes one frame by the definition, because the
+// 128-band bank of Parakeet has no stored reference.
 func TestNeMo128ByDefinition(t *testing.T) {
 	x := excerpt(t)
 	m := NewNeMoMel(128)
@@ -203,8 +203,8 @@ func TestFrameCounts(t *testing.T) {
 	}
 }
 
-// TestFramesDoNotDependOnNeighbours: frames are computed eight at a time; each
-// must come out as if alone.
+// TestFramesDoNotDependOnNeighbours checks that frames, which are computed
+// eight at a time, are the same as if computed alone.
 func TestFramesDoNotDependOnNeighbours(t *testing.T) {
 	x := excerpt(t)
 	fb := NewFbank(DefaultFbankOptions())

@@ -28,8 +28,8 @@ func (m *NeMoMel) Bands() int { return len(m.a.bands) }
 // Frames returns all frames of the centred transform of n samples, n/160 + 1.
 func (m *NeMoMel) Frames(n int) int { return n/160 + 1 }
 
-// Valid returns the frames that NeMo counts as valid, n/160: the one behind them
-// is masked or dropped.
+// Valid returns the frames that NeMo counts as valid, n/160: NeMo masks or
+// drops the next one.
 func (m *NeMoMel) Valid(n int) int { return n / 160 }
 
 // Compute writes the first frames rows of Bands values to dst; frames is

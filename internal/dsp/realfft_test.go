@@ -4,11 +4,11 @@ package dsp
 // with gonum's.
 
 // realFFT is the discrete Fourier transform of one real float32 signal. It
-// holds its working memory: one goroutine at a time.
+// holds its working memory, so only one goroutine may use it at a time.
 //
 // The signal's even and odd samples are packed as one complex signal of half
-// the length, transformed by Stockham's autosort algorithm (radix 4, 2 and small
-// odd radices) and split again.
+// the length, transformed by Stockham's autosort algorithm (radix 4, 2 and
+// small odd radices) and split again.
 type realFFT struct {
 	plan           *plan
 	xr, xi, yr, yi []float32
@@ -36,8 +36,8 @@ func (f *realFFT) forward(src []float32) (zr, zi []float32) {
 	return f.plan.complexForward(f.xr, f.xi, f.yr, f.yi)
 }
 
-// power writes |X[k]|² for k = 0 … n/2 to dst (at least n/2+1 values) from the n
-// samples of src.
+// power writes |X[k]|² for k = 0 … n/2 to dst (at least n/2+1 values) from the
+// n samples of src.
 func (f *realFFT) power(dst, src []float32) {
 	zr, zi := f.forward(src[:f.plan.n])
 	f.plan.power(dst[:f.plan.half+1], zr, zi)

@@ -18,8 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rootFiles are the files of the root package by floor, the lowest first: what
-// a file declares is used on its own floor in that file alone, and above.
+// rootFiles are the files of the root package by floor, the lowest first. A
+// file's declarations may be used in that file and on higher floors, but not in
+// other files of the same floor.
 var rootFiles = [][]string{
 	{"bleed.go", "vocabulary.go"},
 	{"checkpoints.go", "engines.go", "progress.go", "speakers.go"},

@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/otograph/otograph"
 
-// pkg is what go list says of one package.
+// pkg is go list's description of a package.
 type pkg struct {
 	ImportPath string
 	Standard   bool
@@ -38,7 +38,7 @@ func nameOf(path string) string {
 	return strings.TrimPrefix(path, module+"/")
 }
 
-// list returns the packages that go list finds, with cgo on.
+// list returns the packages that go list finds with cgo enabled.
 func list(t *testing.T, args ...string) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,CgoFiles,Imports,Deps,Module"}, args...)...)
@@ -61,8 +61,8 @@ func list(t *testing.T, args ...string) []pkg {
 	return all
 }
 
-// TestNoEngineInTheService checks that what names, sells and serves a
-// transcription links nothing native: the workers alone do.
+// TestNoEngineInTheService checks that packages that name, sell and serve
+// transcriptions link nothing native; only workers do.
 func TestNoEngineInTheService(t *testing.T) {
 	found := list(t, "-deps", "./httpapi", "./tasks/...", "./billing", "./spec")
 	require.NotEmpty(t, found)
@@ -74,7 +74,7 @@ func TestNoEngineInTheService(t *testing.T) {
 	}
 }
 
-// TestSpecIsALeaf checks that the vocabulary imports the standard library alone.
+// TestSpecIsALeaf checks that the vocabulary imports only the standard library.
 func TestSpecIsALeaf(t *testing.T) {
 	for _, p := range list(t, "-deps", "./spec") {
 		if p.name() != "spec" {
@@ -83,7 +83,7 @@ func TestSpecIsALeaf(t *testing.T) {
 	}
 }
 
-// TestCgo checks that C is used where native libraries are opened, and nowhere else.
+// TestCgo checks that C is only used where native libraries are opened.
 func TestCgo(t *testing.T) {
 	allowed := []string{"asr/whisper", "asr/whisper/crosscheck", "internal/ort"}
 	var users []string
@@ -96,9 +96,9 @@ func TestCgo(t *testing.T) {
 	assert.Contains(t, users, "asr/whisper")
 }
 
-// TestFloors checks that every package stands on a floor of the table in
-// docs/architecture.md, and imports packages of lower floors, of the packages of
-// its own floor only its parents and children.
+// TestFloors checks that every package is on a floor of the table in
+// docs/architecture.md and imports only packages of lower floors, and of the
+// packages on the same floor only its parents and children.
 func TestFloors(t *testing.T) {
 	floors := readFloors(t)
 	used := map[string]bool{}
@@ -124,7 +124,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// find returns the entry for a package, its own or that of the nearest folder above.
+// find returns the entry for a package, or for the nearest folder above it.
 func find(floors map[string]int, name string) (row string, floor int) {
 	for ; name != "" && name != "."; name, _ = cutLast(name) {
 		if floor, ok := floors[name]; ok {
@@ -163,8 +163,8 @@ func readFloors(t *testing.T) map[string]int {
 	return floors
 }
 
-// TestFind checks the nearest-folder rule itself, without which TestFloors
-// could pass by finding nothing.
+// TestFind checks the rule of the nearest folder, because TestFloors could
+// otherwise pass by finding nothing.
 func TestFind(t *testing.T) {
 	floors := map[string]int{"asr": 3, "asr/ngram": 1, "internal/db": 1}
 	names := []string{"asr", "asr/onnx", "asr/ngram", "internal/db/dbtest", "vad", "internal"}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bounds on the lines of a function, tests aside.
+// Limits on the lines of a function, except in tests.
 const (
 	longestFunction = 120
 	mostFunctions   = 50 // 95 of 100 are no longer

@@ -71,8 +71,8 @@ func TestEveryCutIsRefused(t *testing.T) {
 			refused++
 		}
 	}
-	// A file cut exactly behind its first or second tensor is well-formed; the
-	// loader misses the rest by name.
+	// A file cut exactly after its first or second tensor is well-formed; the
+	// loader reports the missing tensors by name.
 	assert.Equal(t, len(whole)-2, refused)
 }
 
@@ -137,7 +137,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestTranslates goes by the shapes of published models.
+// TestTranslates uses the shapes of published models.
 func TestTranslates(t *testing.T) {
 	for name, c := range map[string]struct {
 		vocabulary, encoder, decoder int32

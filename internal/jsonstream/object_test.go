@@ -65,8 +65,8 @@ func TestReadObjectNamesTheField(t *testing.T) {
 
 var long = `"` + strings.Repeat("x", 200)
 
-// TestReadErrorKeepsItsCause checks that a stream that fails in any place is
-// told from an object that is wrong.
+// TestReadErrorKeepsItsCause checks that a stream that fails at any position is
+// distinguished from an invalid object.
 func TestReadErrorKeepsItsCause(t *testing.T) {
 	const body = `{"tags":["a","bc"],"picture":"aGV\u0073bG8=","name":"Zo\u00eb"}`
 	broken := errors.New("connection reset")

@@ -30,7 +30,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	return rec.Body.String()
 }
 
-// quickEngine reports two stages and ends as it is told.
+// quickEngine reports two stages and returns err.
 type quickEngine struct{ err error }
 
 func (quickEngine) ModelSet() string { return "" }
@@ -87,8 +87,8 @@ func TestMeasureCallbacks(t *testing.T) {
 	assert.Contains(t, text, `otograph_callback_attempts_total{outcome="failed"} 3`)
 }
 
-// TestWorkersMetricsAreShown: two workers write, the server shows both; what a
-// dead worker left and what is no metrics file does no harm.
+// TestWorkersMetricsAreShown checks that the server exports what two workers
+// wrote, and ignores files of dead workers and files without metrics.
 func TestWorkersMetricsAreShown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "metrics")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -152,7 +152,8 @@ func TestF12UpkeepIsShown(t *testing.T) {
 	assert.NotContains(t, scrape(t, m), "otograph_lane_paused")
 }
 
-// TestTroubleIsShown: each part that can be in trouble is there from the start.
+// TestTroubleIsShown checks that every part that can have problems is exported
+// from the start.
 func TestTroubleIsShown(t *testing.T) {
 	m := New(nil)
 	report := m.Trouble("worker")

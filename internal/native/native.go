@@ -205,7 +205,7 @@ func (p places) trusted(dir string, files []string, named bool) error {
 			continue
 		}
 		if openToAll(info) {
-			return fmt.Errorf("%w: everybody may write to %s: run `chmod o-w` on it", ErrUntrusted, path)
+			return fmt.Errorf("%w: %s is world-writable: run `chmod o-w` on it", ErrUntrusted, path)
 		}
 		if owner, ok := ownerOf(info); ok && !named && owner != 0 && owner != os.Geteuid() {
 			return fmt.Errorf("%w: %s belongs to user %d, neither to root nor to this user: run `otograph native`, or set %s to the folder if you trust its owner", ErrUntrusted, path, owner, EnvDir)

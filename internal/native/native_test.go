@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// touch makes an empty file and the folders above it.
+// touch creates an empty file and the folders above it.
 func touch(t *testing.T, parts ...string) string {
 	t.Helper()
 	name := filepath.Join(parts...)
@@ -38,7 +38,7 @@ func TestOrderOfPlaces(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 
-	// Each place wins over the ones before it in this list.
+	// Each place takes precedence over the ones before it in this list.
 	for _, dir := range []string{
 		filepath.Join(root, "system"),
 		filepath.Join(root, "data", "otograph", "native", "lib"),
@@ -51,13 +51,13 @@ func TestOrderOfPlaces(t *testing.T) {
 		assert.Equal(t, dir, got)
 	}
 
-	// A folder that holds the other library only is passed over.
+	// A folder that only holds the other library is skipped.
 	ort := touch(t, root, "system", ONNXRuntimeFile)
 	got, err := p.find("ONNX Runtime", ONNXRuntimeFile)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Dir(ort), got)
 
-	// The environment wins, and is not overruled when it is wrong.
+	// The environment takes precedence, even if it is wrong.
 	p.env = filepath.Join(root, "own")
 	_, err = p.find("libwhisper", WhisperFile)
 	require.ErrorIs(t, err, ErrMissing)
@@ -143,8 +143,8 @@ func TestCheckout(t *testing.T) {
 	assert.Equal(t, filepath.Join(data, "otograph", "native"), dest)
 }
 
-// TestInstall runs the recipe without the network: the libraries that are already
-// fetched stand in for the user's own.
+// TestInstall runs the recipe without the network, with the already fetched
+// libraries as the user's own.
 func TestInstall(t *testing.T) {
 	prefix := filepath.Join(Checkout(), "third_party", "native")
 	ort := filepath.Join(prefix, "lib", ONNXRuntimeFile)
@@ -182,7 +182,7 @@ func TestInstall(t *testing.T) {
 	require.NoError(t, Install(context.Background(), dest, Unchanged, &out))
 	assert.Equal(t, "native: nothing to do, they are in "+dest+"\n", out.String())
 
-	// What cannot work says so, and leaves what is there alone.
+	// An impossible setting is reported, and the existing files are kept.
 	t.Setenv("ONNXRUNTIME_LIB", filepath.Join(dest, "absent.so"))
 	err = Install(context.Background(), dest, Unchanged, &out)
 	assert.ErrorContains(t, err, "absent.so does not exist")
@@ -203,7 +203,7 @@ func TestInstallCanBeStopped(t *testing.T) {
 	if _, err := os.Stat(ort); err != nil {
 		t.Skipf("nothing to install from: %v", err)
 	}
-	// A compiler that takes for ever.
+	// A compiler that never finishes.
 	bin, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
 	script := "#!/bin/sh\n[ \"$1\" = -E ] && exit 0\ntouch '" + started + "'\nsleep 600\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "gcc"), []byte(script), 0o755))
@@ -231,7 +231,8 @@ func TestInstallCanBeStopped(t *testing.T) {
 }
 
 func TestInstallNamesWhatIsMissing(t *testing.T) {
-	// A machine that has the shell's usual tools, and neither compiler nor apt nor npm.
+	// A machine with the usual shell tools, but without a compiler, apt and
+	// npm.
 	bin := t.TempDir()
 	for _, tool := range []string{"bash", "cat", "sha256sum", "cut", "getconf", "mkdir", "dirname", "basename", "uname", "ls", "sed", "tr", "sort", "tar", "mktemp"} {
 		path, err := exec.LookPath(tool)
@@ -257,9 +258,9 @@ func TestInstallNamesWhatIsMissing(t *testing.T) {
 	assert.ErrorContains(t, err, "WHISPER_PREFIX")
 }
 
-// TestForeignLibrariesAreNotLoaded: an installed program does not look into the
-// checkout that it was compiled in, and no library is loaded that somebody else
-// can have put there.
+// TestForeignLibrariesAreNotLoaded checks that an installed program ignores the
+// checkout in which it was compiled, and loads no library that another user
+// could have installed.
 func TestForeignLibrariesAreNotLoaded(t *testing.T) {
 	root := t.TempDir()
 	for executable, inside := range map[string]bool{

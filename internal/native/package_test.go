@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
-// registryWith serves a package that holds one library between other files.
+// registryWith serves a package that contains one library among other files.
 func registryWith(t *testing.T, library []byte) (*httptest.Server, recipe.Pins) {
 	t.Helper()
 	var archive bytes.Buffer
@@ -72,7 +72,8 @@ func TestInstallFromPackage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Part{{"onnxruntime", "1.2.3", pins.SHA256, "npm"}}, facts.Parts)
 
-	// The second time there is nothing to do, without the network too; Homebrew's library is found.
+	// The second time there is nothing to do, even without the network;
+	// Homebrew's library is found.
 	touch(t, brew, WhisperFile)
 	server.Close()
 	out.Reset()
@@ -86,7 +87,7 @@ func TestInstallFromPackage(t *testing.T) {
 	assert.Contains(t, out.String(), "libwhisper is not opened")
 }
 
-// What is not the pinned library never gets where a program would open it.
+// Only the pinned library is ever installed where a program would open it.
 func TestInstallRefusesAnotherPackage(t *testing.T) {
 	server, pins := registryWith(t, []byte("machine code"))
 	full := t.TempDir()
@@ -120,7 +121,7 @@ func TestInstallRefusesAnotherPackage(t *testing.T) {
 	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
 }
 
-// A fetch that failed, and one that was killed in the middle, can be repeated.
+// A fetch that failed or was killed can be repeated.
 func TestInstallAgainAfterTrouble(t *testing.T) {
 	server, pins := registryWith(t, []byte("machine code"))
 	dest := filepath.Join(t.TempDir(), "native")
@@ -138,7 +139,7 @@ func TestInstallAgainAfterTrouble(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dest, "VERSIONS"))
 }
 
-// The package is pinned once, for the recipe of Linux too.
+// The package has the same pin as in the recipe for Linux.
 func TestPins(t *testing.T) {
 	for platform, file := range map[string]string{
 		"linux/amd64": "libonnxruntime.so.1", "linux/arm64": "libonnxruntime.so.1", "darwin/arm64": "libonnxruntime.1.30.0.dylib",

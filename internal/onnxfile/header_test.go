@@ -42,7 +42,7 @@ func tensorValue(field int, name string, typ Type, dims ...int64) []byte {
 	return msg(field, text(1, name), msg(2, msg(1, num(1, uint64(typ)), msg(2, shape))))
 }
 
-// elsewhere is a TensorProto [2] of float32 whose data lies in another file.
+// elsewhere is a TensorProto [2] of float32 whose data is in another file.
 func elsewhere(field int, name, location string) []byte {
 	return msg(field, num(1, 2), num(2, uint64(Float32)), text(8, name), num(14, 1),
 		msg(13, text(1, "location"), text(2, location)), msg(13, text(1, "offset"), text(2, "8")))
@@ -112,7 +112,7 @@ func TestEveryCutIsRefusedOrHarmless(t *testing.T) {
 
 func TestHostileFilesAreRefused(t *testing.T) {
 	output := tensorValue(12, "y", Float32, 1)
-	model := func(graph ...[]byte) []byte { // a sound one around the parts of a graph
+	model := func(graph ...[]byte) []byte { // a valid one around the parts of a graph
 		return bytes.Join([][]byte{num(1, 8), msg(8, num(2, 17)), msg(7, append(graph, output)...)}, nil)
 	}
 	deep := tensorValue(12, "inside", Float32, 1)
@@ -147,7 +147,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"sparse constant":    {model(msg(1, msg(5, msg(22, msg(2, tooShort...))))), "needs 12 bytes"},
 		"short, in function": {append(model(), msg(25, msg(7, msg(5, msg(5, tooShort...))))...), "needs 12 bytes"},
 		"short, by default":  {append(model(), msg(25, msg(11, msg(5, tooShort...)))...), "needs 12 bytes"},
-		"external length":    {model(msg(5, num(14, 1), msg(13, text(1, "length"), text(2, "-1")))), "no count of bytes"},
+		"external length":    {model(msg(5, num(14, 1), msg(13, text(1, "length"), text(2, "-1")))), "is not a number of bytes"},
 	}
 	_, err := parse(model())
 	require.NoError(t, err)

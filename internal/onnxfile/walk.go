@@ -392,7 +392,7 @@ func (w *walk) externalEntry(f field, data *externalData) error {
 		data.length, err = parseCount(value)
 	}
 	if err != nil {
-		return fmt.Errorf("external data: %s %q is no count of bytes", key, value)
+		return fmt.Errorf("external data: %s %q is not a number of bytes", key, value)
 	}
 	return nil
 }

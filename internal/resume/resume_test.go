@@ -61,8 +61,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestAcceptNeverJoinsTwoVersions checks each mark by which the rest of another
-// content, or of another place, shows.
+// TestAcceptNeverJoinsTwoVersions checks each sign that the rest belongs to
+// other content or another offset.
 func TestAcceptNeverJoinsTwoVersions(t *testing.T) {
 	for name, r := range map[string]*http.Response{
 		"other tag":    answer(206, 5, "ETag", `"b"`, "Content-Range", "bytes 5-9/10"),

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAddresses returns what would be dialed, and nothing of what is refused.
+// TestAddresses checks that allowed addresses are returned and refused ones are
+// not.
 func TestAddresses(t *testing.T) {
 	answer := []netip.Addr{}
 	for i := range byte(6) {

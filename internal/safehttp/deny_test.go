@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOwnAddressesAreNotPublic: the machine's own addresses are refused in every
-// form, by literal and by name, unless the operator opens them.
+// TestOwnAddressesAreNotPublic checks that the machine's addresses are refused
+// in every form, as literals and by name, unless the operator allows them.
 func TestOwnAddressesAreNotPublic(t *testing.T) {
 	own := func() []netip.Addr {
 		return []netip.Addr{netip.MustParseAddr("8.8.4.4"), netip.MustParseAddr("2001:4860:4860::8844")}
@@ -48,7 +48,7 @@ func TestOwnAddressesAreNotPublic(t *testing.T) {
 	assert.NoError(t, client("8.8.4.4").CheckURL(t.Context(), "http://8.8.4.4/"))
 	assert.NoError(t, client("own.example.com").CheckURL(t.Context(), "http://own.example.com/"))
 
-	// The last look, at the address that the kernel is told to connect to.
+	// The last check, on the address that the kernel will connect to.
 	c, err := New(Config{own: own})
 	require.NoError(t, err)
 	_, err = c.connect(t.Context(), netip.MustParseAddr("8.8.4.4"), 80, false)
@@ -58,7 +58,7 @@ func TestOwnAddressesAreNotPublic(t *testing.T) {
 	assert.Contains(t, ownAddresses(), loopback)
 }
 
-// TestDenyWins: what the operator closes stays closed, whatever is open.
+// TestDenyWins checks that Deny takes precedence over every permission.
 func TestDenyWins(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
@@ -102,8 +102,8 @@ func TestDenyWins(t *testing.T) {
 	assert.ErrorContains(t, err, "deny-outbound")
 }
 
-// TestFailuresSayLittle: the text of a failure holds no address and does not
-// tell a closed port from a silent one.
+// TestFailuresSayLittle checks that the text of a failure contains no address
+// and does not distinguish a closed port from a silent one.
 func TestFailuresSayLittle(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

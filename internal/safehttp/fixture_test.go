@@ -27,7 +27,7 @@ type corpusRow struct {
 	line      int
 	allow     bool
 	url       string
-	dns       map[string][][]netip.Addr // per name: the answer of each look-up, the last one stays
+	dns       map[string][][]netip.Addr // per name: the result of each look-up; the last one repeats
 	cname     map[string]string
 	redirects []redirect
 	loop      bool
@@ -139,8 +139,8 @@ func (f *fixtureResolver) LookupNetIP(_ context.Context, _, host string) ([]neti
 	return append([]netip.Addr(nil), answers[min(n, len(answers)-1)]...), nil
 }
 
-// redirector is the one server behind every address: it speaks HTTP and TLS on
-// the same port and answers with the row's redirects, then with 200 "audio".
+// redirector is the only server for all addresses: it speaks HTTP and TLS on
+// the same port and sends the row's redirects, then 200 "audio".
 type redirector struct {
 	ln       net.Listener
 	mu       sync.Mutex

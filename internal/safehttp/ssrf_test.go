@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a Client whose resolver and connections are fixtures. It records
-// every address that was dialled.
+// every dialed address.
 type world struct {
 	resolver *fixtureResolver
 	server   *redirector
@@ -77,7 +77,7 @@ func (w *world) verdict(url string) error {
 }
 
 // TestT9Corpus runs every row of the corpus: denied URLs are refused with
-// ErrRefused, allowed ones are fetched, and no forbidden address is dialled.
+// ErrRefused, allowed ones are fetched, and no forbidden address is dialed.
 func TestT9Corpus(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
@@ -106,17 +106,17 @@ func TestT9Corpus(t *testing.T) {
 	t.Logf("T9: %d denied, %d allowed, %d connections, %d requests to a forbidden address", denied, allowed, dials, forbidden)
 }
 
-// post sends what a callback would.
+// post sends a request like that of a callback.
 func post(c *Client, url string) (*http.Response, error) {
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil { // not even Go's parser takes it
+	if err != nil { // not even Go's parser accepts it
 		return c.do(context.Background(), http.MethodPost, url, nil, nil, 0)
 	}
 	return c.Do(req)
 }
 
-// TestT9CallbacksFollowNothing posts to every row with a redirect: one request
-// at most, and the redirect is handed back as the failure it is.
+// TestT9CallbacksFollowNothing posts to every row with a redirect: at most one
+// request is sent, and the redirect is returned as a failure.
 func TestT9CallbacksFollowNothing(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
@@ -137,8 +137,9 @@ func TestT9CallbacksFollowNothing(t *testing.T) {
 	require.Greater(t, n, 15)
 }
 
-// TestT9LiteralsNeverReachTheResolver shows why Go's and C's resolver make no
-// difference: addresses in any notation are judged before one is asked.
+// TestT9LiteralsNeverReachTheResolver shows that the differences between Go's
+// and C's resolver don't matter: addresses in any notation are checked before a
+// resolver is asked.
 func TestT9LiteralsNeverReachTheResolver(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
@@ -156,15 +157,15 @@ func TestT9LiteralsNeverReachTheResolver(t *testing.T) {
 	require.Greater(t, n, 150)
 }
 
-// TestT9RealResolversRealSockets uses the true dialer and both resolvers of Go
-// against a server on loopback that must see nothing.
+// TestT9RealResolversRealSockets uses the real dialer and both resolvers of Go
+// with a server on loopback that must receive nothing.
 func TestT9RealResolversRealSockets(t *testing.T) {
 	var hits atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer srv.Close()
 	port := srv.URL[strings.LastIndex(srv.URL, ":"):]
 	for _, preferGo := range []bool{true, false} {
-		// An allowed network makes the client resolve inside names at all.
+		// Internal names are only resolved if a network is allowed.
 		c, err := New(Config{Allow: []string{"192.0.2.0/24"}, Resolver: &net.Resolver{PreferGo: preferGo}})
 		require.NoError(t, err)
 		for _, host := range []string{"localhost", "localhost.", "127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]"} {
@@ -179,8 +180,8 @@ func TestT9RealResolversRealSockets(t *testing.T) {
 	t.Logf("T9: %d requests reached the loopback server", hits.Load())
 }
 
-// TestControlIsTheLastLook takes the resolver out of the picture: even a
-// connection that is asked for directly is refused by the dialer's control.
+// TestControlIsTheLastLook bypasses the resolver: the dialer's control refuses
+// even a connection that is requested directly.
 func TestControlIsTheLastLook(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -195,7 +196,8 @@ func TestControlIsTheLastLook(t *testing.T) {
 	conn.Close()
 }
 
-// TestT35MixedAnswer: one private address among public ones refuses the name.
+// TestT35MixedAnswer checks that one private address among public ones refuses
+// the name.
 func TestT35MixedAnswer(t *testing.T) {
 	server := newRedirector(t)
 	for _, list := range []string{"8.8.8.8,10.0.0.1", "10.0.0.1,8.8.8.8", "8.8.8.8,::1", "8.8.8.8,1.1.1.1,169.254.169.254"} {
@@ -209,8 +211,8 @@ func TestT35MixedAnswer(t *testing.T) {
 	t.Log("T35: 4 mixed names, 0 connections")
 }
 
-// TestRefusalsOfTheInsideReadAlike: private, mixed and missing names give the
-// same text.
+// TestRefusalsOfTheInsideReadAlike checks that private, mixed and missing names
+// yield the same text.
 func TestRefusalsOfTheInsideReadAlike(t *testing.T) {
 	server := newRedirector(t)
 	row := &corpusRow{dns: map[string][][]netip.Addr{
@@ -242,8 +244,8 @@ type resolverFunc func() ([]netip.Addr, error)
 
 func (f resolverFunc) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) { return f() }
 
-// TestDo: a request made elsewhere passes the same rules, and what is refused
-// says that it is permanent.
+// TestDo checks that the same rules apply to a request created elsewhere, and
+// that refusals are permanent.
 func TestDo(t *testing.T) {
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -404,8 +406,8 @@ func TestHeadersTravelThroughRedirects(t *testing.T) {
 	assert.Equal(t, []string{"bytes=5-"}, ranges)
 }
 
-// FuzzCheckURL: whatever the text, a URL that passes leads to a public address
-// on a standard port in the very form that the transport will read.
+// FuzzCheckURL checks that every accepted URL leads to a public address on a
+// standard port in the exact form that the transport will parse.
 func FuzzCheckURL(f *testing.F) {
 	for _, r := range readCorpus(f) {
 		f.Add(r.url)

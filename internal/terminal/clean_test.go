@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/terminal"
 )
 
-// hostile are foreign texts and what an operator sees of them.
+// hostile are untrusted texts and how an operator sees them.
 var hostile = []struct{ name, text, clean, line string }{
 	{"plain", "the receiver answered 500", "the receiver answered 500", "the receiver answered 500"},
 	{"scripts", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é"},
@@ -46,8 +46,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestJSON: what is written holds no character that a terminal obeys, and what is
-// read from it is what went in.
+// TestJSON checks that the output contains no character that a terminal obeys,
+// and decodes to the input.
 func TestJSON(t *testing.T) {
 	for _, tt := range hostile {
 		var plain, shown bytes.Buffer

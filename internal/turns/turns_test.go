@@ -25,7 +25,8 @@ func waitFor(t *testing.T, g *Gate, n int) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// TestTurns: a key with one caller is served after one call of a key with many.
+// TestTurns checks that a key with one caller is served after one call of a key
+// with many.
 func TestTurns(t *testing.T) {
 	g := NewGate(1, 1, 100)
 	leave, err := g.Enter(t.Context(), "greedy")
@@ -81,7 +82,8 @@ func TestOneKeyLeavesPlaces(t *testing.T) {
 	assert.Empty(t, g.keys)
 }
 
-// TestGateInvariants: whatever comes, goes and gives up, bounds hold and nothing is left.
+// TestGateInvariants checks that the limits hold and nothing is left over,
+// whichever callers arrive, leave or are canceled.
 func TestGateInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places, perKey := rapid.IntRange(1, 4).Draw(t, "places"), rapid.IntRange(1, 4).Draw(t, "per key")

@@ -19,9 +19,10 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestDemoAccuracy runs the pipeline over the evaluation set, voices and sentences that
-// no model was trained on, the language to be detected, and asserts what the demo models
-// are to reach. OTOGRAPH_DEMO_SET names the manifest of another set (make_eval.py).
+// TestDemoAccuracy runs the pipeline over the evaluation set (voices and
+// sentences that no model was trained on, with language detection) and asserts
+// the targets of the demo models. OTOGRAPH_DEMO_SET names the manifest of
+// another set (make_eval.py).
 func TestDemoAccuracy(t *testing.T) {
 	manifest := os.Getenv("OTOGRAPH_DEMO_SET")
 	if manifest == "" {
@@ -84,8 +85,8 @@ func TestDemoAccuracy(t *testing.T) {
 	}
 }
 
-// groupsOf tells which error rates a recording belongs to, by its file; none where
-// nothing is said.
+// groupsOf returns the error rates to which a recording contributes, by its
+// file; none if nothing is said.
 func groupsOf(t *testing.T, manifest string) map[string][]string {
 	data, err := os.ReadFile(manifest)
 	require.NoError(t, err)

@@ -19,8 +19,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// saidNames are made up, in no text that a model was trained on; so are
-// otherNames, which are given as hotwords and never said.
+// saidNames are invented names that are in no training text. So are otherNames,
+// which are given as hotwords but never said.
 var (
 	saidNames = strings.Fields("Belindor Kastovan Merrigold Tolvaney Dranwick Ossmere Farindel Quellby " +
 		"Harvonna Lisbrook Pellandra Rostavik Velmora Wendrick Zandorf Brimholt")
@@ -37,8 +37,9 @@ var (
 	unseenVoices = []string{"f4", "m6", "Andrea", "pedro", "Michael", "marcelo"}
 )
 
-// nameCounts are the words of a list of sentences: names said, found among those,
-// and written where they were not said, other words and the errors in them.
+// nameCounts are the words of a list of sentences: names said, found among
+// those, and written where they were not said, other words and the errors in
+// them.
 type nameCounts struct{ said, found, invented, others, wrong int }
 
 func (c nameCounts) String() string {
@@ -49,7 +50,7 @@ func plainWords(s string) []string {
 	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 }
 
-// add aligns what was written with what was said.
+// add aligns the transcript with the reference.
 func (c *nameCounts) add(said, written string) {
 	a, b := plainWords(said), plainWords(written)
 	name := func(w string) bool {
@@ -111,9 +112,9 @@ func (c *nameCounts) add(said, written string) {
 	}
 }
 
-// TestDemoHotwords says with made-up names, in voices that no model was trained on
-// (espeak-ng makes them), what hotwords bring the two demo recognizers: half of the
-// hotwords are said in half of the sentences.
+// TestDemoHotwords measures how much hotwords help the two demo recognizers
+// with invented names, in voices that no model was trained on (synthesized by
+// espeak-ng). Half of the hotwords are said in half of the sentences.
 func TestDemoHotwords(t *testing.T) {
 	espeak, err := exec.LookPath("espeak-ng")
 	if err != nil {

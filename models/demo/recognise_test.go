@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// The embedded models, written to a folder, are recognised as what they are
-// said to be: the same files work through every door.
+// The embedded models, written to a folder, are recognized as what they are, so
+// the same files work in every way of loading them.
 func TestModelsAreWhatTheySay(t *testing.T) {
 	dir := t.TempDir()
 	want := map[models.Role]models.Model{}

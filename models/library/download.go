@@ -279,9 +279,9 @@ func (f *fetcher) explain(err error, address string, d Download) error {
 			host = u.Host
 		}
 		return fmt.Errorf("%w: %s cannot be reached (%w). Without a connection: fetch %s elsewhere and run `otograph models import FILE`; "+
-			"behind a proxy set HTTPS_PROXY; with a copy in the house pass --mirror URL", ErrOffline, host, err, d.URL)
+			"to use a proxy, set HTTPS_PROXY; if you host a mirror, pass --mirror URL", ErrOffline, host, err, d.URL)
 	}
-	return fmt.Errorf("%s: the download from %s was cut %d times in a row: %w; run the command again to go on", d.Name, address, maxAttempts, err)
+	return fmt.Errorf("%s: the download from %s was interrupted %d times in a row: %w; run the command again to continue", d.Name, address, maxAttempts, err)
 }
 
 func partSize(part string) int64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// A set is put together from a folder that need not exist and a fallback.
+// Build a set from a folder that need not exist and a fallback.
 func ExampleLoad() {
 	set, err := library.Load{Dir: "testdata/none", DirOptional: true, Fallback: demo.Models()}.Open()
 	if err != nil {
@@ -47,7 +47,7 @@ func ExampleFind() {
 	// tagger    ced-tiny
 }
 
-// A missing or mistaken file is told apart by its error.
+// The error distinguishes a missing file from a wrong one.
 func ExampleOpenFile() {
 	_, err := library.OpenFile(models.RoleTagger, "none.onnx")
 	fmt.Println(errors.Is(err, models.ErrMissing))

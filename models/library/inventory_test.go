@@ -18,8 +18,8 @@ import (
 	"github.com/otograph/otograph/models/internal/made"
 )
 
-// Archives as their publishers make them: what is taken out of each, or why
-// nothing is.
+// Archives as their publishers build them: which files are extracted from each,
+// or why none are.
 func TestArchivesAsPublished(t *testing.T) {
 	streaming := onnxgraph.New().Input("x", onnxgraph.Float32, 1, 67, 80).Input("offset", onnxgraph.Int64, 1).Input("required_cache_size", onnxgraph.Int64, 1).
 		Input("attn_cache", onnxgraph.Float32, 12, 4, 64, 128).Output("log_probs", onnxgraph.Float32, 1, 16, 9).Meta("model_type", "wenet_ctc").Bytes()
@@ -105,7 +105,8 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	}
 	assert.Len(t, m.Files, 5)
 
-	// The same again is nothing new; other content under the name is refused.
+	// Importing the same again changes nothing; other content under the name is
+	// refused.
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)

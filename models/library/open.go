@@ -271,7 +271,7 @@ func complete(m *models.Model, dir string) error {
 	}
 	for _, part := range need {
 		if _, ok := m.File(part); !ok {
-			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects a %s beside it, found none in %s",
+			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects a %s in the same folder, found none in %s",
 				models.ErrMissing, m.Main().Path, m.Role, m.Name, m.Contract, part, dir)
 		}
 	}

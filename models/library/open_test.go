@@ -162,7 +162,7 @@ func TestManifestDecides(t *testing.T) {
 	_, ok := set.OptimizedFor("zh")
 	assert.False(t, ok)
 
-	// A file named on the command line is what its folder's manifest says.
+	// A file named on the command line uses its entry in the folder's manifest.
 	m, err = OpenFile(models.RoleEmbedder, filepath.Join(dir, "emb.onnx"))
 	require.NoError(t, err)
 	assert.Equal(t, models.ContractSpeechBrain, m.Contract)
@@ -344,8 +344,9 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// A CTC model on samples lies in a folder as transformers writes it: config.json there
-// is the network's, preprocessor_config.json says what becomes of the samples.
+// A folder of a CTC model on samples as transformers writes it: config.json
+// describes the network, preprocessor_config.json the preprocessing of the
+// samples.
 func TestFolderOfTransformers(t *testing.T) {
 	dir := made.Folder(t, map[string][]byte{
 		"model.onnx":               onnxgraph.New().Input("input_values", onnxgraph.Float32, "N", "T").Output("logits", onnxgraph.Float32, "N", "F", 32).Bytes(),

@@ -37,16 +37,18 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// host is a publisher's server that serves one file and misbehaves as told.
+// host is a publisher's server that serves one file and misbehaves as
+// configured.
 type host struct {
 	mu   sync.Mutex
 	data []byte
 	etag string
-	// cut lists after how many bytes each answer in turn is cut; 0 means whole.
+	// cut lists after how many bytes each response in turn is cut; 0 means
+	// never.
 	cut []int
-	// noRange: ranges are ignored. weak: the validator is a weak one. chunked: no
-	// length is told. lie: the length told is wrong by so much. blindRange: a range
-	// is served whatever If-Range says, under the changed validator.
+	// noRange ignores ranges. weak sends a weak validator. chunked sends no
+	// length. lie is the error of the declared length. blindRange serves a
+	// range regardless of If-Range, with the changed validator.
 	noRange, weak, chunked, blindRange bool
 	status                             []int         // statuses to answer with first
 	slow                               time.Duration // before every kilobyte
@@ -142,7 +144,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve starts a host for a made-up detector of about 200 kB, and gives the
+// serve starts a host for a synthetic detector of about 200 kB, and returns the
 // catalog entry and a store for it.
 func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) {
 	t.Helper()
@@ -173,8 +175,8 @@ func otherContent(data []byte) []byte {
 	return out
 }
 
-// onnxPadding is a metadata entry of so many uneven bytes: a longer file that is
-// still a model.
+// onnxPadding returns a metadata entry of the given number of varied bytes, for
+// a longer file that is still a model.
 func onnxPadding(n int) []byte {
 	value := make([]byte, n)
 	for i := range value {
@@ -222,20 +224,20 @@ func TestPull(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "only the lock stays: %v", left)
 
-	// Again: nothing is fetched.
+	// The second time, nothing is fetched.
 	done, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)
 	assert.Len(t, h.asked(), 1)
 }
 
-// what a host may do, and what must come of it.
+// Faults of a host, and the expected outcome.
 func TestPullSurvivesItsHost(t *testing.T) {
 	whole := func(h *host) int64 { return int64(len(h.data)) }
 	cases := map[string]struct {
 		change func(h *host, e *Entry)
-		// sent is how many bytes the host may have to send at most, as a share of
-		// the file.
+		// sent is how many bytes the host may have to send at most, as a share
+		// of the file.
 		sent     float64
 		requests int
 	}{
@@ -247,7 +249,8 @@ func TestPullSurvivesItsHost(t *testing.T) {
 		"fails for a while":      {func(h *host, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
 		"is slow":                {func(h *host, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
 		"changes between": {func(h *host, e *Entry) {
-			// The first half comes from an older file; the hash is of the newer.
+			// The first half comes from an older file; the hash is of the
+			// newer.
 			newer, older := h.data, otherContent(h.data)
 			h.data, h.etag, h.cut = older, `"old"`, []int{100_000}
 			h.onRequest = func(n int, h *host) {
@@ -360,7 +363,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.Len(t, h.asked(), 2, "resumed once, then in one piece")
-	// A complete partial file, too: the source has no byte behind it.
+	// Also with a complete partial file: the source has no byte after it.
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part = partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
@@ -487,7 +490,8 @@ func TestTrustOnFirstUse(t *testing.T) {
 	assert.True(t, done[0].Already)
 	assert.Empty(t, done[0].Trusted)
 
-	// Damaged on disk and other content at the source: the record counts.
+	// If the file is damaged on disk and the source has other content, the
+	// record decides.
 	made.Place(t, done[0].Files[0].Path, []byte("junk"))
 	h.data, h.etag = made.SileroV5().Meta("x", "y").Bytes(), `"v2"`
 	_, err = s.pull(t.Context(), []Entry{e})
@@ -545,7 +549,8 @@ func addFile(t *testing.T, w *tar.Writer, name string, data []byte) {
 	require.NoError(t, err)
 }
 
-// bzip compresses with the bzip2 command, as the standard library only reads it.
+// bzip compresses with the bzip2 command, as the standard library only reads
+// it.
 func bzip(t *testing.T, data []byte) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("bzip2"); err != nil {
@@ -651,7 +656,7 @@ func TestHostileArchives(t *testing.T) {
 			assert.Equal(t, []string{"deep"}, around, "nothing is written outside")
 		})
 	}
-	// Links are stepped over.
+	// Links are skipped.
 	dir := t.TempDir()
 	made.Place(t, filepath.Join(dir, "a.tar"), tarball(t, func(w *tar.Writer) {
 		for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeFifo} {

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBillOfThisBinary: the bill of the test binary names a module that it is
-// linked from, Go itself, and the packages of the page that are not for
-// development.
+// TestBillOfThisBinary checks that the bill of the test binary names a module
+// that is linked into it, Go itself, and the page's packages that are not only
+// for development.
 func TestBillOfThisBinary(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "package-lock.json")
 	require.NoError(t, os.WriteFile(lock, []byte(`{"packages": {"": {"name": "page"},

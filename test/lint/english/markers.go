@@ -15,7 +15,7 @@ type found struct{ marker, text string }
 // instead.
 var markers = []marker{
 	mark(`"reports whether", "returns"`, `\btells? (whether|if|how|what|which|where)\b`),
-	mark(`"returns", "creates"`, `^[A-Za-z]\w* (tells|gives|makes|says|is the answer of|is what is|is what a)\b`),
+	mark(`"returns", "creates"`, `^[A-Za-z]\w* (tells|gives|makes an?|makes of|says|is the answer of|is what is|is what a)\b`),
 	mark(`subject, verb, object`, `(^|[.:] )Of (?:more|these|those|which|them|several|many|two|all)\b[^.]*,`),
 	mark(`a noun as the subject`, `(^|[.] )(What|Whatever|Whoever) [^?.]*\b(is|are|was|were|has|have|must|may|can)\b[^?]*[.]`),
 	mark(`a noun as the subject`, `(^|[.] )Those (who|that|which|of)\b`),

@@ -96,9 +96,9 @@ func readGo(path string) ([]block, error) {
 var statement = regexp.MustCompile(`(?i)^\s*(select|insert|update|delete|with|create|alter|drop|pragma)\s`)
 
 // sentence reports whether a string literal is text for people: at least three
-// words, no SQL.
+// words, no SQL, no HTML, no Content-Security-Policy.
 func sentence(s string) bool {
-	return len(strings.Fields(s)) >= 3 && !statement.MatchString(s)
+	return len(strings.Fields(s)) >= 3 && !statement.MatchString(s) && !strings.HasPrefix(s, "<") && !strings.Contains(s, "-src ")
 }
 
 var (

@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/sherpa"
 )
 
 // The graphs below have random weights behind the ports and metadata of the
@@ -56,6 +56,10 @@ func random(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
 // randomScores are rows of scores: a strided convolution of x [N,T,dim], tanh, and
 // a projection that is sharp and leans to the blank.
 func randomScores(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64) string {
+	return projected(g, r, x, dim, stride, v, blank, shift, gain, scores)
+}
+
+func projected(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64, to project) string {
 	const hidden = 24
 	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(ox.Floats(nil, float32(shift)))}), g.Const(ox.Floats(nil, float32(gain)))})
 	x = g.Op("Transpose", []string{x}, ox.AttrInts("perm", 0, 2, 1))
@@ -66,13 +70,34 @@ func randomScores(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int
 	if blank >= 0 {
 		bias[blank] = 10
 	}
-	return scores(g, x, random(r, 12, hidden, int64(v)), ox.Floats([]int64{int64(v)}, bias...))
+	return to(g, x, random(r, 12, hidden, int64(v)), ox.Floats([]int64{int64(v)}, bias...))
 }
 
-func randomFrames(r *rand.Rand, meta, counts string, shift float64) *ox.Graph {
+// The data types of the format that scores8 and scores16 convert to.
+const toFloat, toUint8, toHalf = 1, 2, 10
+
+// scores8 are scores by 8-bit weights, as onnxruntime's quantize_dynamic writes them.
+func scores8(g *ox.Graph, x string, w, bias ox.Tensor) string {
+	step, zero := g.Const(ox.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(ox.Int32s(nil, 128))}, ox.AttrInt("to", toUint8))
+	weights := g.Op("QuantizeLinear", []string{g.Const(w), step, zero})
+	g.Node("DynamicQuantizeLinear", []string{x}, []string{"q", "q_scale", "q_zero"})
+	y := g.Op("Cast", []string{g.Op("MatMulInteger", []string{"q", weights, "q_zero", zero})}, ox.AttrInt("to", toFloat))
+	return g.Op("Add", []string{g.Op("Mul", []string{y, g.Op("Mul", []string{"q_scale", step})}), g.Const(bias)})
+}
+
+// scores16 are scores by half-precision weights between single-precision ports.
+func scores16(g *ox.Graph, x string, w, bias ox.Tensor) string {
+	half := func(x string) string { return g.Op("Cast", []string{x}, ox.AttrInt("to", toHalf)) }
+	y := g.Op("Cast", []string{g.Op("MatMul", []string{half(x), half(g.Const(w))})}, ox.AttrInt("to", toFloat))
+	return g.Op("Add", []string{y, g.Const(bias)})
+}
+
+type project func(g *ox.Graph, x string, w, bias ox.Tensor) string
+
+func randomFrames(r *rand.Rand, meta, counts string, shift float64, to project) *ox.Graph {
 	g := ox.New()
 	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
-	g.Node("LogSoftmax", []string{randomScores(g, r, "x", 80, 4, familySymbols, 0, shift, 0.25)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+	g.Node("LogSoftmax", []string{projected(g, r, "x", 80, 4, familySymbols, 0, shift, 0.25, to)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
 	g.Node("Div", []string{g.Op("Add", []string{"x_lens", g.Const(ints(3))}), g.Const(ints(4))}, []string{counts})
 	return g.Output("log_probs", ox.Float32, "N", "T2", familySymbols).Output(counts, ox.Int64, "N").
 		Meta("model_type", meta).Meta("version", "1").Meta("model_author", "k2-fsa").Meta("subsampling_factor", "4").Meta("vocab_size", fmt.Sprint(familySymbols))
@@ -184,14 +209,17 @@ func families() map[string]family {
 	one := func(g *ox.Graph) map[string]*ox.Graph { return map[string]*ox.Graph{"model.onnx": g} }
 	nemo := list([]string{"<unk>"}, []string{"<blk>"})
 	approximate := "sherpa-onnx approximates the front end; the definition decides"
+	zipformer := list([]string{"<blk>", "<sos/eos>", "<unk>"}, nil)
 	return map[string]family{
-		"Zipformer CTC":   {kind: "zipformerCtc", files: one(randomFrames(r(1), "zipformer2_ctc", "log_probs_len", 6)), list: list([]string{"<blk>", "<sos/eos>", "<unk>"}, nil), truth: kaldiTruth(1, false, 7600)},
-		"WeNet CTC":       {kind: "wenetCtc", files: one(randomFrames(r(2), "wenet_ctc", "log_probs_lens", -12)), list: list([]string{"<blank>", "<unk>"}, []string{"<sos/eos>"}), truth: kaldiTruth(32768, true, 8000), differs: approximate},
-		"NeMo CTC":        {kind: "nemoCtc", files: one(randomNeMo(r(3))), list: nemo, truth: nemoTruth, differs: approximate},
-		"SenseVoice":      {kind: "senseVoice", files: one(randomSenseVoice(r(4))), list: list([]string{"<unk>", "<s>", "</s>", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|ko|>", "<|nospeech|>"}, nil)},
-		"Paraformer":      {kind: "paraformer", files: one(randomParaformer(r(5))), list: list([]string{"<blank>", "<s>", "</s>"}, []string{"<unk>"}), later: peakDelay * peakSeconds},
-		"NeMo RNN-T":      {kind: "transducer", files: randomSearch(r(6), 0, "https://example.org/fastconformer"), list: nemo},
-		"NeMo TDT search": {kind: "transducer", files: randomSearch(r(8), 5, "https://example.org/parakeet-tdt"), list: nemo},
+		"Zipformer CTC, int8":      {kind: "zipformerCtc", files: one(randomFrames(r(1), "zipformer2_ctc", "log_probs_len", 6, scores8)), list: zipformer},
+		"Zipformer CTC, fp16":      {kind: "zipformerCtc", files: one(randomFrames(r(1), "zipformer2_ctc", "log_probs_len", 6, scores16)), list: zipformer},
+		"Zipformer CTC":            {kind: "zipformerCtc", files: one(randomFrames(r(1), "zipformer2_ctc", "log_probs_len", 6, scores)), list: zipformer, truth: kaldiTruth(1, false, 7600)},
+		"WeNet CTC":                {kind: "wenetCtc", files: one(randomFrames(r(2), "wenet_ctc", "log_probs_lens", -12, scores)), list: list([]string{"<blank>", "<unk>"}, []string{"<sos/eos>"}), truth: kaldiTruth(32768, true, 8000), differs: approximate},
+		"NeMo CTC":                 {kind: "nemoCtc", files: one(randomNeMo(r(3))), list: nemo, truth: nemoTruth, differs: approximate},
+		"SenseVoice":               {kind: "senseVoice", files: one(randomSenseVoice(r(4))), list: list([]string{"<unk>", "<s>", "</s>", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|ko|>", "<|nospeech|>"}, nil)},
+		"Paraformer":               {kind: "paraformer", files: one(randomParaformer(r(5))), list: list([]string{"<blank>", "<s>", "</s>"}, []string{"<unk>"}), later: peakDelay * peakSeconds},
+		"NeMo RNN-T, search alone": {kind: "transducer", files: randomSearch(r(6), 0, "https://example.org/fastconformer"), list: nemo},
+		"NeMo TDT, search alone":   {kind: "transducer", files: randomSearch(r(8), 5, "https://example.org/parakeet-tdt"), list: nemo},
 	}
 }
 
@@ -369,10 +397,6 @@ func tokenEdits(a, b []string) int {
 }
 
 func TestFamilies(t *testing.T) {
-	sherpa := os.Getenv("SHERPA_ONNX")
-	if sherpa == "" {
-		t.Skip("SHERPA_ONNX names no folder with sherpa-onnx-node: make test-families")
-	}
 	samples := ffmpegSamples(t, filepath.Join("..", "..", "testdata", "demo", "long", "en_0.opus"))
 	samples = samples[:min(len(samples), 11*audio.SampleRate)]
 	wave, err := json.Marshal(samples)
@@ -392,18 +416,11 @@ func TestFamilies(t *testing.T) {
 			}
 			write("tokens.txt", m.Tokens.Data)
 			write("samples.json", wave)
-			cmd := exec.Command("node", filepath.Join("testdata", "sherpa.js"), dir, f.kind)
-			cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(sherpa, "node_modules"), "LD_LIBRARY_PATH="+filepath.Join(sherpa, "node_modules", "sherpa-onnx-linux-x64"))
-			log, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", log)
-			answer, err := os.ReadFile(filepath.Join(dir, "result.json"))
-			require.NoError(t, err)
 			var theirs struct {
 				Tokens     []string
 				Timestamps []float64
 			}
-			require.NoError(t, json.Unmarshal(answer, &theirs))
-
+			sherpa.Run(t, &theirs, dir, f.kind)
 			e := openMadeUp(t, m)
 			pcm := audio.FromSamples(samples)
 			_, err = e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
@@ -422,6 +439,7 @@ func TestFamilies(t *testing.T) {
 			edits := tokenEdits(symbols(mine), theirs.Tokens)
 			t.Logf("%d tokens, %d by sherpa-onnx, %d differ. %s", len(mine), len(theirs.Tokens), edits, f.differs)
 			require.Greater(t, len(mine), 10)
+			sherpa.InTable(t, name, fmt.Sprint(len(mine), " tokens"), edits == 0)
 			if f.differs == "" && assert.Zero(t, edits) {
 				for i, at := range theirs.Timestamps {
 					assert.InDelta(t, at-f.later, mine[i].start, 0.011, "token %d", i)

@@ -1,0 +1,50 @@
+//go:build families
+
+// Package sherpa runs sherpa-onnx beside the tests of the model families.
+package sherpa
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Run runs testdata/sherpa.js on a folder, with more arguments behind it, and reads
+// its result.json. Without sherpa-onnx the test is skipped.
+func Run(t testing.TB, result any, folder string, args ...string) {
+	t.Helper()
+	installed := os.Getenv("SHERPA_ONNX")
+	if installed == "" {
+		t.Skip("SHERPA_ONNX names no folder with sherpa-onnx-node: make test-families")
+	}
+	cmd := exec.Command("node", append([]string{filepath.Join("testdata", "sherpa.js"), folder}, args...)...)
+	modules := filepath.Join(installed, "node_modules")
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "LD_LIBRARY_PATH="+filepath.Join(modules, "sherpa-onnx-linux-x64"))
+	log, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", log)
+	answer, err := os.ReadFile(filepath.Join(folder, "result.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(answer, result))
+}
+
+// InTable reports an error unless docs/models.md has a row for the family that
+// names what is compared and says whether it is equal.
+func InTable(t testing.TB, family, compared string, equal bool) {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(doc)) {
+		if rest, ok := strings.CutPrefix(line, "| "+family+" | "+compared+" | "); ok {
+			theirs, _, _ := strings.Cut(rest, "|")
+			assert.Equal(t, equal, strings.HasPrefix(theirs, "equal"), "docs/models.md: %s", line)
+			return
+		}
+	}
+	t.Errorf("docs/models.md has no row %q", "| "+family+" | "+compared+" |")
+}

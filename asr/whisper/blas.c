@@ -34,8 +34,6 @@ typedef struct ggml_tallocr {
 
 /* Every function used: result, name, arguments. */
 #define GGML(X)                                                                             \
-	X(void, ggml_backend_register, (ggml_reg *))                                        \
-	X(void, ggml_backend_unload, (ggml_reg *))                                          \
 	X(ggml_backend *, ggml_backend_init_by_type, (int, const char *))                   \
 	X(void, ggml_backend_free, (ggml_backend *))                                        \
 	X(int, ggml_backend_graph_compute, (ggml_backend *, ggml_graph *))                  \
@@ -62,6 +60,8 @@ typedef struct ggml_tallocr {
 #define DECLARE(result, name, arguments) static result(*p_##name) arguments;
 GGML(DECLARE)
 
+static void (*p_ggml_backend_register)(ggml_reg *), (*p_ggml_backend_unload)(ggml_reg *);
+
 static char problem[4096];
 static const char *kernel = "";
 static ggml_reg *plugin;           /* NULL without one */
@@ -70,12 +70,19 @@ static void (*product_threads)(int);
 
 /* Whoever reads ggml's list of plug-ins holds the lock for reading. */
 static pthread_rwlock_t plugins = PTHREAD_RWLOCK_INITIALIZER;
-static bool registered;
 
 void og_read_plugins(void) { pthread_rwlock_rdlock(&plugins); }
 void og_plugins_read(void) { pthread_rwlock_unlock(&plugins); }
 void og_change_plugins(void) { pthread_rwlock_wrlock(&plugins); }
 void og_plugins_changed(void) { pthread_rwlock_unlock(&plugins); }
+
+/* og_plugins_open finds the functions that change the list. */
+bool og_plugins_open(void *ggml)
+{
+	p_ggml_backend_register = (void (*)(ggml_reg *))dlsym(ggml, "ggml_backend_register");
+	p_ggml_backend_unload = (void (*)(ggml_reg *))dlsym(ggml, "ggml_backend_unload");
+	return p_ggml_backend_register && p_ggml_backend_unload;
+}
 
 /* The plug-in and what it needs are never unmapped: its states live as long as they like. */
 static void *keep(const char *dir, const char *name)
@@ -115,23 +122,17 @@ const char *og_blas_open(const char *dir, void *ggml)
 
 const char *og_blas_kernel(void) { return kernel; }
 
-/* og_new_state makes a state that computes the encoder's products with the plug-in, or
- * without it. */
-og_state *og_new_state(og_context *c, bool blas)
+/* og_new_state makes a state that computes the encoder's products with OpenBLAS, and what
+ * kernels.c has with that, if it is asked to. */
+og_state *og_new_state(og_context *c, bool blas, bool kernels)
 {
-	blas = blas && plugin;
-	og_read_plugins();
-	if (registered == blas) {
-		og_state *s = og_init_state(c);
-		og_plugins_read();
-		return s;
-	}
-	og_plugins_read();
+	ggml_reg *wanted[2] = {kernels ? og_kernels_plugin() : NULL, blas ? plugin : NULL};
 	pthread_rwlock_wrlock(&plugins);
-	if (blas && !registered) p_ggml_backend_register(plugin);
-	if (!blas && registered) p_ggml_backend_unload(plugin);
-	registered = blas;
+	for (int i = 0; i < 2; i++)
+		if (wanted[i]) p_ggml_backend_register(wanted[i]);
 	og_state *s = og_init_state(c);
+	for (int i = 0; i < 2; i++)
+		if (wanted[i]) p_ggml_backend_unload(wanted[i]);
 	pthread_rwlock_unlock(&plugins);
 	return s;
 }

@@ -1,13 +1,32 @@
 package whisper
 
-import "sync"
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+// EnvKernels is the environment variable that chooses the instructions by which the
+// program's own kernels compute attention and beams: "avx2" or "avx512", or "off" to
+// leave both to ggml. Without it they are the best that the processor has.
+const EnvKernels = "OTOGRAPH_KERNELS"
+
+func kernelSetting() (string, error) {
+	switch s := os.Getenv(EnvKernels); s {
+	case "", "off", "avx2", "avx512":
+		return s, nil
+	default:
+		return "", fmt.Errorf("whisper: %s: expected off, avx2 or avx512, found %q", EnvKernels, s)
+	}
+}
 
 // library is the one libwhisper of the process: a second copy could not be loaded
 // beside it. Once opened it stays.
 var library struct {
 	sync.Mutex
-	opened bool
-	blas   bool // OpenBLAS is open as well
+	opened  bool
+	kernels string // instructions that the kernels use, "" without kernels
+	blas    bool   // OpenBLAS is open as well
 
 	devices bool  // the plug-ins for devices have been looked for
 	plugin  error // why one that is there may have no devices
@@ -19,6 +38,9 @@ type Library struct {
 	Version string
 	// System is its line of build and processor features.
 	System string
+	// Kernels names the instructions that the program's own kernels use, "" where ggml
+	// computes everything.
+	Kernels string
 }
 
 // node is a token in the tree of hotwords; see og_node.

@@ -29,6 +29,7 @@ var layouts = []struct{ ours, theirs, fields string }{
 		progress_callback progress_callback_user_data encoder_begin_callback encoder_begin_callback_user_data abort_callback
 		abort_callback_user_data logits_filter_callback logits_filter_callback_user_data grammar_rules n_grammar_rules
 		i_start_rule grammar_penalty vad vad_model_path vad_params`},
+	{"og_tensor", "struct ggml_tensor", "type buffer ne nb op op_params flags src view_src view_offs data name extra"},
 }
 
 // TestDeclarationsFitTheHeader compiles a program that compares libwhisper.h with the
@@ -46,7 +47,7 @@ func TestDeclarationsFitTheHeader(t *testing.T) {
 	here, err := filepath.Abs(".")
 	require.NoError(t, err)
 	var b strings.Builder
-	b.WriteString("#include <whisper.h>\n#include \"libwhisper.h\"\n")
+	b.WriteString("#include <whisper.h>\n#include \"libwhisper.h\"\n#include \"kernels.h\"\n")
 	same := func(what, ours, theirs string) {
 		fmt.Fprintf(&b, "_Static_assert((%s) == (%s), %q);\n", ours, theirs, what)
 	}
@@ -59,6 +60,11 @@ func TestDeclarationsFitTheHeader(t *testing.T) {
 	}
 	same("greedy", "OG_GREEDY", "WHISPER_SAMPLING_GREEDY")
 	same("beam search", "OG_BEAM_SEARCH", "WHISPER_SAMPLING_BEAM_SEARCH")
+	same("types", "OG_F32 * 10 + OG_F16", "GGML_TYPE_F32 * 10 + GGML_TYPE_F16")
+	same("product", "OG_MUL_MAT", "GGML_OP_MUL_MAT")
+	same("attention", "OG_FLASH_ATTN_EXT", "GGML_OP_FLASH_ATTN_EXT")
+	same("flag", "OG_FLAG_COMPUTE", "GGML_TENSOR_FLAG_COMPUTE")
+	same("accelerator", "OG_ACCEL", "GGML_BACKEND_DEVICE_TYPE_ACCEL")
 	same("processor", "0", "GGML_BACKEND_DEVICE_TYPE_CPU")
 	same("log levels", "3 * 10 + 4", "GGML_LOG_LEVEL_WARN * 10 + GGML_LOG_LEVEL_ERROR")
 	for name, a := range alignment {

@@ -129,7 +129,7 @@ og_context *og_load_file(const char *path, int aheads_preset, int gpu);
 og_context *og_load_memory(const void *data, size_t size, int aheads_preset, int gpu);
 void og_free(og_context *);
 og_state *og_init_state(og_context *);
-og_state *og_new_state(og_context *, bool blas);
+og_state *og_new_state(og_context *, bool blas, bool kernels);
 void og_free_state(og_state *);
 
 og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach);
@@ -155,5 +155,10 @@ const char *og_blas_open(const char *dir, void *ggml);
 const char *og_blas_kernel(void);
 bool og_blas_race(int type, double seconds[2], const char **packed);
 void og_blas_threads(int);
+bool og_plugins_open(void *ggml);
+
+/* kernels.c */
+const char *og_kernels_open(void *ggml, const char *set);
+void *og_kernels_plugin(void);
 
 #endif

@@ -151,6 +151,7 @@ const char *og_open(const char *dir)
 	GGML(FROM_GGML)
 	const char *misfit = fits();
 	if (misfit) return misfit;
+	if (!og_plugins_open(ggml)) return "ggml cannot change its plug-ins";
 	p_whisper_log_set(on_log, NULL); /* sets ggml's log as well */
 	if (*dir) {
 		char path[4096];

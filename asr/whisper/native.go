@@ -46,8 +46,22 @@ func openLibrary() error {
 		}
 		return fmt.Errorf("whisper: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
 	}
+	if library.kernels, err = openKernels(); err != nil {
+		return err
+	}
 	library.opened = true
 	return nil
+}
+
+// openKernels prepares the kernels for this processor and returns their name, "" without.
+func openKernels() (string, error) {
+	set, err := kernelSetting()
+	if err != nil {
+		return "", err
+	}
+	cset := C.CString(set)
+	defer C.free(unsafe.Pointer(cset))
+	return C.GoString(C.og_kernels_open(C.og_ggml(), cset)), nil
 }
 
 // OpenLibrary opens libwhisper if that has not happened yet and describes it. The
@@ -56,7 +70,7 @@ func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
 	}
-	return Library{Version: C.GoString(C.og_version()), System: systemInfo()}, nil
+	return Library{Version: C.GoString(C.og_version()), System: systemInfo(), Kernels: library.kernels}, nil
 }
 
 func systemInfo() string { return strings.TrimSpace(C.GoString(C.og_system_info())) }
@@ -258,7 +272,7 @@ func (w *weights) tokenize(text string) []int32 {
 // newState makes a decoding state: its buffers cost about 100 to 200 MB of address
 // space with published models.
 func (w *weights) newState() (*state, error) {
-	s := C.og_new_state(w.c, C.bool(w.blas))
+	s := C.og_new_state(w.c, C.bool(w.blas), C.bool(w.at == onCPU))
 	if s == nil {
 		return nil, w.failure(0, errors.New("whisper: no memory for a decoding state"))
 	}

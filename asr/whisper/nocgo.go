@@ -24,6 +24,7 @@ func typeName(int32) string             { return "" }
 func loadBLAS(string) error             { return native.ErrNoCgo }
 func blasKernel() string                { return "" }
 func measureProduct(int32) (Race, bool) { return Race{}, false }
+func openKernels() (string, error)      { return "", native.ErrNoCgo }
 func setNativeLogger(*slog.Logger)      {}
 func prepareDevices() error             { return native.ErrNoCgo }
 func loadPlugin(string) error           { return native.ErrNoCgo }

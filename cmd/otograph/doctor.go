@@ -102,6 +102,9 @@ func (doctorCmd) whisper() finding {
 	if features := cpuFeatures(lib.System); features != "" {
 		f.Found += " (" + features + ")"
 	}
+	if lib.Kernels != "" {
+		f.Found += ", attention and beams by our own code for " + lib.Kernels
+	}
 	if dir, err := native.Whisper(); err == nil {
 		if dir == "" {
 			dir = "the system's libraries"

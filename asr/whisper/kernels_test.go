@@ -1,0 +1,109 @@
+package whisper
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// TestKernelsComputeTheSame builds a program that compares the kernels with sums of
+// doubles, for every instruction set that this processor has.
+func TestKernelsComputeTheSame(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("there are kernels for x86-64 only")
+	}
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	program := filepath.Join(t.TempDir(), "check")
+	out, err := exec.Command(cc, "-O2", "-Wall", "-Wextra", "-o", program, "testdata/kernels_check.c", "kernels_x86.c", "-lm").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(program).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("%s", out)
+}
+
+// TestKernelsFitGGML expects the kernels wherever the processor has AVX2: a ggml that
+// lays its plug-ins out differently would quietly do without them.
+func TestKernelsFitGGML(t *testing.T) {
+	needLibrary(t)
+	l, err := OpenLibrary()
+	require.NoError(t, err)
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil || runtime.GOARCH != "amd64" || os.Getenv(EnvKernels) != "" {
+		t.Skip("the processor's instructions are not known, or not asked for")
+	}
+	want := ""
+	switch {
+	case hasFlags(string(info), "avx512f", "avx2", "fma", "f16c"):
+		want = "avx512"
+	case hasFlags(string(info), "avx2", "fma", "f16c"):
+		want = "avx2"
+	}
+	assert.Equal(t, want, l.Kernels)
+}
+
+// TestKernelsKeepTheText transcribes with ggml's code and with each set of kernels.
+func TestKernelsKeepTheText(t *testing.T) {
+	needLibrary(t)
+	before := os.Getenv(EnvKernels)
+	t.Cleanup(func() {
+		t.Setenv(EnvKernels, before)
+		_, err := openKernels()
+		require.NoError(t, err)
+	})
+	pcm, speech := together(t, 1, clips[:2]...)
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	var texts []map[string]bool
+	for _, set := range []string{"off", "avx2", "avx512"} {
+		t.Setenv(EnvKernels, set)
+		_, err := openKernels()
+		require.NoError(t, err)
+		e := openDemo(t)
+		transcript, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		words := map[string]bool{}
+		for _, s := range transcript.Segments {
+			for _, w := range strings.Fields(s.Text) {
+				words[w] = true
+			}
+		}
+		require.Greater(t, len(words), 5)
+		texts = append(texts, words)
+	}
+	for _, words := range texts[1:] { // sums differ in their last bits, and with them a doubtful word may
+		same := 0
+		for w := range words {
+			if texts[0][w] {
+				same++
+			}
+		}
+		assert.Greater(t, same, len(texts[0])*4/5, "%v: %v", texts[0], words)
+	}
+	t.Setenv(EnvKernels, "sse")
+	_, err := openKernels()
+	assert.ErrorContains(t, err, `OTOGRAPH_KERNELS: expected off, avx2 or avx512, found "sse"`)
+}
+
+// hasFlags reports whether /proc/cpuinfo names all of these instructions.
+func hasFlags(info string, wanted ...string) bool {
+	for line := range strings.Lines(info) {
+		if name, list, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "flags" {
+			flags := strings.Fields(list)
+			return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(flags, w) })
+		}
+	}
+	return false
+}

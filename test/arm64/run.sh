@@ -47,4 +47,7 @@ for tier in true false; do
   diff "$dir/here.$tier" "$dir/arm64.$tier" || { echo "test-arm64: other words than on this machine (optimize=$tier)" >&2; exit 1; }
   echo "test-arm64: optimize=$tier: $(wc -w <"$dir/here.$tier") words, the same"
 done
-"${build[@]}" test -count 1 -timeout 3h -exec "${emulate[*]}" "${packages[@]}"
+# Nothing can start another program in the emulator: the tests find none, and those that
+# need one say so and are skipped.
+mkdir -p "$dir/empty"
+"${build[@]}" test -count 1 -timeout 3h -exec "env PATH=$dir/empty $(command -v qemu-aarch64) -L $dir/root" "${packages[@]}"

@@ -6,10 +6,13 @@ import (
 	"encoding/base64"
 	"io"
 	"math"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/shared/constant"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +22,12 @@ func TestOpenAIGoClient(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	ctx := context.Background()
-	client := openai.NewClient(option.WithAPIKey(w.key), option.WithBaseURL(w.url+"/v1/"), option.WithMaxRetries(0))
+	calls := 0
+	client := openai.NewClient(option.WithAPIKey(w.key), option.WithBaseURL(w.url+"/v1/"), option.WithMaxRetries(0),
+		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			calls++
+			return next(r)
+		}))
 	file := func(name string) io.Reader { return openai.File(bytes.NewReader(wav(2)), name, "audio/wav") }
 	const text = "Hello there. Good <b>day</b> & bye."
 
@@ -95,4 +103,81 @@ func TestOpenAIGoClient(t *testing.T) {
 	for broken.Next() {
 	}
 	assert.ErrorContains(t, broken.Err(), "longer than 5 hours")
+	openAIGoFormats(t, client, file)
+	openAIGoRefusals(t, client, file)
+	assert.GreaterOrEqual(t, calls, 25)
+	t.Logf("%d calls of the official Go client", calls)
+}
+
+// openAIGoFormats asks for what the formats and parameters of transcriptions give.
+func openAIGoFormats(t *testing.T, client openai.Client, file func(string) io.Reader) {
+	ask := func(p openai.AudioTranscriptionNewParams, o ...option.RequestOption) *openai.AudioTranscriptionNewResponseUnion {
+		p.File = file("a.wav")
+		if p.Model == "" {
+			p.Model = openai.AudioModelWhisper1
+		}
+		answer, err := client.Audio.Transcriptions.New(t.Context(), p, o...)
+		require.NoError(t, err)
+		return answer
+	}
+	for format, begin := range map[openai.AudioResponseFormat]string{
+		openai.AudioResponseFormatText: "Hello there.", openai.AudioResponseFormatSRT: "1\n00:00:", openai.AudioResponseFormatVTT: "WEBVTT\n",
+	} {
+		var text []byte
+		ask(openai.AudioTranscriptionNewParams{ResponseFormat: format}, option.WithResponseBodyInto(&text))
+		assert.True(t, strings.HasPrefix(string(text), begin), "%s: %q", format, text)
+	}
+	verbose := openai.AudioTranscriptionNewParams{ResponseFormat: openai.AudioResponseFormatVerboseJSON}
+	verbose.TimestampGranularities = []string{"word"}
+	words := ask(verbose).AsTranscriptionVerbose()
+	assert.Equal(t, []int{3, 0}, []int{len(words.Words), len(words.Segments)})
+	verbose.TimestampGranularities = []string{"segment"}
+	segments := ask(verbose).AsTranscriptionVerbose()
+	assert.Equal(t, []int{0, 2}, []int{len(segments.Words), len(segments.Segments)})
+
+	assert.NotEmpty(t, ask(openai.AudioTranscriptionNewParams{Model: "otograph-standard"}).Text)
+	chunked := openai.AudioTranscriptionNewParams{}
+	chunked.ChunkingStrategy.OfAudioTranscriptionNewsChunkingStrategyVadConfig = &openai.AudioTranscriptionNewParamsChunkingStrategyVadConfig{
+		Type: "server_vad", Threshold: openai.Float(0.4), SilenceDurationMs: openai.Int(200),
+	}
+	assert.NotEmpty(t, ask(chunked).Text)
+	diarize := openai.AudioTranscriptionNewParams{
+		File: file("a.wav"), Model: openai.AudioModelGPT4oTranscribeDiarize, ResponseFormat: openai.AudioResponseFormatDiarizedJSON,
+	}
+	diarize.ChunkingStrategy.OfAuto = constant.Auto("auto")
+	stream := client.Audio.Transcriptions.NewStreaming(t.Context(), diarize)
+	told := 0
+	for stream.Next() {
+		if _, ok := stream.Current().AsAny().(openai.TranscriptionTextSegmentEvent); ok {
+			told++
+		}
+	}
+	require.NoError(t, stream.Err())
+	assert.Equal(t, 2, told)
+}
+
+// openAIGoRefusals asks for what must be refused, with the client's own errors.
+func openAIGoRefusals(t *testing.T, client openai.Client, file func(string) io.Reader) {
+	refused := func(err error) []any {
+		var failure *openai.Error
+		require.ErrorAs(t, err, &failure)
+		return []any{failure.StatusCode, failure.Type, failure.Param}
+	}
+	for param, p := range map[string]openai.AudioTranscriptionNewParams{
+		"response_format": {ResponseFormat: "xml"}, "language": {Language: openai.String("klingon")}, "temperature": {Temperature: openai.Float(3)},
+		"known_speaker_names[]": {KnownSpeakerNames: []string{"Ann"}}, "timestamp_granularities[]": {TimestampGranularities: []string{"letter"}},
+	} {
+		p.File, p.Model = file("a.wav"), openai.AudioModelWhisper1
+		_, err := client.Audio.Transcriptions.New(t.Context(), p)
+		assert.Equal(t, []any{400, "invalid_request_error", param}, refused(err))
+	}
+	_, err := client.Audio.Transcriptions.New(t.Context(), openai.AudioTranscriptionNewParams{
+		File: openai.File(bytes.NewReader(nil), "a.wav", "audio/wav"), Model: openai.AudioModelWhisper1,
+	})
+	assert.Equal(t, []any{400, "invalid_request_error", "file"}, refused(err))
+	_, err = client.Models.Get(t.Context(), "whisper-9")
+	assert.Equal(t, []any{404, "invalid_request_error", "model"}, refused(err))
+	_, err = client.Audio.Speech.New(t.Context(), openai.AudioSpeechNewParams{Input: "x", Model: "x"})
+	assert.Equal(t, []any{404, "invalid_request_error", ""}, refused(err))
+	assert.Equal(t, []any{404, "invalid_request_error", ""}, refused(client.Post(t.Context(), "realtime/client_secrets", map[string]any{}, nil)))
 }

@@ -8,11 +8,18 @@ import { after, before, test } from 'node:test';
 import OpenAI, { APIError, AuthenticationError, BadRequestError, NotFoundError, toFile } from 'openai';
 import { folder, recording, service } from './world.mjs';
 
-let s, client;
+let s,
+  client,
+  calls = 0;
+/** counted is fetch, which counts what the clients call. */
+const counted = (...given) => {
+  calls++;
+  return fetch(...given);
+};
 before(async () => {
   s = await service();
   s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000');
-  client = new OpenAI({ apiKey: s.key, baseURL: `${s.url}/v1`, maxRetries: 0 });
+  client = new OpenAI({ apiKey: s.key, baseURL: `${s.url}/v1`, maxRetries: 0, fetch: counted });
 });
 after(async () => {
   await s?.stop();
@@ -163,7 +170,12 @@ test('errors are the client’s own', async () => {
   assert.equal(await field({ temperature: 3 }), 'temperature');
   assert.equal(await field({ known_speaker_names: ['Ann'] }), 'known_speaker_names[]');
   assert.equal((await refused(ask({ model: 'whisper-9' }), NotFoundError)).code, 'model_not_found');
-  const stranger = new OpenAI({ apiKey: `asr_${'x'.repeat(40)}`, baseURL: `${s.url}/v1`, maxRetries: 0 });
+  const stranger = new OpenAI({
+    apiKey: `asr_${'x'.repeat(40)}`,
+    baseURL: `${s.url}/v1`,
+    maxRetries: 0,
+    fetch: counted,
+  });
   assert.equal((await refused(stranger.models.list(), AuthenticationError)).type, 'authentication_error');
   const broken = await refused(
     ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav') }),
@@ -184,4 +196,9 @@ test('errors are the client’s own', async () => {
   );
   assert.equal(untranslated.param, 'model');
   assert.match(untranslated.message, /the installed models do not all translate/);
+});
+
+test('at least 25 calls were made', (t) => {
+  t.diagnostic(`${calls} calls of the official JavaScript client`);
+  assert.ok(calls >= 25, calls);
 });

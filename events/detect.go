@@ -81,7 +81,7 @@ type open struct {
 func (o *open) event(class int, duration float64) Event {
 	return Event{
 		Start: within(o.start, duration), End: within(o.end, duration), Class: spec.EventClassAt(class),
-		Confidence: shown(o.sum / float64(o.frames)), Peak: o.peak,
+		Confidence: round4(o.sum / float64(o.frames)), Peak: o.peak,
 	}
 }
 
@@ -94,8 +94,8 @@ func within(seconds, duration float64) float64 {
 	return min(math.Round(seconds*100), last) / 100
 }
 
-// shown rounds a score to the four digits that results have.
-func shown(score float64) float64 { return math.Round(score*1e4) / 1e4 }
+// round4 rounds a score to the four digits that results have.
+func round4(score float64) float64 { return math.Round(score*1e4) / 1e4 }
 
 // Detect detects the events of a recording. For each class, it joins
 // neighboring frames above the threshold across pauses of up to one second.
@@ -124,7 +124,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		next++
 		start, end := grid.cell(frame)
 		for _, c := range classes {
-			score := shown(float64(scores[c]))
+			score := round4(float64(scores[c]))
 			if !(score > opt.Threshold) {
 				continue
 			}

@@ -190,7 +190,7 @@ func TestEventsInvariants(t *testing.T) {
 		}
 		last := map[int]float64{}
 		for i, e := range got {
-			if e.Start < 0 || e.End < e.Start || e.End > pcm.Duration() || e.Confidence != shown(e.Confidence) || !(e.Confidence > threshold) || e.Peak < e.Confidence-1e-6 {
+			if e.Start < 0 || e.End < e.Start || e.End > pcm.Duration() || e.Confidence != round4(e.Confidence) || !(e.Confidence > threshold) || e.Peak < e.Confidence-1e-6 {
 				t.Fatalf("event %+v in %v s", e, pcm.Duration())
 			}
 			if i > 0 && (e.Start < got[i-1].Start || e.Start == got[i-1].Start && e.Class.Index <= got[i-1].Class.Index) {
@@ -209,7 +209,7 @@ func TestEventsInvariants(t *testing.T) {
 				for _, e := range got {
 					inside = inside || e.Class.Index == 10+c && e.Start <= middle+0.006 && middle <= e.End+0.006
 				}
-				if shown(float64(scores[i][c])) > threshold && !inside {
+				if round4(float64(scores[i][c])) > threshold && !inside {
 					t.Fatalf("frame %d of class %d is in no event: %+v", i, 10+c, got)
 				}
 			}

@@ -40,6 +40,7 @@ var effects = map[string]func(c circumstances) string{
 	"num_speakers":        ofDiarization(nil),
 	"min_speakers":        ofDiarization(boundEffect),
 	"max_speakers":        ofDiarization(boundEffect),
+	"voices":              voicesEffect,
 
 	"diarize_min_segment_sec":          ofDiarization(nil),
 	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
@@ -180,6 +181,13 @@ func singleSpeakerEffect(c circumstances) string {
 		return "has no effect with min_speakers above 1"
 	}
 	return ""
+}
+
+func voicesEffect(c circumstances) string {
+	if !isTrue(c.given.Voices) {
+		return ""
+	}
+	return "has no effect outside the service, which knows voices by account: see WithVoices and transcribe --voices"
 }
 
 func soundEffect(c circumstances) string {

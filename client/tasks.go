@@ -235,6 +235,23 @@ type Result struct {
 	spec.Result
 	TaskID  string
 	Billing Billing
+	// Recognized and Notices are there with Options.Voices: the speakers who were
+	// named, and why nobody could be.
+	Recognized []Recognized
+	Notices    []Notice
+}
+
+// Recognized is a speaker whose voice the account knows.
+type Recognized struct {
+	Speaker string  `json:"speaker"` // in SpeakerEmbeddings
+	Name    string  `json:"name"`    // in Segments and DiarizeSegments
+	Cosine  float64 `json:"cosine"`  // of the voice and the known one
+}
+
+// Notice says why an option had no effect.
+type Notice struct {
+	Option string `json:"option"`
+	Reason string `json:"reason"`
 }
 
 // UnmarshalJSON reads the specification's Task result.
@@ -243,9 +260,11 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	more := struct {
-		TaskID  *string  `json:"task_id"`
-		Billing *Billing `json:"billing"`
-	}{&r.TaskID, &r.Billing}
+		TaskID     *string       `json:"task_id"`
+		Billing    *Billing      `json:"billing"`
+		Recognized *[]Recognized `json:"voices"`
+		Notices    *[]Notice     `json:"warnings"`
+	}{&r.TaskID, &r.Billing, &r.Recognized, &r.Notices}
 	return json.Unmarshal(data, &more)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
@@ -34,6 +35,10 @@ type Tasks interface {
 	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
 	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
 	Delete(ctx context.Context, account, id string) error
+	AddVoice(ctx context.Context, account string, v diarize.Voice) (tasks.Voice, error)
+	RememberSpeaker(ctx context.Context, account, task, speaker, name, consent string) (tasks.Voice, error)
+	Voices(ctx context.Context, account string) ([]tasks.Voice, error)
+	DeleteVoice(ctx context.Context, account, id string) error
 	Wait(ctx context.Context, account, id string) (tasks.Task, error)
 	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
 }

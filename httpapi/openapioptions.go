@@ -17,7 +17,7 @@ func addOptions(doc *yaml.Node) error {
 	for _, row := range spec.Table() {
 		fmt.Fprintf(&given, "%s: %s\n", row.Name, optionSchema(row))
 		fmt.Fprintf(&effective, "%s: %s\n", row.Name, optionSchema(row))
-		if !row.Legacy() {
+		if !row.Unlisted() {
 			fmt.Fprintf(&required, "- %s\n", row.Name)
 		}
 	}

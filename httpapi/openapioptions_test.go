@@ -26,7 +26,7 @@ func TestOpenAPIOptions(t *testing.T) {
 			assert.Equal(t, row.Min, s.Value.Min, row.Name)
 			assert.Equal(t, row.Max, s.Value.Max, row.Name)
 		}
-		if !row.Legacy() {
+		if !row.Unlisted() {
 			assert.Contains(t, effective.Required, row.Name)
 		}
 	}

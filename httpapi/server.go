@@ -174,6 +174,8 @@ func (s *Server) routes() {
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
 	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
 	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
+	s.endpoint("/voices", methods{"GET": s.private(s.listVoices), "POST": s.private(s.createVoice)})
+	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})

@@ -20,7 +20,7 @@ func (o Options) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes all options, those without a value as null. An earlier
 // name is only included if it was given.
 func (e EffectiveOptions) MarshalJSON() ([]byte, error) {
-	return writeOptions(reflect.ValueOf(e), func(row Option) bool { return !row.Legacy() })
+	return writeOptions(reflect.ValueOf(e), func(row Option) bool { return !row.Unlisted() })
 }
 
 // writeOptions writes the options that are set, and as null those of the others

@@ -31,8 +31,8 @@ const (
 //   - json: the name
 //   - default: the value of an option that is not given, or "null" for an
 //     option that then has no value and that may be null. An option without a
-//     default is the earlier name of another one. It is accepted, and only
-//     echoed if it was given.
+//     default is the earlier name of another one, or an addition to the
+//     specification. It is accepted, and only echoed if it was given.
 //   - min, max: the bounds of a number; for texts and the entries of a list,
 //     max is the number of characters
 //   - items: the largest number of entries in a list
@@ -102,6 +102,9 @@ type Options struct {
 	// DiarizeSingleSpeakerThreshold is the silhouette score below which a
 	// single speaker is assumed.
 	DiarizeSingleSpeakerThreshold *float64 `json:"diarize_single_speaker_threshold" default:"0.05" min:"-1" max:"1" since:"0.1" group:"Speakers" help:"Silhouette score below which there is one speaker."`
+	// Voices names speakers whose voices the account knows: an addition to the
+	// specification, for the service alone.
+	Voices *bool `json:"voices" since:"0.1" group:"Speakers" help:"Name the speakers whose voices the account knows (POST /voices); an addition to the specification."`
 	// AudioEventsThreshold is the confidence above which an event is reported.
 	AudioEventsThreshold *float64 `json:"audio_events_threshold" default:"0.3" min:"0" max:"1" since:"0.1" group:"Sound events" help:"Only events with a confidence above this are returned."`
 	// AudioEventsClasses are the English class names to listen for; nil is all.

@@ -42,9 +42,10 @@ type Option struct {
 	index int // of the field in Options
 }
 
-// Legacy reports whether the option is the earlier name of another one: it is
-// accepted, but never offered and only echoed if it was given.
-func (o Option) Legacy() bool { return o.Default == nil && !o.Nullable }
+// Unlisted reports whether the option is the earlier name of another one or an
+// addition to the specification: it is accepted, but has no flag, and is echoed only
+// when it was given.
+func (o Option) Unlisted() bool { return o.Default == nil && !o.Nullable }
 
 // Table returns the table of options in the order of the specification.
 func Table() []Option { return slices.Clone(options) }

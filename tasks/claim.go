@@ -153,6 +153,7 @@ type row struct {
 	phase, worker, lane                       string
 	price                                     int64
 	audio, result                             string
+	voiceModel                                string // of a result that is about to be written
 	callbackURL, callbackSecret               sql.NullString
 	idempotencyKey                            sql.NullString
 }

@@ -36,6 +36,9 @@ type Outcome struct {
 	Waveform []byte
 	// Additions are what the result has beside the specification's; nil for none.
 	Additions *spec.Additions
+	// VoiceModel is the SHA-256 of the speaker model that the result's voices come
+	// from; "" for none.
+	VoiceModel string
 }
 
 // reserved are the keys of a result that this package writes when it is read.
@@ -221,7 +224,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 			return err
 		}
 		seconds := math.Round(o.Seconds*1e4) / 1e4
-		r.result, r.AudioDuration = key, &seconds
+		r.result, r.AudioDuration, r.voiceModel = key, &seconds, o.VoiceModel
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
@@ -359,8 +362,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
-		result_blob = $6, audio_seconds = $7, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration); err != nil {
+		result_blob = $6, audio_seconds = $7, voice_model = $8, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
+		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel)); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

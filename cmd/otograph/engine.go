@@ -25,6 +25,7 @@ import (
 type pipelineEngine struct {
 	pipeline *otograph.Pipeline
 	set      string
+	voices   *voiceModel
 }
 
 // Run implements worker.Engine.
@@ -33,6 +34,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	if err := json.Unmarshal(job.Options, &opt); err != nil {
 		return tasks.Outcome{}, spec.Permanent(err)
 	}
+	opt.Voices = nil // what the account knows comes with the job
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
@@ -64,11 +66,20 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		}
 		return tasks.Outcome{}, err
 	}
-	data, err := json.Marshal(res)
+	out := tasks.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
+	if len(res.SpeakerEmbeddings) > 0 {
+		if out.VoiceModel, err = e.voices.hash(); err != nil {
+			return tasks.Outcome{}, err
+		}
+	}
+	if job.Known == nil {
+		out.Result, err = json.Marshal(res)
+	} else {
+		out.Result, err = e.voices.name(res, job.Known)
+	}
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	out := tasks.Outcome{Result: data, Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
 	if job.Extras.Measures || len(res.Names) > 0 {
 		out.Additions = res.Additions()
 	}

@@ -34,7 +34,7 @@ const auto = "auto"
 func newOptionFlags() optionFlags {
 	var fields []reflect.StructField
 	for _, row := range spec.Table() {
-		if !row.Legacy() {
+		if !row.Unlisted() {
 			fields = append(fields, flagField(row, len(fields)))
 		}
 	}
@@ -76,7 +76,7 @@ func (f *optionFlags) options() (spec.Options, error) {
 	flags := reflect.ValueOf(f.Flags[0]).Elem()
 	n := 0
 	for _, row := range spec.Table() {
-		if row.Legacy() {
+		if row.Unlisted() {
 			continue
 		}
 		value := flags.Field(n)

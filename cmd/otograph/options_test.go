@@ -36,7 +36,7 @@ func TestOptionFlags(t *testing.T) {
 	}
 	for _, row := range spec.Table() {
 		f := flags[strings.ReplaceAll(row.Name, "_", "-")]
-		if row.Legacy() {
+		if row.Unlisted() {
 			assert.Nil(t, f, row.Name)
 			continue
 		}

@@ -237,10 +237,20 @@ func openKnown(path string, set *models.Set) (*knownVoices, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(register.Voices, func(v diarize.Voice) bool { return v.Model == hash }) {
+	if !hasModel(register, hash) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	return &knownVoices{register, hash, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)}, nil
+	return &knownVoices{register, hash, knownVoiceCosine(m)}, nil
+}
+
+// hasModel reports whether a register has voices of a speaker model.
+func hasModel(r *diarize.Register, hash string) bool {
+	return slices.ContainsFunc(r.Voices, func(v diarize.Voice) bool { return v.Model == hash })
+}
+
+// knownVoiceCosine is the cosine from which on a speaker has a known voice.
+func knownVoiceCosine(m *models.Model) float64 {
+	return cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)
 }
 
 // identify finds the speakers of a result in the register.

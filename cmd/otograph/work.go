@@ -80,7 +80,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	defer writer.Wait()
 	defer cancel()
 	w, err := worker.New(s.tasks, worker.Config{
-		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages)}), Prober: audioProber{audio.Options{}},
+		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages), voices: newVoiceModel(set)}), Prober: audioProber{audio.Options{}},
 		Version: version, Available: set.Available(c.languages()...), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
 	})
 	if err != nil {

@@ -330,6 +330,22 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 }
 
+// Forget folds SQLite's write-ahead log into the file and empties it, so that what was
+// deleted cannot be read from the log either. On PostgreSQL it does nothing.
+func (d *DB) Forget(ctx context.Context) error {
+	if d.dialect != SQLite {
+		return nil
+	}
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	var busy, pages, folded int
+	err := d.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded)
+	if err == nil && busy != 0 {
+		err = errors.New("the write-ahead log is being read")
+	}
+	return d.classify(err)
+}
+
 func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
 	conn, err := d.write.Conn(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/tasks"
 )
@@ -24,12 +25,15 @@ type Engine interface {
 
 // Job is what an Engine is given.
 type Job struct {
-	TaskID      string
-	Path        string // of the audio, for reading
-	Filename    string // as the customer named it
-	Options     json.RawMessage
-	Extras      tasks.Extras // beside the options
-	Voices      []string     // paths of the recordings of Extras.Voices
+	TaskID   string
+	Path     string // of the audio, for reading
+	Filename string // as the customer named it
+	Options  json.RawMessage
+	Extras   tasks.Extras // beside the options
+	Voices   []string     // paths of the recordings of Extras.Voices
+	// Known are the voices that the account knows, nil unless the options ask for
+	// them. Their vectors are cleared when the run has ended.
+	Known       *diarize.Register
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	Segments    func([]spec.Segment)             // never nil; takes the sentences that follow those it took before

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -303,6 +305,11 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if err != nil {
 		return err
 	}
+	known, err := w.known(ctx, c)
+	defer tasks.ForgetVoices(known)
+	if err != nil {
+		return err
+	}
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
@@ -316,7 +323,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
-		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices,
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
 		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress, Segments: w.told.say,
 		MaxSeconds: min(means.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
@@ -383,6 +390,24 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 		paths, releases = append(paths, path), append(releases, release)
 	}
 	return paths, forget, nil
+}
+
+// known returns the voices that a task's account knows, nil where its options do not
+// ask for them. They are read when the task begins: one that was deleted meanwhile
+// names nobody.
+func (w *Worker) known(ctx context.Context, c *tasks.Claim) (register *diarize.Register, err error) {
+	var o spec.EffectiveOptions
+	if err := json.Unmarshal(c.Options, &o); err != nil {
+		return nil, spec.Permanent(err)
+	}
+	if o.Voices == nil || !*o.Voices {
+		return nil, nil
+	}
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		register, err = w.service.KnownVoices(ctx, c.AccountID)
+		return err
+	})
+	return register, err
 }
 
 // complete finishes a task and claims the next one with it, unless the worker ends

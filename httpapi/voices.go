@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/tasks"
+)
+
+// Bounds of POST /voices.
+const (
+	maxVoiceBody  = 1 << 20 // bytes
+	maxVoiceField = 4096    // characters; what a field may have is checked behind it
+)
+
+// voiceRecord is a voice as its account sees it: without its vectors.
+type voiceRecord struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Consent    string `json:"consent"`
+	Model      string `json:"model"`
+	Recordings int    `json:"recordings"`
+	AddedAt    string `json:"added_at"`
+}
+
+func voiceRecordOf(v tasks.Voice) voiceRecord {
+	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, AddedAt: stamp(v.AddedAt)}
+}
+
+// voiceSubmission is the body of POST /voices.
+type voiceSubmission struct {
+	voice         diarize.Voice // vectors are nil where a task is named
+	task, speaker string
+}
+
+// listVoices is GET /voices, which the specification does not have.
+func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
+	list, err := s.cfg.Tasks.Voices(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Voices []voiceRecord `json:"voices"`
+	}{make([]voiceRecord, len(list))}
+	for i, v := range list {
+		out.Voices[i] = voiceRecordOf(v)
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// createVoice is POST /voices, which the specification does not have.
+func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
+	if err := wantJSON(r.Request); err != nil {
+		return err
+	}
+	body, err := s.body(w, r.Request, maxVoiceBody)
+	if err != nil {
+		return err
+	}
+	var v voiceSubmission
+	if err := readJSON(body, maxVoiceBody, v.fields()); err != nil {
+		return err
+	}
+	if err := v.check(); err != nil {
+		return err
+	}
+	var kept tasks.Voice
+	if v.task != "" {
+		kept, err = s.cfg.Tasks.RememberSpeaker(r.Context(), r.who.Account, v.task, v.speaker, v.voice.Name, v.voice.Consent)
+	} else {
+		kept, err = s.cfg.Tasks.AddVoice(r.Context(), r.who.Account, v.voice)
+		for _, x := range v.voice.Vectors {
+			clear(x)
+		}
+	}
+	switch {
+	case errors.Is(err, tasks.ErrVoice):
+		_, reason, _ := strings.Cut(err.Error(), tasks.ErrVoice.Error()+": ")
+		return invalidBecause(err, "%s", reason)
+	case errors.Is(err, tasks.ErrVoices), errors.Is(err, tasks.ErrNoVector):
+		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "tasks: voice: "), cause: err}
+	case err != nil:
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, voiceRecordOf(kept))
+}
+
+// fields are the fields of the body.
+func (v *voiceSubmission) fields() jsonstream.Fields {
+	text := func(into *string) func(*jsonstream.Value) error {
+		return func(value *jsonstream.Value) error { return value.Text(into, maxVoiceField) }
+	}
+	return jsonstream.Fields{
+		"name": text(&v.voice.Name), "consent": text(&v.voice.Consent), "model": text(&v.voice.Model),
+		"task_id": text(&v.task), "speaker": text(&v.speaker),
+		"vectors": func(value *jsonstream.Value) error {
+			raw, err := value.Raw()
+			if err != nil {
+				return err
+			}
+			v.voice.Vectors, err = readVectors(raw)
+			return err
+		},
+	}
+}
+
+// readVectors reads lists of numbers.
+func readVectors(raw []byte) ([][]float32, error) {
+	wrong := func() error { return invalid("vectors: must be a list of lists of finite numbers") }
+	var lists [][]*float64
+	if err := json.Unmarshal(raw, &lists); err != nil || lists == nil {
+		return nil, wrong()
+	}
+	vectors := make([][]float32, len(lists))
+	for i, list := range lists {
+		vectors[i] = make([]float32, len(list))
+		for j, x := range list {
+			if x == nil || math.Abs(*x) > math.MaxFloat32 {
+				return nil, wrong()
+			}
+			vectors[i][j] = float32(*x)
+		}
+	}
+	return vectors, nil
+}
+
+// check applies the rules between the fields, and makes the task's id one.
+func (v *voiceSubmission) check() error {
+	named, given := v.task != "" || v.speaker != "", v.voice.Model != "" || v.voice.Vectors != nil
+	switch {
+	case v.voice.Name == "":
+		return invalid("name: is required")
+	case strings.TrimSpace(v.voice.Consent) == "":
+		return invalid("consent: is required: what the person agreed to, and when")
+	case named == given:
+		return invalid("task_id and speaker, or model and vectors: give one of the two pairs")
+	case named && (v.task == "" || v.speaker == ""):
+		return invalid("task_id and speaker: both are required")
+	case given && (v.voice.Model == "" || v.voice.Vectors == nil):
+		return invalid("model and vectors: both are required")
+	}
+	if named {
+		id, ok := taskID(v.task)
+		if !ok {
+			return notFound("there is no such task")
+		}
+		v.task = id
+	}
+	return nil
+}
+
+// deleteVoice is DELETE /voices/:id, which the specification does not have.
+func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err == nil {
+		err = s.cfg.Tasks.DeleteVoice(r.Context(), r.who.Account, id.String())
+	} else {
+		err = tasks.ErrNoVoice
+	}
+	if errors.Is(err, tasks.ErrNoVoice) {
+		return notFound("there is no such voice")
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Message string `json:"message"`
+	}{"voice deleted"})
+}

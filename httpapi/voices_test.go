@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/jsonstream"
+)
+
+// TestVoicesOverHTTP keeps, lists and deletes voices; what describes a person is in
+// no answer and in no line of the log.
+func TestVoicesOverHTTP(t *testing.T) {
+	w := newWorld(t)
+	const vector = "[0.8125,0.5830078125,0]"
+	body := `{"name":"Ann Example","consent":"said yes on Monday","model":"abc","vectors":[` + vector + `]}`
+	a := w.do("POST", "/voices", body)
+	require.Equal(t, 201, a.status, "%s", a.body)
+	ann := a.object(t)
+	assert.Equal(t, []any{"Ann Example", "said yes on Monday", "abc", 1.0}, []any{ann["name"], ann["consent"], ann["model"], ann["recordings"]})
+	a = w.do("GET", "/voices", nil)
+	assert.Equal(t, []any{ann}, a.object(t)["voices"])
+	_, stranger := w.newAccount("stranger", "1")
+	assert.Empty(t, w.do("GET", "/voices", nil, with("X-Api-Key", stranger)).object(t)["voices"])
+	path := "/voices/" + ann["id"].(string)
+	assert.Equal(t, 404, w.do("DELETE", path, nil, with("X-Api-Key", stranger)).status, "another account's")
+	assert.Equal(t, 404, w.do("DELETE", "/voices/7", nil).status)
+	reader, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	require.NoError(t, err)
+	assert.Equal(t, 200, w.do("GET", "/voices", nil, with("X-Api-Key", reader)).status)
+	assert.Equal(t, 403, w.do("POST", "/voices", body, with("X-Api-Key", reader)).status)
+	assert.Equal(t, 403, w.do("DELETE", path, nil, with("X-Api-Key", reader)).status)
+	assert.Equal(t, 401, w.do("GET", "/voices", nil, with("X-Api-Key", "asr_0")).status)
+	require.Equal(t, 200, w.do("DELETE", path, nil).status)
+	assert.Equal(t, 404, w.do("DELETE", path, nil).status)
+	assert.Empty(t, w.do("GET", "/voices", nil).object(t)["voices"])
+	for _, secret := range []string{"Ann", "Monday", "0.8125", "0.583"} {
+		assert.NotContains(t, w.log.String(), secret)
+	}
+}
+
+// TestVoicesThatAreRefused: a body that is not a voice is 400 and names the field.
+func TestVoicesThatAreRefused(t *testing.T) {
+	w := newWorld(t)
+	const who = `"name":"Ann","consent":"yes"`
+	for body, want := range map[string]string{
+		`{}`: "name",
+		`{"name":"Ann","model":"m","vectors":[[1]]}`: "consent: is required",
+		`{` + who + `}`:                                                    "give one of the two pairs",
+		`{` + who + `,"model":"m"}`:                                        "model and vectors",
+		`{` + who + `,"vectors":[[1]]}`:                                    "model and vectors",
+		`{` + who + `,"speaker":"SPEAKER_0"}`:                              "task_id and speaker",
+		`{` + who + `,"model":"m","vectors":7}`:                            "vectors",
+		`{` + who + `,"model":"m","vectors":null}`:                         "vectors",
+		`{` + who + `,"model":"m","vectors":[[null]]}`:                     "vectors",
+		`{` + who + `,"model":"m","vectors":[[1e39]]}`:                     "vectors",
+		`{` + who + `,"model":"m","vectors":[]}`:                           "vectors",
+		`{` + who + `,"model":"m","vectors":[[0,0]]}`:                      "vectors",
+		`{` + who + `,"model":"m","vectors":[[1],[1,2]]}`:                  "vectors",
+		`{"name":"SPEAKER_1","consent":"yes","model":"m","vectors":[[1]]}`: "name",
+		`{` + who + `,"model":"m","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "give one of the two pairs",
+		`{` + who + `,"age":7}`:                                            "age",
+	} {
+		a := w.do("POST", "/voices", body)
+		assert.Equal(t, []any{400, codeInvalidRequest}, []any{a.status, a.code(t)}, body)
+		assert.Contains(t, a.object(t)["error"], want, body)
+	}
+	assert.Equal(t, 404, w.do("POST", "/voices", `{`+who+`,"task_id":"x","speaker":"SPEAKER_0"}`).status)
+}
+
+// TestTheOptionOfVoices is echoed only when it was given.
+func TestTheOptionOfVoices(t *testing.T) {
+	w := newWorld(t)
+	for options, want := range map[string]any{`{}`: nil, `{"voices":true}`: true, `{"voices":false}`: false} {
+		a := w.do("POST", "/tasks", `{"audio_url":"https://media.example.com/a.wav","options":`+options+`}`)
+		require.Equal(t, 201, a.status, "%s", a.body)
+		got, given := a.object(t)["options"].(map[string]any)["voices"]
+		assert.Equal(t, want != nil, given)
+		assert.Equal(t, want, got)
+	}
+	assert.Equal(t, 400, w.do("POST", "/tasks", `{"audio_url":"https://media.example.com/a.wav","options":{"voices":null}}`).status)
+}
+
+// FuzzVoice: whatever the body of POST /voices is, it is read without a panic, and
+// vectors that are taken are finite.
+func FuzzVoice(f *testing.F) {
+	f.Add(`{"name":"Ann","consent":"yes","model":"m","vectors":[[1,2],[3,4]]}`)
+	f.Add(`{"vectors":[[1e38,-1e39,null]]}`)
+	f.Add(`{"task_id":"x","speaker":"SPEAKER_0","vectors":[`)
+	f.Fuzz(func(t *testing.T, body string) {
+		var v voiceSubmission
+		if err := jsonstream.ReadObject(strings.NewReader(body), maxVoiceBody, v.fields()); err != nil {
+			return
+		}
+		_ = v.check()
+		for _, x := range v.voice.Vectors {
+			if _, err := json.Marshal(x); err != nil { // there is no JSON for what is not finite
+				t.Fatal(fmt.Sprint(x), err)
+			}
+		}
+	})
+}

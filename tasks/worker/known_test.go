@@ -1,0 +1,65 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/tasks/worker"
+)
+
+// TestKnownVoicesComeWithTheTask: an engine gets the voices of the task's own
+// account, as they are when the run begins, and only where the options ask for them.
+// Afterwards nothing of them is in memory.
+func TestKnownVoicesComeWithTheTask(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		other := f.NewAccount("other", 0)
+		keep := func(account, name string) string {
+			v, err := f.AddVoice(t.Context(), account, diarize.Voice{Name: name, Model: "m", Consent: "yes", Vectors: [][]float32{{3, 4}}})
+			require.NoError(t, err)
+			return v.ID
+		}
+		keep(f.Account, "Ann")
+		bob := keep(f.Account, "Bob")
+		keep(other, "Eve")
+		var given []*diarize.Register
+		var names [][]string
+		stop := f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(_ context.Context, job worker.Job) (tasks.Outcome, error) {
+			given = append(given, job.Known)
+			var found []string
+			if job.Known != nil {
+				for _, v := range job.Known.Voices {
+					found = append(found, v.Name)
+					assert.InDelta(t, 0.6, v.Vectors[0][0], 1e-6)
+				}
+			}
+			names = append(names, found)
+			return tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 30}, nil
+		})})
+		run := func(options string) {
+			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options = json.RawMessage(options) }).ID)
+		}
+		run(`{"voices":true}`)
+		require.NoError(t, f.DeleteVoice(t.Context(), f.Account, bob))
+		run(`{"voices":true}`)
+		run(`{"voices":false}`)
+		run(`{}`)
+		stop()
+		assert.Equal(t, [][]string{{"Ann", "Bob"}, {"Ann"}, nil, nil}, names)
+		assert.Equal(t, []bool{true, true}, []bool{given[2] == nil, given[3] == nil})
+		for _, register := range given[:2] {
+			for _, v := range register.Voices {
+				assert.Equal(t, [][]float32{{0, 0}}, v.Vectors, "cleared")
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	otoclient "github.com/otograph/otograph/client"
+	"github.com/otograph/otograph/spec"
+)
+
+// TestTheServiceKnowsVoices: a speaker of one task is remembered and named in the
+// next, the others stay who they are; what the command exported is taken, too; and a
+// voice that was deleted names nobody and is in no file of the service.
+func TestTheServiceKnowsVoices(t *testing.T) {
+	recording, err := os.ReadFile("../diarize/testdata/conv3.flac")
+	require.NoError(t, err)
+	data := t.TempDir()
+	s := serve(t, data).unlimited()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := otoclient.New(s.url, s.key)
+	require.NoError(t, err)
+	run := func(voices *bool) *otoclient.Result {
+		task, err := c.Upload(ctx, bytes.NewReader(recording), otoclient.Submission{
+			Filename: "conversation.flac", Options: spec.Options{EnableAudioEvents: new(false), ASRLanguage: new("en"), Optimize: new(true), Voices: voices},
+		})
+		require.NoError(t, err)
+		result, err := c.Wait(ctx, task.ID)
+		require.NoError(t, err)
+		return result
+	}
+	speakers := func(r *otoclient.Result) (names []string) {
+		for _, turn := range r.DiarizeSegments {
+			if !slices.Contains(names, turn.Speaker) {
+				names = append(names, turn.Speaker)
+			}
+		}
+		return names
+	}
+	plain := run(nil)
+	assert.Equal(t, []string{"SPEAKER_0", "SPEAKER_1", "SPEAKER_2"}, speakers(plain))
+	assert.Equal(t, []bool{true, true}, []bool{plain.Recognized == nil, plain.Notices == nil}, "nothing changes without the option")
+	nobody := run(new(true))
+	assert.Equal(t, speakers(plain), speakers(nobody))
+	require.Len(t, nobody.Notices, 1)
+	assert.Contains(t, nobody.Notices[0].Reason, "knows no voices")
+
+	ruth, err := c.AddVoice(ctx, otoclient.NewVoice{Name: "Ruth Unmistakable", Consent: "by mail", TaskID: plain.TaskID, Speaker: "SPEAKER_1"})
+	require.NoError(t, err)
+	known := run(new(true))
+	assert.Equal(t, []string{"SPEAKER_0", "Ruth Unmistakable", "SPEAKER_2"}, speakers(known))
+	assert.Equal(t, "SPEAKER_1", known.SpeakerEmbeddings[1].SpeakerID)
+	require.Len(t, known.Recognized, 1)
+	assert.Equal(t, []string{"SPEAKER_1", "Ruth Unmistakable"}, []string{known.Recognized[0].Speaker, known.Recognized[0].Name})
+	assert.InDelta(t, 1, known.Recognized[0].Cosine, 1e-3)
+	assert.Empty(t, known.Notices)
+
+	list, err := c.Voices(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []otoclient.Voice{ruth}, list)
+	require.NoError(t, c.DeleteVoice(ctx, ruth.ID))
+	other := otoclient.NewVoice{Name: "Otto", Consent: "by mail", Model: "of another model", Vectors: [][]float32{plain.SpeakerEmbeddings[0].Embedding}}
+	_, err = c.AddVoice(ctx, other)
+	require.NoError(t, err)
+	nobody = run(new(true))
+	assert.Equal(t, speakers(plain), speakers(nobody))
+	require.Len(t, nobody.Notices, 1)
+	assert.Contains(t, nobody.Notices[0].Reason, "of the speaker model demo-speaker")
+
+	other.Model = ruth.Model // what `otograph voices export` writes has the same fields
+	_, err = c.AddVoice(ctx, other)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Otto", "SPEAKER_1", "SPEAKER_2"}, speakers(run(new(true))))
+
+	require.NoError(t, c.Delete(ctx, known.TaskID)) // a result keeps the names that it has
+	vector, err := json.Marshal(other.Vectors[0])
+	require.NoError(t, err)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	s.must("backup", backup)
+	files, err := filepath.Glob(filepath.Join(data, "*"))
+	require.NoError(t, err)
+	for _, file := range append(files, backup) {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.NotContains(t, string(content), "Ruth Unmistakable", file)
+	}
+	for _, secret := range []string{"Ruth", "by mail", string(vector[1:30])} {
+		assert.NotContains(t, s.logged(), secret)
+	}
+}

@@ -4,7 +4,7 @@ import "strings"
 
 var english = language{
 	digits: strings.Fields("zero one two three four five six seven eight nine"), space: " ",
-	point: []string{"point"}, decimal: '.',
+	point: []string{"point"}, decimal: '.', hour: "o'clock", cents: []string{"", "and"},
 	cardinal: func(n int) []string { return []string{enNumber(n, ""), enNumber(n, "and ")} },
 	year: func(n int) []string {
 		high, low := enNumber(n/100, ""), n%100
@@ -70,7 +70,7 @@ func scale(n int, thousand, million, billion string) (unit int, name string) {
 
 var german = language{
 	digits: strings.Fields("null eins zwei drei vier fünf sechs sieben acht neun"), space: " ",
-	point: []string{"komma"}, decimal: ',', clock: "uhr",
+	point: []string{"komma"}, decimal: ',', clock: "uhr", hour: "uhr", cents: []string{"", "und"},
 	cardinal: func(n int) []string {
 		long := deNumber(n, "ein", true)
 		return []string{deNumber(n, "", true), long}
@@ -131,7 +131,7 @@ func deNumber(n int, one string, end bool) string {
 
 var spanish = language{
 	digits: strings.Fields("cero uno dos tres cuatro cinco seis siete ocho nueve"), space: " ",
-	point: []string{"coma", "punto", "con"}, decimal: ',', clock: "y",
+	point: []string{"coma", "punto", "con"}, decimal: ',', clock: "y", hour: "en punto", cents: []string{"con", "y", ""},
 	cardinal: func(n int) []string {
 		female := strings.NewReplacer("cientos", "cientas", "quinientos", "quinientas").Replace(feminine(esNumber(n)))
 		return []string{esNumber(n), shortOne(esNumber(n)), female}
@@ -196,7 +196,7 @@ func feminine(s string) string {
 
 var french = language{
 	digits: strings.Fields("zéro un deux trois quatre cinq six sept huit neuf"), space: " ",
-	point: []string{"virgule"}, decimal: ',', clock: "heures",
+	point: []string{"virgule"}, decimal: ',', clock: "heures", hour: "heures", cents: []string{"", "et"},
 	cardinal: func(n int) []string { return []string{frNumber(n), feminineFrench(frNumber(n))} },
 	year: func(n int) []string {
 		if n >= 2000 {
@@ -273,7 +273,7 @@ func feminineFrench(s string) string {
 
 var portuguese = language{
 	digits: strings.Fields("zero um dois três quatro cinco seis sete oito nove"), space: " ",
-	point: []string{"vírgula", "ponto"}, decimal: ',', clock: "e",
+	point: []string{"vírgula", "ponto"}, decimal: ',', clock: "e", hour: "horas", cents: []string{"e", ""},
 	cardinal: func(n int) []string {
 		s := ptNumber(n)
 		female := strings.NewReplacer("entos", "entas", "zentos", "zentas").Replace(s)
@@ -334,7 +334,7 @@ var zhDigits = []string{"零", "一", "二", "三", "四", "五", "六", "七", 
 
 var chinese = language{
 	digits: zhDigits,
-	point:  []string{"点"}, decimal: '.', clock: "点",
+	point:  []string{"点"}, decimal: '.', clock: "点", hour: "点",
 	cardinal: func(n int) []string {
 		s := zhNumber(n)
 		pairs := strings.NewReplacer("二千", "两千", "二万", "两万", "二亿", "两亿", "二百", "两百")

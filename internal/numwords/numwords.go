@@ -23,8 +23,10 @@ type language struct {
 	point    []string // what is said for a decimal point
 	decimal  byte     // the sign of the decimal point
 	signs    map[string][]string
-	clock    string // between hours and minutes, "" for none
-	space    string // between words
+	clock    string   // between hours and minutes, "" for none
+	hour     string   // after a full hour
+	cents    []string // between euros and cents
+	space    string   // between words
 }
 
 var known = map[string]*language{
@@ -44,7 +46,7 @@ func Readings(code, word string) []string {
 	if number == "" || digits(number) > maxDigits {
 		return nil
 	}
-	var out []string
+	out := l.money(number, before+after)
 	for _, r := range l.number(number) {
 		out = append(out, l.signed(r, before, after)...)
 	}
@@ -101,6 +103,31 @@ func (l *language) number(s string) []string {
 	return all
 }
 
+// money returns the readings of an amount in a currency with hundredths; none for
+// anything else.
+func (l *language) money(number, sign string) (out []string) {
+	units, hundredths, ok := strings.Cut(number, string(l.decimal))
+	if !ok || len(hundredths) != 2 || !plain(hundredths) || !strings.Contains("€$£", sign) {
+		return nil
+	}
+	n, err := strconv.Atoi(hundredths)
+	whole := l.number(units)
+	if err != nil || len(whole) == 0 {
+		return nil
+	}
+	for _, name := range l.signs[sign] {
+		amount := whole[0] + l.space + name
+		if n == 0 {
+			out = append(out, amount)
+			continue
+		}
+		for _, joint := range l.cents {
+			out = append(out, strings.Join(strings.Fields(amount+" "+joint+" "+l.cardinal(n)[0]), " "))
+		}
+	}
+	return out
+}
+
 // whole returns the readings of digits: as a number, as a year, one by one.
 func (l *language) whole(s string) []string {
 	n, err := strconv.Atoi(s)
@@ -130,7 +157,7 @@ func (l *language) time(hours, minutes string) []string {
 	words := func(parts ...string) string { return strings.Join(strings.Fields(strings.Join(parts, " ")), l.space) }
 	hour := l.cardinal(h)[0]
 	if m == 0 {
-		return []string{words(hour, l.clock), hour}
+		return []string{words(hour, l.hour), hour}
 	}
 	minute := l.cardinal(m)[0]
 	out := []string{words(hour, l.clock, minute), words(hour, minute)}

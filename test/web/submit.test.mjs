@@ -98,7 +98,13 @@ test('every option of the specification can be set, and its default is the speci
     else await field.fill(labels[name]?.[1] ?? String(value));
   }
   await page.getByLabel('Call this address when done').fill(other.url + '/nowhere');
-  await page.getByLabel('Secret that signs the call').first().fill('s3cret');
+  const secret = page.getByLabel('Secret that signs the call').first();
+  const hint = page.locator('#o-secret-hint');
+  assert.equal(await hint.textContent(), 'So that your program knows it is this service.');
+  await secret.fill('sixteen letters!');
+  assert.equal(await hint.textContent(), 'So that your program knows it is this service.');
+  await secret.fill('s3cret');
+  assert.equal(await hint.textContent(), 'Shorter than 16 characters: it can be guessed.');
   await page.getByLabel('The recording may be used to train models').check();
   const bodies = [];
   await page.route(`${s.url}/v1/tasks`, (route) => {

@@ -54,6 +54,7 @@ type Store struct {
 	fault    func(op, key string) error
 	limits   limits
 	observe  func(op string, took time.Duration, err error)
+	sweep    sync.Once
 }
 
 // Open opens the store at source: "file:///folder" or a plain path (the folder
@@ -342,8 +343,9 @@ func (r *reader) Close() error {
 }
 
 // Local returns a path at which the file can be read: the file itself in a
-// folder store, otherwise a copy in tempDir that release removes. release is
-// never nil and may be called more than once.
+// folder store, otherwise a copy in tempDir that release removes. The first call
+// removes the copies of processes that were killed. release is never nil and may
+// be called more than once.
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
 	if s.dir != "" {
@@ -361,17 +363,13 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 		return "", release, err
 	}
 	defer r.Close()
-	f, err := os.CreateTemp(tempDir, "otograph-*"+filepath.Ext(key))
+	s.sweep.Do(func() { sweepCopies(tempDir) })
+	f, err := newCopy(tempDir, key)
 	if err != nil {
 		return "", release, s.wrap("copy", key, err)
 	}
-	var once sync.Once
-	release = func() { once.Do(func() { os.Remove(f.Name()) }) }
-	_, err = io.Copy(f, r)
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
+	release = sync.OnceFunc(func() { dropCopy(f) })
+	if _, err = io.Copy(f, r); err != nil {
 		release()
 		return "", func() {}, s.wrap("copy", key, err)
 	}

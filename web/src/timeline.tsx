@@ -154,6 +154,8 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
       container: wave.current!,
       height: waveHeight,
       media: player.element,
+      peaks: [peaks ?? band], // without them it would fetch the recording to measure it
+      duration,
       cspNonce: nonce,
       hideScrollbar: true,
       autoScroll: false,

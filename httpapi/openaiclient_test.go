@@ -76,6 +76,7 @@ func TestOpenAIGoClient(t *testing.T) {
 		}
 	}
 	require.NoError(t, stream.Err())
+	require.NoError(t, stream.Close()) // [DONE] is not the end of the body
 	assert.Equal(t, []string{text, text}, []string{said, done})
 
 	known, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{
@@ -103,6 +104,7 @@ func TestOpenAIGoClient(t *testing.T) {
 	for broken.Next() {
 	}
 	assert.ErrorContains(t, broken.Err(), "longer than 5 hours")
+	assert.NoError(t, broken.Close())
 	openAIGoFormats(t, client, file)
 	openAIGoRefusals(t, client, file)
 	assert.GreaterOrEqual(t, calls, 25)
@@ -153,6 +155,7 @@ func openAIGoFormats(t *testing.T, client openai.Client, file func(string) io.Re
 		}
 	}
 	require.NoError(t, stream.Err())
+	require.NoError(t, stream.Close())
 	assert.Equal(t, 2, told)
 }
 

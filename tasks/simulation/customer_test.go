@@ -157,6 +157,8 @@ func (c *customer) submit(account string) {
 			case errors.Is(err, billing.ErrInsufficientBalance), errors.Is(err, billing.ErrConcurrencyLimit):
 				w.answered(sub, "", true)
 				return nil
+			case errors.Is(err, tasks.ErrDeleted) && w.deleting(sub): // a late request, overtaken by its repetition
+				return nil
 			case err == nil:
 				w.answered(sub, task.ID, false)
 			}
@@ -167,6 +169,13 @@ func (c *customer) submit(account string) {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// deleting reports whether the customer asked for the deletion of a task.
+func (w *world) deleting(sub *submission) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return sub.deleting
 }
 
 // remove asks for the deletion of one of the customer's tasks.

@@ -142,6 +142,7 @@ func TestFoundSeeds(t *testing.T) {
 		20261130634, // a request that is repeated after all other tasks have ended
 		20261141433, // a deletion between the looks at a task and at its result
 		20261141618, // an orphaned file that was marked by a clock ahead
+		1000128,     // a request that comes after its repetition's task was deleted
 	} {
 		history(t, seed, small, dbtest.SQLitePath(t), &tally{counts: map[string]int{}})
 	}

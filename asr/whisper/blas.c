@@ -127,6 +127,12 @@ const char *og_blas_kernel(void) { return kernel; }
 og_state *og_new_state(og_context *c, bool blas, bool kernels)
 {
 	ggml_reg *wanted[2] = {kernels ? og_kernels_plugin() : NULL, blas ? plugin : NULL};
+	if (!wanted[0] && !wanted[1]) {
+		og_read_plugins();
+		og_state *s = og_init_state(c);
+		og_plugins_read();
+		return s;
+	}
 	pthread_rwlock_wrlock(&plugins);
 	for (int i = 0; i < 2; i++)
 		if (wanted[i]) p_ggml_backend_register(wanted[i]);

@@ -26,6 +26,7 @@ var library struct {
 	sync.Mutex
 	opened  bool
 	kernels string // instructions that the kernels use, "" without kernels
+	refused error  // why the kernels that were asked for are not there
 	blas    bool   // OpenBLAS is open as well
 
 	devices bool  // the plug-ins for devices have been looked for

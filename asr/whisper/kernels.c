@@ -9,8 +9,12 @@
 
 #include "kernels.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +30,6 @@ typedef struct reg reg;
 typedef struct device device;
 typedef struct backend backend;
 
-typedef struct device_props {
-	const char *name, *description;
-	size_t memory_free, memory_total;
-	int type;
-	const char *device_id;
-	bool caps[8];
-} device_props;
-
 struct reg { /* struct ggml_backend_reg */
 	int api_version;
 	const char *(*get_name)(reg *);
@@ -48,7 +44,7 @@ struct device { /* struct ggml_backend_device */
 	const char *(*get_description)(device *);
 	void (*get_memory)(device *, size_t *, size_t *);
 	int (*get_type)(device *);
-	void (*get_props)(device *, device_props *);
+	void (*get_props)(device *, og_device_props *);
 	backend *(*init_backend)(device *, const char *);
 	ggml_buffer_type *(*get_buffer_type)(device *);
 	void *get_host_buffer_type, *buffer_from_host_ptr;
@@ -85,6 +81,7 @@ struct crew {
 	X(void, ggml_backend_free, (backend *))                     \
 	X(const char *, ggml_op_name, (int))                        \
 	X(size_t, ggml_tensor_overhead, (void))                     \
+	X(const char *, ggml_version, (void))                       \
 	X(int, ggml_graph_n_nodes, (ggml_graph *))                  \
 	X(og_tensor *, ggml_graph_node, (ggml_graph *, int))
 
@@ -97,6 +94,7 @@ static const og_kernels *kernels = &og_avx2;
 static const og_kernels *kernels;
 #endif
 static bool opened;
+static atomic_ulong computed[2]; /* products, attentions */
 
 static const char *name_of_reg(reg *r) { return (void)r, "otograph"; }
 static const char *name_of_device(device *d) { return (void)d, "otograph"; }
@@ -107,12 +105,12 @@ static int accelerator(device *d) { return (void)d, OG_ACCEL; }
 static ggml_buffer_type *common_memory(device *d) { return (void)d, p_ggml_backend_cpu_buffer_type(); }
 static bool reads(device *d, ggml_buffer_type *t) { return (void)d, p_ggml_backend_buft_is_host(t); }
 
-static void describe(device *d, device_props *p)
+static void describe(device *d, og_device_props *p)
 {
 	(void)d;
 	p->name = "otograph", p->description = kernels->name;
 	p->memory_free = p->memory_total = 0, p->type = OG_ACCEL, p->device_id = NULL;
-	memset(p->caps, 0, 5);
+	memset(p->caps, 0, sizeof p->caps);
 }
 
 /* in_rows tells whether a tensor's rows are without gaps in them, and end where a float can begin. */
@@ -175,6 +173,7 @@ static bool compute(struct crew *crew, const og_tensor *op)
 		else
 			compute_part(&parts[i]);
 	}
+	atomic_fetch_add(&computed[op->op != OG_MUL_MAT], 1);
 	return true;
 }
 
@@ -233,12 +232,13 @@ static device our_device = {
 	.init_backend = new_backend, .get_buffer_type = common_memory, .supports_op = computes, .supports_buft = reads, .of = &our_reg,
 };
 
-/* fits asks whether ggml lays its structures out as they are declared here: the CPU code's
- * own must have each function, and each gap, where we look for it. */
+/* fits reports whether ggml is of the version whose structures are declared here, and
+ * lays them out so: the CPU code's own must have each function, and each gap, where we
+ * look for it. */
 static bool fits(void)
 {
 	enum { OBJECT = 32 }; /* what ggml keeps before a tensor */
-	if (p_ggml_tensor_overhead() != OBJECT + sizeof(og_tensor) || strcmp(p_ggml_op_name(OG_MUL_MAT), "MUL_MAT") ||
+	if (strncmp(p_ggml_version(), OG_GGML_VERSION, sizeof OG_GGML_VERSION - 1) || p_ggml_tensor_overhead() != OBJECT + sizeof(og_tensor) || strcmp(p_ggml_op_name(OG_MUL_MAT), "MUL_MAT") ||
 	    strcmp(p_ggml_op_name(OG_FLASH_ATTN_EXT), "FLASH_ATTN_EXT"))
 		return false;
 	backend *b = p_ggml_backend_init_by_type(0, NULL);
@@ -261,7 +261,9 @@ const char *og_kernels_open(void *ggml, const char *set)
 	opened = false;
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+	unsigned a, b, c, d; /* by its bit, since old compilers don't know the name of f16c */
+	bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+	bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 	bool avx512 = avx2 && __builtin_cpu_supports("avx512f");
 	if (!strcmp(set, "off") || !avx2 || (!avx512 && !strcmp(set, "avx512"))) return NULL;
 	kernels = avx512 && strcmp(set, "avx2") ? &og_avx512 : &og_avx2;
@@ -273,6 +275,12 @@ const char *og_kernels_open(void *ggml, const char *set)
 	(void)ggml, (void)set, (void)fits;
 #endif
 	return opened ? kernels->name : NULL;
+}
+
+/* og_kernels_computed counts the products and the attentions computed since the start. */
+void og_kernels_computed(uint64_t counts[2])
+{
+	for (int i = 0; i < 2; i++) counts[i] = atomic_load(&computed[i]);
 }
 
 /* og_kernels_plugin returns the plug-in, NULL where it was not opened. */

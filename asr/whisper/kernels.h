@@ -26,7 +26,19 @@ typedef struct og_tensor {
 	char padding[8];
 } og_tensor;
 
+/* ggml's version that the declarations are of, up to the last point */
+#define OG_GGML_VERSION "0.27."
+
 enum { OG_F32 = 0, OG_F16 = 1, OG_MUL_MAT = 29, OG_FLASH_ATTN_EXT = 74, OG_FLAG_COMPUTE = 16, OG_ACCEL = 3 };
+
+/* struct ggml_backend_dev_props */
+typedef struct og_device_props {
+	const char *name, *description;
+	size_t memory_free, memory_total;
+	int type;
+	const char *device_id;
+	bool caps[5];
+} og_device_props;
 
 /* The most columns of a product: libwhisper has no more beams. */
 enum { OG_COLUMNS = 8 };
@@ -35,7 +47,7 @@ enum { OG_COLUMNS = 8 };
 typedef struct og_part {
 	const og_tensor *op;
 	int index, parts;
-	float *work; /* og_attention_work bytes for attention */
+	float *work; /* og_attention_work floats for attention */
 } og_part;
 
 /* What the kernels for one instruction set offer. */

@@ -69,8 +69,11 @@ func TestKernelsKeepTheText(t *testing.T) {
 	var texts []map[string]bool
 	for _, set := range []string{"off", "avx2", "avx512"} {
 		t.Setenv(EnvKernels, set)
-		_, err := openKernels()
-		require.NoError(t, err)
+		if _, err := openKernels(); err != nil {
+			require.ErrorContains(t, err, "no such instructions")
+			continue
+		}
+		_, before := computed()
 		e := openDemo(t)
 		transcript, err := e.Transcribe(context.Background(), pcm, speech, o)
 		require.NoError(t, err)
@@ -82,6 +85,8 @@ func TestKernelsKeepTheText(t *testing.T) {
 		}
 		require.Greater(t, len(words), 5)
 		texts = append(texts, words)
+		_, after := computed()
+		assert.Equal(t, set != "off", after > before, set)
 	}
 	for _, words := range texts[1:] { // sums differ in their last bits, and with them a doubtful word may
 		same := 0
@@ -95,6 +100,31 @@ func TestKernelsKeepTheText(t *testing.T) {
 	t.Setenv(EnvKernels, "sse")
 	_, err := openKernels()
 	assert.ErrorContains(t, err, `OTOGRAPH_KERNELS: expected off, avx2 or avx512, found "sse"`)
+}
+
+// TestKernelsComputeProducts decodes with a model of 16-bit weights, whose products
+// the kernels take.
+func TestKernelsComputeProducts(t *testing.T) {
+	needLibrary(t)
+	l, err := OpenLibrary()
+	require.NoError(t, err)
+	if l.Kernels == "" {
+		t.Skip("no kernels for this processor")
+	}
+	h := testHeader
+	h.Type = 1
+	e := open(t, buildModel(h, say(0.0, " Alpha", " beta", ".", 1.0)), Options{})
+	pcm, speech := far(1, 0.2, 1.2)
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	products, attentions := computed()
+	transcript, err := e.Transcribe(context.Background(), pcm, speech, o)
+	require.NoError(t, err)
+	require.Len(t, transcript.Segments, 1)
+	assert.Equal(t, "Alpha beta.", transcript.Segments[0].Text)
+	p, a := computed()
+	assert.Greater(t, p, products)
+	assert.Greater(t, a, attentions)
 }
 
 // hasFlags reports whether /proc/cpuinfo names all of these instructions.

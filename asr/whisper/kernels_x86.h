@@ -56,7 +56,7 @@ TARGET static float NAME(soften)(float *s, int n, const uint16_t *mask, float *t
 	if (mask)
 		for (int i = 0; i < n; i++) s[i] += _cvtsh_ss(mask[i]);
 	VECTOR most = ALL(*top);
-	for (int i = 0; i < whole; i += LANES) most = MOST(most, LOAD(s + i));
+	for (int i = 0; i < whole; i += LANES) most = MOST(LOAD(s + i), most); /* what is not a number is passed over */
 	float lanes[LANES], greatest = -INFINITY;
 	STORE(lanes, most);
 	for (int i = 0; i < LANES; i++) greatest = lanes[i] > greatest ? lanes[i] : greatest;
@@ -111,7 +111,7 @@ TARGET static void NAME(head)(const og_tensor *op, int head, float *work)
 	float *scaled = work, *sum = scaled + (size_t)queries * padded, *top = sum + (size_t)queries * padded, *total = top + queries;
 	float *s = total + queries, *kt = s + ROWS * OG_KEYS, *vf = kt + (size_t)padded * OG_KEYS;
 	memset(sum, 0, sizeof *sum * (size_t)queries * padded);
-	memset(vf, 0, sizeof *vf * (size_t)padded * OG_KEYS);
+	if (padded != width) memset(vf, 0, sizeof *vf * (size_t)padded * OG_KEYS);
 	for (int i = 0; i < queries; i++) {
 		const float *from = (const float *)((const char *)q->data + (size_t)i * q->nb[1] + (size_t)head * q->nb[2]);
 		for (int d = 0; d < width; d++) scaled[(size_t)i * padded + d] = from[d] * scale;

@@ -29,6 +29,7 @@ var layouts = []struct{ ours, theirs, fields string }{
 		progress_callback progress_callback_user_data encoder_begin_callback encoder_begin_callback_user_data abort_callback
 		abort_callback_user_data logits_filter_callback logits_filter_callback_user_data grammar_rules n_grammar_rules
 		i_start_rule grammar_penalty vad vad_model_path vad_params`},
+	{"og_device_props", "struct ggml_backend_dev_props", "name description memory_free memory_total type device_id caps"},
 	{"og_tensor", "struct ggml_tensor", "type buffer ne nb op op_params flags src view_src view_offs data name extra"},
 }
 
@@ -47,7 +48,7 @@ func TestDeclarationsFitTheHeader(t *testing.T) {
 	here, err := filepath.Abs(".")
 	require.NoError(t, err)
 	var b strings.Builder
-	b.WriteString("#include <whisper.h>\n#include \"libwhisper.h\"\n#include \"kernels.h\"\n")
+	b.WriteString("#include <whisper.h>\n#include <ggml-backend.h>\n#include \"libwhisper.h\"\n#include \"kernels.h\"\n")
 	same := func(what, ours, theirs string) {
 		fmt.Fprintf(&b, "_Static_assert((%s) == (%s), %q);\n", ours, theirs, what)
 	}

@@ -31,11 +31,14 @@ func openLibrary() error {
 	library.Lock()
 	defer library.Unlock()
 	if library.opened {
-		return nil
+		return library.refused
 	}
 	dir, err := native.Whisper()
 	if err != nil {
 		return fmt.Errorf("whisper: the standard tier needs libwhisper: %w", err)
+	}
+	if _, err := kernelSetting(); err != nil {
+		return err
 	}
 	cdir := C.CString(dir)
 	defer C.free(unsafe.Pointer(cdir))
@@ -46,11 +49,9 @@ func openLibrary() error {
 		}
 		return fmt.Errorf("whisper: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
 	}
-	if library.kernels, err = openKernels(); err != nil {
-		return err
-	}
 	library.opened = true
-	return nil
+	library.kernels, library.refused = openKernels()
+	return library.refused
 }
 
 // openKernels prepares the kernels for this processor and returns their name, "" without.
@@ -61,7 +62,18 @@ func openKernels() (string, error) {
 	}
 	cset := C.CString(set)
 	defer C.free(unsafe.Pointer(cset))
-	return C.GoString(C.og_kernels_open(C.og_ggml(), cset)), nil
+	name := C.GoString(C.og_kernels_open(C.og_ggml(), cset))
+	if set != "" && set != "off" && name != set {
+		return "", fmt.Errorf("whisper: %s=%s: this processor has no such instructions, or this ggml another layout", EnvKernels, set)
+	}
+	return name, nil
+}
+
+// computed returns how many products and attentions the kernels have computed.
+func computed() (products, attentions uint64) {
+	var n [2]C.uint64_t
+	C.og_kernels_computed(&n[0])
+	return uint64(n[0]), uint64(n[1])
 }
 
 // OpenLibrary opens libwhisper if that has not happened yet and describes it. The

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
@@ -41,6 +42,20 @@ func (w *modelWriter) floats(v []float32) {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	w.Write(b)
+}
+
+// halves writes 16-bit floats, cut off rather than rounded, and 0 for what is tiny.
+func (w *modelWriter) halves(v []float32) {
+	b := make([]byte, 0, 2*len(v))
+	for _, x := range v {
+		bits := math.Float32bits(x)
+		half := bits >> 16 & 0x8000
+		if exponent := int(bits>>23&0xff) - 112; exponent > 0 {
+			half |= uint32(exponent)<<10 | bits>>13&0x3ff
+		}
+		b = binary.LittleEndian.AppendUint16(b, uint16(half))
 	}
 	w.Write(b)
 }
@@ -102,12 +117,11 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 		for _, d := range dims {
 			n *= int(d)
 		}
-		conv := name == "encoder.conv1.weight" || name == "encoder.conv2.weight"
-		typ := int32(0)
-		w.words(int32(len(dims)), int32(len(name)))
-		if conv && h.Type != 0 {
-			typ = 1
+		write, typ := w.floats, int32(0)
+		if h.Type == 1 && len(dims) > 1 && strings.HasSuffix(name, ".weight") {
+			write, typ = w.halves, 1
 		}
+		w.words(int32(len(dims)), int32(len(name)))
 		w.words(typ)
 		w.words(dims...)
 		w.WriteString(name)
@@ -122,7 +136,7 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 				values[i] = sure
 			}
 		}
-		w.floats(values)
+		write(values)
 	}
 	return w.Bytes()
 }

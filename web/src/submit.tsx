@@ -447,7 +447,11 @@ function More() {
                 onInput={(e) => set({ callback: e.currentTarget.value })}
               />
             </Row>
-            <Row id="o-secret" label="secret" hint={c.secret && [...c.secret].length < 16 ? 'secretShort' : 'secretHint'}>
+            <Row
+              id="o-secret"
+              label="secret"
+              hint={c.secret && [...c.secret].length < 16 ? 'secretShort' : 'secretHint'}
+            >
               <input
                 id="o-secret"
                 type="password"

@@ -364,16 +364,16 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 	}
 	defer r.Close()
 	s.sweep.Do(func() { sweepCopies(tempDir) })
-	f, err := newCopy(tempDir, key)
+	c, err := newCopy(tempDir, key)
 	if err != nil {
 		return "", release, s.wrap("copy", key, err)
 	}
-	release = sync.OnceFunc(func() { dropCopy(f) })
-	if _, err = io.Copy(f, r); err != nil {
+	release = sync.OnceFunc(c.drop)
+	if _, err = io.Copy(c, r); err != nil {
 		release()
 		return "", func() {}, s.wrap("copy", key, err)
 	}
-	return f.Name(), release, nil
+	return c.Name(), release, nil
 }
 
 // Delete removes the file under key. Deleting a missing file is not an error.

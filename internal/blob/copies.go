@@ -2,69 +2,128 @@ package blob
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/otograph/otograph/internal/flock"
 )
 
-// copyPrefix begins the names of the copies that Local makes. The process that
-// needs a copy holds its lock: one that can be locked was left by a process that
-// was killed.
-const copyPrefix = "otograph-copy-"
+// A copy lies in a folder of its own beside a marker, whose lock the process
+// holds that needs the copy. The marker gets its text when it is locked: one with
+// the text that can be locked was left by a process that was killed.
+const (
+	copyPrefix = "otograph-copy-" // of the folder's name
+	copyMarker = "lock"
+	markerText = "Otograph's copy of a recording, for as long as a process holds this file's lock.\n"
+)
 
-// newCopy creates a file in dir for a copy of key, and locks it.
-func newCopy(dir, key string) (*os.File, error) {
-	for {
-		f, err := os.CreateTemp(dir, copyPrefix+"*"+filepath.Ext(key))
-		if err != nil {
-			return nil, err
-		}
-		// Without locks on this file system, sweepCopies can lock nothing either.
-		if !errors.Is(flock.Try(f), flock.ErrTaken) && isAt(f, f.Name()) {
-			return f, nil
-		}
-		f.Close() // a sweep took it for a file of the dead
-		_ = os.Remove(f.Name())
+// copyName matches the names of copies in their folders.
+var copyName = regexp.MustCompile(`^copy(\.[a-zA-Z0-9_-]*)?$`)
+
+// localCopy is a copy that this process needs.
+type localCopy struct {
+	*os.File
+	marker *os.File
+}
+
+// newCopy creates a file for a copy of key in a new folder in dir.
+func newCopy(dir, key string) (c localCopy, err error) {
+	folder, err := os.MkdirTemp(dir, copyPrefix+"*")
+	if err != nil {
+		return c, err
 	}
+	const fresh = os.O_CREATE | os.O_EXCL | os.O_RDWR
+	if c.marker, err = os.OpenFile(filepath.Join(folder, copyMarker), fresh, 0o600); err == nil {
+		if flock.Try(c.marker) == nil { // without locks on this file system, nobody must take it for a dead one's
+			_, err = io.WriteString(c.marker, markerText)
+		}
+		if err == nil {
+			c.File, err = os.OpenFile(filepath.Join(folder, "copy"+filepath.Ext(key)), fresh, 0o600)
+		}
+		if err != nil {
+			c.marker.Close()
+			_ = os.Remove(c.marker.Name())
+		}
+	}
+	if err != nil {
+		_ = os.Remove(folder)
+	}
+	return c, err
 }
 
-// dropCopy closes and removes a copy.
-func dropCopy(f *os.File) {
-	f.Close()
-	_ = os.Remove(f.Name())
+// drop removes the copy; its lock is held until it is gone.
+func (c localCopy) drop() {
+	c.Close()
+	_ = os.Remove(c.Name())
+	c.marker.Close()
+	_ = os.Remove(c.marker.Name())
+	_ = os.Remove(filepath.Dir(c.Name()))
 }
 
-// sweepCopies removes the copies that killed processes left in dir, "" for the
-// system's folder. What cannot be opened is somebody else's, and stays.
+// sweepCopies removes the copies that this user's killed processes left in dir,
+// "" for the system's folder. What is not known to be one stays.
 func sweepCopies(dir string) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), copyPrefix) || !e.Type().IsRegular() {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), copyPrefix) {
 			continue
 		}
-		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		if flock.Try(f) == nil && isAt(f, f.Name()) {
-			dropCopy(f)
-		} else {
-			f.Close()
+		folder := filepath.Join(dir, e.Name())
+		if sweepCopy(folder) == nil {
+			_ = os.Remove(folder) // unless there is more in it
 		}
 	}
 }
 
-// isAt reports whether the open file f is the one at path.
-func isAt(f *os.File, path string) bool {
-	open, err := f.Stat()
+var errNotOurs = errors.New("not a copy that a process left behind")
+
+// sweepCopy removes what folder holds of a copy.
+func sweepCopy(folder string) error {
+	there, err := os.Lstat(folder)
 	if err != nil {
-		return false
+		return err
 	}
-	there, err := os.Lstat(path)
-	return err == nil && os.SameFile(open, there)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Stat("."); err != nil || !os.SameFile(there, info) || !private(info) {
+		return errNotOurs
+	}
+	if there, err = root.Lstat(copyMarker); err != nil || !there.Mode().IsRegular() {
+		return errNotOurs
+	}
+	marker, err := root.OpenFile(copyMarker, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer marker.Close()
+	if info, err := marker.Stat(); err != nil || !os.SameFile(there, info) {
+		return errNotOurs
+	}
+	if err := flock.Try(marker); err != nil {
+		return err
+	}
+	if text, err := io.ReadAll(io.LimitReader(marker, int64(len(markerText))+1)); err != nil || string(text) != markerText {
+		return errNotOurs
+	}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	for _, e := range entries {
+		if e.Type().IsRegular() && copyName.MatchString(e.Name()) {
+			err = errors.Join(err, root.Remove(e.Name()))
+		}
+	}
+	if err != nil {
+		return err // the marker is for the next sweep
+	}
+	return root.Remove(copyMarker)
 }

@@ -164,14 +164,16 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 	database := filepath.Join(backup, "otograph.db")
 	whole, err := os.ReadFile(database)
 	require.NoError(t, err)
-	unclaimed, broken := t.TempDir(), t.TempDir()
+	unclaimed, unknown, broken := t.TempDir(), t.TempDir(), t.TempDir()
 	put(unclaimed, 2)
+	put(unknown, 3)
 	require.NoError(t, os.CopyFS(broken, os.DirFS(backup)))
 	require.NoError(t, os.WriteFile(filepath.Join(broken, "otograph.db"), whole[:len(whole)/2], 0o600))
 	for _, c := range []struct{ name, from, blobs, why string }{
 		{"another database's", backup, filepath.Join(other.data, "blobs"), "belongs to database"},
 		{"another database's, without files", database, filepath.Join(another.data, "blobs"), "belongs to database"},
 		{"nobody's, with a file", backup, unclaimed, fmt.Sprintf(name, 2) + " is not in the backup"},
+		{"nobody's, with a file, without files", database, unknown, fmt.Sprintf(name, 3) + " is not in the backup"},
 		{"a truncated backup", broken, t.TempDir(), "restore: " + broken},
 	} {
 		before := files(t, c.blobs)
@@ -189,4 +191,27 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 	resumed := t.TempDir() // a restoration that was broken off while it copied files
 	put(resumed, 1)
 	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks are restored")
+}
+
+// TestF11RestoreAfterAKill: what a restoration that was killed had written is not applied to the next one's copy.
+func TestF11RestoreAfterAKill(t *testing.T) {
+	original, other := &server{t: t, data: t.TempDir()}, &server{t: t, data: t.TempDir()}
+	original.must("migrate")
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	original.must("backup", backup)
+	other.must("migrate")
+	d := other.store() // keeps the write-ahead log
+	change(t, d, "CREATE TABLE left_behind (id INTEGER)")
+	restored := &server{t: t, data: t.TempDir()}
+	log, err := os.ReadFile(filepath.Join(other.data, "otograph.db-wal"))
+	require.NoError(t, err)
+	require.NotEmpty(t, log)
+	for _, suffix := range []string{"", "-wal"} {
+		require.NoError(t, os.WriteFile(filepath.Join(restored.data, "otograph.db.restoring"+suffix), log, 0o600))
+	}
+	restored.must("restore", backup)
+	assert.Zero(t, count(t, restored.store(), "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'left_behind'"))
+	left, err := filepath.Glob(filepath.Join(restored.data, "*.restoring*"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }

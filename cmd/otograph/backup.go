@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/tasks"
 )
 
 type backupCmd struct {
@@ -204,19 +205,19 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 			return fmt.Errorf("restore: %w", err)
 		}
 	}
-	return restoreDatabase(ctx, source, target, func(id db.Identity) error { return c.copyBackupFiles(ctx, dir, folder, id) })
+	return restoreDatabase(ctx, source, target, func(d *db.DB) error { return c.copyBackupFiles(ctx, dir, folder, d) })
 }
 
 // copyBackupFiles copies the files of a backup's folder, if it has any, into the
 // file store, once that is known to be the database's or nobody's.
-func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, id db.Identity) error {
+func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d *db.DB) error {
 	to, err := c.openBlobs(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
 	if folder == "" {
-		return c.checkStore(ctx, to, id, nil)
+		return c.checkStore(ctx, to, d, nil)
 	}
 	from, err := blob.Open(ctx, filepath.Join(folder, blob.DataFolder))
 	if err != nil {
@@ -227,24 +228,29 @@ func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, id
 	if err != nil {
 		return err
 	}
-	if err := c.checkStore(ctx, to, id, own); err != nil {
+	if err := c.checkStore(ctx, to, d, own); err != nil {
 		return err
 	}
 	_, err = copyFiles(ctx, from, to)
 	return err
 }
 
-// checkStore refuses a file store of another database and, where own are the
-// backup's files, a store of nobody's that holds any other. --adopt takes both.
-func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, id db.Identity, own map[string]bool) error {
+// checkStore refuses a file store of another database than d, and one of
+// nobody's that holds more than own, the backup's files, and those that d points
+// at. --adopt takes both.
+func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB, own map[string]bool) error {
 	if c.Adopt {
 		return nil
+	}
+	id, err := d.Identity(ctx)
+	if err != nil {
+		return err
 	}
 	found, err := store.Identity(ctx)
 	switch {
 	case err == nil && found.Database != id.ID:
 		return foreignRestore(&foreignStoreError{store.Name(), found.Database, id.ID})
-	case err == nil || own == nil && errors.Is(err, blob.ErrNotFound):
+	case err == nil:
 		return nil
 	case !errors.Is(err, blob.ErrNotFound):
 		return fmt.Errorf("restore: %w", err)
@@ -253,9 +259,16 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, id db.Id
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
+	service, err := tasks.New(tasks.Config{DB: d, Blobs: store})
+	if err != nil {
+		return err
+	}
 	for key := range there {
-		if !own[key] {
-			return fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
+		if own[key] {
+			continue
+		}
+		if known, err := service.Referenced(ctx, []string{key}); err != nil || !known[key] {
+			return errors.Join(err, fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key))
 		}
 	}
 	return nil
@@ -267,21 +280,26 @@ func foreignRestore(err *foreignStoreError) error {
 }
 
 // restoreDatabase copies the SQLite file source to target, where it appears when
-// it was found whole and files, which gets its identity, has no objection. The
+// it was found whole and files, which gets the copy, has no objection. The
 // backup itself is only read.
-func restoreDatabase(ctx context.Context, source, target string, files func(db.Identity) error) error {
+func restoreDatabase(ctx context.Context, source, target string, files func(*db.DB) error) error {
 	partial := target + ".restoring"
 	in, err := os.Open(source)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer in.Close()
-	out, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
+		// A restoration that was killed left its write-ahead log, which SQLite would
+		// apply to the new copy.
+		if err := os.Remove(partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("restore: %w", err)
+		}
+		defer os.Remove(partial + suffix)
+	}
+	out, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
-	}
-	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
-		defer os.Remove(partial + suffix)
 	}
 	if _, err = io.Copy(out, in); err == nil {
 		err = out.Sync()
@@ -289,11 +307,7 @@ func restoreDatabase(ctx context.Context, source, target string, files func(db.I
 	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	id, err := checkBackup(ctx, partial)
-	if err != nil {
-		return fmt.Errorf("restore: %s: %w", source, err)
-	}
-	if err := files(id); err != nil {
+	if err := withBackup(ctx, source, partial, files); err != nil {
 		return err
 	}
 	if err := os.Rename(partial, target); err != nil {
@@ -302,25 +316,30 @@ func restoreDatabase(ctx context.Context, source, target string, files func(db.I
 	return nil
 }
 
-// checkBackup checks the copy of a backup, brings its tables up to date, and
-// returns which database it is of.
-func checkBackup(ctx context.Context, path string) (id db.Identity, err error) {
+// withBackup checks the copy of the backup source, brings its tables up to date,
+// and calls files with it.
+func withBackup(ctx context.Context, source, path string, files func(*db.DB) error) (err error) {
 	d, err := db.Open(ctx, path, db.Options{})
 	if err != nil {
-		return id, err
+		return fmt.Errorf("restore: %s: %w", source, err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }() // closing folds the write-ahead log into the file
-	if err = d.CheckCopy(ctx); err != nil {
-		return id, err
+	if err = d.CheckCopy(ctx); err == nil {
+		err = d.Migrate(ctx)
 	}
-	if err = d.Migrate(ctx); err != nil {
-		return id, err
+	if err != nil {
+		return fmt.Errorf("restore: %s: %w", source, err)
 	}
-	return d.Identity(ctx)
+	return files(d)
 }
 
 // takeFiles makes the file store the restored database's.
 func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
+	if c.From == "" { // copyBackup did it before it wrote
+		if err := c.checkStore(ctx, s.blobs, s.db, nil); err != nil {
+			return err
+		}
+	}
 	if err := s.blobs.Probe(ctx); err != nil {
 		return err
 	}

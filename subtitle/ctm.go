@@ -16,13 +16,13 @@ var ErrNoWordTimes = errors.New("subtitle: no word times")
 // whose words have no times is an error that wraps ErrNoWordTimes, since times
 // that were not measured must not be scored.
 func CTM(w io.Writer, file string, cues []Cue) error {
+	if err := checkWordTimes(cues); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	for _, c := range clean(cues) {
 		if c.Event {
 			continue
-		}
-		if len(c.Words) == 0 {
-			return fmt.Errorf("%w: the segment at %s s", ErrNoWordTimes, seconds(milliseconds(c.Start)))
 		}
 		for _, word := range c.Words {
 			start := milliseconds(cleanTime(word.Start))
@@ -35,4 +35,15 @@ func CTM(w io.Writer, file string, cues []Cue) error {
 		}
 	}
 	return out.Flush()
+}
+
+// checkWordTimes returns an error that wraps ErrNoWordTimes for speech without
+// word times.
+func checkWordTimes(cues []Cue) error {
+	for _, c := range clean(cues) {
+		if !c.Event && len(c.Words) == 0 {
+			return fmt.Errorf("%w: the segment at %s s", ErrNoWordTimes, seconds(milliseconds(c.Start)))
+		}
+	}
+	return nil
 }

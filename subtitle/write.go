@@ -93,6 +93,11 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 		return ErrNoTurns
 	}
 	cues := Cues(r, true)
+	if f == FormatCTM { // before the note is written
+		if err := checkWordTimes(cues); err != nil {
+			return err
+		}
+	}
 	var o Options
 	if r.Demo {
 		switch f {

@@ -55,7 +55,11 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 	for f, want := range map[subtitle.Format]error{
 		subtitle.FormatCTM: subtitle.ErrNoWordTimes, subtitle.FormatRTTM: subtitle.ErrNoTurns, "pdf": subtitle.ErrFormat,
 	} {
-		require.ErrorIs(t, subtitle.Write(&bytes.Buffer{}, f, "a.wav", time.Time{}, bare), want)
+		for _, bare.Demo = range []bool{false, true} {
+			var out bytes.Buffer
+			require.ErrorIs(t, subtitle.Write(&out, f, "a.wav", time.Time{}, bare), want)
+			assert.Zero(t, out.Len(), "%s: nothing is written before it is known that it can be", f)
+		}
 	}
 	assert.Empty(t, subtitle.Format("pdf").MediaType()+subtitle.Format("pdf").Extension())
 }

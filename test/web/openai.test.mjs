@@ -29,6 +29,17 @@ const file = () => createReadStream(recording);
 const ask = (params) => client.audio.transcriptions.create({ file: file(), model: 'whisper-1', ...params });
 const first = /Good morning, how are you today\?/;
 
+let known = 0,
+  ran = 0;
+/** made is test, for those whose calls are counted. */
+function made(name, work) {
+  known++;
+  test(name, async () => {
+    ran++;
+    await work();
+  });
+}
+
 /** refused resolves with the error of a call that must fail. */
 async function refused(promise, kind) {
   try {
@@ -40,7 +51,7 @@ async function refused(promise, kind) {
   return assert.fail('was not refused');
 }
 
-test('models are listed and retrieved', async () => {
+made('models are listed and retrieved', async () => {
   const ids = [];
   for await (const model of client.models.list()) ids.push(model.id);
   assert.ok(ids.includes('whisper-1') && ids.includes('otograph-standard'), ids.join());
@@ -49,7 +60,7 @@ test('models are listed and retrieved', async () => {
   assert.deepEqual([error.code, error.param, error.type], ['model_not_found', 'model', 'invalid_request_error']);
 });
 
-test('every format', async () => {
+made('every format', async () => {
   const plain = await ask({});
   assert.match(plain.text, first);
   assert.deepEqual(plain.usage, { type: 'duration', seconds: 61 });
@@ -67,7 +78,7 @@ test('every format', async () => {
   assert.ok(standard.segments.every((x) => x.temperature === 0 || x.temperature > 0));
 });
 
-test('word times, alone and with segments', async () => {
+made('word times, alone and with segments', async () => {
   const words = await ask({ response_format: 'verbose_json', timestamp_granularities: ['word'] });
   assert.equal(words.segments, undefined);
   assert.equal(words.words[0].word, 'Good');
@@ -76,7 +87,7 @@ test('word times, alone and with segments', async () => {
   assert.ok(both.words.length > 50 && both.segments.length > 10);
 });
 
-test('speakers', async () => {
+made('speakers', async () => {
   const result = await ask({
     model: 'gpt-4o-transcribe-diarize',
     response_format: 'diarized_json',
@@ -86,7 +97,7 @@ test('speakers', async () => {
   assert.ok(result.segments.every((x) => x.type === 'transcript.text.segment' && x.end > x.start));
 });
 
-test('known speakers', async () => {
+made('known speakers', async () => {
   const clip = path.join(folder(), 'ann.wav');
   execFileSync('ffmpeg', ['-v', 'error', '-ss', '11.5', '-t', '4.4', '-i', recording, clip]);
   const result = await ask({
@@ -99,14 +110,14 @@ test('known speakers', async () => {
   assert.equal(new Set(result.segments.map((x) => x.speaker)).size, 2);
 });
 
-test('log probabilities', async () => {
+made('log probabilities', async () => {
   const { logprobs, text } = await ask({ model: 'gpt-4o-transcribe', include: ['logprobs'] });
   assert.ok(logprobs.length > 50 && logprobs.every((x) => x.logprob <= 0));
   assert.match(text, first);
   assert.equal(Buffer.from(logprobs[0].bytes).toString(), logprobs[0].token);
 });
 
-test('streams', async () => {
+made('streams', async () => {
   let text = '',
     done;
   for await (const event of await ask({ model: 'gpt-4o-mini-transcribe', stream: true })) {
@@ -131,7 +142,7 @@ test('streams', async () => {
   assert.ok(logprobs > 50);
 });
 
-test('options reach the task', async () => {
+made('options reach the task', async () => {
   const { data, response } = await ask({
     language: 'en',
     prompt: 'A talk about a budget.',
@@ -152,7 +163,7 @@ test('options reach the task', async () => {
   );
 });
 
-test('files in every way that the client takes them', async () => {
+made('files in every way that the client takes them', async () => {
   const bytes = readFileSync(recording);
   for (const given of [
     await toFile(bytes, 'talk.flac'),
@@ -163,7 +174,7 @@ test('files in every way that the client takes them', async () => {
   }
 });
 
-test('errors are the client’s own', async () => {
+made('errors are the client’s own', async () => {
   const field = async (params) => (await refused(ask(params), BadRequestError)).param;
   assert.equal(await field({ response_format: 'xml' }), 'response_format');
   assert.equal(await field({ language: 'klingon' }), 'language');
@@ -199,6 +210,7 @@ test('errors are the client’s own', async () => {
 });
 
 test('at least 25 calls were made', (t) => {
+  if (ran < known) return t.skip(`${ran} of ${known} tests ran`);
   t.diagnostic(`${calls} calls of the official JavaScript client`);
   assert.ok(calls >= 25, calls);
 });

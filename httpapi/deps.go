@@ -52,7 +52,7 @@ type Accounts interface {
 	Find(ctx context.Context, nameOrID string) (accounts.Account, error)
 	Users(ctx context.Context, account string) ([]accounts.User, error)
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)
-	CreateKey(ctx context.Context, account string) (key string, k accounts.Key, err error)
+	CreateLimitedKey(ctx context.Context, account string, o accounts.KeyOptions) (key string, k accounts.Key, err error)
 	RevokeKeyOf(ctx context.Context, account, id string) error
 }
 

@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,9 +45,9 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
-// recorded does something with a key that stands in the audit log, as that of the
-// person who has logged in.
-func (s *Server) recorded(r *request, action, key string, work func() error) error {
+// recorded does something with a key of the account, and records it in the audit
+// log as done by the person who has logged in.
+func (s *Server) recorded(r *request, entry func(account string) audit.Entry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {
 		return err
@@ -56,10 +56,8 @@ func (s *Server) recorded(r *request, action, key string, work func() error) err
 	if err != nil {
 		return err
 	}
-	e := audit.Entry{Operator: "user " + r.who.User, Action: action, Subject: account.Name, Detail: "unlimited"}
-	if key != "" {
-		e.Subject, e.Detail = key, "of "+account.Name
-	}
+	e := entry(account.Name)
+	e.Operator = "user " + r.who.User
 	for _, u := range users {
 		if u.ID == r.who.User {
 			e.Operator = "user " + u.Username
@@ -98,11 +96,18 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if valid >= maxKeys {
 		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "the account has 100 API keys: revoke one first"}
 	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
 	var secret string
 	var k accounts.Key
-	err = s.recorded(r, "key create", "", func() error {
+	entry := func(account string) audit.Entry {
+		return audit.Entry{Action: "key create", Subject: account, Detail: "unlimited, key " + id.String()}
+	}
+	err = s.recorded(r, entry, func() error {
 		var err error
-		secret, k, err = s.cfg.Accounts.CreateKey(r.Context(), r.who.Account)
+		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String()})
 		return err
 	})
 	if err != nil {
@@ -118,12 +123,20 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return notFound("there is no such key")
 	}
-	err = s.recorded(r, "key revoke", id.String(), func() error {
-		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
-	})
-	if errors.Is(err, accounts.ErrNotFound) {
+	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	// Everybody may ask for any id, and the log keeps for ever what it is told.
+	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
 		return notFound("there is no such key")
 	}
+	entry := func(account string) audit.Entry {
+		return audit.Entry{Action: "key revoke", Subject: id.String(), Detail: "of " + account}
+	}
+	err = s.recorded(r, entry, func() error {
+		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
+	})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/internal/accounts"
 )
 
@@ -23,19 +25,22 @@ type keyCreateCmd struct {
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context) error {
-	options := accounts.KeyOptions{ReadOnly: c.ReadOnly}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	options := accounts.KeyOptions{ID: id.String(), ReadOnly: c.ReadOnly}
 	detail := "unlimited"
 	if c.ReadOnly {
 		detail = "read only"
 	}
 	if c.Expires != "" {
-		var err error
 		if options.ExpiresAt, err = parseTime(c.Expires, time.Now()); err != nil {
 			return &usageError{fmt.Errorf("--expires: %w", err)}
 		}
 		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)
 	}
-	return c.changeAccount(ctx, "key create", c.Account, detail, func(s *stores, a accounts.Account) error {
+	return c.changeAccount(ctx, "key create", c.Account, detail+", key "+options.ID, func(s *stores, a accounts.Account) error {
 		key, _, err := s.accounts.CreateLimitedKey(ctx, a.ID, options)
 		if err != nil {
 			return err

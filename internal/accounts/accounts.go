@@ -179,11 +179,14 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 		text = append(text, alphabet[n.Int64()])
 	}
 	key = string(text)
-	id, err := uuid.NewV7()
-	if err != nil {
-		return "", Key{}, err
+	if o.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return "", Key{}, err
+		}
+		o.ID = id.String()
 	}
-	k = Key{ID: id.String(), AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: db.Time(db.Micros(s.clock()))}
+	k = Key{ID: o.ID, AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: db.Time(db.Micros(s.clock()))}
 	var expires any
 	if !o.ExpiresAt.IsZero() {
 		expires = db.Micros(o.ExpiresAt)

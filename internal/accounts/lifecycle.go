@@ -51,6 +51,7 @@ func (s *Store) EndSessions(ctx context.Context, username string) error {
 
 // KeyOptions limit an API key. The zero value limits nothing.
 type KeyOptions struct {
+	ID        string // a new UUID; "": CreateLimitedKey makes one
 	ReadOnly  bool
 	ExpiresAt time.Time // zero: never
 }

@@ -89,13 +89,20 @@ func TestF11RestorePostgres(t *testing.T) {
 	postgres(t, "psql", "--quiet", "--dbname="+source, "--command=DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 
 	postgres(t, "pg_restore", "--dbname="+source, "--single-transaction", dump)
+	unknown := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(unknown, "audio"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(unknown, "audio", "of-another.wav"), []byte("sound"), 0o600))
+	out, err := s.run("restore", "--blobs", unknown)
+	require.Error(t, err)
+	oneLine(t, out, "audio/of-another.wav is not in the backup")
+	assert.Equal(t, []string{"audio/of-another.wav"}, files(t, unknown))
 	require.NoError(t, os.CopyFS(blobs, os.DirFS(copied)))
 	lost := ids[len(ids)-1]
 	d := s.store()
 	var key string
 	require.NoError(t, d.Read().QueryRow("SELECT audio_blob FROM tasks WHERE id = $1", lost).Scan(&key))
 	require.NoError(t, os.Remove(filepath.Join(blobs, filepath.FromSlash(key))))
-	out := s.must("restore", "--blobs", blobs)
+	out = s.must("restore", "--blobs", blobs)
 	assert.Contains(t, out, "5 tasks are restored, 4 of them unfinished")
 	assert.Contains(t, out, "The audio of 1 unfinished tasks is gone")
 	exact(t, d)

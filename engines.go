@@ -114,8 +114,9 @@ func (e *engines) loadSegmenter() (diarize.Segmenter, error) {
 // demonstrates reports whether a result's words, or without words all of it, come
 // from demonstration models.
 func (e *engines) demonstrates(r *Result) bool {
-	if m := e.model(r.Tier, r.Language); r.Ran.ASR && m != nil {
-		return m.Demo
+	if r.Ran.ASR {
+		m := e.model(r.Tier, r.Language)
+		return m != nil && m.Demo
 	}
 	demo := func(role models.Role) bool {
 		m, ok := e.set.Role(role)

@@ -29,9 +29,10 @@ demo: setup ## transcribe the bundled recording: who spoke, what was said, what 
 # does not depend on luck; the other targets draw from fresh ones. Simulations run
 # one step at a time, where the race detector finds nothing and costs a lot, so
 # they run without it, beside the others. Many tests wait rather than compute:
-# two packages share a processor, and those that take longest begin first.
+# two packages share a processor, 8 at most run at a time, and those that take
+# longest begin first.
 SLOWEST = ./test ./tasks/worker . ./httpapi ./tasks ./asr/whisper ./tasks/webhook
-PARALLEL = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 test: setup ## run the tests with the race detector
 	@packages=$$($(GO) list $(SLOWEST) ./...) || exit; \
 	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./tasks/simulation & simulation=$$!; \

@@ -35,7 +35,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	options, err := s.terms(r, sub.callbackURL, sub.options)
+	options, extras, err := s.terms(r, sub.callbackURL, sub.options)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	g.SetLimit(batchLookups)
 	for i, u := range sub.urls {
 		requests[i] = tasks.Request{
-			Account: r.who.Account, URL: u, Filename: lastSegment(u), Options: options,
+			Account: r.who.Account, URL: u, Filename: lastSegment(u), Options: options, Extras: extras,
 			CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: true, AllowTraining: sub.allowTraining,
 		}
 		if sub.filenames != nil {

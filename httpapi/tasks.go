@@ -1,15 +1,18 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,7 +41,7 @@ type createdTask struct {
 func created(t tasks.Task) createdTask {
 	return createdTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize,
-		Options: t.Options, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
+		Options: echoed(t), CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
 	}
 }
 
@@ -118,14 +121,28 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 	return idempotency(r, sum)
 }
 
-// terms checks where a submission's results go, if anywhere, and completes its options.
-func (s *Server) terms(r *request, callbackURL string, o spec.Options) (json.RawMessage, error) {
+// terms checks where a submission's results go, if anywhere, and completes its
+// options. Those that are additions to the specification come as extras.
+func (s *Server) terms(r *request, callbackURL string, o spec.Options) (json.RawMessage, tasks.Extras, error) {
 	if callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", callbackURL); err != nil {
-			return nil, err
+			return nil, tasks.Extras{}, err
 		}
 	}
-	return effective(o)
+	extras := tasks.Extras{KnownVoices: o.Voices}
+	o.Voices = nil // workers of earlier releases refuse stored options that they do not know
+	options, err := effective(o)
+	return options, extras, err
+}
+
+// echoed returns the options of a task as its answers have them: with those that
+// are additions, if they were given.
+func echoed(t tasks.Task) json.RawMessage {
+	object, whole := bytes.CutSuffix(t.Options, []byte("}"))
+	if t.Extras.KnownVoices == nil || !whole {
+		return t.Options
+	}
+	return fmt.Appendf(slices.Clone(object), `,"voices":%t}`, *t.Extras.KnownVoices)
 }
 
 // createTask is POST /tasks.
@@ -158,12 +175,12 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	options, err := s.terms(r, sub.callbackURL, sub.options)
+	options, extras, err := s.terms(r, sub.callbackURL, sub.options)
 	if err != nil {
 		return err
 	}
 	req := tasks.Request{
-		Account: r.who.Account, Filename: sub.filename, Options: options,
+		Account: r.who.Account, Filename: sub.filename, Options: options, Extras: extras,
 		CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: sub.batch, AllowTraining: sub.allowTraining,
 	}
 	if audio == nil {
@@ -379,7 +396,7 @@ func (s *Server) getTask(w http.ResponseWriter, r *request) error {
 	}
 	return writeJSON(w, http.StatusOK, fullTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
-		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
+		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: echoed(t),
 		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
 	})
 }

@@ -73,15 +73,42 @@ func TestVoicesThatAreRefused(t *testing.T) {
 	assert.Equal(t, 404, w.do("POST", "/voices", `{`+who+`,"task_id":"x","speaker":"SPEAKER_0"}`).status)
 }
 
-// TestTheOptionOfVoices is echoed only when it was given.
+// specified are the options of the specification, which workers of every release
+// know.
+var specified = []string{
+	"enable_asr", "enable_diarize", "enable_audio_events", "optimize", "optimize_zh", "timestamp_level", "asr_language", "asr_beam_size", "asr_temperature",
+	"asr_best_of", "hotwords", "initial_prompt", "vad_threshold", "vad_min_speech_ms", "vad_min_silence_ms", "vad_speech_pad_ms", "no_speech_threshold",
+	"num_speakers", "min_speakers", "max_speakers", "diarize_min_segment_sec", "diarize_single_speaker_threshold", "audio_events_threshold",
+	"audio_events_classes",
+}
+
+// TestTheOptionOfVoices is echoed only when it was given, and is not among the stored
+// options, of which workers of an earlier release refuse names that they do not know.
 func TestTheOptionOfVoices(t *testing.T) {
 	w := newWorld(t)
 	for options, want := range map[string]any{`{}`: nil, `{"voices":true}`: true, `{"voices":false}`: false} {
-		a := w.do("POST", "/tasks", `{"audio_url":"https://media.example.com/a.wav","options":`+options+`}`)
+		body := `{"audio_url":"https://media.example.com/a.wav","options":` + options + `}`
+		key := with("Idempotency-Key", options)
+		a := w.do("POST", "/tasks", body, key)
 		require.Equal(t, 201, a.status, "%s", a.body)
-		got, given := a.object(t)["options"].(map[string]any)["voices"]
-		assert.Equal(t, want != nil, given)
-		assert.Equal(t, want, got)
+		id := a.object(t)["id"].(string)
+		batch := w.do("POST", "/tasks/batch", `{"audio_url":["https://media.example.com/a.wav"],"batch_mode":true,"options":`+options+`}`)
+		require.Less(t, batch.status, 300, "%s", batch.body)
+		inBatch := batch.object(t)["results"].([]any)[0].(map[string]any)["task"].(map[string]any)
+		for _, task := range []map[string]any{a.object(t), w.do("POST", "/tasks", body, key).object(t), w.do("GET", "/tasks/"+id, nil).object(t), inBatch} {
+			got, given := task["options"].(map[string]any)["voices"]
+			assert.Equal(t, want != nil, given)
+			assert.Equal(t, want, got)
+		}
+		for _, id := range []string{id, inBatch["id"].(string)} {
+			var text string
+			require.NoError(t, w.db.Read().QueryRow("SELECT options FROM tasks WHERE id = $1", id).Scan(&text))
+			var stored map[string]any
+			require.NoError(t, json.Unmarshal([]byte(text), &stored))
+			for name := range stored {
+				assert.Contains(t, specified, name)
+			}
+		}
 	}
 	assert.Equal(t, 400, w.do("POST", "/tasks", `{"audio_url":"https://media.example.com/a.wav","options":{"voices":null}}`).status)
 }

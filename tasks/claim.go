@@ -14,11 +14,9 @@ import (
 // Claim is a task in a worker's hands.
 type Claim struct {
 	Task
-	URL  string // of the audio, "" for uploaded audio
-	Blob string // key of the audio, "" before it is fetched
-	// Extras are what it is asked for beside its options.
-	Extras Extras
-	Held   *queue.Claim // what fences the worker's writes
+	URL  string       // of the audio, "" for uploaded audio
+	Blob string       // key of the audio, "" before it is fetched
+	Held *queue.Claim // what fences the worker's writes
 
 	price int64 // id of the prices of its creation
 }
@@ -136,13 +134,10 @@ func laneOf(batch bool) string {
 // readClaim reads the task of a claim in its transaction.
 func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error) {
 	var c Claim
-	var url, key, extras sql.NullString
+	var url, key sql.NullString
 	var err error
-	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id, extras FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price, &extras)
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price)
 	c.URL, c.Blob = url.String, key.String
-	if err == nil {
-		c.Extras, err = readExtras(extras)
-	}
 	return c, err
 }
 

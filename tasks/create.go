@@ -211,7 +211,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	now := s.now()
 	t := Task{
 		ID: r.ID, AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
-		AllowTraining: r.AllowTraining, Options: r.Options, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
+		AllowTraining: r.AllowTraining, Options: r.Options, Extras: r.Extras, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
 	}
 	var url, host, key, size, md5 any
 	lane := laneOf(r.Batch)

@@ -94,7 +94,8 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	}
 }
 
-// Cleanup removes tasks that ended long ago and files that are due, and forgets idempotency keys and callbacks that are old.
+// Cleanup removes tasks that ended long ago and files that are due, and forgets idempotency keys and callbacks that are
+// old, and deleted voices that are still in SQLite's write-ahead log.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.sweepDoomed(ctx))
@@ -106,6 +107,9 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = told_segments.task_id AND t.phase <> 'final')")
 		return err
 	})
+	if err := s.fold(ctx); err != nil {
+		s.log.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
+	}
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
 }
 

@@ -19,20 +19,20 @@ import (
 )
 
 const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
-	error_message, options, batch_mode, created_at, updated_at, finished_at`
+	error_message, options, extras, batch_mode, created_at, updated_at, finished_at`
 
 type scanner interface{ Scan(...any) error }
 
 func scanTask(row scanner, more ...any) (Task, error) {
 	var t Task
 	var size, finished sql.NullInt64
-	var md5, message sql.NullString
+	var md5, message, extras sql.NullString
 	var seconds sql.NullFloat64
 	var options string
 	var created, updated int64
 	err := row.Scan(append([]any{
 		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
-		&message, &options, &t.BatchMode, &created, &updated, &finished,
+		&message, &options, &extras, &t.BatchMode, &created, &updated, &finished,
 	}, more...)...)
 	if err != nil {
 		return t, err
@@ -55,7 +55,8 @@ func scanTask(row scanner, more ...any) (Task, error) {
 		at := db.Time(finished.Int64)
 		t.FinishedAt = &at
 	}
-	return t, nil
+	t.Extras, err = readExtras(extras)
+	return t, err
 }
 
 // Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.

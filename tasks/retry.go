@@ -59,15 +59,7 @@ func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
 		return fmt.Errorf("%w: the recording of %s is gone: it must be submitted again", ErrNotRetryable, r.ID)
 	}
-	var column sql.NullString
-	if err := tx.QueryRowContext(ctx, "SELECT extras FROM tasks WHERE id = $1", r.ID).Scan(&column); err != nil {
-		return err
-	}
-	extras, err := readExtras(column)
-	if err != nil {
-		return err
-	}
-	if len(extras.Voices) > 0 { // their recordings go with the task's end, however long its audio is kept
+	if len(r.Extras.Voices) > 0 { // their recordings go with the task's end, however long its audio is kept
 		return fmt.Errorf("%w: the recordings of the known speakers of %s are gone: it must be submitted again", ErrNotRetryable, r.ID)
 	}
 	if err := s.holdAgain(ctx, tx, r); err != nil {

@@ -69,6 +69,7 @@ type Service struct {
 	watcher    *watcher
 	log        *slog.Logger
 	erased     *erased
+	unfolded   *atomic.Bool // what was deleted may still be in SQLite's write-ahead log
 	downloader *atomic.Pointer[Downloader]
 	probing    *turns.Gate // bounds the uploads that are probed at the same time
 }
@@ -103,8 +104,10 @@ func New(c Config) (*Service, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
+	unfolded := &atomic.Bool{}
+	unfolded.Store(true) // maybe by a process that did not come to it
 	return &Service{
-		Config: c, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
 	}, nil

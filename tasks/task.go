@@ -51,6 +51,7 @@ type Task struct {
 	AllowTraining   bool
 	ErrorMessage    *string
 	Options         json.RawMessage // the effective options, byte for byte as they were given to Create
+	Extras          Extras          `json:",omitzero"` // what it is asked for beside them
 	BatchMode       bool
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

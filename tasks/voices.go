@@ -225,10 +225,23 @@ func (s *Service) DeleteVoice(ctx context.Context, account, id string) error {
 		return s.wrap("voice", err)
 	}
 	s.log.InfoContext(ctx, "voice deleted", "account", account, "voice", id)
-	if err := s.db.Forget(context.WithoutCancel(ctx)); err != nil {
-		s.log.WarnContext(ctx, "a deleted voice stays in the database's write-ahead log until that is folded in", "voice", id, "error", err)
+	s.unfolded.Store(true)
+	if err := s.fold(context.WithoutCancel(ctx)); err != nil {
+		s.log.InfoContext(ctx, "a deleted voice stays in the database's write-ahead log until the clean-up folds it", "voice", id, "error", err)
 	}
 	return nil
+}
+
+// fold empties SQLite's write-ahead log, if something in it is to be forgotten.
+func (s *Service) fold(ctx context.Context) error {
+	if !s.unfolded.Swap(false) {
+		return nil
+	}
+	err := s.db.Forget(ctx)
+	if err != nil {
+		s.unfolded.Store(true)
+	}
+	return s.wrap("fold the write-ahead log", err)
 }
 
 // KnownVoices returns the voices of an account with their vectors, for a run. Who
@@ -249,7 +262,7 @@ func (s *Service) KnownVoices(ctx context.Context, account string) (*diarize.Reg
 	return register, s.wrap("voices", err)
 }
 
-// ForgetVoices clears the vectors of a register, so that none stays in memory.
+// ForgetVoices overwrites the vectors of a register.
 func ForgetVoices(r *diarize.Register) {
 	if r == nil {
 		return

@@ -163,6 +163,36 @@ func TestSpeakersAreRemembered(t *testing.T) {
 	})
 }
 
+// TestADeletedVoiceIsGoneLater: while somebody reads the database, a deleted voice may
+// stay in its write-ahead log; the next clean-up takes it out of there.
+func TestADeletedVoiceIsGoneLater(t *testing.T) {
+	path := dbtest.SQLitePath(t)
+	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}))
+	f.Tidy()
+	kept, err := f.AddVoice(t.Context(), f.Account, voiceOf("Annabella Unmistakable", 3))
+	require.NoError(t, err)
+	holds := func() bool {
+		data, err := os.ReadFile(path + "-wal")
+		require.NoError(t, err)
+		return bytes.Contains(data, []byte("Annabella Unmistakable"))
+	}
+	reader, err := f.DB.Read().BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, reader.QueryRow("SELECT COUNT(*) FROM voices").Scan(&n))
+	require.NoError(t, f.DeleteVoice(t.Context(), f.Account, kept.ID))
+	assert.Equal(t, 0, f.Count("SELECT COUNT(*) FROM voices"))
+	require.True(t, holds(), "the test sees what is there")
+	clean := func() {
+		require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
+	}
+	clean()
+	assert.True(t, holds(), "somebody still reads")
+	require.NoError(t, reader.Rollback())
+	clean()
+	assert.False(t, holds())
+}
+
 // TestADeletedVoiceIsGone: neither the files of an SQLite database nor a backup made
 // afterwards hold its vectors, its name or its consent note.
 func TestADeletedVoiceIsGone(t *testing.T) {

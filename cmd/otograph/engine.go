@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -26,15 +27,18 @@ type pipelineEngine struct {
 	pipeline *otograph.Pipeline
 	set      string
 	voices   *voiceModel
+	log      *slog.Logger
 }
 
 // Run implements worker.Engine.
 func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
-	var opt otograph.Options
-	if err := json.Unmarshal(job.Options, &opt); err != nil {
+	opt, ignored, err := spec.DecodeStored(job.Options)
+	if err != nil {
 		return tasks.Outcome{}, spec.Permanent(err)
 	}
-	opt.Voices = nil // what the account knows comes with the job
+	if len(ignored) > 0 {
+		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade the workers before the servers", "task", job.TaskID, "options", ignored)
+	}
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
@@ -69,13 +73,13 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	out := tasks.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
 	if len(res.SpeakerEmbeddings) > 0 {
 		if out.VoiceModel, err = e.voices.hash(); err != nil {
-			return tasks.Outcome{}, err
+			e.log.WarnContext(ctx, "voices of this task cannot be remembered", "task", job.TaskID, "error", err)
 		}
 	}
 	if job.Known == nil {
 		out.Result, err = json.Marshal(res)
 	} else {
-		out.Result, err = e.voices.name(res, job.Known)
+		out.Result, err = e.voices.name(res, job.Known, out.VoiceModel)
 	}
 	if err != nil {
 		return tasks.Outcome{}, err

@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
@@ -14,28 +18,74 @@ import (
 
 // voiceModel is the speaker model of a worker's set.
 type voiceModel struct {
-	set  *models.Set
-	hash func() (string, error) // of its file, read once
+	set   *models.Set
+	begun fileStamp // of its file, before the pipeline could open it
+	mu    sync.Mutex
+	sum   string // of the file, "" before it could be read
 }
 
-func newVoiceModel(set *models.Set) *voiceModel {
-	return &voiceModel{set, sync.OnceValues(func() (string, error) { return embedderHash(set) })}
+// fileStamp tells whether a file was changed.
+type fileStamp struct {
+	size int64
+	time time.Time
+}
+
+// newVoiceModel hashes the speaker model, if the set has one. Call it before the
+// pipeline opens its models.
+func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
+	m := &voiceModel{set: set}
+	if _, found := set.Role(models.RoleEmbedder); !found {
+		return m
+	}
+	m.begun, _ = m.stamp() // a file that is not there has no hash either
+	if _, err := m.hash(); err != nil {
+		log.Warn("the speaker model was not hashed: voices cannot be known until it is", "error", err)
+	}
+	return m
+}
+
+// stamp returns the stamp of the model's file, the zero one for an embedded file.
+func (m *voiceModel) stamp() (fileStamp, error) {
+	model, err := m.set.Need(models.RoleEmbedder)
+	if err != nil || model.Main().Path == "" {
+		return fileStamp{}, err
+	}
+	info, err := os.Stat(model.Main().Path)
+	if err != nil {
+		return fileStamp{}, err
+	}
+	return fileStamp{info.Size(), info.ModTime()}, nil
+}
+
+// hash returns the SHA-256 of the file that the pipeline opened, whenever it did: the
+// file must be what it was when the worker began. An error is not kept.
+func (m *voiceModel) hash() (sum string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if sum = m.sum; sum == "" {
+		if sum, err = embedderHash(m.set); err != nil {
+			return "", err
+		}
+	}
+	now, err := m.stamp()
+	if err == nil && now != m.begun {
+		err = errors.New("the speaker model's file was changed after the worker began: restart the worker")
+	}
+	if err != nil {
+		return "", err
+	}
+	m.sum = sum
+	return sum, nil
 }
 
 // name returns the JSON of a result whose speakers have the names of the voices that
-// an account knows. Beside the specification's fields it has voices, who was
-// recognized, and warnings, why nobody could be.
-func (m *voiceModel) name(res *otograph.Result, register *diarize.Register) ([]byte, error) {
+// an account knows. hash is of the speaker model that ran, "" if it is not known.
+// Beside the specification's fields the result has voices, who was recognized, and
+// warnings, why nobody could be.
+func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) ([]byte, error) {
 	var known []knownVoice
-	warning, err := m.reason(res, register)
-	if err != nil {
-		return nil, err
-	}
+	warning := m.reason(res, register, hash)
 	if warning == "" {
-		hash, err := m.hash()
-		if err != nil {
-			return nil, err
-		}
 		model, err := m.set.Need(models.RoleEmbedder)
 		if err != nil {
 			return nil, err
@@ -46,24 +96,23 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register) ([]b
 }
 
 // reason says why no speaker of a result can be recognized, "" if one can.
-func (m *voiceModel) reason(res *otograph.Result, register *diarize.Register) (string, error) {
+func (m *voiceModel) reason(res *otograph.Result, register *diarize.Register, hash string) string {
+	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
 	case !res.Ran.Diarize:
-		return "has no effect without speaker diarization (enable_diarize)", nil
+		return "has no effect without speaker diarization (enable_diarize)"
 	case len(register.Voices) == 0:
-		return "the account knows no voices: POST /voices keeps one", nil
+		return "the account knows no voices: POST /voices keeps one"
+	case !found:
+		return "the worker has no speaker model, so nobody's voice can be recognized"
 	case len(res.SpeakerEmbeddings) == 0:
-		return "", nil
+		return ""
+	case hash == "":
+		return "the worker could not tell which speaker model it ran, so nobody's voice can be recognized"
+	case !hasModel(register, hash):
+		return fmt.Sprintf("none of the account's %d voices is of the speaker model %s (%.8s): add them from tasks that it ran", len(register.Voices), model.Name, hash)
 	}
-	model, found := m.set.Role(models.RoleEmbedder)
-	if !found {
-		return "the worker has no speaker model, so nobody's voice can be recognized", nil
-	}
-	hash, err := m.hash()
-	if err == nil && !hasModel(register, hash) {
-		return fmt.Sprintf("none of the account's %d voices is of the speaker model %s (%.8s): add them from tasks that it ran", len(register.Voices), model.Name, hash), nil
-	}
-	return "", err
+	return ""
 }
 
 // servedResult writes a result with what it has beside the specification's fields.

@@ -65,6 +65,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	if err := c.checkModels(set, log); err != nil {
 		return err
 	}
+	voices := newVoiceModel(set, log)
 	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
 		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
 		otograph.WithOptimizedLanguages(c.languages()...), otograph.WithCascade(0), otograph.WithConfidences(false))
@@ -80,7 +81,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	defer writer.Wait()
 	defer cancel()
 	w, err := worker.New(s.tasks, worker.Config{
-		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages), voices: newVoiceModel(set)}), Prober: audioProber{audio.Options{}},
+		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages), voices: voices, log: log}), Prober: audioProber{audio.Options{}},
 		Version: version, Available: set.Available(c.languages()...), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
 	})
 	if err != nil {

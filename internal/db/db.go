@@ -216,10 +216,11 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
 
-// PostgreSQL's codes of errors that its own time limits cause.
+// PostgreSQL's codes of errors that its own time limits and other transactions cause.
 const (
 	codeCanceled          = "57014" // statement_timeout
 	codeLockTimeout       = "55P03"
+	codeDeadlock          = "40P01"
 	codeIdleInTransaction = "25P03"
 )
 
@@ -330,18 +331,28 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 }
 
+// forgetWait is how long Forget waits for readers and writers, and they for it.
+const forgetWait = 200 * time.Millisecond
+
 // Forget folds SQLite's write-ahead log into the file and empties it, so that what was
-// deleted cannot be read from the log either. On PostgreSQL it does nothing.
+// deleted cannot be read from the log either. It fails soon where somebody reads the
+// log: call it again later. On PostgreSQL it does nothing.
 func (d *DB) Forget(ctx context.Context) error {
 	if d.dialect != SQLite {
 		return nil
 	}
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
+	// A connection of its own: those of the pools wait longer, and hold up the writers meanwhile.
+	pool := sql.OpenDB(sqliteConnector{
+		dsn:  fmt.Sprintf("file:%s?mode=rw&_pragma=busy_timeout(%d)", (&url.URL{Path: d.source}).EscapedPath(), forgetWait.Milliseconds()),
+		busy: forgetWait,
+	})
+	defer pool.Close()
 	var busy, pages, folded int
-	err := d.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded)
+	err := pool.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded)
 	if err == nil && busy != 0 {
-		err = errors.New("the write-ahead log is being read")
+		err = fmt.Errorf("%w: the write-ahead log is in use", ErrUnavailable)
 	}
 	return d.classify(err)
 }
@@ -399,7 +410,7 @@ func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 // rolledBack reports an error after which the server has certainly undone the transaction and advises to run it again.
 func rolledBack(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == codeDeadlock)
 }
 
 // classify adds ErrUnavailable or ErrFull to errors of the store.

@@ -172,6 +172,32 @@ func TestF10MigrationBehindAReader(t *testing.T) {
 	t.Logf("F10: a migration behind a reader for 4 s: %d reads went on, the longest took %d ms", reads, longest.Milliseconds())
 }
 
+// TestF10MigrationInADeadlock migrates while a transaction has the accounts and then asks
+// for the tasks: the server ends the migration, which is tried again.
+func TestF10MigrationInADeadlock(t *testing.T) {
+	source := emptyPostgres(t)
+	d := dbtest.Open(t, source, db.Options{})
+	require.NoError(t, d.MigrateTo(t.Context(), 26))
+	holder, err := dbtest.Open(t, source, db.Options{}).Read().BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	for _, statement := range []string{"SET LOCAL lock_timeout = 0", "SET LOCAL deadlock_timeout = '10min'", "LOCK TABLE accounts IN ROW EXCLUSIVE MODE"} {
+		_, err := holder.Exec(statement)
+		require.NoError(t, err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- d.Migrate(context.Background()) }()
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := d.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_locks WHERE relation = 'accounts'::regclass AND NOT granted").Scan(&waiting)
+		return assert.NoError(t, err) && waiting > 0
+	}, 30*time.Second, 5*time.Millisecond)
+	var n int
+	require.NoError(t, holder.QueryRow("SELECT COUNT(*) FROM tasks").Scan(&n))
+	require.NoError(t, holder.Rollback())
+	require.NoError(t, <-migrated)
+	require.NoError(t, d.CheckSchema(t.Context()))
+}
+
 func emptyPostgres(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(dbtest.PostgresSource(t)) // skips the test where there is none

@@ -69,13 +69,18 @@ func (d *DB) Migrate(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		var pg *pgconn.PgError
-		if !errors.As(err, &pg) || pg.Code != codeLockTimeout || try == migrationTries || ctx.Err() != nil {
+		if !waits(err) || try == migrationTries || ctx.Err() != nil {
 			return fmt.Errorf("migrate: %w", d.classify(err))
 		}
 		d.logger.WarnContext(ctx, "migration waits for a table that is in use", "try", try, "of", migrationTries)
 		backoff.Sleep(ctx, migrationPause)
 	}
+}
+
+// waits reports whether a migration failed because others use its tables.
+func waits(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == codeLockTimeout || pg.Code == codeDeadlock)
 }
 
 // CheckSchema returns nil if the tables are those that this program works with,

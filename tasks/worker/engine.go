@@ -31,8 +31,8 @@ type Job struct {
 	Options  json.RawMessage
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
-	// Known are the voices that the account knows, nil unless the options ask for
-	// them. Their vectors are cleared when the run has ended.
+	// Known are the voices that the account knows, nil unless the task asks for them.
+	// Their vectors are cleared when the run has ended.
 	Known       *diarize.Register
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1

@@ -17,8 +17,8 @@ import (
 )
 
 // TestKnownVoicesComeWithTheTask: an engine gets the voices of the task's own
-// account, as they are when the run begins, and only where the options ask for them.
-// Afterwards nothing of them is in memory.
+// account, as they are when the run begins, and only where the task asks for them.
+// Afterwards what it got is overwritten.
 func TestKnownVoicesComeWithTheTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -45,14 +45,14 @@ func TestKnownVoicesComeWithTheTask(t *testing.T) {
 			names = append(names, found)
 			return tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 30}, nil
 		})})
-		run := func(options string) {
-			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options = json.RawMessage(options) }).ID)
+		run := func(voices *bool) {
+			f.WaitFor(f.Add(func(r *tasks.Request) { r.Extras.KnownVoices = voices }).ID)
 		}
-		run(`{"voices":true}`)
+		run(new(true))
 		require.NoError(t, f.DeleteVoice(t.Context(), f.Account, bob))
-		run(`{"voices":true}`)
-		run(`{"voices":false}`)
-		run(`{}`)
+		run(new(true))
+		run(new(false))
+		run(nil)
 		stop()
 		assert.Equal(t, [][]string{{"Ann", "Bob"}, {"Ann"}, nil, nil}, names)
 		assert.Equal(t, []bool{true, true}, []bool{given[2] == nil, given[3] == nil})

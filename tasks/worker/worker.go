@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -392,15 +391,11 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// known returns the voices that a task's account knows, nil where its options do not
+// known returns the voices that a task's account knows, nil where the task does not
 // ask for them. They are read when the task begins: one that was deleted meanwhile
 // names nobody.
 func (w *Worker) known(ctx context.Context, c *tasks.Claim) (register *diarize.Register, err error) {
-	var o spec.EffectiveOptions
-	if err := json.Unmarshal(c.Options, &o); err != nil {
-		return nil, spec.Permanent(err)
-	}
-	if o.Voices == nil || !*o.Voices {
+	if c.Extras.KnownVoices == nil || !*c.Extras.KnownVoices {
 		return nil, nil
 	}
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {

@@ -1,8 +1,11 @@
 -- Voices that accounts know by name, with the vectors that describe them: personal
 -- data, apart from everything else. And the hash of the speaker model that a task's
 -- vectors come from, without which they cannot be compared.
+-- The tasks come before the accounts, which the foreign key locks, as in transactions
+-- that settle a task.
 
 -- +goose Up
+ALTER TABLE tasks ADD COLUMN voice_model text;
 CREATE TABLE voices (
     id text PRIMARY KEY,
     account_id text NOT NULL REFERENCES accounts (id),
@@ -14,7 +17,6 @@ CREATE TABLE voices (
     added_at bigint NOT NULL,
     UNIQUE (account_id, name, model)
 );
-ALTER TABLE tasks ADD COLUMN voice_model text;
 
 -- +goose Down
 ALTER TABLE tasks DROP COLUMN voice_model;

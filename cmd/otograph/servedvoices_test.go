@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// TestTheHashOfTheSpeakerModel is of the file with which the worker began; an error
+// passes with its cause, and costs a result only the names.
+func TestTheHashOfTheSpeakerModel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "voices.onnx")
+	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	require.NoError(t, os.Chtimes(path, begun, begun))
+	set := &models.Set{Models: []models.Model{{
+		Role: models.RoleEmbedder, Name: "voices", Contract: models.ContractWeSpeaker,
+		Files: []models.File{{Part: models.PartModel, Name: "voices.onnx", Path: path}},
+	}}}
+	const want = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	var log bytes.Buffer
+	m := newVoiceModel(set, slog.New(slog.NewTextHandler(&log, nil)))
+	assert.Empty(t, log.String())
+	hash := func(m *voiceModel) string {
+		sum, err := m.hash()
+		require.NoError(t, err)
+		return sum
+	}
+	assert.Equal(t, want, hash(m))
+
+	moved := path + ".moved"
+	require.NoError(t, os.Rename(path, moved))
+	_, err := m.hash()
+	require.ErrorIs(t, err, os.ErrNotExist)
+	gone := newVoiceModel(set, slog.New(slog.NewTextHandler(&log, nil)))
+	assert.Contains(t, log.String(), "not hashed")
+	_, err = gone.hash()
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.Rename(moved, path))
+	assert.Equal(t, want, hash(m), "an error is not kept")
+
+	require.NoError(t, os.WriteFile(path, []byte("xyz"), 0o600))
+	_, err = m.hash()
+	require.ErrorContains(t, err, "changed after the worker began")
+	require.NoError(t, os.Chtimes(path, begun, begun))
+
+	res := &otograph.Result{Ran: spec.Capabilities{Diarize: true}, SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: []float32{1}}}}
+	register := &diarize.Register{Voices: []diarize.Voice{{Name: "Ann", Model: want, Vectors: [][]float32{{1}}}}}
+	out, err := m.name(res, register, "")
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "could not tell which speaker model it ran")
+	out, err = m.name(res, register, want)
+	require.NoError(t, err)
+	assert.Contains(t, string(out), `"name":"Ann"`)
+	assert.NotNil(t, newVoiceModel(&models.Set{}, nil), "a set without a speaker model")
+}

@@ -374,7 +374,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time
 	}
 	if id := r.PathValue("id"); id != "" {
 		if _, ok := taskID(id); ok {
-			attrs = append(attrs, "task", id)
+			attrs = append(attrs, s.named(r.route), id)
 		}
 	}
 	if failure != nil {
@@ -385,6 +385,14 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time
 		}
 	}
 	s.log.Log(r.Context(), level, "request", attrs...)
+}
+
+// named returns what the id in a route is of, for the log.
+func (s *Server) named(route string) string {
+	if strings.HasPrefix(route, s.cfg.BasePath+"/voices/") {
+		return "voice"
+	}
+	return "task"
 }
 
 // recorder remembers what was answered.

@@ -86,6 +86,10 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 		return invalidBecause(err, "%s", reason)
 	case errors.Is(err, tasks.ErrVoices), errors.Is(err, tasks.ErrNoVector):
 		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "tasks: voice: "), cause: err}
+	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
+		e := s.translate(err)
+		e.Message = "task_id: " + e.Message
+		return e
 	case err != nil:
 		return err
 	}
@@ -149,7 +153,7 @@ func (v *voiceSubmission) check() error {
 	if named {
 		id, ok := taskID(v.task)
 		if !ok {
-			return notFound("there is no such task")
+			return notFound("task_id: there is no such task")
 		}
 		v.task = id
 	}

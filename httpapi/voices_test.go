@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -13,16 +14,19 @@ import (
 	"github.com/otograph/otograph/internal/jsonstream"
 )
 
+// modelSum is the hash of a speaker model.
+const modelSum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
 // TestVoicesOverHTTP keeps, lists and deletes voices; what describes a person is in
 // no answer and in no line of the log.
 func TestVoicesOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	const vector = "[0.8125,0.5830078125,0]"
-	body := `{"name":"Ann Example","consent":"said yes on Monday","model":"abc","vectors":[` + vector + `]}`
+	body := `{"name":"Ann Example","consent":"said yes on Monday","model":"` + modelSum + `","vectors":[` + vector + `]}`
 	a := w.do("POST", "/voices", body)
 	require.Equal(t, 201, a.status, "%s", a.body)
 	ann := a.object(t)
-	assert.Equal(t, []any{"Ann Example", "said yes on Monday", "abc", 1.0}, []any{ann["name"], ann["consent"], ann["model"], ann["recordings"]})
+	assert.Equal(t, []any{"Ann Example", "said yes on Monday", modelSum, 1.0}, []any{ann["name"], ann["consent"], ann["model"], ann["recordings"]})
 	a = w.do("GET", "/voices", nil)
 	assert.Equal(t, []any{ann}, a.object(t)["voices"])
 	_, stranger := w.newAccount("stranger", "1")
@@ -39,6 +43,8 @@ func TestVoicesOverHTTP(t *testing.T) {
 	require.Equal(t, 200, w.do("DELETE", path, nil).status)
 	assert.Equal(t, 404, w.do("DELETE", path, nil).status)
 	assert.Empty(t, w.do("GET", "/voices", nil).object(t)["voices"])
+	assert.Contains(t, w.log.String(), `"voice":"`+ann["id"].(string))
+	assert.NotContains(t, w.log.String(), `"task":"`+ann["id"].(string))
 	for _, secret := range []string{"Ann", "Monday", "0.8125", "0.583"} {
 		assert.NotContains(t, w.log.String(), secret)
 	}
@@ -50,27 +56,35 @@ func TestVoicesThatAreRefused(t *testing.T) {
 	const who = `"name":"Ann","consent":"yes"`
 	for body, want := range map[string]string{
 		`{}`: "name",
-		`{"name":"Ann","model":"m","vectors":[[1]]}`: "consent: is required",
-		`{` + who + `}`:                                                    "give one of the two pairs",
-		`{` + who + `,"model":"m"}`:                                        "model and vectors",
-		`{` + who + `,"vectors":[[1]]}`:                                    "model and vectors",
-		`{` + who + `,"speaker":"SPEAKER_0"}`:                              "task_id and speaker",
-		`{` + who + `,"model":"m","vectors":7}`:                            "vectors",
-		`{` + who + `,"model":"m","vectors":null}`:                         "vectors",
-		`{` + who + `,"model":"m","vectors":[[null]]}`:                     "vectors",
-		`{` + who + `,"model":"m","vectors":[[1e39]]}`:                     "vectors",
-		`{` + who + `,"model":"m","vectors":[]}`:                           "vectors",
-		`{` + who + `,"model":"m","vectors":[[0,0]]}`:                      "vectors",
-		`{` + who + `,"model":"m","vectors":[[1],[1,2]]}`:                  "vectors",
-		`{"name":"SPEAKER_1","consent":"yes","model":"m","vectors":[[1]]}`: "name",
-		`{` + who + `,"model":"m","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "give one of the two pairs",
-		`{` + who + `,"age":7}`:                                            "age",
+		`{"name":"Ann","model":"` + modelSum + `","vectors":[[1]]}`: "consent: is required",
+		`{` + who + `}`: "give one of the two pairs",
+		`{` + who + `,"model":"` + modelSum + `"}`:                                        "model and vectors",
+		`{` + who + `,"vectors":[[1]]}`:                                                   "model and vectors",
+		`{` + who + `,"speaker":"SPEAKER_0"}`:                                             "task_id and speaker",
+		`{` + who + `,"model":"` + modelSum + `","vectors":7}`:                            "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":null}`:                         "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[null]]}`:                     "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[1e39]]}`:                     "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[]}`:                           "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[0,0]]}`:                      "vectors",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[1],[1,2]]}`:                  "vectors",
+		`{"name":"SPEAKER_1","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`: "name",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "give one of the two pairs",
+		`{` + who + `,"age":7}`:                                                           "age",
+		`{` + who + `,"model":"m","vectors":[[1]]}`:                                       "model: must be the SHA-256",
+		`{"name":" ","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`:         "name: must be 1 to 64",
 	} {
 		a := w.do("POST", "/voices", body)
 		assert.Equal(t, []any{400, codeInvalidRequest}, []any{a.status, a.code(t)}, body)
 		assert.Contains(t, a.object(t)["error"], want, body)
 	}
-	assert.Equal(t, 404, w.do("POST", "/voices", `{`+who+`,"task_id":"x","speaker":"SPEAKER_0"}`).status)
+	for _, id := range []string{"x", "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"} {
+		a := w.do("POST", "/voices", `{`+who+`,"task_id":"`+id+`","speaker":"SPEAKER_0"}`)
+		assert.Equal(t, 404, a.status)
+		assert.Equal(t, "task_id: there is no such task", a.object(t)["error"])
+	}
+	a := w.do("POST", "/voices", io.MultiReader(strings.NewReader("{"), strings.NewReader(strings.Repeat(" ", maxVoiceBody)), strings.NewReader("}")))
+	assert.Equal(t, []any{413, codePayloadTooLarge}, []any{a.status, a.code(t)})
 }
 
 // specified are the options of the specification, which workers of every release

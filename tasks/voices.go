@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -26,10 +27,10 @@ const (
 	// MaxVoices is how many an account has at most.
 	MaxVoices = 200
 	// MaxVoiceVectors is how many recordings of a voice are kept.
-	MaxVoiceVectors  = 20
-	maxVoiceNameLen  = maxAnnotationKey // characters: a name takes a speaker's place
-	maxVoiceModelLen = 128              // characters
-	maxVoiceNumbers  = 1024             // of a vector
+	MaxVoiceVectors    = 20
+	maxVoiceNameLen    = maxAnnotationKey // characters: a name takes a speaker's place
+	maxVoiceConsentLen = 1000             // characters, as a register has at most
+	maxVoiceNumbers    = 1024             // of a vector
 )
 
 // Errors of voices.
@@ -58,9 +59,12 @@ type Voice struct {
 // speakerName matches what results call speakers that nobody knows.
 var speakerName = regexp.MustCompile(`(?i)^(SPEAKER|CHANNEL)_[0-9]+$`)
 
+// modelHash matches a SHA-256.
+var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // AddVoice keeps a voice. Vectors of a name that the account knows already, from the
-// same speaker model, join it, and the newer consent replaces the older one. Errors
-// wrap ErrVoice or ErrVoices.
+// same speaker model, join it unless they are there, and the newer consent replaces
+// the older one. Errors wrap ErrVoice or ErrVoices.
 func (s *Service) AddVoice(ctx context.Context, account string, v diarize.Voice) (Voice, error) {
 	v.Name, v.Added = strings.TrimSpace(v.Name), s.now()
 	if err := checkVoice(v); err != nil {
@@ -78,37 +82,49 @@ func (s *Service) AddVoice(ctx context.Context, account string, v diarize.Voice)
 	return kept, nil
 }
 
-// checkVoice checks what a register of voices leaves open. Errors wrap ErrVoice.
+// checkVoice checks a voice by itself. Errors wrap ErrVoice and name the field.
 func checkVoice(v diarize.Voice) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrVoice, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case utf8.RuneCountInString(v.Name) > maxVoiceNameLen:
-		return bad("name: expected at most %d characters, found %d", maxVoiceNameLen, utf8.RuneCountInString(v.Name))
+	case !shortText(v.Name, maxVoiceNameLen):
+		return bad("name: must be 1 to %d printable characters", maxVoiceNameLen)
 	case speakerName.MatchString(v.Name):
 		return bad("name: %q is what results call speakers that nobody knows", spec.Shorten(v.Name))
-	case utf8.RuneCountInString(v.Model) > maxVoiceModelLen:
-		return bad("model: expected at most %d characters", maxVoiceModelLen)
-	case len(v.Vectors) > MaxVoiceVectors:
-		return bad("vectors: expected at most %d, found %d", MaxVoiceVectors, len(v.Vectors))
+	case strings.TrimSpace(v.Consent) == "" || !shortText(v.Consent, maxVoiceConsentLen):
+		return bad("consent: must be a note of 1 to %d printable characters: what the person agreed to, and when", maxVoiceConsentLen)
+	case !modelHash.MatchString(v.Model):
+		return bad("model: must be the SHA-256 of the speaker model's file, 64 of the digits 0-9 and a-f, not %q", spec.Shorten(v.Model))
+	case len(v.Vectors) == 0 || len(v.Vectors) > MaxVoiceVectors:
+		return bad("vectors: must be 1 to %d, found %d", MaxVoiceVectors, len(v.Vectors))
 	}
 	for i, x := range v.Vectors {
 		if len(x) == 0 || len(x) > maxVoiceNumbers {
-			return bad("vectors: number %d: expected 1 to %d numbers, found %d", i+1, maxVoiceNumbers, len(x))
+			return bad("vectors: number %d must have 1 to %d numbers, found %d", i+1, maxVoiceNumbers, len(x))
 		}
 	}
 	var alone diarize.Register
 	if err := alone.Add(v); err != nil {
-		return bad("%s", strings.TrimPrefix(err.Error(), diarize.ErrRegister.Error()+": "))
+		return bad("vectors: must all have %d finite numbers that are not all zero", len(v.Vectors[0]))
 	}
 	return nil
+}
+
+// shortText reports whether a text has 1 to most characters, none of them a control
+// character.
+func shortText(text string, most int) bool {
+	n := utf8.RuneCountInString(text)
+	return n >= 1 && n <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // addVoice writes a voice that was checked by itself.
 func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) (Voice, error) {
 	var found string // the account's row is the lock under which its voices are counted
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&found); err != nil {
+		return Voice{}, err
+	}
+	if err := checkDimension(ctx, tx, account, v); err != nil {
 		return Voice{}, err
 	}
 	var register diarize.Register
@@ -120,7 +136,7 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	case !errors.Is(err, sql.ErrNoRows):
 		return Voice{}, err
 	default:
-		if err := s.roomForVoice(ctx, tx, account, v); err != nil {
+		if err := roomForVoice(ctx, tx, account); err != nil {
 			return Voice{}, err
 		}
 		id, err := uuid.NewV7()
@@ -133,6 +149,7 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 		return Voice{}, fmt.Errorf("%w: %s", ErrVoice, strings.TrimPrefix(err.Error(), diarize.ErrRegister.Error()+": "))
 	}
 	v = register.Voices[0]
+	v.Vectors = distinct(v.Vectors)
 	if len(v.Vectors) > MaxVoiceVectors {
 		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and %d are kept: delete it and add it anew", ErrVoice, len(v.Vectors), MaxVoiceVectors)
 	}
@@ -142,9 +159,19 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	return Voice{ID: old.id, Name: v.Name, Model: v.Model, Consent: v.Consent, Recordings: len(v.Vectors), AddedAt: v.Added}, err
 }
 
-// roomForVoice checks that an account may have one more voice, and that its vectors
-// are as long as the others of the same model.
-func (s *Service) roomForVoice(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) error {
+// distinct returns vectors without those that are there twice: a request that is sent
+// again adds nothing.
+func distinct(vectors [][]float32) (out [][]float32) {
+	for _, x := range vectors {
+		if !slices.ContainsFunc(out, func(y []float32) bool { return slices.Equal(x, y) }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// roomForVoice checks that an account may have one more voice.
+func roomForVoice(ctx context.Context, tx *sql.Tx, account string) error {
 	var count int
 	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM voices WHERE account_id = $1", account).Scan(&count); err != nil {
 		return err
@@ -152,6 +179,12 @@ func (s *Service) roomForVoice(ctx context.Context, tx *sql.Tx, account string, 
 	if count >= MaxVoices {
 		return fmt.Errorf("%w: the account knows %d: delete one first", ErrVoices, count)
 	}
+	return nil
+}
+
+// checkDimension checks that vectors are as long as the account's others of the same
+// model.
+func checkDimension(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) error {
 	var dimension int
 	err := tx.QueryRowContext(ctx, "SELECT dimension FROM voices WHERE account_id = $1 AND model = $2 LIMIT 1", account, v.Model).Scan(&dimension)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -21,11 +21,17 @@ import (
 	"github.com/otograph/otograph/tasks/taskstest"
 )
 
+// Hashes of two speaker models.
+var (
+	modelOne = strings.Repeat("01", 32)
+	modelTwo = strings.Repeat("02", 32)
+)
+
 // voiceOf is a voice of one vector that points along an axis.
 func voiceOf(name string, axis int) diarize.Voice {
 	x := make([]float32, 192)
 	x[axis], x[191] = 3, 0.123
-	return diarize.Voice{Name: name, Model: "model one", Consent: "said yes on Monday", Vectors: [][]float32{x}}
+	return diarize.Voice{Name: name, Model: modelOne, Consent: "said yes on Monday", Vectors: [][]float32{x}}
 }
 
 // TestVoicesOfAnAccount keeps, joins, lists and deletes voices: each account has its
@@ -36,14 +42,17 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		ctx, other := t.Context(), f.NewAccount("other", 0)
 		ann, err := f.AddVoice(ctx, f.Account, voiceOf(" Ann ", 0))
 		require.NoError(t, err)
-		assert.Equal(t, []any{"Ann", "model one", "said yes on Monday", 1}, []any{ann.Name, ann.Model, ann.Consent, ann.Recordings})
+		assert.Equal(t, []any{"Ann", modelOne, "said yes on Monday", 1}, []any{ann.Name, ann.Model, ann.Consent, ann.Recordings})
 		again := voiceOf("Ann", 1)
 		again.Consent = "said yes on Tuesday"
 		joined, err := f.AddVoice(ctx, f.Account, again)
 		require.NoError(t, err)
 		assert.Equal(t, []any{ann.ID, 2, "said yes on Tuesday"}, []any{joined.ID, joined.Recordings, joined.Consent})
+		joined, err = f.AddVoice(ctx, f.Account, again)
+		require.NoError(t, err)
+		assert.Equal(t, []any{ann.ID, 2}, []any{joined.ID, joined.Recordings}, "what is there is not added again")
 		newer := voiceOf("Ann", 2)
-		newer.Model = "model two"
+		newer.Model = modelTwo
 		_, err = f.AddVoice(ctx, f.Account, newer)
 		require.NoError(t, err, "another model's vectors are a voice of their own")
 		_, err = f.AddVoice(ctx, other, voiceOf("Ann", 3))
@@ -82,16 +91,12 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for want, change := range map[string]func(*diarize.Voice){
-			"name: expected at most 64 characters, found 65":              func(v *diarize.Voice) { v.Name = strings.Repeat("ä", 65) },
-			`name: "Speaker_3" is what results call`:                      func(v *diarize.Voice) { v.Name = "Speaker_3" },
-			"name must be 1 to 100 printable characters":                  func(v *diarize.Voice) { v.Name = "A\nB" },
-			"consent must be a note":                                      func(v *diarize.Voice) { v.Consent = " " },
-			"model must be the hash":                                      func(v *diarize.Voice) { v.Model = "" },
-			"model: expected at most 128 characters":                      func(v *diarize.Voice) { v.Model = strings.Repeat("x", 129) },
-			"vectors must be at least one vector":                         func(v *diarize.Voice) { v.Vectors = nil },
-			"vectors: number 1: expected 1 to 1024 numbers, found 1025":   func(v *diarize.Voice) { v.Vectors = [][]float32{make([]float32, 1025)} },
-			"vectors must be of 192 finite numbers that are not all zero": func(v *diarize.Voice) { v.Vectors = [][]float32{make([]float32, 192)} },
-			"vectors: expected at most 20, found 21": func(v *diarize.Voice) {
+			`name: "Speaker_3" is what results call`:                     func(v *diarize.Voice) { v.Name = "Speaker_3" },
+			"consent: must be a note of 1 to 1000 printable":             func(v *diarize.Voice) { v.Consent = " " },
+			"vectors: must be 1 to 20, found 0":                          func(v *diarize.Voice) { v.Vectors = nil },
+			"vectors: number 1 must have 1 to 1024 numbers, found 1025":  func(v *diarize.Voice) { v.Vectors = [][]float32{make([]float32, 1025)} },
+			"vectors: must all have 192 finite numbers that are not all": func(v *diarize.Voice) { v.Vectors = [][]float32{make([]float32, 192)} },
+			"vectors: must be 1 to 20, found 21": func(v *diarize.Voice) {
 				for range 20 {
 					v.Vectors = append(v.Vectors, v.Vectors[0])
 				}
@@ -103,6 +108,16 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 			require.ErrorIs(t, err, tasks.ErrVoice, want)
 			assert.ErrorContains(t, err, want)
 		}
+		for _, name := range []string{"", " ", "A\nB", strings.Repeat("ä", 65)} {
+			_, err := f.AddVoice(t.Context(), f.Account, voiceOf(name, 0))
+			assert.ErrorContains(t, err, "voice not accepted: name: must be 1 to 64 printable characters", name)
+		}
+		for _, model := range []string{"", "model one", modelOne + "0", strings.ToUpper(strings.Repeat("ab", 32))} {
+			v := voiceOf("Ann", 0)
+			v.Model = model
+			_, err := f.AddVoice(t.Context(), f.Account, v)
+			assert.ErrorContains(t, err, "model: must be the SHA-256 of the speaker model's file", model)
+		}
 		_, err := f.AddVoice(t.Context(), f.Account, voiceOf("Ann", 0))
 		require.NoError(t, err)
 		short := voiceOf("Bob", 0)
@@ -111,10 +126,10 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 		assert.ErrorContains(t, err, "vectors: those of this model have 192 numbers, found 64")
 		short.Name = "Ann"
 		_, err = f.AddVoice(t.Context(), f.Account, short)
-		require.ErrorIs(t, err, tasks.ErrVoice)
-		many := voiceOf("Ann", 0)
-		for range 19 {
-			many.Vectors = append(many.Vectors, many.Vectors[0])
+		assert.ErrorContains(t, err, "vectors: those of this model have 192 numbers, found 64")
+		many := voiceOf("Ann", 1)
+		for axis := 2; axis <= 20; axis++ {
+			many.Vectors = append(many.Vectors, voiceOf("", axis).Vectors[0])
 		}
 		_, err = f.AddVoice(t.Context(), f.Account, many)
 		assert.ErrorContains(t, err, "the voice would have 21, and 20 are kept")
@@ -139,17 +154,17 @@ func TestSpeakersAreRemembered(t *testing.T) {
 		})
 		require.NoError(t, err)
 		done := f.Add(nil).ID
-		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: result, Seconds: 30, VoiceModel: "model one"}))
+		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: result, Seconds: 30, VoiceModel: modelOne}))
 		old := f.Add(nil).ID
 		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: result, Seconds: 30}))
 		waiting := f.Add(nil).ID
 
 		kept, err := f.RememberSpeaker(t.Context(), f.Account, done, "SPEAKER_0", "Ann", "said yes")
 		require.NoError(t, err)
-		assert.Equal(t, []any{"Ann", "model one", 1}, []any{kept.Name, kept.Model, kept.Recordings})
+		assert.Equal(t, []any{"Ann", modelOne, 1}, []any{kept.Name, kept.Model, kept.Recordings})
 		register, err := f.KnownVoices(t.Context(), f.Account)
 		require.NoError(t, err)
-		match := register.Identify("model one", []diarize.Speaker{{Embedding: register.Voices[0].Vectors[0]}}, 0.9)
+		match := register.Identify(modelOne, []diarize.Speaker{{Embedding: register.Voices[0].Vectors[0]}}, 0.9)
 		assert.Equal(t, "Ann", match[0].Name)
 
 		_, err = f.RememberSpeaker(t.Context(), f.Account, done, "SPEAKER_7", "Ann", "said yes")
@@ -199,6 +214,7 @@ func TestADeletedVoiceIsGone(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}))
 	voice := voiceOf("Annabella Unmistakable", 3)
+	voice.Consent = "agreed in a letter of her own"
 	for i := range voice.Vectors[0] {
 		voice.Vectors[0][i] = float32(math.Sin(float64(i) + 0.5))
 	}
@@ -223,7 +239,7 @@ func TestADeletedVoiceIsGone(t *testing.T) {
 		}
 		return found
 	}
-	traces := [][]byte{vector, []byte(voice.Name)}
+	traces := [][]byte{vector, []byte(voice.Name), []byte(voice.Consent)}
 	for _, trace := range traces {
 		require.True(t, holds(trace), "the test sees what is there")
 	}

@@ -1,7 +1,7 @@
 // Package client calls the transcription service over HTTP: it submits
 // recordings, waits for tasks or follows them, reads and corrects results,
-// manages API keys, and verifies callbacks. It depends on the standard library
-// and package spec alone.
+// manages API keys, and verifies callbacks. It needs nothing beyond the standard
+// library and this module.
 package client
 
 import (

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -195,4 +198,66 @@ func TestFollowTakesUpABrokenStream(t *testing.T) {
 		break
 	}
 	assert.Len(t, asked, 1, "whoever has heard enough asks no more")
+}
+
+// answers is a transport that gives one answer after another, the last one again
+// and again.
+type answers struct {
+	list  []any // the body of an answer with status 200, another status, or an error
+	given int
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := a.list[min(a.given, len(a.list)-1)]
+	a.given++
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}
+	switch next := next.(type) {
+	case error:
+		return nil, next
+	case int:
+		resp.StatusCode = next
+	case string:
+		resp.Body = io.NopCloser(strings.NewReader(next))
+	}
+	return resp, nil
+}
+
+// TestFollowComesBackToARestartedService: who has been heard is asked again for a
+// while; what cannot change is the end.
+func TestFollowComesBackToARestartedService(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	const begun, done = "event: task\ndata: {\"status\":\"processing\"}\n\n", "event: task\ndata: {\"status\":\"done\",\"final\":true}\n\n"
+	for name, c := range map[string]struct {
+		answers []any
+		told    []Status
+		fails   string // "" for no error
+		lasts   time.Duration
+	}{
+		"restart":       {[]any{begun, refused, 502, 504, begun, refused, done}, []Status{Processing, Processing, Done}, "", 6 * followPause},
+		"gone":          {[]any{begun, refused}, []Status{Processing}, "connection refused", followPatience},
+		"never there":   {[]any{refused, begun}, nil, "connection refused", 0},
+		"not wanted":    {[]any{begun, 403}, []Status{Processing}, "403", followPause},
+		"no end of it":  {[]any{begun + "data: " + strings.Repeat("x", maxEvent)}, []Status{Processing}, "longer than 1048576 bytes", 0},
+		"broken events": {[]any{"event: task\ndata: {\n\n", done}, nil, "event of task 7", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, err := New("http://asr.example.com/v1", "asr_key", WithRetries(0), WithHTTP(&http.Client{Transport: &answers{list: c.answers}}))
+			require.NoError(t, err)
+			from := time.Now()
+			var told []Status
+			var failed error
+			for e, err := range client.Follow(t.Context(), "7") {
+				if failed = err; err == nil {
+					told = append(told, e.State.Status)
+				}
+			}
+			assert.Equal(t, c.told, told, name)
+			assert.Equal(t, c.lasts, time.Since(from), name)
+			if c.fails == "" {
+				assert.NoError(t, failed, name)
+			} else {
+				assert.ErrorContains(t, failed, c.fails, name)
+			}
+		})
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -45,16 +47,19 @@ type Segment struct {
 
 const (
 	// followPause is how long Follow waits before it comes back to a stream that
-	// broke off, unless the service says otherwise.
+	// broke off.
 	followPause = time.Second
+	// followPatience is how long Follow tries to come back to a service that cannot
+	// be reached.
+	followPatience = 2 * time.Minute
 	// maxEvent bounds a line of a stream, in bytes.
 	maxEvent = 1 << 20
 )
 
 // Follow returns the states of a task as they come, beginning with the one it has,
 // and its sentences, until the state is final. A stream that breaks off is taken
-// up again; a state may be left out, a sentence is told once an attempt. An error
-// is the last that is told.
+// up again, for two minutes even if the service cannot be reached; a state may be
+// left out, a sentence is told once an attempt. An error is the last that is told.
 func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := follower{client: c, id: id, yield: yield}
@@ -63,7 +68,7 @@ func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] 
 			switch {
 			case f.over:
 				return
-			case err != nil:
+			case err != nil && !f.passing(ctx, err):
 				yield(Event{}, err)
 				return
 			case !backoff.Sleep(ctx, followPause):
@@ -79,11 +84,21 @@ type follower struct {
 	client *Client
 	id     string
 	yield  func(Event, error) bool
-	last   string // id of the last event
-	over   bool   // the end was told, or is not wanted
+	last   string    // id of the last event
+	heard  time.Time // end of the last answer; zero before the first
+	over   bool      // the end was told, or is not wanted
 	// attempt and next are the sentence that has not been told yet.
 	attempt int64
 	next    int
+}
+
+// passing reports whether a service that has answered before may do so again
+// after err: the network failed, or a proxy did not reach it.
+func (f *follower) passing(ctx context.Context, err error) bool {
+	var network *url.Error
+	var failed *Error
+	away := errors.As(err, &network) || errors.As(err, &failed) && failed.Status >= http.StatusBadGateway && failed.Status <= http.StatusGatewayTimeout
+	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < followPatience
 }
 
 // stream reads one answer; it returns nil when that breaks off.
@@ -100,7 +115,10 @@ func (f *follower) stream(ctx context.Context) error {
 		f.over = true
 		return nil
 	}
-	defer body.Close()
+	defer func() {
+		body.Close()
+		f.heard = time.Now()
+	}()
 	var name, id, data string
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEvent)
@@ -121,7 +139,10 @@ func (f *follower) stream(ctx context.Context) error {
 			data += value
 		}
 	}
-	return nil
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("client: events of task %s: a line is longer than %d bytes", f.id, maxEvent)
+	}
+	return nil // every other error breaks the stream off
 }
 
 // event tells one event; others than those that are known are passed over.

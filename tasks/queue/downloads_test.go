@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"cmp"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -71,6 +72,40 @@ func TestDownloadsThatAreNotRuledOut(t *testing.T) {
 			assert.Equal(t, slices.MinFunc(own, order).ID, c.ID, "%+v", busy)
 			waiting = slices.DeleteFunc(waiting, func(t tasks.Task) bool { return t.ID == c.ID })
 		}
+	})
+}
+
+// TestALockedDownloadKeepsNoOthersWaiting: what an operator's transaction has locked
+// is passed over with its account, and is claimed when the lock goes.
+func TestALockedDownloadKeepsNoOthersWaiting(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if d.Dialect() != db.Postgres {
+			t.Skip("SQLite locks no rows")
+		}
+		f := taskstest.New(t, d)
+		for _, account := range []string{f.Account, f.NewAccount("b", 10000), f.NewAccount("c", 10000)} {
+			f.Add(func(r *tasks.Request) { r.Account, r.URL = account, "https://source.example/x" })
+		}
+		turns, err := db.Column[string](d.Read().QueryContext(t.Context(), "SELECT t.id FROM lane_accounts l JOIN tasks t ON t.account_id = l.account_id WHERE l.lane = 'fetch' ORDER BY l.served, l.account_id"))
+		require.NoError(t, err)
+		require.Len(t, turns, 3)
+		claim := func() string {
+			c, err := f.NextFetch(t.Context(), "f", queue.Busy{Ahead: 10})
+			require.NoError(t, err)
+			if c == nil {
+				return ""
+			}
+			return c.ID
+		}
+		require.NoError(t, d.Write(t.Context(), func(tx *sql.Tx) error {
+			locked, err := db.Column[string](tx.QueryContext(t.Context(), "SELECT id FROM tasks WHERE id IN ($1, $2) FOR UPDATE", turns[0], turns[1]))
+			assert.Len(t, locked, 2)
+			assert.Equal(t, turns[2], claim())
+			assert.Empty(t, claim(), "what is locked is nobody's")
+			return err
+		}))
+		assert.Equal(t, turns[0], claim())
+		assert.Equal(t, turns[1], claim())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/internal/db"
 )
@@ -63,27 +64,41 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 }
 
 // fetchWay claims the download whose turn it is, of those that others have not
-// locked.
+// locked: an account whose next download is locked is passed over.
 func (q *Queue) fetchWay(busy Busy) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
-		account, args := busy.account(q.config.DB.Dialect())
-		if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
-			return err
-		}
-		for _, batch := range []bool{false, true} {
-			queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
-			for _, query := range queries {
-				err := tx.QueryRowContext(ctx, query+q.config.DB.SkipLocked(), args...).Scan(&c.TaskID)
-				if err == nil {
-					return q.take(ctx, tx, LaneFetch, "", c)
-				}
-				if !errors.Is(err, sql.ErrNoRows) {
-					return err
-				}
+		busy := busy
+		for range longestSearch {
+			account, args := busy.account(q.config.DB.Dialect())
+			if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
+				return err
 			}
+			err := q.fetchOf(ctx, tx, busy, c)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			busy.Accounts = append(slices.Clip(busy.Accounts), c.AccountID)
 		}
 		return sql.ErrNoRows
 	}
+}
+
+// fetchOf claims a download of the account that c names, and returns
+// sql.ErrNoRows if others have locked those that are next.
+func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
+	for _, batch := range []bool{false, true} {
+		queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
+		for _, query := range queries {
+			err := tx.QueryRowContext(ctx, query+q.config.DB.SkipLocked(), args...).Scan(&c.TaskID)
+			if err == nil {
+				return q.take(ctx, tx, LaneFetch, "", c)
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+	}
+	return sql.ErrNoRows
 }
 
 // account returns the query for the account whose turn it is among those with a

@@ -25,10 +25,12 @@ func loadBLAS(string) error             { return native.ErrNoCgo }
 func blasKernel() string                { return "" }
 func measureProduct(int32) (Race, bool) { return Race{}, false }
 func openKernels() (string, error)      { return "", native.ErrNoCgo }
-func setNativeLogger(*slog.Logger)      {}
-func prepareDevices() error             { return native.ErrNoCgo }
-func loadPlugin(string) error           { return native.ErrNoCgo }
-func listDevices() []Device             { return nil }
+
+func computed() (products, attentions uint64) { return 0, 0 }
+func setNativeLogger(*slog.Logger)            {}
+func prepareDevices() error                   { return native.ErrNoCgo }
+func loadPlugin(string) error                 { return native.ErrNoCgo }
+func listDevices() []Device                   { return nil }
 
 type weights struct{ blas, lost bool }
 

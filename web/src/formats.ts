@@ -9,6 +9,10 @@ const maxColumns = 42,
   maxSeconds = 7,
   longPause = 2;
 
+/** What a file says of a result that demonstration models found, word for word as the command does. */
+const demoNote = 'Made by demo models for synthetic voices; no transcript of a real recording.';
+const demoSeconds = 5;
+
 interface Cue {
   start: number;
   end: number;
@@ -154,6 +158,15 @@ function cues(r: Result, names: Names, prefix: boolean): (Cue & { lines: string[
   return out.filter((c) => c.end > c.start).sort((a, b) => a.start - b.start);
 }
 
+/** demoCue is demoNote as the first subtitle, of the speaker DEMO. */
+function demoCue(duration: number): Cue & { lines: string[] } {
+  const end = Math.min(duration, demoSeconds),
+    speaker = 'DEMO';
+  const lead = columns(speaker) + 3;
+  const lines = wrap(atoms({ id: 0, start: 0, end, text: demoNote }), lead) ?? [demoNote];
+  return { start: 0, end, speaker, text: demoNote, lines };
+}
+
 function stamp(seconds: number, mark: string): string {
   const ms = Math.round(seconds * 1000);
   const two = (n: number) => String(n).padStart(2, '0');
@@ -185,11 +198,11 @@ export function asText(r: Result, names: Names, sounds = true): string {
 export function write(format: Format, r: Result, names: Names, file: string): { text: string; type: string } {
   switch (format) {
     case 'txt':
-      return { text: asText(r, names), type: 'text/plain' };
+      return { text: (r.demo ? `DEMO: ${demoNote}\n\n` : '') + asText(r, names), type: 'text/plain' };
     case 'srt':
       return {
         type: 'application/x-subrip',
-        text: cues(r, names, true)
+        text: (r.demo ? [demoCue(r.audio_duration), ...cues(r, names, true)] : cues(r, names, true))
           .map(
             (c, i) =>
               `${i + 1}\n${stamp(c.start, ',')} --> ${stamp(c.end, ',')}\n${c.speaker ? `[${plain(oneLine(c.speaker))}] ` : ''}${c.lines.map(plain).join('\n')}\n\n`,
@@ -201,6 +214,7 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
         type: 'text/vtt',
         text:
           'WEBVTT\n\n' +
+          (r.demo ? `NOTE ${demoNote}\n\n` : '') +
           cues(r, names, false)
             .map(
               (c) =>
@@ -214,13 +228,15 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
       const field = (text: string) => text.trim().replace(/\s+/g, '_') || '<NA>';
       return {
         type: 'text/plain',
-        text: (r.diarize_segments ?? [])
-          .filter((d) => d.end > d.start)
-          .map(
-            (d) =>
-              `SPEAKER ${field(file)} 1 ${d.start.toFixed(3)} ${(d.end - d.start).toFixed(3)} <NA> <NA> ${field(names(d.speaker))} <NA> <NA>\n`,
-          )
-          .join(''),
+        text:
+          (r.demo ? `;; ${demoNote}\n` : '') +
+          (r.diarize_segments ?? [])
+            .filter((d) => d.end > d.start)
+            .map(
+              (d) =>
+                `SPEAKER ${field(file)} 1 ${d.start.toFixed(3)} ${(d.end - d.start).toFixed(3)} <NA> <NA> ${field(names(d.speaker))} <NA> <NA>\n`,
+            )
+            .join(''),
       };
     }
   }

@@ -35,6 +35,8 @@ export interface Result {
   num_speakers?: number;
   diarize_segments?: Turn[];
   audio_events?: SoundEvent[];
+  /** Demonstration models found the result. */
+  demo?: boolean;
   billing?: { mode: string; billable_minutes: number; amount: number; balance: number };
 }
 

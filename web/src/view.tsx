@@ -17,6 +17,7 @@ const data = JSON.parse(document.getElementById('data')!.textContent!) as {
   demo?: boolean;
   audioType?: string;
 };
+if (data.demo) data.result.demo = true;
 const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
 
 /** audio is the embedded recording, once it has been unpacked. */
@@ -62,7 +63,7 @@ function App() {
         </span>
       </header>
       <main id="main">
-        {data.demo && (
+        {data.result.demo && (
           <p class="warn" role="note">
             {t('demoNote')}
           </p>

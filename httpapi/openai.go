@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,6 +111,14 @@ var openAITypes = map[int]string{
 	http.StatusTooManyRequests: "rate_limit_error",
 }
 
+// openAICodes are the codes of OpenAI's interface that clients look for, by ours.
+var openAICodes = map[string]string{
+	codeUnauthorized:        "invalid_api_key",
+	codeInsufficientBalance: "insufficient_quota",
+	codeRateLimited:         "rate_limit_exceeded",
+	codePayloadTooLarge:     "request_too_large",
+}
+
 func (e *Error) openAI() openAIError {
 	out := openAIError{Message: e.Message, Type: openAITypes[e.Status]}
 	switch {
@@ -122,10 +131,7 @@ func (e *Error) openAI() openAIError {
 	if e.Param != "" {
 		out.Param = &e.Param
 	}
-	code := e.Code
-	if e.openAICode != "" {
-		code = e.openAICode
-	}
+	code := cmp.Or(e.openAICode, openAICodes[e.Code], e.Code)
 	out.Code = &code
 	return out
 }

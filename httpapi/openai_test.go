@@ -102,7 +102,7 @@ func TestTranscriptions(t *testing.T) {
 
 	a = post("response_format", "verbose_json")
 	m := a.object(t)
-	assert.Equal(t, []any{"transcribe", "en", 61.5, text}, []any{m["task"], m["language"], m["duration"], m["text"]})
+	assert.Equal(t, []any{"transcribe", "english", 61.5, text}, []any{m["task"], m["language"], m["duration"], m["text"]})
 	assert.Len(t, m["segments"], 2)
 	assert.NotContains(t, m, "words")
 
@@ -275,7 +275,7 @@ func TestKnownSpeakers(t *testing.T) {
 	}
 	body, header := form(t, "mixed.wav", true, append([]string{"response_format", "diarized_json"}, ann...)...)
 	a = w.do("POST", "/audio/transcriptions", body, header)
-	assert.Equal(t, 422, a.status, "what only the worker hears is told as the form's refusals are")
+	assert.Equal(t, 400, a.status, "what only the worker hears is told as the form's refusals are")
 	message, param := openAIFailure(t, a)
 	assert.Equal(t, []string{"known_speaker_references[]: number 1: two voices", "known_speaker_references[]"}, []string{message, param})
 	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond)
@@ -345,8 +345,9 @@ func TestTranscriptionRefusals(t *testing.T) {
 
 	body, header = form(t, "broken.wav", true)
 	a = w.do("POST", "/audio/transcriptions", body, header)
-	assert.Equal(t, 422, a.status)
+	assert.Equal(t, 400, a.status)
 	assert.Contains(t, firstOf(openAIFailure(t, a)), "longer than 5 hours")
+	assert.Equal(t, "false", a.header.Get("X-Should-Retry"), "another request would make another task")
 	_, broke := w.newAccount("broke", "0")
 	body, header = form(t, "talk.wav", true)
 	a = w.do("POST", "/audio/transcriptions", body, header, with("X-Api-Key", broke))

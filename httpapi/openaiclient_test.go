@@ -92,14 +92,14 @@ func TestOpenAIGoClient(t *testing.T) {
 	assert.Equal(t, []any{404, "model_not_found", "model", "invalid_request_error"}, []any{failure.StatusCode, failure.Code, failure.Param, failure.Type})
 	_, err = client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: file("broken.wav"), Model: openai.AudioModelWhisper1})
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 422, failure.StatusCode)
+	assert.Equal(t, []any{400, "invalid_value", "file"}, []any{failure.StatusCode, failure.Code, failure.Param})
 	_, broke := w.newAccount("broke", "0")
 	_, err = client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: file("a.wav"), Model: openai.AudioModelWhisper1}, option.WithAPIKey(broke))
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, []any{402, "insufficient_quota"}, []any{failure.StatusCode, failure.Type})
+	assert.Equal(t, []any{402, "insufficient_quota", "insufficient_quota"}, []any{failure.StatusCode, failure.Type, failure.Code})
 	_, err = client.Models.List(ctx, option.WithAPIKey("sk-none"))
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, "authentication_error", failure.Type)
+	assert.Equal(t, []any{"authentication_error", "invalid_api_key"}, []any{failure.Type, failure.Code})
 	broken := client.Audio.Transcriptions.NewStreaming(ctx, openai.AudioTranscriptionNewParams{File: file("broken.wav"), Model: openai.AudioModelWhisper1})
 	for broken.Next() {
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +58,12 @@ func (f *transcription) task() string {
 	return "transcribe"
 }
 
-// spoken is the language of the text.
+// spoken is the English name of the text's language, as OpenAI's interface has it.
 func (f *transcription) spoken(result spec.Result) string {
 	if f.translate {
 		return "english"
 	}
-	return result.Language
+	return cmp.Or(spec.LanguageName(result.Language), result.Language)
 }
 
 // readForm reads the form; file takes the audio as it comes.

@@ -95,9 +95,28 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	result, err := s.finished(r.Context(), r, t.ID, form)
 	if err != nil {
+		w.Header().Set(shouldRetry, "false")
 		return err
 	}
 	return writeTranscription(w, form, result)
+}
+
+// shouldRetry is the header that tells OpenAI's clients whether to send a request
+// again. After the task was made they must not: they would make another one, which
+// is charged as well.
+const shouldRetry = "X-Should-Retry"
+
+// untranscribed is the answer to a task that ended without a result.
+func untranscribed(status tasks.Status, reason string) *Error {
+	if status == tasks.StatusAbandoned {
+		return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+	}
+	e := badField("file", "the audio could not be transcribed: %s", reason)
+	if strings.HasPrefix(reason, referencesField+":") {
+		e.Message, e.Param = reason, referencesField
+	}
+	e.openAICode = "invalid_value"
+	return e
 }
 
 // finished waits for the end of a task and returns its result, with the additions
@@ -128,11 +147,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string, form *tran
 		if t.ErrorMessage != nil {
 			reason = *t.ErrorMessage
 		}
-		refusal := &Error{Status: http.StatusUnprocessableEntity, Code: codeInvalidRequest, Message: "the audio could not be transcribed: " + reason, Param: "file"}
-		if strings.HasPrefix(reason, referencesField+":") {
-			refusal.Message, refusal.Param = reason, referencesField
-		}
-		return result, refusal
+		return result, untranscribed(t.Status, reason)
 	}
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {

@@ -2,10 +2,19 @@
 // with the embedded demo models.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import OpenAI, { APIError, AuthenticationError, BadRequestError, NotFoundError, toFile } from 'openai';
+import OpenAI, {
+  APIConnectionTimeoutError,
+  APIError,
+  APIUserAbortError,
+  AuthenticationError,
+  BadRequestError,
+  NotFoundError,
+  RateLimitError,
+  toFile,
+} from 'openai';
 import { folder, recording, service } from './world.mjs';
 
 let s,
@@ -68,7 +77,7 @@ made('every format', async () => {
   assert.match(await ask({ response_format: 'srt' }), /^1\n00:00:0\d,\d{3} --> /);
   assert.match(await ask({ response_format: 'vtt' }), /^WEBVTT\n/);
   const verbose = await ask({ response_format: 'verbose_json' });
-  assert.equal(verbose.language, 'en');
+  assert.equal(verbose.language, 'english');
   assert.ok(verbose.duration > 60 && verbose.segments.length > 10 && verbose.words === undefined);
   for (const x of verbose.segments) {
     assert.ok(x.tokens.length > 0 && x.avg_logprob <= 0 && x.no_speech_prob >= 0 && x.compression_ratio > 0);
@@ -187,12 +196,17 @@ made('errors are the client’s own', async () => {
     maxRetries: 0,
     fetch: counted,
   });
-  assert.equal((await refused(stranger.models.list(), AuthenticationError)).type, 'authentication_error');
+  const unknown = await refused(stranger.models.list(), AuthenticationError);
+  assert.deepEqual([unknown.type, unknown.code], ['authentication_error', 'invalid_api_key']);
   const broken = await refused(
     ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav') }),
-    APIError,
+    BadRequestError,
   );
-  assert.equal(broken.status, 422);
+  assert.deepEqual(
+    [broken.param, broken.code, broken.headers.get('x-should-retry')],
+    ['file', 'invalid_value', 'false'],
+  );
+  assert.ok(broken.requestID);
   const stream = await ask({ file: await toFile(Buffer.from('this is no audio'.repeat(100)), 'a.wav'), stream: true });
   await assert.rejects(async () => {
     for await (const event of stream) assert.ok(event.type);
@@ -207,6 +221,77 @@ made('errors are the client’s own', async () => {
   );
   assert.equal(untranslated.param, 'model');
   assert.match(untranslated.message, /the installed models do not all translate/);
+});
+
+made('a page of models, and realtime', async () => {
+  const page = await client.models.list();
+  assert.deepEqual([page.object, page.hasNextPage()], ['list', false]);
+  assert.ok(page.data.every((x) => x.object === 'model' && x.created > 0 && x.owned_by === 'otograph'));
+  const { response, request_id: id } = await client.models.list().withResponse();
+  assert.ok(id);
+  assert.equal(response.status, 200);
+  await refused(client.realtime.clientSecrets.create({}), NotFoundError);
+  assert.equal((await refused(client.models.delete('whisper-1'), APIError)).status, 405);
+});
+
+made('what more is sent, and what is too much', async () => {
+  assert.match((await ask({ user: 'someone', keyterms: ['budget'], model: 'gpt-4o-transcribe' })).text, first);
+  const byHeader = new OpenAI({
+    apiKey: 'not used',
+    baseURL: `${s.url}/v1`,
+    maxRetries: 0,
+    fetch: counted,
+    defaultHeaders: { Authorization: null, 'X-API-Key': s.key },
+  });
+  assert.ok((await byHeader.models.retrieve('whisper-1')).id);
+  const field = async (params) => (await refused(ask(params), BadRequestError)).param;
+  assert.equal(await field({ temperature: 2 }), 'temperature');
+  assert.equal(await field({ chunking_strategy: { type: 'client_vad' } }), 'chunking_strategy');
+  assert.equal(await field({ file: await toFile(Buffer.alloc(0), 'a.wav') }), 'file');
+  assert.equal(await field({ include: ['everything'] }), 'include[]');
+  for (const format of ['text', 'srt', 'vtt', 'verbose_json']) {
+    const translated = client.audio.translations.create({ file: file(), model: 'whisper-1', response_format: format });
+    assert.equal((await refused(translated, BadRequestError)).param, 'model');
+  }
+});
+
+made('a large file', async () => {
+  const large = path.join(folder(), 'large.wav');
+  execFileSync('ffmpeg', ['-v', 'error', '-i', recording, '-ar', '48000', '-ac', '8', '-c:a', 'pcm_s16le', large]);
+  assert.ok(statSync(large).size > 25 << 20, 'more than OpenAI takes');
+  assert.match((await ask({ file: createReadStream(large) })).text, first);
+});
+
+made('streams end where the client leaves', async () => {
+  const types = new Set();
+  const stream = await ask({ stream: true, response_format: 'text' });
+  for await (const event of stream) {
+    types.add(event.type);
+    if (event.type === 'transcript.text.delta') stream.controller.abort();
+  }
+  assert.deepEqual([...types], ['transcript.text.delta']);
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 50);
+  const left = client.audio.transcriptions.create({ file: file(), model: 'whisper-1' }, { signal: controller.signal });
+  await refused(left, APIUserAbortError);
+  const late = client.audio.transcriptions.create({ file: file(), model: 'whisper-1' }, { timeout: 50 });
+  await refused(late, APIConnectionTimeoutError);
+  assert.match((await ask({})).text, first, 'the service goes on');
+});
+
+made('too many requests are sent again', async () => {
+  s.otograph('account', 'create', 'hurried');
+  const apiKey = s.otograph('key', 'create', 'hurried').match(/asr_[0-9A-Za-z]+/)[0];
+  s.otograph('account', 'limits', 'hurried', '--tps', '1', '--burst', '1');
+  const given = { apiKey, baseURL: `${s.url}/v1`, fetch: counted };
+  const hurried = new OpenAI({ ...given, maxRetries: 0 });
+  await hurried.models.list();
+  const error = await refused(hurried.models.list(), RateLimitError);
+  assert.deepEqual([error.code, error.type], ['rate_limit_exceeded', 'rate_limit_error']);
+  assert.ok(Number(error.headers.get('retry-after')) >= 1);
+  const before = calls;
+  assert.ok((await new OpenAI({ ...given, maxRetries: 5 }).models.list()).data.length > 0);
+  assert.ok(calls > before + 1, 'it was refused first');
 });
 
 test('at least 25 calls were made', (t) => {

@@ -54,7 +54,7 @@ func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
 				return err
 			}
 			if json.Unmarshal(raw, into) != nil {
-				return invalid("speakers, texts: each is an object of texts, with null for what is to go")
+				return invalid("speakers, texts: each must be an object of strings; null removes an entry")
 			}
 			return nil
 		}

@@ -137,7 +137,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string, form *tran
 	if err != nil {
 		if r.Context().Err() == nil && ctx.Err() != nil {
 			out := unavailable(err)
-			out.Message = "the service is stopping; the task goes on: GET /tasks/" + id
+			out.Message = "the service is stopping; the task continues: GET /tasks/" + id
 			return result, out
 		}
 		return result, err

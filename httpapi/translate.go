@@ -33,7 +33,7 @@ var known = []struct {
 	{tasks.ErrIdempotencyConflict, http.StatusConflict, codeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
 	{billing.ErrBatchBalance, http.StatusPaymentRequired, codeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},
 	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, codeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
-	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, codeConcurrencyLimit, "too many tasks at once: wait for tasks to finish, see concurrency_limit in GET /account"},
+	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, codeConcurrencyLimit, "too many concurrent tasks: wait for tasks to finish; see concurrency_limit in GET /account"},
 	{accounts.ErrUnauthorized, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{billing.ErrNoAccount, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{db.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service has no room for more data at the moment, try again later"},

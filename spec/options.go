@@ -50,14 +50,14 @@ type Options struct {
 	EnableAudioEvents *bool `json:"enable_audio_events" default:"true" since:"0.1" group:"What to do" help:"Detect sound events of 521 classes."`
 	// Optimize selects the tier: nil by the detected language, true the
 	// optimized tier if it serves the language, false the standard tier.
-	Optimize *bool `json:"optimize" default:"null" since:"0.1" group:"Transcription" help:"Tier: true is the optimized tier where the language allows it, false the standard tier, null by language."`
+	Optimize *bool `json:"optimize" default:"null" since:"0.1" group:"Transcription" help:"Tier: true selects the optimized tier if it supports the language, false the standard tier, null chooses by language."`
 	// OptimizeZh is the earlier variant of Optimize: true allows the optimized
 	// tier only for Chinese, false is the standard tier. It can't be given
 	// together with Optimize.
-	OptimizeZh *bool `json:"optimize_zh" since:"0.1" group:"Transcription" help:"The earlier variant of optimize: true allows the optimized tier for Chinese alone, false is the standard tier."`
+	OptimizeZh *bool `json:"optimize_zh" since:"0.1" group:"Transcription" help:"Earlier form of optimize: true allows the optimized tier for Chinese only, false selects the standard tier."`
 	// TimestampLevel is "word" or "segment"; the optimized tier only supports
 	// segments.
-	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Level of the times: word or segment; the optimized tier has segments only."`
+	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Timestamp level: word or segment; the optimized tier has segments only."`
 	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are also
 	// accepted); nil detects the language.
 	ASRLanguage *string `json:"asr_language" default:"null" rule:"language" since:"0.1" group:"Transcription" help:"Language of the speech as an ISO 639-1 or 639-3 code (en, zh, deu); detected when not set."`
@@ -72,16 +72,16 @@ type Options struct {
 	// disables it.
 	ASRBestOf *int `json:"asr_best_of" default:"null" min:"1" max:"20" since:"0.1" group:"Transcription" help:"Sampled candidates; only effective when asr_temperature is above 0."`
 	// Hotwords are words whose probability is raised: names, brands.
-	Hotwords []string `json:"hotwords" default:"null" items:"200" max:"64" since:"0.1" group:"Transcription" help:"Words whose recognition probability is raised: names, brands."`
+	Hotwords []string `json:"hotwords" default:"null" items:"200" max:"64" since:"0.1" group:"Transcription" help:"Words to recognize with a higher probability: names, brands."`
 	// InitialPrompt is a text that steers the style of the transcript.
-	InitialPrompt *string `json:"initial_prompt" default:"null" max:"1000" since:"0.1" group:"Transcription" help:"Text that steers the style of the transcript."`
+	InitialPrompt *string `json:"initial_prompt" default:"null" max:"1000" since:"0.1" group:"Transcription" help:"Text that guides the style of the transcript."`
 	// VADThreshold is the speech probability at which a window counts as
 	// speech.
 	VADThreshold *float64 `json:"vad_threshold" default:"0.35" min:"0" max:"1" since:"0.1" group:"Speech detection" help:"Speech probability threshold; higher is more conservative."`
 	// VADMinSpeechMS drops shorter speech segments, in milliseconds.
 	VADMinSpeechMS *int `json:"vad_min_speech_ms" default:"250" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum length of a speech segment in milliseconds."`
 	// VADMinSilenceMS is the silence that ends a segment, in milliseconds.
-	VADMinSilenceMS *int `json:"vad_min_silence_ms" default:"100" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum silence that cuts, in milliseconds."`
+	VADMinSilenceMS *int `json:"vad_min_silence_ms" default:"100" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum silence between segments in milliseconds."`
 	// VADSpeechPadMS widens each segment on both sides, in milliseconds.
 	VADSpeechPadMS *int `json:"vad_speech_pad_ms" default:"30" min:"0" max:"2000" since:"0.1" group:"Speech detection" help:"Padding around speech segments in milliseconds."`
 	// NoSpeechThreshold discards segments whose no-speech probability is above
@@ -89,13 +89,13 @@ type Options struct {
 	// window. In the optimized tier it is the mean of the voice activity
 	// detector's value over the segment and the recognizer's blank probability
 	// where the tokens fire (only the detector's for Paraformer).
-	NoSpeechThreshold *float64 `json:"no_speech_threshold" default:"0.6" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Segments with a no-speech probability above this are discarded."`
+	NoSpeechThreshold *float64 `json:"no_speech_threshold" default:"0.6" min:"0" max:"1" since:"0.1" group:"Transcription" help:"Discard segments with a no-speech probability above this."`
 	// NumSpeakers fixes the number of speakers; nil detects it.
-	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; found when not set."`
+	NumSpeakers *int `json:"num_speakers" default:"null" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Fixed number of speakers; detected when not set."`
 	// MinSpeakers is the smallest number of speakers to detect.
-	MinSpeakers *int `json:"min_speakers" default:"1" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Minimum number of speakers when it is found."`
+	MinSpeakers *int `json:"min_speakers" default:"1" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Minimum number of speakers when the number is detected."`
 	// MaxSpeakers is the largest number of speakers to detect.
-	MaxSpeakers *int `json:"max_speakers" default:"10" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Maximum number of speakers when it is found."`
+	MaxSpeakers *int `json:"max_speakers" default:"10" min:"1" max:"50" since:"0.1" group:"Speakers" help:"Maximum number of speakers when the number is detected."`
 	// DiarizeMinSegmentSec is the shortest segment, in seconds, that yields a
 	// voice embedding.
 	DiarizeMinSegmentSec *float64 `json:"diarize_min_segment_sec" default:"0.5" min:"0.1" max:"10" since:"0.1" group:"Speakers" help:"Minimum segment length in seconds for a voice embedding."`
@@ -104,11 +104,11 @@ type Options struct {
 	DiarizeSingleSpeakerThreshold *float64 `json:"diarize_single_speaker_threshold" default:"0.05" min:"-1" max:"1" since:"0.1" group:"Speakers" help:"Silhouette score below which there is one speaker."`
 	// Voices names speakers whose voices the account knows: an addition to the
 	// specification, for the service alone.
-	Voices *bool `json:"voices" since:"0.1" group:"Speakers" help:"Name the speakers whose voices the account knows (POST /voices); an addition to the specification."`
+	Voices *bool `json:"voices" since:"0.1" group:"Speakers" help:"Name speakers whose voices are known to the account (POST /voices); an addition to the specification."`
 	// AudioEventsThreshold is the confidence above which an event is reported.
-	AudioEventsThreshold *float64 `json:"audio_events_threshold" default:"0.3" min:"0" max:"1" since:"0.1" group:"Sound events" help:"Only events with a confidence above this are returned."`
+	AudioEventsThreshold *float64 `json:"audio_events_threshold" default:"0.3" min:"0" max:"1" since:"0.1" group:"Sound events" help:"Return only events with a confidence above this."`
 	// AudioEventsClasses are the English class names to listen for; nil is all.
-	AudioEventsClasses []string `json:"audio_events_classes" default:"null" rule:"event class" since:"0.1" group:"Sound events" help:"English class names to listen for; all 521 when not set."`
+	AudioEventsClasses []string `json:"audio_events_classes" default:"null" rule:"event class" since:"0.1" group:"Sound events" help:"English names of the classes to detect; default: all 521."`
 }
 
 // EffectiveOptions is an Options object with every default filled in, as tasks

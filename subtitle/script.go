@@ -69,7 +69,7 @@ func ParseScript(data []byte) (*Script, error) {
 		}
 		c := ScriptCue{Start: scriptSeconds(m[1:5]), End: scriptSeconds(m[5:9]), Settings: m[9]}
 		if c.End < c.Start {
-			return fail(i+1, "expected an end behind the start, found %.60q", lines[i])
+			return fail(i+1, "expected an end after the start, found %.60q", lines[i])
 		}
 		for i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" && !strings.Contains(lines[i+1], "-->") {
 			i++

@@ -47,7 +47,7 @@ func TestScriptRefusals(t *testing.T) {
 		"just a text\n":                         "found no cue",
 		"\xff\xfe1\x00":                         "expected UTF-8",
 		"1\n00:01 --> 00:02\na":                 "line 2: expected times",
-		"1\n00:00:02,000 --> 00:00:01,000\na\n": "line 2: expected an end behind the start",
+		"1\n00:00:02,000 --> 00:00:01,000\na\n": "line 2: expected an end after the start",
 	} {
 		_, err := ParseScript([]byte(in))
 		require.ErrorIs(t, err, ErrScript, "%q", in)

@@ -284,7 +284,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndTrouble:
 		pause := troublePause(r.attempt - r.failures)
-		s.log.WarnContext(ctx, "task delayed for trouble of ours", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		s.log.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
 		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {

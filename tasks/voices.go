@@ -91,7 +91,7 @@ func checkVoice(v diarize.Voice) error {
 	case !shortText(v.Name, maxVoiceNameLen):
 		return bad("name: must be 1 to %d printable characters", maxVoiceNameLen)
 	case speakerName.MatchString(v.Name):
-		return bad("name: %q is what results call speakers that nobody knows", spec.Shorten(v.Name))
+		return bad("name: %q is reserved for speakers without a known voice", spec.Shorten(v.Name))
 	case strings.TrimSpace(v.Consent) == "" || !shortText(v.Consent, maxVoiceConsentLen):
 		return bad("consent: must be a note of 1 to %d printable characters: what the person agreed to, and when", maxVoiceConsentLen)
 	case !modelHash.MatchString(v.Model):

@@ -91,7 +91,7 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for want, change := range map[string]func(*diarize.Voice){
-			`name: "Speaker_3" is what results call`:                     func(v *diarize.Voice) { v.Name = "Speaker_3" },
+			`name: "Speaker_3" is reserved for`:                          func(v *diarize.Voice) { v.Name = "Speaker_3" },
 			"consent: must be a note of 1 to 1000 printable":             func(v *diarize.Voice) { v.Consent = " " },
 			"vectors: must be 1 to 20, found 0":                          func(v *diarize.Voice) { v.Vectors = nil },
 			"vectors: number 1 must have 1 to 1024 numbers, found 1025":  func(v *diarize.Voice) { v.Vectors = [][]float32{make([]float32, 1025)} },

@@ -54,7 +54,7 @@ func TestTheServiceKnowsVoices(t *testing.T) {
 	nobody := run(new(true))
 	assert.Equal(t, speakers(plain), speakers(nobody))
 	require.Len(t, nobody.Notices, 1)
-	assert.Contains(t, nobody.Notices[0].Reason, "knows no voices")
+	assert.Contains(t, nobody.Notices[0].Reason, "has no voices")
 
 	ruth, err := c.AddVoice(ctx, otoclient.NewVoice{Name: "Ruth Unmistakable", Consent: "by mail", TaskID: plain.TaskID, Speaker: "SPEAKER_1"})
 	require.NoError(t, err)

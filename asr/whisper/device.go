@@ -238,7 +238,7 @@ func (e *Engine) leaveDevice(why error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.note = fmt.Sprintf("%s failed (%v); the CPU computes", e.place.name, why)
-	e.opt.Logger.Warn("whisper: the device failed, the CPU goes on", "device", e.place.name, "error", why)
+	e.opt.Logger.Warn("whisper: device failed, continuing on the CPU", "device", e.place.name, "error", why)
 	e.weights, e.place, e.idle, e.model.Data = w, onCPU, nil, nil
 	return nil
 }

@@ -236,7 +236,7 @@ func loadWeights(m Model, preset int, at place) (*weights, error) {
 		c = C.og_load_file(path, C.int(preset), C.int(at.number))
 	}
 	if c == nil {
-		return nil, errors.New(complaint("libwhisper gives no reason"))
+		return nil, errors.New(complaint("libwhisper reported no reason"))
 	}
 	return &weights{c: c, at: at}, nil
 }

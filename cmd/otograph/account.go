@@ -14,17 +14,17 @@ import (
 )
 
 type accountCmd struct {
-	Create accountCreateCmd `cmd:"" help:"Create an account with balance 0."`
+	Create accountCreateCmd `cmd:"" help:"Create an account with a zero balance."`
 	List   accountListCmd   `cmd:"" help:"List the accounts."`
 	Show   accountShowCmd   `cmd:"" help:"Show an account's balance, limits and resource packs."`
 	Credit accountCreditCmd `cmd:"" help:"Add to an account's balance."`
-	Refund accountRefundCmd `cmd:"" help:"Pay money back: the balance falls."`
+	Refund accountRefundCmd `cmd:"" help:"Pay money back, which lowers the balance."`
 	Tier   accountTierCmd   `cmd:"" help:"Move an account to a tier, 1 to 5."`
-	Limits accountLimitsCmd `cmd:"" help:"Replace an account's limits; without flags, back to those of its tier."`
-	Pack   accountPackCmd   `cmd:"" help:"Give an account a resource pack."`
+	Limits accountLimitsCmd `cmd:"" help:"Replace an account's limits; without flags, restore the limits of its tier."`
+	Pack   accountPackCmd   `cmd:"" help:"Add a resource pack to an account."`
 
-	Suspend accountSuspendCmd `cmd:"" help:"Refuse an account's keys, logins and tokens; its tasks go on, its data and money stay."`
-	Resume  accountResumeCmd  `cmd:"" help:"End an account's suspension."`
+	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay."`
+	Resume  accountResumeCmd  `cmd:"" help:"Lift an account's suspension."`
 }
 
 type accountCreateCmd struct {
@@ -171,9 +171,9 @@ func (c *accountTierCmd) Run(ctx context.Context) error {
 type accountLimitsCmd struct {
 	storeFlags
 	Name        string   `arg:"" help:"Name or id."`
-	Concurrency *int     `placeholder:"N" help:"Tasks at once outside the batch lane."`
+	Concurrency *int     `placeholder:"N" help:"Concurrency limit, batch tasks excluded."`
 	TPS         *float64 `name:"tps" placeholder:"X" help:"Requests per second."`
-	Burst       *int     `placeholder:"N" help:"Requests that may come at once."`
+	Burst       *int     `placeholder:"N" help:"Maximum burst of requests."`
 }
 
 func (c *accountLimitsCmd) Run(ctx context.Context) error {
@@ -195,7 +195,7 @@ func (c *accountLimitsCmd) detail() string {
 		parts = append(parts, fmt.Sprintf("burst %d", *c.Burst))
 	}
 	if parts == nil {
-		return "those of the tier"
+		return "limits of the tier"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -203,7 +203,7 @@ func (c *accountLimitsCmd) detail() string {
 type accountSuspendCmd struct {
 	storeFlags
 	Name string `arg:"" help:"Name or id."`
-	Note string `help:"Why, for the audit log."`
+	Note string `help:"Reason, for the audit log."`
 }
 
 func (c *accountSuspendCmd) Run(ctx context.Context) error {
@@ -215,7 +215,7 @@ func (c *accountSuspendCmd) Run(ctx context.Context) error {
 type accountResumeCmd struct {
 	storeFlags
 	Name string `arg:"" help:"Name or id."`
-	Note string `help:"Why, for the audit log."`
+	Note string `help:"Reason, for the audit log."`
 }
 
 func (c *accountResumeCmd) Run(ctx context.Context) error {
@@ -228,8 +228,8 @@ type accountPackCmd struct {
 	storeFlags
 	Name        string `arg:"" help:"Name or id."`
 	Value       string `arg:"" help:"Value in the currency unit."`
-	Expires     string `required:"" placeholder:"TIME" help:"When it expires: 2027-01-31, an RFC 3339 time, or a duration such as 720h."`
-	Concurrency int    `placeholder:"N" help:"Raise the number of tasks at once to this while it lasts."`
+	Expires     string `required:"" placeholder:"TIME" help:"Expiry: 2027-01-31, an RFC 3339 time, or a duration such as 720h."`
+	Concurrency int    `placeholder:"N" help:"Concurrency limit of the account while the pack is valid."`
 }
 
 func (c *accountPackCmd) Run(ctx context.Context) error {

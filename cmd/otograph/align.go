@@ -19,9 +19,9 @@ import (
 
 type alignCmd struct {
 	Audio    string `arg:"" help:"Recording of any format."`
-	Text     string `arg:"" help:"What is said in it: a text file, or subtitles (SRT, WebVTT) that are to be timed anew."`
+	Text     string `arg:"" help:"Text of the recording: a text file, or subtitles (SRT, WebVTT) to retime."`
 	Format   string `short:"f" enum:"json,srt,vtt,textgrid" default:"json" help:"json (words with their times, what is missing, a score), srt, vtt or textgrid (Praat)."`
-	Output   string `short:"o" placeholder:"FILE" help:"Write to this file; default: standard output."`
+	Output   string `short:"o" placeholder:"FILE" help:"Output file; default: standard output."`
 	Language string `short:"l" placeholder:"CODE" help:"Language of the speech (en, zh, deu); detected when not set."`
 	Quiet    bool   `short:"q" help:"No progress bar, no notices."`
 	Cores    int    `placeholder:"N" help:"Cores to use; default: all."`

@@ -13,8 +13,8 @@ import (
 
 type auditCmd struct {
 	storeFlags
-	Since string `placeholder:"TIME" help:"Only from this time on: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
-	Limit int    `default:"100" placeholder:"N" help:"At most this many, the newest ones."`
+	Since string `placeholder:"TIME" help:"Earliest time: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
+	Limit int    `default:"100" placeholder:"N" help:"Number of entries, newest first."`
 	JSON  bool   `help:"Print as JSON."`
 }
 

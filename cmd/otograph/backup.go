@@ -16,7 +16,7 @@ import (
 
 type backupCmd struct {
 	storeFlags
-	Files bool   `help:"Copy the file store, too: TO is a new folder then."`
+	Files bool   `help:"Also copy the file store; TO is then a new folder."`
 	To    string `arg:"" name:"to" help:"New file for the copy of the SQLite database; with --files, new folder."`
 }
 
@@ -144,8 +144,8 @@ func copyFile(ctx context.Context, from, to *blob.Store, key string) error {
 
 type restoreCmd struct {
 	storeFlags
-	Adopt bool   `help:"Use the file store even if another database has used it since: for a store whose database is lost."`
-	From  string `arg:"" optional:"" help:"What backup wrote: a file or, with --files, a folder. On PostgreSQL nothing: load the dump with pg_restore before."`
+	Adopt bool   `help:"Use the file store even if another database has used it since, for a store whose database is lost."`
+	From  string `arg:"" optional:"" help:"Output of backup: a file or, with --files, a folder. Omit on PostgreSQL, and load the dump with pg_restore first."`
 }
 
 // Run makes a data folder of a backup, or completes the restoration of a

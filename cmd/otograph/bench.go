@@ -21,25 +21,25 @@ import (
 
 type benchCmd struct {
 	Run   benchRunCmd   `cmd:"" default:"withargs" help:"Measure accuracy and cost on a manifest or a folder of recordings (the default)."`
-	Shape benchShapeCmd `cmd:"" help:"Measure the cost of Whisper models of published size with made-up weights; nothing is downloaded."`
+	Shape benchShapeCmd `cmd:"" help:"Measure the cost of Whisper models of the published sizes, with random weights; nothing is downloaded."`
 }
 
 type benchRunCmd struct {
-	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm beside them."`
-	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, and where it is unsure standard), auto (by language, with the cascade)."`
-	Compare  []string `placeholder:"DIR" sep:"none" help:"Measure this model folder, too, beside the chosen models (repeat for more)."`
+	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm next to them."`
+	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
+	Compare  []string `placeholder:"DIR" sep:"none" help:"Also measure this model folder (repeat for more)."`
 
-	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"The confidence below which the cascade decodes again (default 0.85)."`
-	KnownLanguage bool    `help:"Take the language from the manifest instead of detecting it."`
-	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times; the middle one counts."`
+	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"Confidence below which the cascade decodes again (default 0.85)."`
+	KnownLanguage bool    `help:"Use the manifest's language instead of detecting it."`
+	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times and report the median."`
 	Warmup        int     `default:"1" placeholder:"N" help:"Run the first recording N times before measuring."`
-	Stages        bool    `default:"true" negatable:"" help:"Run each recording once more, stage by stage, for the processor time of each stage."`
-	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of a speaker's borders that the diarization error leaves out."`
-	SkipOverlap   bool    `help:"Leave out of the diarization error where several people talk at once."`
+	Stages        bool    `default:"true" negatable:"" help:"Run each recording once more, stage by stage, to measure the processor time of each stage."`
+	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
+	SkipOverlap   bool    `help:"Exclude overlapping speech from the diarization error."`
 	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
 
-	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"What to print: table, json, csv or html."`
-	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv and .html into this folder and keep every measurement there: an interrupted run goes on."`
+	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
+	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
 	Quiet  bool   `short:"q" help:"No progress."`
 	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
 
@@ -75,7 +75,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	clearBenchProgress(c.Quiet)
 	if err != nil {
 		if ctx.Err() != nil && c.Output != "" {
-			warn("The measurements so far are in %s: the same command goes on from there.\n", config.RunFile)
+			warn("The measurements so far are in %s: run the same command to continue.\n", config.RunFile)
 		}
 		return err
 	}

@@ -25,16 +25,16 @@ import (
 type benchShapeCmd struct {
 	Size     []string `default:"tiny,base" placeholder:"SIZE" help:"micro, tiny, base, small, turbo; default: tiny,base."`
 	Type     []string `enum:"f16,q8_0" default:"f16" placeholder:"TYPE" help:"f16, q8_0."`
-	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models say in 30 s of speech, 1 to 170; 100 are about 75 words."`
-	Seconds  float64  `default:"120" placeholder:"N" help:"Length of the made-up speech."`
-	Audio    string   `placeholder:"FILE" help:"Measure on this recording instead of made-up speech."`
+	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models generate for 30 s of speech, 1 to 170; 100 are about 75 words."`
+	Seconds  float64  `default:"120" placeholder:"N" help:"Length of the synthetic speech."`
+	Audio    string   `placeholder:"FILE" help:"Measure on this recording instead of synthetic speech."`
 	BeamSize int      `name:"asr-beam-size" default:"5" placeholder:"5" help:"Beam width, 1 to 20."`
-	Only     bool     `help:"Transcription only: no speakers, no events."`
-	Repeat   int      `default:"1" placeholder:"N" help:"Measure N times; the middle one counts."`
-	Stages   bool     `default:"true" negatable:"" help:"Run once more, stage by stage, for the processor time of each stage."`
-	Keep     string   `placeholder:"DIR" help:"Make models and sound in this folder and leave them there; models that are there already are used."`
-	Format   string   `short:"f" enum:"table,json,csv,html" default:"table" help:"What to print: table, json, csv or html."`
-	Output   string   `short:"o" placeholder:"DIR" help:"Write the report in all its forms into this folder."`
+	Only     bool     `help:"Transcribe only: no speakers, no events."`
+	Repeat   int      `default:"1" placeholder:"N" help:"Measure N times and report the median."`
+	Stages   bool     `default:"true" negatable:"" help:"Run once more, stage by stage, to measure the processor time of each stage."`
+	Keep     string   `placeholder:"DIR" help:"Create models and audio in this folder and keep them; existing models are reused."`
+	Format   string   `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
+	Output   string   `short:"o" placeholder:"DIR" help:"Write the report in all formats into this folder."`
 	Quiet    bool     `short:"q" help:"No progress."`
 	Cores    int      `placeholder:"N" help:"Cores to use; default: all."`
 

@@ -11,7 +11,7 @@ import (
 
 // cageFlags say how well the decoder has to be held.
 type cageFlags struct {
-	RequireCage bool `help:"Refuse to start unless the decoder's cage is whole: Landlock, seccomp and limits."`
+	RequireCage bool `help:"Refuse to start unless the decoder's sandbox is complete: Landlock, seccomp and resource limits."`
 }
 
 // check builds the cage once, says what is in force, and closes this process's

@@ -62,7 +62,7 @@ func closeFolder(dir string) error {
 			return err
 		}
 		if !ours(entries) {
-			return fmt.Errorf("data folder %s: others can open it (mode %04o) and it holds other things: name a folder of its own with --data, or chmod 700 it",
+			return fmt.Errorf("data folder %s: other users can open it (mode %04o) and it holds other files: name a separate folder with --data, or chmod 700 it",
 				dir, info.Mode().Perm())
 		}
 		if err := os.Chmod(dir, info.Mode().Perm()&^os.FileMode(othersBits)); err != nil {

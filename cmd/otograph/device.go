@@ -8,7 +8,7 @@ import (
 
 // deviceFlag says what computes the standard tier's model.
 type deviceFlag struct {
-	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"What computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
+	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"Device that computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
 }
 
 // device is the name of a device, there or not.

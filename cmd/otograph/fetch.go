@@ -14,10 +14,10 @@ import (
 
 // fetchFlags bound the downloads of audio.
 type fetchFlags struct {
-	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Downloads of audio at the same time; 0: none here, other servers download."`
-	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Downloads for one account at the same time."`
-	FetchesPerHost    int           `default:"8" placeholder:"N" group:"Network" help:"Downloads from one host at the same time."`
-	FetchLimit        time.Duration `default:"1h" group:"Network" help:"How long one attempt at a download may take."`
+	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads; 0 leaves downloads to other servers."`
+	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per account."`
+	FetchesPerHost    int           `default:"8" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per host."`
+	FetchLimit        time.Duration `default:"1h" group:"Network" help:"Timeout of one download attempt."`
 }
 
 // fetcher returns what downloads the audio of tasks that name a URL.

@@ -12,16 +12,16 @@ import (
 )
 
 type keyCmd struct {
-	Create keyCreateCmd `cmd:"" help:"Create an API key and print it, this once."`
+	Create keyCreateCmd `cmd:"" help:"Create an API key and print it once."`
 	List   keyListCmd   `cmd:"" help:"List an account's keys."`
-	Revoke keyRevokeCmd `cmd:"" help:"Make a key useless."`
+	Revoke keyRevokeCmd `cmd:"" help:"Revoke an API key."`
 }
 
 type keyCreateCmd struct {
 	storeFlags
 	Account  string `arg:"" help:"Name or id."`
-	ReadOnly bool   `help:"The key can read tasks and results, and change nothing."`
-	Expires  string `placeholder:"TIME" help:"When it expires: 2027-01-31, an RFC 3339 time, or a duration such as 720h; default: never."`
+	ReadOnly bool   `help:"Limit the key to reading tasks and results."`
+	Expires  string `placeholder:"TIME" help:"Expiry: 2027-01-31, an RFC 3339 time, or a duration such as 720h; default: never."`
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context) error {
@@ -75,7 +75,7 @@ func (c *keyListCmd) Run(ctx context.Context) error {
 
 type keyRevokeCmd struct {
 	storeFlags
-	ID string `arg:"" help:"The key's id, as key list prints it."`
+	ID string `arg:"" help:"Key id, as printed by key list."`
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context) error {

@@ -23,28 +23,28 @@ const (
 )
 
 type cli struct {
-	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: what was said, by whom, and what else was heard."`
-	Align      alignCmd      `cmd:"" help:"Find out when each word of a known text is spoken, or time subtitles anew."`
+	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: speech, speakers and sound events."`
+	Align      alignCmd      `cmd:"" help:"Align a known text with a recording: find when each word is spoken, or retime subtitles."`
 	Bench      benchCmd      `cmd:"" help:"Measure accuracy and cost of models, tiers and options."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what is installed, what is missing, and what to do about it."`
-	Models     modelsCmd     `cmd:"" help:"List, fetch and check models."`
-	Voices     voicesCmd     `cmd:"" help:"Remember voices by name, so that transcripts name their speakers."`
-	Native     nativeCmd     `cmd:"" help:"Fetch the native libraries (libwhisper, ONNX Runtime)."`
+	Doctor     doctorCmd     `cmd:"" help:"Show what is installed, what is missing, and how to fix it."`
+	Models     modelsCmd     `cmd:"" help:"List, download, import and verify models."`
+	Voices     voicesCmd     `cmd:"" help:"Manage known voices, so that transcripts name their speakers."`
+	Native     nativeCmd     `cmd:"" help:"Download the native libraries (libwhisper, ONNX Runtime)."`
 
-	Serve    serveCmd    `cmd:"" group:"Service" help:"Run the HTTP service, with its workers."`
+	Serve    serveCmd    `cmd:"" group:"Service" help:"Run the HTTP service and its workers."`
 	Work     workCmd     `cmd:"" group:"Service" help:"Run one worker process of the service."`
 	Account  accountCmd  `cmd:"" group:"Service" help:"Create, show, credit, limit and suspend accounts."`
 	Key      keyCmd      `cmd:"" group:"Service" help:"Create, list and revoke API keys."`
-	User     userCmd     `cmd:"" group:"Service" help:"Create, list, log out and delete users who log in."`
-	Audit    auditCmd    `cmd:"" group:"Service" help:"Show what operators did."`
+	User     userCmd     `cmd:"" group:"Service" help:"Create, list, log out and delete users."`
+	Audit    auditCmd    `cmd:"" group:"Service" help:"Show the log of operators' actions."`
 	Pricing  pricingCmd  `cmd:"" group:"Service" help:"Show and set prices."`
 	Callback callbackCmd `cmd:"" group:"Service" help:"List and resend callbacks."`
-	Queue    queueCmd    `cmd:"" group:"Service" help:"Show and steer the queue: pause, cancel, retry, drain."`
-	Migrate  migrateCmd  `cmd:"" group:"Service" help:"Bring the database's tables up to date."`
+	Queue    queueCmd    `cmd:"" group:"Service" help:"Show and control the queue: pause, cancel, retry, drain."`
+	Migrate  migrateCmd  `cmd:"" group:"Service" help:"Migrate the database schema."`
 	Store    storeCmd    `cmd:"" group:"Service" help:"Show and change which database the file store belongs to."`
 	Secret   secretCmd   `cmd:"" group:"Service" help:"Rotate the key that signs access tokens."`
 	Backup   backupCmd   `cmd:"" group:"Service" help:"Copy the SQLite database while the service runs."`
-	Restore  restoreCmd  `cmd:"" group:"Service" help:"Make a data folder from a backup."`
+	Restore  restoreCmd  `cmd:"" group:"Service" help:"Restore a data folder from a backup."`
 
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -14,11 +14,11 @@ import (
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List published models and those of the model folder."`
-	Pull   modelsPullCmd   `cmd:"" help:"Download a model or a profile (small, balanced, best, zh) and put it to use."`
-	Import modelsImportCmd `cmd:"" help:"Put a model file, folder or archive of your own into the model folder."`
+	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder."`
+	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh)."`
+	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
 	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
-	Where  modelsWhereCmd  `cmd:"" help:"Say which file serves which role."`
+	Where  modelsWhereCmd  `cmd:"" help:"Show which model file serves which role."`
 }
 
 // folderFlag names the model folder that a command works on.
@@ -40,7 +40,7 @@ func (f folderFlag) store() (*library.Store, error) {
 type modelsListCmd struct {
 	folderFlag
 	JSON bool        `help:"Print as JSON."`
-	Role models.Role `placeholder:"ROLE" help:"Only this role: standard, optimized, vad, embedder, segmenter, tagger."`
+	Role models.Role `placeholder:"ROLE" help:"Restrict to one role: standard, optimized, vad, embedder, segmenter, tagger."`
 }
 
 func (c *modelsListCmd) Run() error {
@@ -84,7 +84,7 @@ func (c *modelsListCmd) Run() error {
 type modelsPullCmd struct {
 	folderFlag
 	Name   []string `arg:"" help:"Models or profiles, as models list names them."`
-	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Fetch from MIRROR/HOST/PATH in place of the publishers' hosts."`
+	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Download from MIRROR/HOST/PATH instead of the publishers' hosts."`
 	Quiet  bool     `short:"q" help:"No progress bar."`
 }
 
@@ -109,13 +109,13 @@ func (c *modelsPullCmd) Run(ctx context.Context) error {
 type modelsImportCmd struct {
 	folderFlag
 	Source        string      `arg:"" help:"A model file, a folder or an archive (.tar.bz2, .tar.gz, .tar)."`
-	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's."`
-	Role          models.Role `placeholder:"ROLE" help:"What it must be for."`
-	Contract      string      `placeholder:"NAME" help:"Its contract, where the file alone does not tell."`
-	Languages     []string    `placeholder:"CODE" help:"Languages it knows."`
-	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio it should get at once."`
-	SampleRate    int         `placeholder:"HZ" help:"Rate of its waveform input (taggers)."`
-	SameSpeaker   float64     `placeholder:"COS" help:"Cosine from which on two voices are one person's (embedders)."`
+	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's name."`
+	Role          models.Role `placeholder:"ROLE" help:"Required role."`
+	Contract      string      `placeholder:"NAME" help:"The model's contract, if it cannot be detected from the file."`
+	Languages     []string    `placeholder:"CODE" help:"Languages that the model supports."`
+	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio to pass to the model."`
+	SampleRate    int         `placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
+	SameSpeaker   float64     `placeholder:"COS" help:"Cosine similarity at which two voices count as one person (embedders)."`
 }
 
 func (c *modelsImportCmd) Run(ctx context.Context) error {

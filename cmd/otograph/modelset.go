@@ -19,9 +19,9 @@ type modelFlags struct {
 	OptimizedModel string `placeholder:"FILE" group:"Models" help:"CTC-type model (ONNX) of the optimized tier."`
 	VADModel       string `name:"vad-model" placeholder:"FILE" group:"Models" help:"Voice activity model (Silero, ONNX)."`
 	EmbedderModel  string `placeholder:"FILE" group:"Models" help:"Speaker embedder (ONNX)."`
-	SegmenterModel string `placeholder:"FILE" group:"Models" help:"Speaker segmentation (pyannote, ONNX): hears where voices overlap."`
+	SegmenterModel string `placeholder:"FILE" group:"Models" help:"Speaker segmentation model (pyannote, ONNX), which detects overlapping speech."`
 	TaggerModel    string `placeholder:"FILE" group:"Models" help:"Sound event tagger (ONNX)."`
-	RequireReal    bool   `group:"Models" help:"Fail rather than fall back to a demo model."`
+	RequireReal    bool   `group:"Models" help:"Fail instead of falling back to a demo model."`
 }
 
 // args returns the flags as a command line for another process. It goes over

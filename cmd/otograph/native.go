@@ -8,8 +8,8 @@ import (
 )
 
 type nativeCmd struct {
-	To   string `placeholder:"DIR" help:"Where to put them; default: where the program finds them."`
-	With string `enum:"vulkan,none,unchanged" default:"unchanged" placeholder:"PLUGIN" help:"vulkan: ggml's plug-in for GPUs, too. none: no longer."`
+	To   string `placeholder:"DIR" help:"Destination folder; default: where the program looks for them."`
+	With string `enum:"vulkan,none,unchanged" default:"unchanged" placeholder:"PLUGIN" help:"vulkan adds ggml's plug-in for GPUs; none removes it."`
 }
 
 func (c *nativeCmd) Run(ctx context.Context) error {

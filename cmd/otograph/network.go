@@ -19,8 +19,8 @@ import (
 
 // outboundFlags say whom the service may ask.
 type outboundFlags struct {
-	AllowOutbound []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses beyond the public ones that audio URLs and callbacks may name."`
-	DenyOutbound  []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses that they may not name, whatever is allowed."`
+	AllowOutbound []string `placeholder:"CIDR|HOST" group:"Network" help:"Non-public addresses that audio URLs and callbacks may use."`
+	DenyOutbound  []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses that they may never use, even if allowed."`
 }
 
 // client returns a client that asks nobody else.
@@ -34,10 +34,10 @@ func (f *outboundFlags) client(redirects int) (*safehttp.Client, error) {
 
 // inboundFlags say whom the service answers, and how many of them.
 type inboundFlags struct {
-	Host                  []string `placeholder:"NAME" group:"Network" help:"Names that requests may ask for; default: any, on a loopback address its own."`
-	TrustedProxies        []string `placeholder:"CIDR" group:"Network" help:"Proxies whose X-Forwarded-For is believed."`
-	MaxConnections        int      `default:"4096" placeholder:"N" group:"Network" help:"Connections at the same time."`
-	ConnectionsPerAddress int      `default:"256" placeholder:"N" group:"Network" help:"Connections from one address; trusted proxies are exempt."`
+	Host                  []string `placeholder:"NAME" group:"Network" help:"Accepted host names of requests; default: any, and on a loopback address only its own."`
+	TrustedProxies        []string `placeholder:"CIDR" group:"Network" help:"Proxies whose X-Forwarded-For header is trusted."`
+	MaxConnections        int      `default:"4096" placeholder:"N" group:"Network" help:"Maximum number of open connections."`
+	ConnectionsPerAddress int      `default:"256" placeholder:"N" group:"Network" help:"Maximum number of connections from one address; trusted proxies are exempt."`
 }
 
 // limit returns a listener that takes so many connections and no more.

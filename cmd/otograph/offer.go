@@ -82,7 +82,7 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 	stored, err := store.Pull(ctx, offeredProfile)
 	done()
 	if err != nil {
-		return false, fmt.Errorf("%w (run the command again to go on, or with --demo to use the demo models)", err)
+		return false, fmt.Errorf("%w (run the command again to continue, or add --demo to use the demo models)", err)
 	}
 	fmt.Fprintf(out, "%s in %s\n", plural(len(stored), "model"), store.Dir)
 	return true, nil

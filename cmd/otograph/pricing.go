@@ -14,8 +14,8 @@ import (
 )
 
 type pricingCmd struct {
-	Show pricingShowCmd `cmd:"" help:"Show the prices that hold now."`
-	Set  pricingSetCmd  `cmd:"" help:"Change prices; what is left out stays. Existing tasks keep theirs."`
+	Show pricingShowCmd `cmd:"" help:"Show the current prices."`
+	Set  pricingSetCmd  `cmd:"" help:"Change prices. Omitted prices stay; existing tasks keep theirs."`
 }
 
 type pricingShowCmd struct{ storeFlags }
@@ -36,8 +36,8 @@ type pricingSetCmd struct {
 	Lite          string `name:"zh-lite" placeholder:"PRICE" help:"Optimized tier, per hour."`
 	Diarize       string `placeholder:"PRICE" help:"Diarization, per hour."`
 	Events        string `name:"audio-events" placeholder:"PRICE" help:"Sound events, per hour."`
-	BatchDiscount string `placeholder:"FACTOR" help:"Batch tasks cost this part of the price, 0 to 1."`
-	From          string `placeholder:"TIME" help:"From when on; default: now."`
+	BatchDiscount string `placeholder:"FACTOR" help:"Price factor of batch tasks, 0 to 1."`
+	From          string `placeholder:"TIME" help:"Effective time; default: now."`
 }
 
 // detail says what is changed.
@@ -92,14 +92,14 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 }
 
 type callbackCmd struct {
-	List   callbackListCmd   `cmd:"" help:"List callbacks that were given up."`
+	List   callbackListCmd   `cmd:"" help:"List callbacks that could not be delivered."`
 	Resend callbackResendCmd `cmd:"" help:"Deliver a task's callback again."`
 }
 
 type callbackListCmd struct {
 	storeFlags
-	All  bool   `help:"Those that were delivered or are waiting, too."`
-	Task string `placeholder:"ID" help:"Of this task."`
+	All  bool   `help:"Include delivered and pending callbacks."`
+	Task string `placeholder:"ID" help:"Task."`
 }
 
 func (c *callbackListCmd) Run(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (c *callbackListCmd) Run(ctx context.Context) error {
 
 type callbackResendCmd struct {
 	storeFlags
-	Task string `arg:"" help:"The task's id."`
+	Task string `arg:"" help:"Task id."`
 }
 
 func (c *callbackResendCmd) Run(ctx context.Context) error {

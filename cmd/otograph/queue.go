@@ -15,18 +15,18 @@ import (
 
 type queueCmd struct {
 	List    queueListCmd    `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers."`
-	Tasks   queueTasksCmd   `cmd:"" help:"List unfinished tasks, those that wait longest first."`
-	Pause   queuePauseCmd   `cmd:"" help:"Pause a lane: its tasks are not claimed; running ones finish, new ones are accepted."`
+	Tasks   queueTasksCmd   `cmd:"" help:"List unfinished tasks, longest waiting first."`
+	Pause   queuePauseCmd   `cmd:"" help:"Pause a lane: its tasks are not claimed. Running tasks finish, new ones are accepted."`
 	Resume  queueResumeCmd  `cmd:"" help:"Resume a paused lane."`
-	Cancel  queueCancelCmd  `cmd:"" help:"End a task as failed, without a charge."`
+	Cancel  queueCancelCmd  `cmd:"" help:"Fail a task without charging for it."`
 	Retry   queueRetryCmd   `cmd:"" help:"Run a delayed, failed or abandoned task again."`
-	Drain   queueDrainCmd   `cmd:"" help:"Stop a worker from claiming tasks; it finishes the one that it has."`
+	Drain   queueDrainCmd   `cmd:"" help:"Stop a worker from claiming tasks; it finishes its current task."`
 	Undrain queueUndrainCmd `cmd:"" help:"Let a draining worker claim tasks again."`
 }
 
 type queueListCmd struct {
 	storeFlags
-	Accounts int  `default:"20" placeholder:"N" help:"Show at most this many accounts, those with the most unfinished tasks; 0: all."`
+	Accounts int  `default:"20" placeholder:"N" help:"Number of accounts to show, those with the most unfinished tasks first; 0: all."`
 	JSON     bool `help:"Print as JSON, with all accounts."`
 }
 
@@ -155,10 +155,10 @@ func age(t, now time.Time) string {
 
 type queueTasksCmd struct {
 	storeFlags
-	Account string `placeholder:"NAME" help:"Of this account, by name or id."`
-	Lane    string `placeholder:"LANE" help:"Of this lane, as queue list names it."`
-	Ended   bool   `help:"Tasks that failed for good or were abandoned, newest first; needs --account."`
-	Limit   int    `default:"100" placeholder:"N" help:"At most this many."`
+	Account string `placeholder:"NAME" help:"Account, by name or id."`
+	Lane    string `placeholder:"LANE" help:"Lane, as named by queue list."`
+	Ended   bool   `help:"Show failed and abandoned tasks instead, newest first; requires --account."`
+	Limit   int    `default:"100" placeholder:"N" help:"Maximum number of entries."`
 	JSON    bool   `help:"Print as JSON."`
 }
 
@@ -219,7 +219,7 @@ func printTasks(lines []taskLine, now time.Time) error {
 
 // laneArg names a lane.
 type laneArg struct {
-	Lane string `arg:"" help:"The lane, as queue list names it: tasks or batch, for example."`
+	Lane string `arg:"" help:"Lane, as named by queue list: tasks or batch, for example."`
 }
 
 type queuePauseCmd struct {
@@ -242,8 +242,8 @@ func (c *queueResumeCmd) Run(ctx context.Context) error {
 
 type queueCancelCmd struct {
 	storeFlags
-	Task      string        `arg:"" help:"The task's id."`
-	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep an uploaded recording this long, so that the task can be retried; default: delete it now."`
+	Task      string        `arg:"" help:"Task id."`
+	KeepAudio time.Duration `placeholder:"DURATION" help:"Keep an uploaded recording for this time, so that the task can be retried; default: delete it now."`
 }
 
 func (c *queueCancelCmd) Run(ctx context.Context) error {
@@ -261,7 +261,7 @@ func (c *queueCancelCmd) Run(ctx context.Context) error {
 
 type queueRetryCmd struct {
 	storeFlags
-	Task string `arg:"" help:"The task's id."`
+	Task string `arg:"" help:"Task id."`
 }
 
 func (c *queueRetryCmd) Run(ctx context.Context) error {
@@ -277,7 +277,7 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 
 // workerArg names a worker.
 type workerArg struct {
-	Worker string `arg:"" help:"The worker's id, as queue list shows it, or its first characters."`
+	Worker string `arg:"" help:"Worker id, as shown by queue list, or its first characters."`
 }
 
 type queueDrainCmd struct {

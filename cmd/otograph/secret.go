@@ -14,7 +14,7 @@ import (
 const keyInterval = 5 * time.Second
 
 type secretCmd struct {
-	Rotate secretRotateCmd `cmd:"" help:"Replace the key that signs access tokens: every token ends, users log in again."`
+	Rotate secretRotateCmd `cmd:"" help:"Replace the key that signs access tokens. All tokens become invalid; users must log in again."`
 }
 
 type secretRotateCmd struct {

@@ -39,17 +39,17 @@ type serveCmd struct {
 	cageFlags
 	deviceFlag
 	Addr           string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
-	OpsAddr        string        `placeholder:"HOST:PORT" help:"Own address for /healthz, /readyz and /metrics; default: beside the API."`
+	OpsAddr        string        `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
 	BasePath       string        `default:"/v1" help:"Prefix of the API's paths."`
 	Workers        int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
-	WorkerCores    int           `placeholder:"N" help:"Cores of each worker; default: all, shared evenly."`
-	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	OptimizedWords bool          `help:"Put words with their times into the results of the optimized tier, too, which has segments only by the specification."`
-	UnknownLength  time.Duration `default:"1m" placeholder:"DURATION" help:"Hold the price of this length for audio whose length is not known when it is submitted: URLs, batches, files that do not say."`
-	KeepTasks      time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this long after their end (at least 24h); default: never."`
-	FrontEnds      int           `default:"1" help:"Servers behind one balancer: each allows its share of the request rates."`
-	RateStore      string        `enum:"memory,db" default:"memory" help:"Where the request rates are kept: memory or db."`
-	Grace          time.Duration `default:"30s" help:"How long requests and tasks may go on when the service is asked to end."`
+	WorkerCores    int           `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
+	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
+	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
+	UnknownLength  time.Duration `default:"1m" placeholder:"DURATION" help:"Audio length to hold the price for when the length is unknown at submission: URLs, batches, files that do not state it."`
+	KeepTasks      time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this time after they end (at least 24h); default: never."`
+	FrontEnds      int           `default:"1" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
+	RateStore      string        `enum:"memory,db" default:"memory" help:"Where to keep the request rates: memory or db."`
+	Grace          time.Duration `default:"30s" help:"Time that requests and running tasks may take to finish at shutdown."`
 	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 

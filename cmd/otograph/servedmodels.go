@@ -20,8 +20,8 @@ const embeddingSize = 192
 
 // servedModelFlags say which models the service takes.
 type servedModelFlags struct {
-	AnyEmbedding       bool `group:"Models" help:"Take a speaker embedder whose embeddings have another size than the interface's 192 numbers."`
-	OptimizedLanguages bool `group:"Models" help:"Let the optimized tier serve every language that its models list, not only the specification's five."`
+	AnyEmbedding       bool `group:"Models" help:"Accept a speaker embedder whose embeddings do not have the 192 numbers of the specification."`
+	OptimizedLanguages bool `group:"Models" help:"Let the optimized tier serve every language that its models list, not only the five of the specification."`
 }
 
 // checkModels refuses models that break the interface's promises, and says which tier

@@ -102,15 +102,15 @@ func (m *voiceModel) reason(res *otograph.Result, register *diarize.Register, ha
 	case !res.Ran.Diarize:
 		return "has no effect without speaker diarization (enable_diarize)"
 	case len(register.Voices) == 0:
-		return "the account knows no voices: POST /voices keeps one"
+		return "the account has no voices: add one with POST /voices"
 	case !found:
-		return "the worker has no speaker model, so nobody's voice can be recognized"
+		return "the worker has no speaker model, so no voice can be recognized"
 	case len(res.SpeakerEmbeddings) == 0:
 		return ""
 	case hash == "":
-		return "the worker could not tell which speaker model it ran, so nobody's voice can be recognized"
+		return "the worker could not identify its speaker model, so no voice can be recognized"
 	case !hasModel(register, hash):
-		return fmt.Sprintf("none of the account's %d voices is of the speaker model %s (%.8s): add them from tasks that it ran", len(register.Voices), model.Name, hash)
+		return fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash)
 	}
 	return ""
 }

@@ -223,7 +223,7 @@ func (f *storeFlags) withAccount(ctx context.Context, name string, work func(*st
 
 type migrateCmd struct {
 	storeFlags
-	Check bool `help:"Change nothing; fail unless the tables are up to date."`
+	Check bool `help:"Verify the schema without changing it; fail if it is out of date."`
 }
 
 // Run brings the tables up to date.
@@ -246,7 +246,7 @@ func (c *migrateCmd) Run(ctx context.Context) error {
 
 type storeCmd struct {
 	Show  storeShowCmd  `cmd:"" help:"Show which database the file store belongs to."`
-	Adopt storeAdoptCmd `cmd:"" help:"Make the file store belong to this database from now on."`
+	Adopt storeAdoptCmd `cmd:"" help:"Assign the file store to this database."`
 }
 
 type storeShowCmd struct {
@@ -268,7 +268,7 @@ func (c *storeShowCmd) Run(ctx context.Context) error {
 
 type storeAdoptCmd struct {
 	storeFlags
-	Yes bool `help:"Adopt a store that belongs to another database, too."`
+	Yes bool `help:"Also adopt a store that belongs to another database."`
 }
 
 // Run makes the store this database's. No other server may use the store then:

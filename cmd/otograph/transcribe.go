@@ -22,22 +22,22 @@ import (
 
 type transcribeCmd struct {
 	Files   []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format  string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to see and hear the result)."`
-	Output  string   `short:"o" placeholder:"PATH" help:"Write to this file; with several recordings, into this folder. Default: standard output."`
-	Words   bool     `help:"Give every word its time and probability, in the optimized tier too; the text format shows them."`
-	Cascade bool     `default:"true" negatable:"" help:"Decode what the optimized tier is unsure of again with the standard tier, where there are models of both."`
+	Format  string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
+	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings; default: standard output."`
+	Words   bool     `help:"Include the time and probability of every word, also in the optimized tier. The text format shows them."`
+	Cascade bool     `default:"true" negatable:"" help:"Decode passages of low confidence again with the standard tier, if both tiers have models."`
 	Quiet   bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores   int      `placeholder:"N" help:"Cores to use; default: all."`
 
 	deviceFlag
 
-	Demo bool `help:"Use the demo models where there are no others, without offering published ones."`
+	Demo bool `help:"Use the demo models if there are no others, without offering published ones."`
 
-	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register; see: otograph voices."`
+	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register (see otograph voices)."`
 
-	Channels string `enum:"mix,split,auto" default:"mix" help:"What becomes of the recording's channels: mix makes one of all, split takes each of 2 to 8 for one speaker (CHANNEL_0, …), auto splits where they hold different voices, as in a call."`
+	Channels string `enum:"mix,split,auto" default:"mix" help:"How to treat the recording's channels: mix combines them, split treats each of 2 to 8 as one speaker (CHANNEL_0, …), auto splits if they hold different voices, as in a call."`
 
-	EmbedAudio bool `help:"With --format html: put the recording into the page, as Opus."`
+	EmbedAudio bool `help:"With --format html: embed the recording into the page, as Opus."`
 
 	modelFlags
 	optionFlags `embed:""`

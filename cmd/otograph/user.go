@@ -15,16 +15,16 @@ import (
 )
 
 type userCmd struct {
-	Create userCreateCmd `cmd:"" help:"Create a user who logs in with a password."`
-	Passwd userPasswdCmd `cmd:"" help:"Change a user's password; the user's access tokens end."`
+	Create userCreateCmd `cmd:"" help:"Create a user with a password."`
+	Passwd userPasswdCmd `cmd:"" help:"Change a user's password and revoke the user's access tokens."`
 	List   userListCmd   `cmd:"" help:"List an account's users."`
-	Logout userLogoutCmd `cmd:"" help:"End a user's access tokens; the password stays."`
-	Delete userDeleteCmd `cmd:"" help:"Delete a user; the user's access tokens end."`
+	Logout userLogoutCmd `cmd:"" help:"Revoke a user's access tokens; the password stays valid."`
+	Delete userDeleteCmd `cmd:"" help:"Delete a user and revoke the user's access tokens."`
 }
 
 // passwordFlag is a password from the flag, or asked for.
 type passwordFlag struct {
-	Password string `env:"OTOGRAPH_PASSWORD" help:"Password; asked for when left out."`
+	Password string `env:"OTOGRAPH_PASSWORD" help:"Password; prompted for when not set."`
 }
 
 func (f passwordFlag) read() (string, error) {

@@ -25,15 +25,15 @@ import (
 
 // voicesCmd keeps a register of voices known by name.
 type voicesCmd struct {
-	Add    voicesAddCmd    `cmd:"" help:"Remember a person's voice from recordings in which nobody else speaks."`
+	Add    voicesAddCmd    `cmd:"" help:"Add a person's voice from recordings in which only that person speaks."`
 	List   voicesListCmd   `cmd:"" help:"List the known voices."`
-	Remove voicesRemoveCmd `cmd:"" help:"Forget a person's voice."`
-	Export voicesExportCmd `cmd:"" help:"Write the register to standard output."`
+	Remove voicesRemoveCmd `cmd:"" help:"Remove a person's voice."`
+	Export voicesExportCmd `cmd:"" help:"Print the register as JSON."`
 }
 
 // registerFlag names the file of the register.
 type registerFlag struct {
-	Voices string `placeholder:"FILE" env:"OTOGRAPH_VOICES" help:"Register of voices; default: voices.json beside the user's model folder."`
+	Voices string `placeholder:"FILE" env:"OTOGRAPH_VOICES" help:"Voice register; default: voices.json next to the user's model folder."`
 }
 
 // path is the register's file.
@@ -86,9 +86,9 @@ func keepRegister(path string, r *diarize.Register) error {
 }
 
 type voicesAddCmd struct {
-	Name    string   `arg:"" help:"The person's name."`
-	Files   []string `arg:"" name:"file" help:"Recordings of that person alone, each with a few seconds of speech."`
-	Consent string   `required:"" placeholder:"NOTE" help:"What the person agreed to, and when: a voice identifies a person."`
+	Name    string   `arg:"" help:"Name of the person."`
+	Files   []string `arg:"" name:"file" help:"Recordings of this person alone, each with a few seconds of speech."`
+	Consent string   `required:"" placeholder:"NOTE" help:"What the person consented to, and when; a voice identifies a person."`
 
 	registerFlag
 	modelFlags
@@ -176,7 +176,7 @@ func (c *voicesListCmd) Run(context.Context) error {
 }
 
 type voicesRemoveCmd struct {
-	Name string `arg:"" help:"The person's name."`
+	Name string `arg:"" help:"Name of the person."`
 	registerFlag
 }
 

@@ -28,10 +28,10 @@ type workCmd struct {
 	cageFlags
 	deviceFlag
 	Cores          int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
-	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio this long after the end of its task; default: delete it then."`
-	OptimizedWords bool          `help:"Put words with their times into the results of the optimized tier, too, which has segments only by the specification."`
-	Grace          time.Duration `default:"25s" help:"How long a running task may go on when the worker is asked to end."`
-	Nice           int           `placeholder:"N" help:"Give way to other processes: 1 to 19, as nice takes it."`
+	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
+	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
+	Grace          time.Duration `default:"25s" help:"Time that a running task may take to finish at shutdown."`
+	Nice           int           `placeholder:"N" help:"Lower the worker's priority by 1 to 19, as nice does."`
 	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 

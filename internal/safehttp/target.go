@@ -117,7 +117,7 @@ func parseTarget(raw string) (*target, error) {
 	if strings.HasPrefix(authority, "[") {
 		a, err := netip.ParseAddr(host)
 		if err != nil || !a.Is6() || a.Zone() != "" {
-			return nil, refuse("what stands in brackets is no IPv6 address")
+			return nil, refuse("the text in brackets is not an IPv6 address")
 		}
 		t.addr, t.host = a, a.String()
 	} else if t.host, t.addr, err = canonicalHost(host); err != nil {
@@ -160,7 +160,7 @@ func splitAuthority(authority string) (host string, port uint16, err error) {
 	} else {
 		host, portText, hasPort = strings.Cut(authority, ":")
 		if strings.ContainsRune(portText, ':') {
-			return "", 0, refuse("the host holds more than one colon; IPv6 addresses stand in brackets")
+			return "", 0, refuse("the host has more than one colon; enclose IPv6 addresses in brackets")
 		}
 	}
 	if host == "" {

@@ -244,7 +244,7 @@ func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, str
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && draining:
 		return tasks.EndHandedBack, "the worker did not end in time and was killed"
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && oomKills() > ooms:
-		return tasks.EndRecoverable, "the worker was killed for want of memory"
+		return tasks.EndRecoverable, "the worker was killed because memory ran out"
 	case status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGINT || status.Signal() == syscall.SIGHUP):
 		return tasks.EndInterrupted, fmt.Sprintf("the worker was ended by a signal from outside (%v)", status.Signal())
 	case status.Signaled():

@@ -20,7 +20,7 @@ const choose = (page, name) => page.getByLabel('Choose files').setInputFiles(fil
 test('a recording is shown as done when the service says so, without the list being asked', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
-  await page.getByText('Nothing here yet').waitFor();
+  await page.getByText('No recordings yet').waitFor();
   let shown = false;
   await page.route(`${s.url}/v1/tasks?*`, (route) => {
     if (shown) return; // never answered again
@@ -78,10 +78,10 @@ test('stage and percentage are shown in the list and on the task’s own page, a
   });
   await logIn(page, s);
   const row = page.locator('.task', { hasText: tasks[0].audio_filename });
-  await row.getByText('Writing down what is said, 42 %').waitFor();
+  await row.getByText('Transcribing speech, 42 %').waitFor();
   assert.equal(await row.getByRole('progressbar').getAttribute('value'), '42');
   await page.goto(`${s.url}/#/task/${task.id}`);
-  await page.getByText('Writing down what is said, 42 %').waitFor();
+  await page.getByText('Transcribing speech, 42 %').waitFor();
   end = true;
   await page.locator('.segment').first().waitFor();
   assert.equal(asked[0], undefined);

@@ -27,7 +27,7 @@ test('a hostile name and transcript show as text', async () => {
   await page.goto(`${s.url}/#/task/${id}`);
   await page.getByRole('heading', { name: hostileName }).waitFor();
   await page.locator('.segment .text', { hasText: '<script>document.title' }).first().waitFor();
-  await page.locator('summary', { hasText: 'Other sounds' }).click();
+  await page.locator('summary', { hasText: 'Sounds' }).click();
   await page.locator('.sound-name', { hasText: '<img src=x' }).waitFor();
   await page.getByRole('searchbox', { name: 'Search' }).fill('<img');
   await page.locator('mark', { hasText: '<img' }).first().waitFor();
@@ -129,7 +129,7 @@ test('axe-core finds no serious problem', async () => {
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     assert.deepEqual(await serious(page), [], `login, ${colorScheme}`);
     await logIn(page, s);
-    await page.getByText('Nothing here yet').waitFor();
+    await page.getByText('No recordings yet').waitFor();
     await page.getByText('More options').click();
     assert.deepEqual(await serious(page), [], `start, ${colorScheme}`);
     await page.getByRole('link', { name: 'Account' }).click();
@@ -142,13 +142,13 @@ test('axe-core finds no serious problem', async () => {
     await page.getByRole('button', { name: 'Show as a command' }).click();
     await page.locator('.tester pre').waitFor();
     await page.getByLabel('Address of your receiver').fill('http://127.0.0.1/hook');
-    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByRole('button', { name: 'Send a test callback' }).click();
     await page.locator('.tester .error').waitFor();
     assert.deepEqual(await serious(page), [], `callback tester, ${colorScheme}`);
     const id = await forge(page, s, { name: 'long.flac', result: longResult(400) });
     await page.goto(`${s.url}/#/task/${id}`);
     await page.locator('.segment').first().waitFor();
-    await page.locator('summary', { hasText: 'Other sounds' }).click();
+    await page.locator('summary', { hasText: 'Sounds' }).click();
     await page.locator('.word').nth(3).click();
     await page.getByRole('searchbox', { name: 'Search' }).fill('time');
     await page.locator('mark').first().waitFor();
@@ -164,8 +164,8 @@ test('the page can be used by keyboard alone', async () => {
   await page.keyboard.type(s.key);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'New transcript' }).waitFor();
-  await page.getByText('Costs about').waitFor();
-  await page.getByText('Nothing here yet').waitFor();
+  await page.getByText('per hour of audio').waitFor();
+  await page.getByText('No recordings yet').waitFor();
   const reached = new Set();
   for (let i = 0; i < 40; i++) {
     await page.keyboard.press('Tab');

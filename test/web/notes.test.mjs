@@ -83,7 +83,7 @@ test('a menu has the further formats, with names and corrections', async () => {
     return [download.suggestedFilename(), readFileSync(await download.path())];
   };
   for (const [name, file, holds] of [
-    ['Markdown text', 'conversation.md', /Ada/],
+    ['Markdown', 'conversation.md', /Ada/],
     ['Word document (DOCX)', 'conversation.docx', /^PK/],
     ['Praat TextGrid', 'conversation.TextGrid', /Good morning, everyone\./],
     ['ELAN annotations (EAF)', 'conversation.eaf', /Good morning, everyone\./],
@@ -109,7 +109,7 @@ test('a person makes and revokes API keys', async () => {
   await own.getByLabel('Password', { exact: true }).fill('correct horse battery');
   await own.getByRole('button', { name: 'Log in' }).click();
   await own.getByRole('link', { name: 'Account' }).click();
-  await own.getByRole('button', { name: 'Make a key' }).click();
+  await own.getByRole('button', { name: 'Create a key' }).click();
   const key = await own.locator('code.key').innerText();
   const status = async () => (await fetch(`${s.url}/v1/account`, { headers: { 'X-API-Key': key } })).status;
   assert.notEqual(await status(), 401);
@@ -123,7 +123,7 @@ test('a person makes and revokes API keys', async () => {
   await own.getByRole('button', { name: 'Log out' }).click();
   await logIn(own, s); // with a key
   await own.getByRole('link', { name: 'Account' }).click();
-  await own.getByText('to make keys and to revoke them').waitFor();
-  assert.equal(await own.getByRole('button', { name: 'Make a key' }).count(), 0);
+  await own.getByText('To create or revoke keys').waitFor();
+  assert.equal(await own.getByRole('button', { name: 'Create a key' }).count(), 0);
   await own.context().close();
 });

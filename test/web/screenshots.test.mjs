@@ -41,8 +41,8 @@ test('by day', async () => {
   await page.getByRole('button', { name: 'Log in' }).waitFor();
   await shoot(page, 'login');
   await logIn(page, s);
-  await page.getByText('Nothing here yet').waitFor();
-  await page.getByText('Costs about').waitFor();
+  await page.getByText('No recordings yet').waitFor();
+  await page.getByText('per hour of audio').waitFor();
   await shoot(page, 'empty');
   await page.getByText('More options').click();
   await page.locator('.more').scrollIntoViewIfNeeded();
@@ -53,7 +53,7 @@ test('by day', async () => {
   await page.getByLabel('Accuracy').selectOption('words');
   const release = await working(page, s, 'conversation.flac');
   await page.locator('.drop input').setInputFiles(recording);
-  await page.locator('.task', { hasText: 'conversation.flac' }).getByText('Working').waitFor();
+  await page.locator('.task', { hasText: 'conversation.flac' }).getByText('Transcribing').waitFor();
   await page.locator('.queue').scrollIntoViewIfNeeded();
   await shoot(page, 'working');
   await release();
@@ -66,7 +66,7 @@ test('by day', async () => {
   await page.locator('.submit .error').waitFor();
   await page
     .locator('.task.failed', { hasText: 'notes.mp3' })
-    .getByText('The service says')
+    .getByText('Response from the service')
     .waitFor({ timeout: 600000 });
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
@@ -84,7 +84,7 @@ test('by day', async () => {
     await page.getByRole('textbox', { name: `Rename ${speaker}` }).fill(name);
     await page.keyboard.press('Enter');
   }
-  await page.getByText('The band shows').waitFor({ state: 'detached' });
+  await page.getByText('The bars show').waitFor({ state: 'detached' });
   await page.locator('.word').nth(1).click();
   await page.getByRole('button', { name: 'Pause' }).click();
   await at(page, 6);
@@ -93,7 +93,7 @@ test('by day', async () => {
   await page.getByRole('button', { name: 'Light or dark' }).click();
   await shoot(page, 'dark');
   await page.getByRole('button', { name: '中文' }).click();
-  await page.getByRole('heading', { name: '转写文字' }).waitFor();
+  await page.getByRole('heading', { name: '转写文本' }).waitFor();
   await shoot(page, 'chinese');
   await page.getByRole('button', { name: 'English' }).click();
   await page.getByRole('button', { name: 'Light or dark' }).click();
@@ -102,8 +102,8 @@ test('by day', async () => {
   await shoot(page, 'account');
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook');
   await page.locator('#tester-secret').fill('a secret of yours');
-  await page.getByRole('button', { name: 'Send the sample' }).click();
-  await page.getByText('is on its way').waitFor();
+  await page.getByRole('button', { name: 'Send a test callback' }).click();
+  await page.getByText('has been queued').waitFor();
   await page.locator('.tester').scrollIntoViewIfNeeded();
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await shoot(page, 'callback');
@@ -120,7 +120,7 @@ test('on a narrow screen', async () => {
     isMobile: true,
   });
   await logIn(page, s);
-  await page.getByText('Costs about').waitFor();
+  await page.getByText('per hour of audio').waitFor();
   await shoot(page, 'narrow');
   const id = await forge(page, s, {
     name: 'Weekly meeting of the printing works, 3 March.m4a',

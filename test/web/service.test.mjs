@@ -22,7 +22,7 @@ test('a wrong key is refused in plain words', async () => {
     .last()
     .fill('asr_' + 'x'.repeat(40));
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('The service does not know this key').waitFor();
+  await page.getByText('This key does not exist').waitFor();
   await page.getByLabel('API key', { exact: true }).last().fill('hello');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('begins with asr_ and has 44 characters').waitFor();
@@ -41,7 +41,7 @@ test('the first load is small', async () => {
 
 test('a key logs in; a dropped recording is transcribed', async () => {
   await logIn(page, s);
-  await page.getByText('Nothing here yet').waitFor();
+  await page.getByText('No recordings yet').waitFor();
   await page.getByLabel('Accuracy').selectOption('words');
   const release = await working(page, s, 'conversation.flac');
   const bytes = readFileSync(recording).toString('base64');
@@ -55,8 +55,8 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   await page.dispatchEvent('.drop', 'dragover', { dataTransfer: transfer });
   await page.dispatchEvent('.drop', 'drop', { dataTransfer: transfer });
   const row = page.locator('.task', { hasText: 'conversation.flac' });
-  await row.getByText('Working').waitFor();
-  await row.getByRole('progressbar', { name: 'Working' }).waitFor();
+  await row.getByText('Transcribing').waitFor();
+  await row.getByRole('progressbar', { name: 'Transcribing' }).waitFor();
   await release();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
   const {
@@ -115,7 +115,7 @@ test('it stops at its end', async () => {
 });
 
 test('a click on the waveform or a lane plays from there', async () => {
-  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor(); // nothing moves any more
+  await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|bars))/ }).waitFor(); // nothing moves any more
   for (const selector of ['.timeline-wave', '.timeline-lanes']) {
     await at(page, 1);
     const box = await page.locator(selector).boundingBox();
@@ -189,10 +189,10 @@ test('doubtful words are marked, and the text can be copied', async () => {
     e.scrollTop = 0;
   });
   if (await marked(true))
-    assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Not sure: \d+ %$/);
-  await page.getByLabel('Mark doubtful words').uncheck();
+    assert.match(await page.locator('.word.unsure').first().getAttribute('title'), /^Confidence: \d+ %$/);
+  await page.getByLabel('Highlight uncertain words').uncheck();
   await marked(false);
-  await page.getByLabel('Mark doubtful words').check();
+  await page.getByLabel('Highlight uncertain words').check();
   await marked(true);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await Promise.all([
@@ -231,7 +231,7 @@ test('search finds and marks, from where the player stands', async () => {
   await box.fill(word);
   await page.getByText(`${passed < total ? passed + 1 : 1} of ${total}`, { exact: true }).waitFor();
   await page.getByRole('searchbox', { name: 'Search' }).fill('zzzz');
-  await page.getByText('Not found').waitFor();
+  await page.getByText('No matches').waitFor();
   await page.getByRole('searchbox', { name: 'Search' }).fill('');
 });
 
@@ -293,7 +293,7 @@ test('a user with a password sees the account and the charge', async () => {
   await page.getByLabel('User name', { exact: true }).fill('ada');
   await page.getByLabel('Password', { exact: true }).fill('wrong');
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('The user name or the password is not right').waitFor();
+  await page.getByText('Wrong user name or password').waitFor();
   await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor();
@@ -325,20 +325,20 @@ test('a user with a password sees the account and the charge', async () => {
   );
   assert.equal(Number(await page.locator('.big').innerText()), balance);
   assert.deepEqual(Object.fromEntries(Object.entries(shown).map(([k, v]) => [k, Number(v.replace('× ', ''))])), {
-    'Held for work in progress': held_amount,
+    'Reserved for tasks in progress': held_amount,
     'Resource packs': resource_pack_equivalent,
     Available: available_balance,
     Tier: tier,
-    'Recordings at once': concurrency_limit,
-    'In work now': active_tasks,
-    'Waiting without hurry': waiting_batch_tasks,
+    'Recordings in parallel': concurrency_limit,
+    'In progress': active_tasks,
+    'Batch tasks waiting': waiting_batch_tasks,
     'Requests per second': tps_limit,
-    'Requests in one burst': tps_burst,
-    'Careful (standard)': prices.standard_price_per_hour,
+    'Requests in a burst': tps_burst,
+    'Accurate (standard)': prices.standard_price_per_hour,
     Fast: prices.zh_lite_price_per_hour,
-    'Telling speakers apart': prices.diarize_price_per_hour,
-    'Other sounds': prices.audio_events_price_per_hour,
-    'Without hurry': prices.batch_discount,
+    'Speaker identification': prices.diarize_price_per_hour,
+    'Sound detection': prices.audio_events_price_per_hour,
+    Batch: prices.batch_discount,
   });
 });
 
@@ -346,9 +346,9 @@ test('without the recording the page asks for it', async () => {
   await page.reload();
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
-  await page.getByText('The recording itself is not stored').waitFor();
+  await page.getByText('The recording is not stored').waitFor();
   await page.getByLabel('Open the recording').setInputFiles(recording);
-  await page.getByText('The recording itself is not stored').waitFor({ state: 'detached' });
+  await page.getByText('The recording is not stored').waitFor({ state: 'detached' });
   await page.locator('.word').first().click();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
 });
@@ -359,14 +359,14 @@ test('broken files and refused links are told of in plain words', async () => {
     { name: 'tiny.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') },
     { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'text ') },
   ]);
-  await page.getByText('less than 1 KB').waitFor();
-  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('The service says').waitFor();
+  await page.getByText('under 1 KB').waitFor();
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('Response from the service').waitFor();
   await page.getByLabel('Or paste a link').fill('ftp://example.com/a.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
-  await page.getByText('This is not a link').waitFor();
+  await page.getByText('Not a link').waitFor();
   await page.getByLabel('Or paste a link').fill('http://127.0.0.1/a.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
-  await page.locator('.submit .error').getByText('The service did not accept this').waitFor();
+  await page.locator('.submit .error').getByText('The service rejected the request').waitFor();
 });
 
 test('a recording is deleted after a question', async () => {

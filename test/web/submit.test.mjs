@@ -28,8 +28,8 @@ async function done(name) {
 }
 /** Few stages, so that the tests are quick. */
 async function textOnly() {
-  await page.getByLabel('Tell the speakers apart').uncheck();
-  await page.getByLabel('Note other sounds').uncheck();
+  await page.getByLabel('Identify speakers').uncheck();
+  await page.getByLabel('Detect sounds').uncheck();
 }
 
 test('every option of the specification can be set, and its default is the specification’s', async () => {
@@ -60,9 +60,9 @@ test('every option of the specification can be set, and its default is the speci
     audio_events_classes: ['Music', 'Applause'],
   };
   const switches = {
-    enable_asr: 'Write down what is said',
-    enable_diarize: 'Tell the speakers apart',
-    enable_audio_events: 'Note other sounds',
+    enable_asr: 'Transcribe speech',
+    enable_diarize: 'Identify speakers',
+    enable_audio_events: 'Detect sounds',
   };
   assert.deepEqual(
     [...Object.keys(values), ...Object.keys(switches)].sort(),
@@ -76,7 +76,7 @@ test('every option of the specification can be set, and its default is the speci
     asr_language: ['Language spoken', 'de'],
     num_speakers: ['Number of speakers', '3'],
     hotwords: ['Names and special words', 'Ferreira, Otograph'],
-    initial_prompt: ['Opening text', 'Dear all,'],
+    initial_prompt: ['Prompt', 'Dear all,'],
     audio_events_classes: ['Only these sounds', 'Music, Applause'],
   };
   for (const [name, value] of Object.entries(values)) {
@@ -90,22 +90,22 @@ test('every option of the specification can be set, and its default is the speci
       const hint = await page.locator(`#o-${name}-hint`).innerText();
       assert.match(
         hint,
-        usual === null ? /normally empty\.$/ : new RegExp(`normally ${String(usual).replace('.', '\\.')}\\.$`),
+        usual === null ? /Default: empty\.$/ : new RegExp(`Default: ${String(usual).replace('.', '\\.')}\\.$`),
         name,
       );
     }
     if ((await field.evaluate((e) => e.tagName)) === 'SELECT') await field.selectOption(labels[name][1]);
     else await field.fill(labels[name]?.[1] ?? String(value));
   }
-  await page.getByLabel('Call this address when done').fill(other.url + '/nowhere');
-  const secret = page.getByLabel('Secret that signs the call').first();
+  await page.getByLabel('Callback address').fill(other.url + '/nowhere');
+  const secret = page.getByLabel('Callback secret').first();
   const hint = page.locator('#o-secret-hint');
-  assert.equal(await hint.textContent(), 'So that your program knows it is this service.');
+  assert.equal(await hint.textContent(), 'Signs the request, so that your program can verify it.');
   await secret.fill('sixteen letters!');
-  assert.equal(await hint.textContent(), 'So that your program knows it is this service.');
+  assert.equal(await hint.textContent(), 'Signs the request, so that your program can verify it.');
   await secret.fill('s3cret');
-  assert.equal(await hint.textContent(), 'Shorter than 16 characters: it can be guessed.');
-  await page.getByLabel('The recording may be used to train models').check();
+  assert.equal(await hint.textContent(), 'Shorter than 16 characters: easy to guess.');
+  await page.getByLabel('This recording may be used to train models').check();
   const bodies = [];
   await page.route(`${s.url}/v1/tasks`, (route) => {
     bodies.push(JSON.parse(route.request().postData()));
@@ -141,7 +141,7 @@ test('every option of the specification can be set, and its default is the speci
     Object.fromEntries(Object.entries((await real.json()).options).filter(([k]) => k in values)),
   );
 
-  await page.getByRole('button', { name: 'Back to the defaults' }).click();
+  await page.getByRole('button', { name: 'Reset to defaults' }).click();
   await submit();
   assert.deepEqual(bodies[1], { audio_url: 'https://example.com/a.mp3' }, 'what is not changed is not sent');
   await page.getByLabel(switches.enable_diarize).uncheck();
@@ -152,19 +152,19 @@ test('every option of the specification can be set, and its default is the speci
   await page.getByLabel(switches.enable_asr).uncheck();
   await submit();
   assert.deepEqual(bodies[3].options, { enable_asr: false, enable_diarize: false });
-  await page.getByText('Costs about 0.70 per hour').waitFor(); // the careful price and the sounds
+  await page.getByText('About 0.70 per hour').waitFor(); // the careful price and the sounds
 
   const sent = bodies.length,
     refused = async (text) => {
       await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
       await page.locator('.submit .error', { hasText: text }).waitFor();
       assert.equal(bodies.length, sent);
-      await page.getByRole('button', { name: 'Back to the defaults' }).click();
+      await page.getByRole('button', { name: 'Reset to defaults' }).click();
     };
   await page.getByLabel(switches.enable_audio_events).uncheck();
   await refused('Choose at least one thing to do');
   await page.locator('#o-asr_beam_size').fill('21');
-  await refused('“Search width” takes a whole number from 1 to 20');
+  await refused('“Beam size” must be a whole number from 1 to 20');
   await page.locator('#o-vad_threshold').fill('1.5');
   await refused('takes a number from 0 to 1');
   await page.locator('#o-min_speakers').fill('11');
@@ -186,7 +186,7 @@ test('a link is fetched and transcribed', async () => {
   await page.getByRole('link', { name: 'Open: talk.flac' }).click();
   const { segments } = await s.ask(`/tasks/${task.id}/result`);
   await page.locator('.segment .text', { hasText: segments[0].text }).first().waitFor();
-  await page.getByText('The recording itself is not stored').waitFor();
+  await page.getByText('The recording is not stored').waitFor();
   await page.getByRole('link', { name: '← All recordings' }).click();
 });
 
@@ -194,8 +194,8 @@ test('what fails for now says so, and is tried again without the reader', async 
   await page.getByLabel('Or paste a link').fill(other.url + '/late.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   const row = page.locator('.task', { hasText: 'late.flac' });
-  await row.getByText('Failed for now, will be tried again').waitFor();
-  await row.getByText(/^The service says: .*503/).waitFor();
+  await row.getByText('Retrying').waitFor();
+  await row.getByText(/^Response from the service: .*503/).waitFor();
   other.ready();
   await done('late.flac');
 });
@@ -220,7 +220,7 @@ test('an upload shows how far it is, and can be cancelled', async () => {
     const more = await page.waitForFunction(
       (last) => {
         const found = [...document.querySelectorAll('.task')].find((e) => e.textContent.includes('slow.wav')),
-          percent = Number(/Sending, (\d+) %/.exec(found?.textContent)?.[1]);
+          percent = Number(/Uploading, (\d+) %/.exec(found?.textContent)?.[1]);
         return percent > last && { percent, bar: found.querySelector('progress').value };
       },
       shares.at(-1)?.percent ?? 0,
@@ -236,7 +236,7 @@ test('an upload shows how far it is, and can be cancelled', async () => {
 });
 
 test('without hurry, links go as one batch and files at half the price', async () => {
-  await page.getByLabel('No hurry: 50 % off').check();
+  await page.getByLabel('Batch: 50 % off').check();
   const batch = page.waitForRequest(`${s.url}/v1/tasks/batch`);
   await page
     .getByLabel('Or paste a link')
@@ -266,7 +266,7 @@ test('without hurry, links go as one batch and files at half the price', async (
       detail.base_price_per_hour + (detail.diarize_price_per_hour ?? 0) + (detail.events_price_per_hour ?? 0);
     assert.equal(billing.amount, Math.round((hour / 60) * billing.billable_minutes * 5000) / 10000, name);
   }
-  await page.getByLabel('No hurry: 50 % off').uncheck();
+  await page.getByLabel('Batch: 50 % off').uncheck();
   await page.getByLabel('Or paste a link').fill('');
 });
 
@@ -283,8 +283,8 @@ test('a callback is tried: the service signs and sends it, and the page says wha
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook?a=1');
   await page.locator('#tester-secret').fill('s3cret');
   await page.locator('#tester-kind option', { hasText: 'costs 0.0033 – 0.01' }).waitFor({ state: 'attached' });
-  await page.getByRole('button', { name: 'Send the sample' }).click();
-  await page.getByText(`is on its way to ${other.url}/hook?a=1`).waitFor();
+  await page.getByRole('button', { name: 'Send a test callback' }).click();
+  await page.getByText(`has been queued for ${other.url}/hook?a=1`).waitFor();
   const shown = await page.locator('.tester pre').innerText(),
     [, signature, body] = /^X-Signature: (sha256=[0-9a-f]{64})\n\n(\{.*\})$/.exec(shown);
   assert.equal(signature, 'sha256=' + createHmac('sha256', 's3cret').update(body).digest('hex'));
@@ -298,7 +298,7 @@ test('a callback is tried: the service signs and sends it, and the page says wha
   await page.locator('#tester-kind').selectOption('failed');
   await page.locator('#tester-secret').fill('');
   const before = (await s.ask('/account')).balance;
-  await page.getByRole('button', { name: 'Send the sample' }).click();
+  await page.getByRole('button', { name: 'Send a test callback' }).click();
   await page.getByText('without a signature').waitFor();
   const second = (await other.callbacks(3))[2];
   assert.equal(second.body, await page.locator('.tester pre').innerText());
@@ -316,13 +316,13 @@ test('a callback goes to no address that the service may not ask', async () => {
       page.waitForResponse(
         (r) => r.request().method() === 'POST' && r.url() === `${s.url}/v1/tasks` && r.status() !== 429,
       ),
-      page.getByRole('button', { name: 'Send the sample' }).click(),
+      page.getByRole('button', { name: 'Send a test callback' }).click(),
     ]);
     assert.equal(answer.status(), 400, address);
     await page
       .locator('.tester .error', {
         hasText:
-          /^The service did not accept this: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/,
+          /^The service rejected the request: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/,
       })
       .waitFor();
   }
@@ -345,14 +345,14 @@ test('an upload that fails says why in plain words, and can be tried again', asy
   const upload = `${s.url}/v1/tasks`,
     row = page.locator('.task', { hasText: 'again.flac' }).first();
   const answers = [
-    [(r) => r.abort('connectionreset'), 'The service cannot be reached'],
+    [(r) => r.abort('connectionreset'), 'Cannot reach the service'],
     [
       (r) => r.fulfill({ status: 500, contentType: 'application/json', body: '{"error":"x","error_code":"internal"}' }),
-      'Something went wrong in the service',
+      'Internal error in the service',
     ],
     [
       (r) => r.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }),
-      'Something went wrong in the service',
+      'Internal error in the service',
     ],
     [
       (r) => r.fulfill({ status: 413, contentType: 'text/html', body: '<h1>Too large</h1>' }),
@@ -386,9 +386,9 @@ test('an upload that fails says why in plain words, and can be tried again', asy
 test('the list says when the service is gone, and goes on when it is back', async () => {
   await page.route(`${s.url}/v1/tasks?*`, (r) => r.abort('connectionrefused'));
   await page.getByLabel('Show').selectOption('done');
-  await page.getByText('The service cannot be reached').waitFor();
+  await page.getByText('Cannot reach the service').waitFor();
   await page.unroute(`${s.url}/v1/tasks?*`);
-  await page.getByText('The service cannot be reached').waitFor({ state: 'detached' });
+  await page.getByText('Cannot reach the service').waitFor({ state: 'detached' });
   await page.getByLabel('Show').selectOption('');
 });
 
@@ -402,7 +402,7 @@ test('a key that is revoked leads back to the login, with a word', async () => {
     )[1];
   s.otograph('key', 'revoke', id);
   await page.getByRole('link', { name: 'Account' }).click();
-  await page.getByText('The key or login is not valid, or it has run out').waitFor();
+  await page.getByText('The key or login is invalid or has expired').waitFor();
   await page.getByRole('button', { name: 'Log in' }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0, 'nothing of the login stays');
 });
@@ -411,13 +411,13 @@ test('a token that has run out leads back to the login, with a word', async () =
   s.otograph('user', 'create', 'local', 'ada', '--password=correct horse battery');
   await page.getByLabel('User name and password').check();
   await page.getByLabel('User name', { exact: true }).fill('mallory');
-  const tooMany = page.getByText('Too many tries');
+  const tooMany = page.getByText('Too many attempts');
   for (let i = 0; !(await tooMany.count()); i++) {
     // five a minute are answered; a slow machine has some more
     assert.ok(i < 40, `${i} tries are not too many`);
     await page.getByLabel('Password', { exact: true }).fill('wrong horse battery' + i);
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('The user name or the password is not right').or(tooMany).waitFor();
+    await page.getByText('Wrong user name or password').or(tooMany).waitFor();
     assert.ok(i >= 5 || !(await tooMany.count()), `${i + 1} tries are too many`);
   }
   await page.getByLabel('User name', { exact: true }).fill('ada');

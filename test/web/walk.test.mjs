@@ -83,7 +83,7 @@ test('a result is heard, searched, corrected and taken along by keyboard alone',
     tabTo('Open the recording').then(() => press('Enter')),
   ]);
   await chooser.setFiles(recording);
-  await page.getByText('The recording itself is not stored').waitFor({ state: 'detached' });
+  await page.getByText('The recording is not stored').waitFor({ state: 'detached' });
 
   await tabTo('Play');
   await press('Enter');
@@ -211,7 +211,7 @@ test('the whole way in Chinese, with no English left', async () => {
   await english('login');
   await page.locator('#key').fill('asr_' + 'x'.repeat(40));
   await page.getByRole('button', { name: '登录' }).click();
-  await page.getByText('服务不认识这个密钥').waitFor();
+  await page.getByText('密钥不存在').waitFor();
   await page.locator('#key').fill(s.key);
   await page.getByRole('button', { name: '登录' }).click();
   await page.getByRole('heading', { name: '新建转写' }).waitFor();
@@ -223,8 +223,8 @@ test('the whole way in Chinese, with no English left', async () => {
     .setInputFiles({ name: '小.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') });
   await page.getByText('不足 1 KB').waitFor();
   await page.getByRole('link', { name: '打开: conversation.flac' }).click();
-  await page.getByRole('heading', { name: '转写文字' }).waitFor();
-  await page.getByText('录音本身没有随转写保存').waitFor();
+  await page.getByRole('heading', { name: '转写文本' }).waitFor();
+  await page.getByText('转写结果中不含录音').waitFor();
   await page
     .locator('.timeline-names .sound', { hasText: /\p{Script=Han}/u })
     .first()
@@ -245,7 +245,7 @@ test('the whole way in Chinese, with no English left', async () => {
     page.getByRole('button', { name: 'TXT' }).click(),
   ]);
   assert.match(readFileSync(await download.path(), 'utf8'), /^\[小明\]/m);
-  await page.locator('summary', { hasText: '其他声音' }).click();
+  await page.locator('summary', { hasText: '声音事件' }).click();
   await page.getByRole('link', { name: '账户' }).click();
   await page.locator('tr', { hasText: '扣费' }).waitFor();
   await english('account');

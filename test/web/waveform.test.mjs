@@ -102,7 +102,7 @@ test('a result of five hours shows its stored waveform, without the recording', 
   await page.waitForTimeout(2500); // the page spaces its requests; a reader opens nothing at once
   const began = Date.now();
   await page.goto(`${s.url}/#/task/${id}`);
-  await page.locator('.timeline-foot', { hasText: /^(?!.*band)/ }).waitFor();
+  await page.locator('.timeline-foot', { hasText: /^(?!.*bars)/ }).waitFor();
   console.log(`the waveform of five hours is there ${Date.now() - began} ms after opening`);
   await near(page, 'five hours');
 });
@@ -126,7 +126,7 @@ test('without a stored waveform there is a band, also when the recording is open
       );
     });
   await page.goto(`${s.url}/#/task/${id}`);
-  await page.getByText('The band shows').waitFor();
+  await page.getByText('The bars show').waitFor();
   await flat();
   await page.getByLabel('Open the recording').setInputFiles(path.join(dir, 'made.wav'));
   await page.getByRole('button', { name: 'Play', exact: true }).click();
@@ -139,10 +139,10 @@ test('what the service measured is what the page shows', async () => {
   await logIn(own, s);
   await own.getByLabel('Choose files').setInputFiles(path.join(dir, 'made.mp3'));
   await own.getByRole('link', { name: 'Open: made.mp3' }).click();
-  await own.locator('.timeline-foot', { hasText: /^(?!.*band)/ }).waitFor();
+  await own.locator('.timeline-foot', { hasText: /^(?!.*bars)/ }).waitFor();
   await near(own, 'served');
   await own.reload(); // and without the file
-  await own.getByText('The recording itself is not stored').waitFor();
+  await own.getByText('The recording is not stored').waitFor();
   await near(own, 'after a reload');
   assert.deepEqual(own.wrong, []);
   await own.context().close();
@@ -187,13 +187,13 @@ test('a file of its own brings the waveform along, with and without the sound', 
     );
     const own = await open(b, { origin: 'null' });
     await own.goto(pathToFileURL(file).href);
-    await own.locator('.timeline-foot', { hasText: /^(?!.*(waveform|band))/ }).waitFor();
+    await own.locator('.timeline-foot', { hasText: /^(?!.*(waveform|bars))/ }).waitFor();
     await near(own, `file of its own ${embed}`);
     if (embed.length) {
       await own.getByRole('button', { name: 'Play', exact: true }).click();
       await own.waitForFunction(() => Number(document.querySelector('.scrub').value) > 0.3);
       await near(own, 'playing');
-    } else await own.getByText('The recording itself is not stored').waitFor();
+    } else await own.getByText('The recording is not stored').waitFor();
     assert.deepEqual(
       own.wrong.filter((w) => !w.startsWith('stranger: file:')),
       [],

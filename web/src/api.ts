@@ -1,5 +1,5 @@
-// The service's API, and nothing but its specification. Keys and tokens travel
-// in headers only.
+// A client of the service's API as specified. Keys and tokens travel in headers
+// only.
 import { signal } from '@preact/signals';
 import type { Result } from './result';
 import { t } from './texts';

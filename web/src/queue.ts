@@ -1,4 +1,4 @@
-// What is being sent and what the service works on.
+// Uploads in progress and the list of tasks.
 import { effect, signal, untracked } from '@preact/signals';
 import {
   api,

@@ -1,4 +1,4 @@
-// The specification's Task result, as far as the page uses it.
+// The parts of the specification's Task result that the page uses.
 export interface Word {
   word: string;
   start: number;

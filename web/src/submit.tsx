@@ -1,4 +1,4 @@
-// Where a recording comes in, and what is to be done with it.
+// The form that submits recordings, with its options.
 import { signal } from '@preact/signals';
 import { Fragment, type ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';

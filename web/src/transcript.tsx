@@ -264,7 +264,7 @@ function Editor({ s, onDone }: { s: Segment; onDone: (text: string | undefined, 
     field.current?.focus();
   }, []);
   const end = (text: string | undefined, typed: boolean) => {
-    if (over.current) return; // a field that goes away loses the focus, too
+    if (over.current) return; // a removed field loses the focus as well
     over.current = true;
     onDone(text?.replace(/\s+/g, ' ').trim() || undefined, typed);
   };

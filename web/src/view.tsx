@@ -1,4 +1,4 @@
-// The view of one result as a file of its own.
+// The view of one result as a separate file.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { bytesOf } from './base64';

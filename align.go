@@ -26,8 +26,8 @@ type AlignOptions struct {
 	// Language is the language of text and speech, as in Options.ASRLanguage; ""
 	// detects it.
 	Language string
-	// Progress, if not nil, is called with the seconds of speech heard so far and in
-	// all, never from two goroutines at once.
+	// Progress, if not nil, is called with the seconds of speech heard so far
+	// and in all, never concurrently.
 	Progress func(done, total float64)
 }
 
@@ -48,9 +48,9 @@ type Alignment struct {
 	Score float64
 }
 
-// Fits reports whether the text is said in the recording: the mean probability of
-// those of its words that the model can spell. A text of a part of the recording
-// fits, too. The times of a text that does not mean nothing.
+// Fits reports whether the text is said in the recording, by the mean
+// probability of its words that the model can spell. A text of only part of the
+// recording also fits. The times of a text that does not fit are meaningless.
 func (a *Alignment) Fits() bool {
 	var sum float64
 	n := 0
@@ -63,14 +63,16 @@ func (a *Alignment) Fits() bool {
 	return n > 0 && sum >= leastFound*float64(n)
 }
 
-// Align finds out when each word of a text is spoken. It needs a model for voice
-// activity and, for the language, a model of the optimized tier with a CTC output;
-// the error wraps models.ErrMissing without, is ErrNoText for a text without words,
-// and one of package audio for bad input. A transducer or a Paraformer has no such
-// output; where one transcribes the language, a CTC model beside it aligns.
+// Align finds when each word of a text is spoken. It needs a model for voice
+// activity and, for the language, a model of the optimized tier with a CTC
+// output; the error wraps models.ErrMissing without, is ErrNoText for a text
+// without words, and one of package audio for bad input. A transducer or a
+// Paraformer has no such output; if one transcribes the language, a CTC model
+// in the same set aligns.
 //
-// Words that the model cannot spell (numbers, signs, other scripts) get the place of
-// the speech between their neighbors. Memory hardly grows with the recording.
+// Words that the model cannot spell (numbers, signs, other scripts) get the
+// place of the speech between their neighbors. Memory hardly grows with the
+// recording.
 func (p *Pipeline) Align(ctx context.Context, src Source, text string, o AlignOptions) (*Alignment, error) {
 	return p.AlignWords(ctx, src, align.Split(text), o)
 }
@@ -154,7 +156,7 @@ func (s *stages) aligner(language string) (*models.Model, error) {
 	if m, ok := set.AlignerFor(language); ok {
 		return m, nil
 	}
-	why := fmt.Sprintf("no model of set %q knows the language %q", set.Name, language)
+	why := fmt.Sprintf("no model of set %q supports the language %q", set.Name, language)
 	if m, ok := set.OptimizedFor(language); ok {
 		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
 	}

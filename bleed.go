@@ -14,7 +14,7 @@ const (
 	bleedFrame  = audio.SampleRate / 10
 	bleedHop    = bleedFrame / 2
 	bleedRate   = 4                                  // samples that become one
-	bleedDelay  = audio.SampleRate / 100 / bleedRate // of one channel behind the other: 10 ms
+	bleedDelay  = audio.SampleRate / 100 / bleedRate // delay between channels: 10 ms
 	bleedFollow = 0.5                                // share of the power that follows
 	leastOwn    = 3 * audio.SampleRate / 10          // of speech between bleed
 	leastBleed  = audio.SampleRate / 5               // between speech
@@ -56,7 +56,8 @@ type part struct {
 	foreign bool
 }
 
-// absorb gives parts of one kind that are shorter than least to their neighbors.
+// absorb merges parts of one kind that are shorter than least into their
+// neighbors.
 func absorb(parts []part, foreign bool, least int) (out []part) {
 	for _, p := range parts {
 		if p.foreign == foreign && p.Len() < least && len(parts) > 1 {
@@ -71,8 +72,9 @@ func absorb(parts []part, foreign bool, least int) (out []part) {
 	return out
 }
 
-// follows reports whether the sound of channel c, from a sample on, is that of another
-// channel. Of two that are equally loud the first is nobody's echo.
+// follows reports whether the sound of channel c, from a sample on, is that of
+// another channel. Of two equally loud channels, the first is not considered an
+// echo.
 func follows(channels []*audio.PCM, c, other, from int) bool {
 	mine, theirs := energy(channels[c], from), energy(channels[other], from)
 	if mine > theirs || mine == theirs && c < other {

@@ -16,7 +16,7 @@ import (
 // optimized tier again: see docs/performance.md for how it was chosen.
 const CascadeBelow = 0.85
 
-// doubt is a run of segments whose text is to be decoded again.
+// doubt is a run of segments whose text needs to be decoded again.
 type doubt struct {
 	first, end int // indices of its segments, end excluded
 	speech     []audio.Span
@@ -24,9 +24,9 @@ type doubt struct {
 }
 
 // doubts returns the runs of segments that are in another language than they
-// should be, or less confident than below. among are the languages that the text
-// can be in. A run holds the speech that its segments have words in, as far as the
-// middle of the gaps to its neighbors.
+// should be, or less confident than below. among are the languages that the
+// text can be in. A run covers the speech that its segments have words in, up
+// to the middle of the gaps to its neighbors.
 func doubts(segments []asr.Segment, speech []audio.Span, language string, among []string, below float64) []doubt {
 	var list []doubt
 	for i, s := range segments {
@@ -78,10 +78,10 @@ func spoken(speech []audio.Span) (sum float64) {
 // its longest windows.
 func hearings(speech []audio.Span) int { return 1 + int(spoken(speech)/120) }
 
-// heardOtherwise leaves out the runs whose text is in the language that the sound is
-// in, too: there the speaker changed the language, and the text is right to. It asks
-// the detector about as many runs as it may, and leaves out the others; asked is how
-// often it did.
+// heardOtherwise drops the runs whose sound is detected to be in the language
+// of their text: there the speaker changed the language, and the text is right
+// to follow. It queries the detector about at most may runs and drops the
+// others; asked is the number of queries.
 func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt, may int) (kept []doubt, asked int, err error) {
 	for _, d := range list {
 		if d.language != "" && d.language != textlang.Unknown {
@@ -165,8 +165,8 @@ func confidence(segments []asr.Segment) (mean float64, ok bool) {
 	return mean / max(letters, 1), letters > 0
 }
 
-// calibrate gives segments the confidences that the model's calibration makes of
-// their tokens' probabilities.
+// calibrate sets the segments' confidences from their tokens' probabilities
+// with the model's calibration.
 func calibrate(t *asr.Transcript, m *models.Model) {
 	if m == nil || m.Calibration == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Channels says what becomes of the channels of a recording.
+// Channels selects how the channels of a recording are treated.
 type Channels string
 
 // What becomes of the channels.
@@ -34,7 +34,7 @@ func (c Channels) check() error {
 	return &OptionError{Field: "channels", Reason: fmt.Sprintf("must be mix, split or auto, got %q", spec.Shorten(string(c)))}
 }
 
-// split returns the channels that are to be taken apart; none means the mix.
+// split returns the channels to treat separately; none means the mix.
 func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	list := pcm.Channels()
 	if c == ChannelsAuto && !differ(list) {
@@ -43,7 +43,7 @@ func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	return list
 }
 
-// side is a channel with somebody's speech.
+// side is a channel that contains speech.
 type side struct {
 	channel int // of the recording
 	pcm     *audio.PCM
@@ -88,9 +88,9 @@ func together(sides []side) *speech {
 	return out
 }
 
-// saying leaves out the speech in which nothing was transcribed, and channels without
-// any text: there a detector took music or noise for speech. What was said gets the
-// new numbers of its sides.
+// saying leaves out the speech in which nothing was transcribed, and channels
+// without any text: there a detector took music or noise for speech. The
+// segments are renumbered to the remaining sides.
 func saying(sides []side, said []spokenSegment) (out []side) {
 	for i, s := range sides {
 		var text []asr.Segment
@@ -105,7 +105,7 @@ func saying(sides []side, said []spokenSegment) (out []side) {
 		}
 		heard := *s.heard
 		heard.Spans = slices.DeleteFunc(slices.Clone(heard.Spans), func(speech audio.Span) bool { return !understood(text, speech) })
-		if len(heard.Spans) > 0 { // or whoever said the text had no voice
+		if len(heard.Spans) > 0 { // or the speaker of the text would have no voice
 			s.heard = &heard
 		}
 		out = append(out, s)
@@ -135,8 +135,8 @@ func (s *stages) voicesApart(ctx context.Context, sides []side) (*diarize.Result
 	return out, nil
 }
 
-// warnings says where the wish for channels, or a number of speakers beside it,
-// has no effect.
+// warnings returns where a requested treatment of channels, or a number of
+// speakers given with it, has no effect.
 func (c Channels) warnings(given Options, opt EffectiveOptions, f findings) (list []spec.Warning) {
 	if c == ChannelsSplit && f.apart == nil {
 		reason := "has no effect: the recording does not have 2 to 8 channels"

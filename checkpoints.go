@@ -6,9 +6,9 @@ import (
 	"log/slog"
 )
 
-// Checkpoints keep finished stages of a run, so that a run that was cut off goes
-// on where it was. They must belong to one recording, one set of options and one
-// set of models.
+// Checkpoints keep finished stages of a run, so that an interrupted run
+// continues where it stopped. They must belong to one recording, one set of
+// options and one set of models.
 type Checkpoints interface {
 	// Load returns what was saved for a stage, nil when there is nothing.
 	Load(ctx context.Context, stage string) ([]byte, error)

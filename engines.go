@@ -58,8 +58,8 @@ func (e *engine[T]) Close() error {
 	return e.value.Close()
 }
 
-// optimizedEngine is a recogniser of the optimized tier; some of them can name
-// the language, too.
+// optimizedEngine is a recognizer of the optimized tier; some can also detect
+// the language.
 type optimizedEngine interface {
 	asr.Transcriber
 	asr.LanguageDetector
@@ -101,8 +101,8 @@ func (e *engines) loadEmbedder() (diarize.Embedder, error) {
 	})
 }
 
-// loadSegmenter opens the speaker segmentation network, nil where there is none. A
-// demonstration is not used with the voices of a real embedder.
+// loadSegmenter opens the speaker segmentation network, nil if the set has
+// none. A demonstration is not used with the voices of a real embedder.
 func (e *engines) loadSegmenter() (diarize.Segmenter, error) {
 	m, ok := e.set.Role(models.RoleSegmenter)
 	if voices, has := e.set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
@@ -156,14 +156,14 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 		name, note := w.Device()
 		e.log.Debug("standard tier", "device", name)
 		if note != "" {
-			e.log.Warn("the standard tier runs without the device that was asked for", "reason", note)
+			e.log.Warn("the standard tier runs without the requested device", "reason", note)
 		}
 		return w, nil
 	})
 }
 
-// deviceNote says why the standard tier's model is not on the device that was asked for,
-// "" where it is, or where the model has not been loaded.
+// deviceNote returns why the standard tier's model is not on the requested
+// device; "" if it is, or if the model has not been loaded.
 func (e *engines) deviceNote() string {
 	e.standard.mu.Lock()
 	defer e.standard.mu.Unlock()

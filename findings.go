@@ -22,7 +22,7 @@ type findings struct {
 	apart         *apart // where channels were taken apart
 }
 
-// speech is where somebody speaks.
+// speech holds where speech was detected.
 type speech struct {
 	Spans         []audio.Span
 	Probabilities []byte `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
@@ -40,12 +40,13 @@ type transcription struct {
 	Language   language
 	Tier       Tier
 	Transcript *asr.Transcript // never nil
-	// Abilities are those of the recognizer; nil where nobody spoke and none ran.
+	// Abilities are those of the recognizer; nil if there was no speech and
+	// none ran.
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts what the standard tier decoded again.
 	Cascade spec.CascadeStats
-	// Uncorrected says why the standard tier could not decode again what it should
-	// have; "" where it could.
+	// Uncorrected is the reason why the standard tier could not decode again
+	// what it should have; "" if it could.
 	Uncorrected string `json:",omitempty"`
 }
 

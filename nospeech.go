@@ -18,9 +18,9 @@ func coarse(probs []float32) []byte {
 	return out
 }
 
-// silence returns the detector's probability that nobody speaks in a segment: one
-// minus the mean over its windows. ok is false where the detector's probabilities
-// are not known (a checkpoint of an earlier version).
+// silence returns the detector's probability of no speech in a segment: one
+// minus the mean over its windows. ok is false where the detector's
+// probabilities are not known (a checkpoint of an earlier version).
 func (s *speech) silence(segment asr.Segment) (p float64, ok bool) {
 	const seconds = float64(vad.Window) / audio.SampleRate
 	from := min(max(int(segment.Start/seconds), 0), len(s.Probabilities))

@@ -84,20 +84,21 @@ func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = lo
 // specification's limits: 1 KB to 2 GB, at most 5 hours.
 func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o } }
 
-// WithOptimizedWords puts the words with their times and probabilities into the
-// segments of the optimized tier, too, when a run asks for words. Without it
-// that tier has segments only, as the service's specification says.
+// WithOptimizedWords sets whether the segments of the optimized tier also
+// contain words with their times and probabilities, when a run requests words.
+// Without it that tier has segments only, as in the service's specification.
 func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
 
-// WithConfidences says whether segments have a Confidence where their model is
-// calibrated, as they have without it. The service's specification has none.
+// WithConfidences sets whether segments have a Confidence if their model is
+// calibrated; the default is true. The service's specification has none.
 func WithConfidences(on bool) Option { return func(p *Pipeline) { p.noConfidences = !on } }
 
-// WithCascade sets the confidence below which the standard tier decodes a segment
-// of the optimized tier again, where the set has models of both; the better text is
-// taken. The default is CascadeBelow; 0 leaves all segments as they are, those in
-// another language than the recording's, too. Stats.Cascade counts the work. A model
-// without a calibration has no confidence: of its text only the language counts.
+// WithCascade sets the confidence below which the standard tier decodes a
+// segment of the optimized tier again, where the set has models of both; the
+// better text is taken. The default is CascadeBelow; 0 keeps all segments, even
+// those in another language than the recording's. Stats.Cascade counts the
+// work. A model without a calibration has no confidence: of its text only the
+// language counts.
 func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = below } }
 
 // WithDevice sets what computes the standard tier's model: "auto", the default, is a
@@ -112,11 +113,11 @@ func WithOptimizedLanguages(codes ...string) Option {
 	return func(p *Pipeline) { p.optimizedLanguages = codes }
 }
 
-// Open makes a pipeline of a set of models. Models are loaded when a run first
-// needs them; Load does it ahead of time.
+// Open returns a pipeline that uses a set of models. Models are loaded when a
+// run first needs them; Load does it ahead of time.
 func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	if set == nil || len(set.Models) == 0 {
-		return nil, fmt.Errorf("%w: the set holds no model", models.ErrMissing)
+		return nil, fmt.Errorf("%w: the set contains no model", models.ErrMissing)
 	}
 	p := &Pipeline{cores: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler), cascade: CascadeBelow}
 	for _, o := range options {

@@ -41,16 +41,16 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 // standard tier. A model that does not translate is whisper.ErrTranslation.
 func Translated() RunOption { return func(r *run) { r.translate = true } }
 
-// OnSegments receives sentences while the run goes on, as soon as no further work
-// changes their text, in order and each once; those of the optimized tier,
-// and of channels that are split, all together. They are not told apart by speakers: where one changes inside a sentence,
-// the result has two.
+// OnSegments receives sentences during the run, as soon as no further work
+// changes their text, in order and each once; those of the optimized tier, and
+// of channels that are split, all together. They are not split by speaker:
+// where the speaker changes inside a sentence, the result has two segments.
 func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }
 
-// WithVoices names the speakers whose voices are given: Result.Names. A voice names
-// one speaker at most, and nobody where it is in doubt. A recording that does not
-// serve (shorter than 2 s, longer than 10 s, with less than a second of speech, or
-// with more than one voice) ends the run before it transcribes.
+// WithVoices names the speakers whose voices are given: Result.Names. A voice
+// names one speaker at most, and none if the match is uncertain. An unsuitable
+// recording (shorter than 2 s, longer than 10 s, with less than a second of
+// speech, or with more than one voice) ends the run before it transcribes.
 func WithVoices(voices ...KnownVoice) RunOption {
 	return func(r *run) { r.voices = voices }
 }
@@ -68,8 +68,8 @@ func WithCheckpoints(c Checkpoints) RunOption {
 	return func(r *run) { r.checkpoints = c }
 }
 
-// WithChannels sets what becomes of the channels of a recording. What they are split
-// into is not kept by checkpoints.
+// WithChannels sets how the channels of a recording are treated. Checkpoints do
+// not store the split.
 func WithChannels(c Channels) RunOption {
 	return func(r *run) { r.channels = c }
 }
@@ -217,8 +217,9 @@ func (r *run) find(ctx context.Context, pcm *audio.PCM) (f findings, errs []erro
 	return f, errs
 }
 
-// transcribeAndTag runs transcription beside voices and sound events, and enters
-// what they find in f. f.speech says where somebody speaks, nil that nobody knows.
+// transcribeAndTag runs transcription in parallel with voices and sound events,
+// and enters their results in f. f.speech is where speech was detected; nil if
+// that is not known.
 func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings) []error {
 	var asrErr, embedErr, eventErr error
 	var g errgroup.Group

@@ -16,7 +16,7 @@ type spokenSegment struct {
 	speaker int
 }
 
-// assignSpeakers gives each segment the speaker who covers most of it. Where
+// assignSpeakers assigns each segment the speaker who covers most of it. Where
 // the segment has words and the speaker changes inside, it is split at the word
 // border. A segment that no turn touches takes the nearest turn's speaker.
 func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegment {
@@ -32,8 +32,8 @@ func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegmen
 	return out
 }
 
-// minSplitWords keeps a single word at a turn's blurred edge from becoming a
-// segment of its own, unless it is a sentence of its own.
+// minSplitWords keeps a single word at the blurred edge of a turn from becoming
+// a separate segment, unless it is a complete sentence.
 const minSplitWords = 2
 
 func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
@@ -84,8 +84,8 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 	return s.Tokens[first : first+n]
 }
 
-// smooth gives runs shorter than minSplitWords, which no sentence end sets
-// apart, to the speaker before them (at the start of the segment: after them).
+// smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
+// them, to the speaker before them (at the start of the segment: after them).
 func smooth(speakers []int, words []asr.Word, whole int) {
 	for from := 0; from < len(speakers); {
 		to := from + 1
@@ -108,7 +108,7 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 	}
 }
 
-// endsSentence tells whether a sentence ends with word i.
+// endsSentence reports whether a sentence ends with word i.
 func endsSentence(words []asr.Word, i int) bool {
 	next := ""
 	if i+1 < len(words) {

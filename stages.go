@@ -51,7 +51,7 @@ func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func(
 	return work(engine)
 }
 
-// detectSpeech finds where somebody speaks.
+// detectSpeech finds the stretches of speech.
 func (s *stages) detectSpeech(ctx context.Context, pcm *audio.PCM) (*speech, error) {
 	opt := vad.DefaultOptions()
 	opt.Threshold = *s.opt.VADThreshold
@@ -84,7 +84,7 @@ func (s *stages) findLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	return compute(ctx, s.gate, load, func(d asr.LanguageDetector) (language, error) {
 		code, probability, err := d.DetectLanguage(ctx, pcm, speech)
 		if errors.Is(err, onnx.ErrNoLanguage) {
-			err = &OptionError{Field: "asr_language", Reason: "must be given: none of the loaded models can tell the language"}
+			err = &OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
 		}
 		return language{code, probability}, err
 	})
@@ -129,7 +129,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 			return nil, err
 		}
 		if err != nil {
-			s.log.WarnContext(ctx, "the optimized tier's text stays as it is", "error", err)
+			s.log.WarnContext(ctx, "the optimized tier's text is kept", "error", err)
 			found.Uncorrected = err.Error()
 		}
 		return found, nil
@@ -225,8 +225,8 @@ func (s *stages) embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span)
 	})
 }
 
-// cluster finds the speakers behind the voices. What was transcribed, where it
-// is known, tells which stretches count.
+// cluster groups the voices by speaker. If a transcription is known, only
+// stretches with text count.
 func (s *stages) cluster(ctx context.Context, voices *diarize.Embeddings, said *transcription) (*diarize.Result, error) {
 	return compute(ctx, s.gate, s.engines.loadEmbedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		if said != nil {
@@ -285,9 +285,9 @@ func or[T any](p *T, def T) T {
 	return *p
 }
 
-// alignWords gives the words of the standard tier the times at which a CTC model
-// of their language hears them. Without such a model, and where the model hears
-// something else, they keep the times that they have.
+// alignWords replaces the times of the standard tier's words with those at
+// which a CTC model of their language recognizes them. Without such a model,
+// and where the model recognizes different text, the words keep their times.
 func (s *stages) alignWords(ctx context.Context, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript) error {
 	m, ok := s.engines.set.AlignerFor(t.Language)
 	if standard, has := s.engines.set.Role(models.RoleStandard); !ok || (m.Demo && has && !standard.Demo) {

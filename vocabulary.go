@@ -21,7 +21,8 @@ type (
 	Progress = spec.Progress
 	// StageError reports which stage of a run failed.
 	StageError = spec.StageError
-	// Result is what a run found, in JSON the specification's Task result.
+	// Result is the result of a run; its JSON is the specification's Task
+	// result.
 	Result = spec.Result
 	// Capabilities are the parts of a Result that are there.
 	Capabilities = spec.Capabilities

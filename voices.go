@@ -15,7 +15,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// KnownVoice is a person's name and a short recording in which nobody else speaks.
+// KnownVoice is a person's name and a short recording in which only that person
+// speaks.
 type KnownVoice struct {
 	Name      string
 	Recording Source
@@ -25,9 +26,10 @@ type KnownVoice struct {
 // seconds.
 const leastSpoken = 1.0
 
-// Voice returns the vector of the only voice of a recording, from the set's speaker
-// model, and how many seconds of speech it stands on. Bad input, also a recording
-// with several voices, is a permanent error (spec.IsPermanent).
+// Voice returns the vector of the only voice of a recording, from the set's
+// speaker model, and the number of seconds of speech that it is computed from.
+// Bad input, also a recording with several voices, is a permanent error
+// (spec.IsPermanent).
 func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
 	ctx, leave, err := p.begin(ctx)
 	if err != nil {
@@ -68,7 +70,7 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 		return nil, seconds, err
 	}
 	if len(found.Speakers) != 1 {
-		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out what others say", len(found.Speakers)))
+		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out the other speakers", len(found.Speakers)))
 	}
 	return found.Speakers[0].Embedding, seconds, nil
 }
@@ -91,7 +93,7 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 	return register, nil
 }
 
-// VoiceError says which of the known voices cannot be used, and why.
+// VoiceError reports which of the known voices cannot be used, and why.
 type VoiceError struct {
 	Index int // in what WithVoices was given, from 0
 	Err   error

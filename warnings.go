@@ -100,7 +100,7 @@ func unoptimized(c circumstances) string {
 	case !*c.opt.EnableASR:
 		return "has no effect without transcription (enable_asr)"
 	case c.heard && c.tier == TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
-		return fmt.Sprintf("the standard tier ran: the optimized tier does not serve the language %q here", c.language)
+		return fmt.Sprintf("the standard tier ran: the optimized tier does not support the language %q here", c.language)
 	}
 	return ""
 }
@@ -114,9 +114,9 @@ func timestampEffect(c circumstances) string {
 	case !c.heard || *c.opt.TimestampLevel != TimestampWord || c.tier == TierStandard:
 		return ""
 	case !c.words:
-		return "the optimized tier gives segments without words"
+		return "the optimized tier returns segments without words"
 	case len(c.segments) > 0 && !slices.ContainsFunc(c.segments, func(s asr.Segment) bool { return len(s.Words) > 0 }):
-		return "the model does not give the times of words"
+		return "the model does not return word times"
 	}
 	return ""
 }
@@ -154,21 +154,21 @@ func bestOfEffect(c circumstances) string {
 
 func hotwordsEffect(c circumstances) string {
 	if !c.abilities.Hotwords {
-		return "have no effect: the model takes no hotwords"
+		return "have no effect: the model does not support hotwords"
 	}
 	return ""
 }
 
 func promptEffect(c circumstances) string {
 	if !c.abilities.InitialPrompt {
-		return "is left out: the model takes no prompt"
+		return "is ignored: the model does not support prompts"
 	}
 	return ""
 }
 
 func boundEffect(c circumstances) string {
 	if c.opt.NumSpeakers != nil {
-		return "has no effect beside num_speakers"
+		return "has no effect with num_speakers"
 	}
 	return ""
 }
@@ -176,7 +176,7 @@ func boundEffect(c circumstances) string {
 func singleSpeakerEffect(c circumstances) string {
 	switch {
 	case c.opt.NumSpeakers != nil:
-		return "has no effect beside num_speakers"
+		return "has no effect with num_speakers"
 	case *c.opt.MinSpeakers > 1:
 		return "has no effect with min_speakers above 1"
 	}
@@ -187,7 +187,7 @@ func voicesEffect(c circumstances) string {
 	if !isTrue(c.given.Voices) {
 		return ""
 	}
-	return "has no effect outside the service, which knows voices by account: see WithVoices and transcribe --voices"
+	return "has no effect outside the service, where accounts have known voices: see WithVoices and transcribe --voices"
 }
 
 func soundEffect(c circumstances) string {

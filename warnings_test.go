@@ -99,7 +99,7 @@ func TestWarningsOfMissingWords(t *testing.T) {
 	effective, err := o.Effective()
 	require.NoError(t, err)
 	fast := &transcription{Tier: TierOptimized, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: &asr.Abilities{}}
-	for words, want := range map[bool]string{false: "the optimized tier gives segments without words", true: "the model does not give the times of words"} {
+	for words, want := range map[bool]string{false: "the optimized tier returns segments without words", true: "the model does not return word times"} {
 		list := warnings(o, effective, fast, words)
 		require.Len(t, list, 1, "a default needs no warning")
 		assert.Equal(t, spec.Warning{Option: "timestamp_level", Reason: want}, list[0])

@@ -36,9 +36,9 @@ const (
 	loopWords  = 12
 )
 
-// Unloop leaves of every n-gram that is repeated over and over (at least 4 times and
-// 12 words) only the first, and tells whether there was any. Case and punctuation do
-// not count.
+// Unloop keeps only the first of every n-gram that is repeated over and over
+// (at least 4 times and 12 words) and reports whether it removed any. Case and
+// punctuation are ignored.
 func Unloop(words []Piece) ([]Piece, bool) {
 	keys := make([]string, len(words))
 	for i, w := range words {

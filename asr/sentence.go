@@ -38,13 +38,13 @@ func borders(word, next Piece) bool {
 	return EndsSentence(word.Text, next.Text) || next.Start-word.End >= pauseSplit
 }
 
-// Settler gives out sentences as soon as no later word can change them: those that
+// Settler emits sentences as soon as no later word can change them: those that
 // Sentences will return in the end, without their words.
 type Settler struct {
 	Speech []audio.Span          // of the recording
 	Give   func(whole []Segment) // called with the sentences that follow those given before
 
-	open []Piece // of a sentence that may go on
+	open []Piece // of a sentence that may continue
 }
 
 // Add takes the words that follow.
@@ -102,7 +102,7 @@ var titles = map[string]bool{
 	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,
 }
 
-// EndsSentence tells whether a sentence ends between two words.
+// EndsSentence reports whether a sentence ends between two words.
 func EndsSentence(word, next string) bool {
 	word = strings.TrimSpace(word)
 	word = strings.TrimRightFunc(word, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })

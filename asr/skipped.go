@@ -17,7 +17,8 @@ const (
 	sparsePace = 0.2 // nobody speaks so slowly
 	// leastSkipped is the least speech without words that is told of, in seconds.
 	leastSkipped = 1.0
-	// clauseEnds is what a pause behind punctuation is worth, in logarithms of pace.
+	// clauseEnds is the value of a pause after punctuation, in logarithms of
+	// pace.
 	clauseEnds = 0.3
 )
 
@@ -29,13 +30,15 @@ type Skip struct {
 	Start, End float64
 }
 
-// Skipped tells which stretches of the speech between two times of the file (seconds)
-// the words said there have passed over: recognisers that write sentence after sentence
-// sometimes jump from one to the next but one, and give all their time to what they have
-// written. It puts the words on the stretches between silences of 100 ms or more, in
-// order, each at a pace as near to the usual one as can be, and names those of a second
-// or more that are best left without. It asks for a whole stretch; and for one second
-// too much of speech, at a slow pace, or it looks no further.
+// Skipped returns the stretches of speech between two times of the file
+// (seconds) that the recognized words have passed over. Recognizers that write
+// sentence after sentence sometimes skip one and spread the sentences that they
+// have written over all the time. Skipped distributes the words over the
+// stretches between silences of 100 ms or more, in order, each at a pace as
+// near to the usual one as possible, and returns the stretches of a second or
+// more that are best left empty. It requires a whole stretch, and at least one
+// second more speech than the words fill at a slow pace; otherwise it returns
+// none.
 func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	spans, total := stretches(from, to, speech)
 	n, m := len(words), len(spans)
@@ -79,13 +82,14 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	return skips
 }
 
-// Brisk reports whether words said in so many seconds of speech have the pace of
-// people who speak without a pause, so that none can be missing.
+// Brisk reports whether words said within a number of seconds of speech have
+// the pace of people who speak without a pause, so that none can be missing.
 func Brisk(words []Piece, seconds float64) bool {
 	return seconds <= slowPace*weights(words)[len(words)]
 }
 
-// Fills tells whether words may be all that is said in so many seconds of speech.
+// Fills reports whether words may be all that is said in a number of seconds of
+// speech.
 func Fills(words []Piece, seconds float64) bool {
 	return seconds <= sparsePace*weights(words)[len(words)]
 }

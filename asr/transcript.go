@@ -41,9 +41,10 @@ type Segment struct {
 	Words []Word
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64
-	// NoSpeechProb is the probability that nobody speaks where the words are, 0
-	// to 1, as a mean over them: of the words' windows in asr/whisper, of the blank
-	// where the tokens fire in asr/onnx; 0 when the recognizer does not tell.
+	// NoSpeechProb is the probability of no speech where the words are, 0 to 1,
+	// as a mean over them: of the words' windows in asr/whisper, of the blank
+	// where the tokens fire in asr/onnx; 0 if the recognizer does not report
+	// it.
 	NoSpeechProb float64
 	// Tokens are the numbers of the segment's tokens in the recognizer's vocabulary,
 	// without time marks; nil where they are not known.
@@ -57,10 +58,10 @@ type Segment struct {
 	Confidence *float64 `json:",omitempty"`
 }
 
-// Stats counts the work behind a transcript.
+// Stats counts the work done for a transcript.
 type Stats = spec.ASRStats
 
-// Transcript is what a recogniser makes of a recording.
+// Transcript is the result of recognizing a recording.
 type Transcript struct {
 	// Language is the language it was decoded in, as ISO 639-1 (or Whisper's
 	// code where ISO 639-1 has none, such as "haw" and "yue").
@@ -72,8 +73,8 @@ type Transcript struct {
 	Stats Stats
 }
 
-// Options are the wishes for one transcription. DefaultOptions gives the
-// published defaults; Abilities tells what a recognizer ignores.
+// Options configures a single transcription. DefaultOptions returns the
+// published defaults; Abilities lists the options that a recognizer honors.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
 	// it; asr/onnx takes "" for a model that tells the language itself.
@@ -102,14 +103,14 @@ type Options struct {
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
-	// Parallel is how many windows are decoded at once; 0 is 1. The text does
-	// not depend on it.
+	// Parallel is how many windows are decoded in parallel; 0 is 1. The text
+	// does not depend on it.
 	Parallel int
 	// Gate, if not nil, is passed before each decode and left after it, so that
 	// recognisers and whatever else computes share a number of cores.
 	Gate Gate
 	// Progress, if not nil, is called after each window with the seconds of
-	// speech decoded so far and in all, never from two goroutines at once.
+	// speech decoded so far and in total, never concurrently.
 	Progress func(done, total float64)
 	// Settled, if not nil, is called before Progress with the sentences that follow
 	// those it was called with before, as soon as nothing can change them. Recognizers
@@ -117,8 +118,8 @@ type Options struct {
 	Settled func(sentences []Segment)
 }
 
-// Abilities tells which Options a recognizer honors; the others have no effect on
-// it. Language, Parallel, Gate and Progress always count.
+// Abilities lists which Options a recognizer honors; the others have no effect
+// on it. Language, Parallel, Gate and Progress always apply.
 type Abilities struct {
 	// Beam is the widest beam that BeamSize can ask for; 0 for a recognizer that
 	// does not search with a beam.
@@ -136,17 +137,17 @@ type Abilities struct {
 	Translate bool `json:",omitzero"`
 }
 
-// Gate lets a bounded number of workers compute at once. golang.org/x/sync's
-// semaphore.Weighted is one.
+// Gate lets a bounded number of workers compute concurrently.
+// golang.org/x/sync's semaphore.Weighted implements it.
 type Gate interface {
 	// Acquire waits for n cores; the error is that of ctx.
 	Acquire(ctx context.Context, n int64) error
-	// Release gives n cores back.
+	// Release returns n cores.
 	Release(n int64)
 }
 
-// Pass waits at the gate for one core and returns the function that gives it
-// back. Without a gate it returns at once.
+// Pass waits at the gate for one core and returns the function that releases
+// it. Without a gate it returns immediately.
 func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 	if o.Gate == nil {
 		return func() {}, nil
@@ -171,7 +172,7 @@ type Transcriber interface {
 	Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
 	// Languages lists the codes that Options.Language may have.
 	Languages() []string
-	// Abilities tells which options it honors.
+	// Abilities returns which options it honors.
 	Abilities() Abilities
 	// Close frees the model; it waits for decodes in flight and may be called
 	// more than once.

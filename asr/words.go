@@ -138,7 +138,7 @@ func (j *joiner) flush() {
 	}
 	w.Probability /= float64(last + 1 - first)
 	w.NoSpeechProb /= float64(last + 1 - first)
-	for ; j.counted < j.owner[j.at-1]; j.counted++ { // those of spaces and punctuation too
+	for ; j.counted < j.owner[j.at-1]; j.counted++ { // including spaces and punctuation
 		t := j.tokens[j.counted+1]
 		w.LogProb += t.LogProb
 		w.IDs = append(w.IDs, t.ID)
@@ -151,8 +151,8 @@ func (j *joiner) flush() {
 // opens reports whether r is an opening bracket or quotation mark.
 func opens(r rune) bool { return unicode.In(r, unicode.Ps, unicode.Pi) }
 
-// solid reports whether r makes a word of what it stands in: a letter, a digit or
-// a sign that is spoken.
+// solid reports whether r is part of a spoken word: a letter, a digit or a sign
+// that is read aloud.
 func solid(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || !unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' '
 }
@@ -220,10 +220,11 @@ func stretches(from, to float64, speech []audio.Span) (spans []stretch, total fl
 	return spans, total
 }
 
-// Align gives words times between two times of the file (seconds): in proportion to
-// their letters over the speech in between, with each silence of 100 ms or more put
-// at the word border that is nearest (nearer if punctuation stands there). Without
-// any speech in between the words share the time itself.
+// Align assigns words times between two times of the file (seconds): in
+// proportion to their letters over the speech in between, with each silence of
+// 100 ms or more put at the nearest word border, with a preference for borders
+// at punctuation. Without any speech in between the words share the time
+// itself.
 func Align(words []Piece, from, to float64, speech []audio.Span) {
 	if len(words) == 0 {
 		return
@@ -297,9 +298,9 @@ func endsClause(text string) bool {
 // shortest is the least length of a word, in seconds.
 const shortest = 0.01
 
-// Settle makes the times of words sound: every word begins and ends within speech
-// (samples of the file, in order), none begins before the one before it ends, and
-// each lasts at least 10 ms, as far as the speech has room for that.
+// Settle corrects the times of words: every word begins and ends within speech
+// (samples of the file, in order), none begins before the one before it ends,
+// and each lasts at least 10 msif the speech has room for that.
 func Settle(words []Piece, speech []audio.Span) {
 	if len(words) == 0 || len(speech) == 0 {
 		return

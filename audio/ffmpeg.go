@@ -45,7 +45,7 @@ func findFFmpeg(o Options) (string, error) {
 	if err != nil {
 		// The cause is not wrapped, so that a missing program isn't mistaken
 		// for a missing recording.
-		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or hand over WAV", ErrDecoderMissing, want, err) //nolint:errorlint
+		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or use WAV", ErrDecoderMissing, want, err) //nolint:errorlint
 	}
 	return path, nil
 }
@@ -168,7 +168,7 @@ func (r *report) declared(c container) float64 {
 // show: printable, short and without our names for the input.
 func (r *report) complaint() string {
 	if len(r.problems) == 0 {
-		return "the decoder gave no reason"
+		return "the decoder reported no reason"
 	}
 	text := strings.ReplaceAll(strings.Join(r.problems, "; "), "file:"+inputPath+": ", "")
 	text = strings.Map(func(c rune) rune {
@@ -328,7 +328,7 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():
-			return fault(ErrCorrupt, name, "it made ffmpeg stop with signal %q", status.Signal())
+			return fault(ErrCorrupt, name, "ffmpeg stopped with signal %q", status.Signal())
 		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's exit status
 			return fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
 		}
@@ -342,13 +342,13 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 // nothing explains why not a single sample was decoded.
 func (r *report) nothing(name string, c container) error {
 	if len(r.tracks) == 0 && c.name == "mp4" && !r.video {
-		return fault(ErrCorrupt, name, "the mp4 file has no readable index; it is cut off or was never finished")
+		return fault(ErrCorrupt, name, "the mp4 file has no readable index; it is truncated or was never finished")
 	}
 	if len(r.tracks) == 0 && len(r.kinds) > 0 {
-		return fault(ErrNoAudio, name, "the %s file holds no audio stream, only: %s", c.name, strings.Join(r.kinds[:min(5, len(r.kinds))], ", "))
+		return fault(ErrNoAudio, name, "the %s file contains no audio stream, only: %s", c.name, strings.Join(r.kinds[:min(5, len(r.kinds))], ", "))
 	}
 	if r.faults == 0 {
-		return fault(ErrNoAudio, name, "the %s file holds no sample", c.name)
+		return fault(ErrNoAudio, name, "the %s file contains no samples", c.name)
 	}
 	return fault(ErrCorrupt, name, "nothing could be decoded from the %s file: %s", c.name, r.complaint())
 }

@@ -39,7 +39,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, err
 	}
 	if rec.samples == 0 {
-		return nil, fault(ErrNoAudio, in.name, "it holds no sample")
+		return nil, fault(ErrNoAudio, in.name, "it contains no samples")
 	}
 	if max := o.maxSamples(); max >= 0 && rec.samples > max {
 		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
@@ -234,7 +234,7 @@ func unrecognised(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
 	}
-	return fault(ErrUnsupported, name, "its content begins with %q, which is no audio or video container that is accepted here", head[:min(len(head), 12)])
+	return fault(ErrUnsupported, name, "its content begins with %q: not a supported audio or video container", head[:min(len(head), 12)])
 }
 
 // spool writes a reader to an unnamed file: the bytes already read, then the

@@ -36,7 +36,7 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 		}
 	}
 	if in.info.Duration == 0 {
-		return Info{}, fault(ErrNoAudio, in.name, "it holds no sample")
+		return Info{}, fault(ErrNoAudio, in.name, "it contains no samples")
 	}
 	if err := o.checkDuration(in.name, in.info.Duration); err != nil {
 		return Info{}, err

@@ -82,14 +82,14 @@ func sandbox(o Options) SandboxState {
 			break
 		}
 		if !landlock {
-			s.Problems = append(s.Problems, fmt.Sprintf("%s does not start or is no ffmpeg: %v", bin, err))
+			s.Problems = append(s.Problems, fmt.Sprintf("%s does not start or is not ffmpeg: %v", bin, err))
 		}
 	}
 	if s.Landlock == 0 {
-		s.Problems = append(s.Problems, "no Landlock: the decoder can read other files; Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK has it")
+		s.Problems = append(s.Problems, "no Landlock, so the decoder can read other files; requires Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
 	}
 	if !s.Seccomp {
-		s.Problems = append(s.Problems, "no seccomp filter: the decoder's network is not closed; Linux on amd64 or arm64 has it")
+		s.Problems = append(s.Problems, "no seccomp filter, so the decoder can use the network; requires Linux on amd64 or arm64")
 	}
 	return s
 }
@@ -108,7 +108,7 @@ func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version stri
 		return err
 	})
 	if err == nil && version == "" {
-		err = fmt.Errorf("%s -version names no ffmpeg", bin)
+		err = fmt.Errorf("%s -version does not print the name ffmpeg", bin)
 	}
 	return version, state, err
 }

@@ -64,7 +64,7 @@ var magics = []struct {
 const sniffWindow = 64 << 10
 
 // errFarTag is returned if an ID3 tag reaches beyond the available bytes.
-var errFarTag = errors.New("the ID3 tag reaches further")
+var errFarTag = errors.New("the ID3 tag is longer")
 
 // sniff recognizes a container by its content. The reader need not hold the
 // whole recording; errFarTag asks for more of it.

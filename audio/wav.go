@@ -277,7 +277,7 @@ func (h *wavHeader) format(b []byte) error {
 	switch h.tag {
 	case tagPCM, tagFloat, tagALaw, tagMuLaw:
 	default:
-		return wavFault(ErrUnsupported, "the fmt chunk says format 0x%04x, which is none of PCM, float, A-law, µ-law and the compressed ones", h.tag)
+		return wavFault(ErrUnsupported, "the fmt chunk says format 0x%04x, which is not PCM, float, A-law, µ-law or a known compressed format", h.tag)
 	}
 	if bits < 8 || bits > 64 {
 		return wavFault(ErrCorrupt, "the fmt chunk says %d bits per sample, expected 8 to 64", bits)

@@ -158,7 +158,7 @@ func ReadManifest(r io.Reader, dir string) ([]Item, error) {
 		items = append(items, item)
 	}
 	if len(items) == 0 {
-		return nil, fmt.Errorf("%w: it names no recording", ErrManifest)
+		return nil, fmt.Errorf("%w: it names no recordings", ErrManifest)
 	}
 	return items, nil
 }
@@ -186,7 +186,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 	}
 	if l.RTTM != "" {
 		if l.Turns != nil {
-			return it, errors.New("rttm and turns: give one of the two")
+			return it, errors.New("rttm and turns: use only one of the two")
 		}
 		path := l.RTTM
 		if !filepath.IsAbs(path) {
@@ -332,7 +332,7 @@ func loadFolder(dir string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrManifest, dir, err)
 	}
 	if len(items) == 0 {
-		return nil, fmt.Errorf("%w: there is no recording in %s", ErrManifest, dir)
+		return nil, fmt.Errorf("%w: there are no recordings in %s", ErrManifest, dir)
 	}
 	return items, nil
 }

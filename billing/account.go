@@ -15,17 +15,20 @@ import (
 
 // Errors that callers act upon.
 var (
-	// ErrInsufficientBalance says that the available balance does not cover a hold (HTTP 402).
+	// ErrInsufficientBalance is returned when the available balance does not
+	// cover a hold (HTTP 402).
 	ErrInsufficientBalance = errors.New("available balance insufficient")
 	// ErrBatchBalance is ErrInsufficientBalance of a batch task. Resource packs do
 	// not pay for batch tasks, so it can be returned where the available balance,
 	// which counts them, would have covered the task.
 	ErrBatchBalance = fmt.Errorf("%w for a batch task, which resource packs do not pay for", ErrInsufficientBalance)
-	// ErrConcurrencyLimit says that the account has as many non-batch tasks as it may (HTTP 429).
+	// ErrConcurrencyLimit is returned when the account has reached its limit of
+	// non-batch tasks (HTTP 429).
 	ErrConcurrencyLimit = errors.New("concurrent task limit reached")
-	// ErrNoAccount says that there is no such account.
+	// ErrNoAccount is returned when the account does not exist.
 	ErrNoAccount = errors.New("account does not exist")
-	// ErrSettled says that a task was charged before and can't be held again.
+	// ErrSettled is returned when a task has already been charged and can't be
+	// held again.
 	ErrSettled = errors.New("task is settled")
 )
 
@@ -141,7 +144,8 @@ type Pack struct {
 	CreatedAt   time.Time
 }
 
-// AddPack gives the account a resource pack (Value, Concurrency, ExpiresAt are read).
+// AddPack adds a resource pack to the account. It reads Value, Concurrency and
+// ExpiresAt of p.
 func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, error) {
 	now := s.now()
 	switch {

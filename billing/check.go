@@ -18,7 +18,7 @@ type Difference struct {
 	Real    int64
 }
 
-// String says which figure differs, and how.
+// String describes which figure differs, and how.
 func (d Difference) String() string {
 	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Kept, d.Real)
 }

@@ -74,8 +74,9 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	return s.wrap("hold", err)
 }
 
-// Raise lifts a task's open hold to amount; a higher hold stays. What it is raised by must be available as for a new
-// hold, else the error is a *Shortage and the hold stays as it is. A task without an open hold is left alone.
+// Raise lifts a task's open hold to amount; a higher hold stays. The difference
+// must be available, as for a new hold; otherwise the error is a *Shortage and
+// the hold is unchanged. A task without an open hold is ignored.
 func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money) error {
 	if err := s.lockOf(ctx, tx, task); err != nil {
 		return s.wrap("raise hold", err)

@@ -138,7 +138,7 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", rows.Err()) // an entry may have come since the sums were read
 }
 
-// Receipt says how a task was charged.
+// Receipt describes how a task was charged.
 type Receipt struct {
 	TaskID       string
 	Quote        Quote
@@ -249,7 +249,7 @@ func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
 }
 
-// ErrNotSettled says that a task has not been charged.
+// ErrNotSettled is returned when a task has not been charged.
 var ErrNotSettled = errors.New("task is not settled")
 
 // ReceiptOf returns how a task was charged, or an error that wraps ErrNotSettled.

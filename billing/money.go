@@ -21,7 +21,7 @@ type Money int64
 // Unit is one whole unit of the currency.
 const Unit Money = 10_000
 
-// ErrAmount says that a text is not an amount of money.
+// ErrAmount is returned for a text that is not an amount of money.
 var ErrAmount = errors.New("not an amount of money")
 
 // String returns the amount with exactly four digits after the point: "12.5000", "-0.0033".

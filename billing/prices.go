@@ -22,7 +22,7 @@ type Prices struct {
 	UpdatedAt     time.Time // when this state was entered, or installed with the store
 }
 
-// ErrPrices says that a price table can't be accepted.
+// ErrPrices is returned for a price table that can't be accepted.
 var ErrPrices = errors.New("prices not accepted")
 
 // maxPrice bounds a price per hour: a million units.

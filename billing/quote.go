@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Usage is what a task used or may use.
+// Usage is the amount of service that a task used or may use.
 type Usage struct {
 	Mode    spec.Tier
 	Seconds float64 // decoded duration
@@ -40,7 +40,7 @@ type Quote struct {
 	Total   Money
 }
 
-// ErrUsage says that a usage can't be priced.
+// ErrUsage is returned for a usage that can't be priced.
 var ErrUsage = errors.New("usage can't be priced")
 
 // maxSeconds bounds what is priced: 10 years, far above every limit of the service.

@@ -84,8 +84,8 @@ const longestPause = 30 * time.Second
 // maxErrorBody bounds how much of a failing answer is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// call makes a request with a JSON body and decodes the answer's; in and out may
-// be nil.
+// call sends a request with a JSON body and decodes the response; in and out
+// may be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	return c.callWith(ctx, method, path, nil, in, out)
 }
@@ -101,7 +101,7 @@ func (c *Client) callWith(ctx context.Context, method, path string, header http.
 	return c.send(ctx, method, path, header, func() io.Reader { return bytes.NewReader(body) }, out)
 }
 
-// send makes a request; body is asked for its content again at each retry.
+// send sends a request; body is called for its content again at each retry.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
 	return c.patiently(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
 }
@@ -137,7 +137,8 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 	return nil
 }
 
-// answer makes a request once; the body of an answer below 400 is the caller's.
+// answer sends a request once. The caller closes the body of a response below
+// 400.
 func (c *Client) answer(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {

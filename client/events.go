@@ -34,8 +34,8 @@ type State struct {
 	FinishedAt   *time.Time `json:"finished_at"`
 }
 
-// Segment is a sentence of a running task. A greater Attempt begins anew: what
-// was told of the attempts before does not count any more.
+// Segment is a sentence of a running task. A greater Attempt starts over:
+// sentences of earlier attempts are no longer valid.
 type Segment struct {
 	TaskID  string  `json:"task_id"`
 	Attempt int64   `json:"attempt"`
@@ -145,7 +145,7 @@ func (f *follower) stream(ctx context.Context) error {
 	return nil // every other error breaks the stream off
 }
 
-// event tells one event; others than those that are known are passed over.
+// event handles one event; unknown events are ignored.
 func (f *follower) event(name, id, data string) error {
 	if id != "" {
 		f.last = id

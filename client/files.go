@@ -39,8 +39,8 @@ func (c *Client) read(ctx context.Context, path string) ([]byte, error) {
 	return data, nil
 }
 
-// open makes a GET request whose answer's body is the caller's to read; it is nil
-// where the answer has none (204).
+// open sends a GET request and returns the response's body, which the caller
+// closes; it is nil if there is none (204).
 func (c *Client) open(ctx context.Context, path string, header http.Header) (io.ReadCloser, error) {
 	var body io.ReadCloser
 	err := c.patiently(ctx, func() error {

@@ -48,13 +48,13 @@ func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	return out.Keys, err
 }
 
-// CreateKey makes an API key; see Login.
+// CreateKey creates an API key; see Login.
 func (c *Client) CreateKey(ctx context.Context) (Key, error) {
 	var k Key
 	return k, c.call(ctx, http.MethodPost, "/account/keys", nil, &k)
 }
 
-// RevokeKey makes an API key useless; see Login.
+// RevokeKey revokes an API key; see Login.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, "/account/keys/"+url.PathEscape(id), nil, nil)
 }

@@ -47,10 +47,10 @@ type Task struct {
 	FinishedAt    *time.Time            `json:"finished_at"` // nil until the state is final
 }
 
-// Submission is what a task is made of besides its audio.
+// Submission describes a new task, besides its audio.
 type Submission struct {
-	// Filename tells the format by its extension. It is required with Upload and
-	// defaults to the last segment of a URL.
+	// Filename determines the format by its extension. It is required with
+	// Upload and defaults to the last segment of a URL.
 	Filename string
 	Options  spec.Options
 	// CallbackURL receives a POST when the task is final, signed with
@@ -235,8 +235,8 @@ type Result struct {
 	spec.Result
 	TaskID  string
 	Billing Billing
-	// Recognized and Notices are there with Options.Voices: the speakers who were
-	// named, and why nobody could be.
+	// Recognized and Notices are set with Options.Voices: the recognized
+	// speakers, and why no speaker could be recognized.
 	Recognized []Recognized
 	Notices    []Notice
 }
@@ -248,7 +248,7 @@ type Recognized struct {
 	Cosine  float64 `json:"cosine"`  // of the voice and the known one
 }
 
-// Notice says why an option had no effect.
+// Notice explains why an option had no effect.
 type Notice struct {
 	Option string `json:"option"`
 	Reason string `json:"reason"`
@@ -268,7 +268,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &more)
 }
 
-// Billing is what a task cost, in the currency of the account.
+// Billing is the cost of a task, in the currency of the account.
 type Billing struct {
 	Mode            string  `json:"mode"` // "standard" or "zh_lite", the optimized tier
 	BillableMinutes float64 `json:"billable_minutes"`

@@ -67,7 +67,7 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	}
 	log, err := inside("cat /run/otograph.log")
 	require.NoError(t, err)
-	assert.Contains(t, log, "the decoder's cage is whole")
+	assert.Contains(t, log, "the decoder's sandbox is complete")
 	assert.NotRegexp(t, `asr_[0-9A-Za-z]{40}`, log, "the journal has no key")
 	out, err = inside("stat -c %a /var/lib/private/otograph/first-api-key; grep NoNewPrivs /proc/$(systemctl show -P MainPID otograph)/status")
 	require.NoError(t, err, out)

@@ -16,7 +16,7 @@ import (
 
 // ErrRegister marks a register of voices that cannot be read, or a voice that
 // cannot be kept.
-var ErrRegister = errors.New("diarize: register of voices")
+var ErrRegister = errors.New("diarize: voice register")
 
 // Limits of a register.
 const (

@@ -32,7 +32,7 @@ func (s *Server) private(h handler) handler {
 			return err
 		}
 		if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return forbidden("this API key can read only")
+			return forbidden("this API key is read-only")
 		}
 		return h(w, r)
 	}

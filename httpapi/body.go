@@ -98,7 +98,7 @@ func wantJSON(r *http.Request) error {
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		out := unsupportedType("application/json")
-		out.Message = "a compressed body is not taken: leave out Content-Encoding"
+		out.Message = "compressed request bodies are not supported: omit Content-Encoding"
 		return out
 	}
 	return nil

@@ -90,7 +90,7 @@ func unsupportedType(want string) *Error {
 }
 
 func slowBody() *Error {
-	return &Error{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body came too slowly"}
+	return &Error{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
 }
 
 func methodNotAllowed(method, allow string) *Error {
@@ -107,5 +107,5 @@ func rateLimited(seconds int, message string) *Error {
 const retryUnavailable = 5
 
 func unavailable(cause error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service cannot answer at the moment, try again", RetryAfter: retryUnavailable, cause: cause}
+	return &Error{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is temporarily unavailable, try again", RetryAfter: retryUnavailable, cause: cause}
 }

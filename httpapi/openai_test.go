@@ -210,7 +210,7 @@ func TestTranslations(t *testing.T) {
 	require.Equal(t, 400, a.status)
 	message, param := openAIFailure(t, a)
 	assert.Equal(t, "model", param)
-	assert.Contains(t, message, "the installed models do not all translate")
+	assert.Contains(t, message, "not all installed models can translate")
 }
 
 // TestKnownSpeakers: recordings of known speakers reach the worker, their names the
@@ -262,7 +262,7 @@ func TestKnownSpeakers(t *testing.T) {
 		{"expected one for each of 0 names, found 1", "known_speaker_references[]", ann[2:]},
 		{"expected a data URL", "known_speaker_references[]", []string{"known_speaker_references[]", "https://example.com/a.wav"}},
 		{"expected a data URL", "known_speaker_references[]", []string{"known_speaker_references[]", strings.Repeat("x", 1000)}},
-		{"number 1: the base64 is broken", "known_speaker_references[]", []string{"known_speaker_references[]", "data:audio/wav;base64,A$$$"}},
+		{"number 1: invalid base64", "known_speaker_references[]", []string{"known_speaker_references[]", "data:audio/wav;base64,A$$$"}},
 		{"number 2 is given twice", "known_speaker_names[]", append(slices.Clone(ann), ann...)},
 		{"number 1 must have 1 to 100 printable characters", "known_speaker_names[]", append([]string{"known_speaker_names[]", " "}, ann[2:]...)},
 		{"at most 4 are taken", "known_speaker_references[]", slices.Repeat(ann[2:], 5)},

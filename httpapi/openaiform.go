@@ -95,7 +95,7 @@ func readForm(mr *multipart.Reader, translate bool, file func(filename string, f
 			continue
 		}
 		if translate && slices.Contains(notTranslated, name) {
-			return nil, badField(name, "is no field of a translation")
+			return nil, badField(name, "is not a field of a translation")
 		}
 		if name == "known_speaker_references" {
 			if references++; references > maxKnownSpeakers {
@@ -278,16 +278,16 @@ func (f *transcription) finish() error {
 		return badField("response_format", "must be %s, not %q", strings.Join(known, ", "), spec.Shorten(f.format))
 	}
 	if f.translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
-		return badField("model", "%s does not translate; otograph does", f.model.id)
+		return badField("model", "%s does not translate; use otograph", f.model.id)
 	}
 	if (f.words || f.segments) && f.format != formatVerbose {
 		return badField("timestamp_granularities[]", "needs response_format verbose_json")
 	}
 	if f.logprobs && f.format != formatJSON {
-		return badField("include[]", "logprobs need response_format json")
+		return badField("include[]", "logprobs requires response_format json")
 	}
 	if f.stream && f.format != formatJSON && f.format != formatText && f.format != formatDiarized {
-		return badField("stream", "needs response_format json, text or diarized_json")
+		return badField("stream", "requires response_format json, text or diarized_json")
 	}
 	f.segments = f.segments || !f.words
 	diarize := f.model.diarize || f.format == formatDiarized
@@ -304,7 +304,7 @@ func (f *transcription) finish() error {
 	}
 	if f.words || f.logprobs {
 		if f.model.optimize != nil && *f.model.optimize {
-			return badField("model", "%s has no words with times and probabilities; otograph-standard has", f.model.id)
+			return badField("model", "%s does not provide words with times and probabilities; use otograph-standard", f.model.id)
 		}
 		f.options.Optimize = &no
 	}
@@ -346,5 +346,5 @@ func (f formReader) Read(p []byte) (int, error) {
 }
 
 func formError(err error) error {
-	return readError(err, "the form cannot be read: it is cut off or not multipart/form-data")
+	return readError(err, "the form cannot be read: it is truncated or not multipart/form-data")
 }

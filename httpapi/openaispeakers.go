@@ -36,7 +36,7 @@ func (f *transcription) checkSpeakers(references int) error {
 	case f.format != formatDiarized:
 		return badField(field, "needs response_format diarized_json")
 	case len(f.names) > maxKnownSpeakers:
-		return badField(field, "at most %d are taken, found %d", maxKnownSpeakers, len(f.names))
+		return badField(field, "at most %d are allowed, found %d", maxKnownSpeakers, len(f.names))
 	case len(f.names) != references:
 		return badField(referencesField, "expected one for each of %d names, found %d", len(f.names), references)
 	}
@@ -74,7 +74,7 @@ func referenceError(n int, err error) error {
 	}
 	var corrupt base64.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the base64 is broken")
+		err = errors.New("invalid base64")
 	}
 	return badReference(n, err.Error())
 }

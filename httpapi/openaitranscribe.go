@@ -83,7 +83,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
 	if errors.Is(err, tasks.ErrTranslation) {
-		return badField("model", "the installed models do not all translate: a multilingual Whisper model does, but for turbo and distilled ones")
+		return badField("model", "not all installed models can translate: multilingual Whisper models can, except turbo and distilled ones")
 	}
 	if err != nil {
 		return err

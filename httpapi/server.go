@@ -198,7 +198,7 @@ func (s *Server) routes() {
 	}
 }
 
-func noSuchPath(http.ResponseWriter, *request) error { return notFound("there is no such path") }
+func noSuchPath(http.ResponseWriter, *request) error { return notFound("unknown path") }
 
 func (s *Server) opsRoutes(mux *http.ServeMux) {
 	mux.Handle("/healthz", s.answer("/healthz", methods{"GET": s.healthz}.serve))

@@ -16,6 +16,6 @@ func (s *Server) warnShort(w http.ResponseWriter, r *request, secret string) {
 	if length == 0 || length >= goodSecret {
 		return
 	}
-	w.Header().Set("Warning", `299 - "callback_secret has fewer than 16 characters: it can be guessed"`)
+	w.Header().Set("Warning", `299 - "callback_secret has fewer than 16 characters and can be guessed"`)
 	s.log.Warn("short callback secret", "request", r.id, "account", r.who.Account, "characters", length)
 }

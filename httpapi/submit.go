@@ -69,7 +69,7 @@ func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, e
 }
 
 func bothSources() *Error {
-	return invalid("audio_url and audio_base64: give one of the two, not both")
+	return invalid("audio_url and audio_base64: use only one of the two")
 }
 
 // check applies the rules between the fields.
@@ -78,7 +78,7 @@ func (s *submission) check() error {
 	case s.given["audio_url"] && s.given["audio_base64"]:
 		return bothSources()
 	case !s.given["audio_url"] && !s.given["audio_base64"]:
-		return invalid("audio_url or audio_base64: one of the two is required")
+		return invalid("audio_url or audio_base64: one of them is required")
 	case s.given["audio_url"] && s.audioURL == "":
 		return invalid("audio_url: must not be empty")
 	case s.given["audio_base64"] && s.filename == "":
@@ -86,7 +86,7 @@ func (s *submission) check() error {
 	case s.given["audio_filename"] && s.filename == "":
 		return invalid("audio_filename: must not be empty")
 	case s.given["callback_url"] && s.callbackURL == "":
-		return invalid("callback_url: must not be empty; leave it out when no callback is wanted")
+		return invalid("callback_url: must not be empty; omit it if you want no callback")
 	}
 	if _, err := s.options.Effective(); err != nil {
 		return optionsError(err)
@@ -129,11 +129,11 @@ func readBatch(body io.Reader) (*batchSubmission, error) {
 	case !urls:
 		return nil, invalid("audio_url: is required, an array of 1 to %d URLs", maxBatchItems)
 	case len(b.urls) == 0:
-		return nil, invalid("audio_url: is empty, 1 to %d URLs are expected", maxBatchItems)
+		return nil, invalid("audio_url: must contain 1 to %d URLs", maxBatchItems)
 	case b.filenames != nil && len(b.filenames) != len(b.urls):
 		return nil, invalid("audio_filename: has %d entries but audio_url has %d; they must be equally long", len(b.filenames), len(b.urls))
 	case callback && b.callbackURL == "":
-		return nil, invalid("callback_url: must not be empty; leave it out when no callback is wanted")
+		return nil, invalid("callback_url: must not be empty; omit it if you want no callback")
 	}
 	if _, err := b.options.Effective(); err != nil {
 		return nil, optionsError(err)

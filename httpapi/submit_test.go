@@ -109,7 +109,7 @@ func TestSubmissionRefusals(t *testing.T) {
 		{"cut in a name", `{"audio_u`, "ends in the middle"},
 		{"cut in a value", `{"audio_url":"http://`, "ends in the middle"},
 		{"cut in the audio", `{"audio_base64":"AAAA`, "ends in the middle"},
-		{"no field", "{}", "one of the two is required"},
+		{"no field", "{}", "one of them is required"},
 		{"comma first", `{,"audio_url":"x"}`, "expected a field name"},
 		{"comma last", `{"audio_url":"x",}`, "expected a field name"},
 		{"no comma", `{"audio_url":"x" "batch_mode":true}`, "expected , or }"},

@@ -35,7 +35,7 @@ func newTokens(key []byte) (*tokens, error) {
 
 func (t *tokens) setKey(key []byte) error {
 	if len(key) < minTokenKey {
-		return fmt.Errorf("httpapi: the token key has %d bytes, at least %d are needed", len(key), minTokenKey)
+		return fmt.Errorf("httpapi: the token key has %d bytes, at least %d are required", len(key), minTokenKey)
 	}
 	t.key.Store(&key)
 	return nil

@@ -48,9 +48,9 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	err = subtitle.Write(&out, format, name, date, &result)
 	switch {
 	case errors.Is(err, subtitle.ErrNoWordTimes):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm lists words with their times, and not every segment of this result has them", cause: err}
+		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
 	case errors.Is(err, subtitle.ErrNoTurns):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm lists speaker turns, and speakers were not told apart (enable_diarize)", cause: err}
+		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
 	case err != nil:
 		return err
 	}

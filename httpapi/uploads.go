@@ -77,7 +77,7 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	}
 	leave, ok := s.uploads.enter(r.who.Account, size)
 	if !ok {
-		return nil, rateLimited(1, "too many uploads of this account at the same time: wait for one to end")
+		return nil, rateLimited(1, "too many concurrent uploads for this account: wait for one to finish")
 	}
 	return leave, nil
 }

@@ -142,9 +142,9 @@ func (v *voiceSubmission) check() error {
 	case v.voice.Name == "":
 		return invalid("name: is required")
 	case strings.TrimSpace(v.voice.Consent) == "":
-		return invalid("consent: is required: what the person agreed to, and when")
+		return invalid("consent: is required: what the person consented to, and when")
 	case named == given:
-		return invalid("task_id and speaker, or model and vectors: give one of the two pairs")
+		return invalid("task_id and speaker, or model and vectors: use only one of the two pairs")
 	case named && (v.task == "" || v.speaker == ""):
 		return invalid("task_id and speaker: both are required")
 	case given && (v.voice.Model == "" || v.voice.Vectors == nil):

@@ -107,7 +107,7 @@ var families = []family{
 		in("hidden"), out("probs")),
 
 	// Recognizers that name themselves.
-	refused("GigaAM, which needs other features", metadata("is_giga_am")),
+	refused("GigaAM, which requires other features", metadata("is_giga_am")),
 	refused("GigaAM in the layout of onnx-asr, which needs other features",
 		in("features", "feature_lengths"), inputs(2)),
 	model(ContractZipformerCTC, named("zipformer2_ctc")),
@@ -122,7 +122,7 @@ var families = []family{
 	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file",
 		either(in("mel"), in("input_features"))),
 	refused("a graph with inputs args_0 and args_1, as Moonshine has them", in("args_0", "args_1")),
-	refused("a recogniser that wants its features normalized by mean and deviation, as Dolphin and FireRedASR",
+	refused("a recognizer that requires features normalized by mean and deviation, as Dolphin and FireRedASR",
 		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),
 
 	// Recognisers without metadata.

@@ -1,13 +1,13 @@
-// Package service is the transcription service for programs that mount it in a
-// server of their own:
+// Package service is the transcription service for programs that mount it in
+// their server:
 //
 //	s, err := service.Open(ctx, service.Config{Folder: "/var/lib/example"})
 //	…
 //	http.Handle("/v1/", s.Handler())
 //	go s.Run(ctx)
 //
-// It is what `otograph serve` runs, without the flags. The tables are the
-// same: other machines may run `otograph work` and `otograph account` on them.
+// It is what `otograph serve` runs, without the flags. The tables are the same:
+// other machines may run `otograph work` and `otograph account` on them.
 package service
 
 import (
@@ -33,10 +33,10 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// Config says where a Service keeps its state and what it does. Folder is
-// required unless Database and Files are given. State is named by address: a
-// Service opens SQLite once for reading and once for writing, and on PostgreSQL
-// keeps a connection that listens, which a *sql.DB of the caller's could not give.
+// Config configures a Service and the location of its state. Folder is required
+// unless Database and Files are given. State is named by address: a Service
+// opens SQLite once for reading and once for writing, and on PostgreSQL keeps a
+// connection that listens, which a *sql.DB of the caller could not provide.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files
 	// name another place. One Service runs on a folder.
@@ -53,8 +53,8 @@ type Config struct {
 	// holds are priced by it.
 	Engine    worker.Engine
 	Available spec.Available
-	// Prober tells the length of an upload, for the size of its hold; nil holds
-	// for a minute.
+	// Prober determines the length of an upload, for the size of its hold; if
+	// nil, the price of a minute is held.
 	Prober tasks.Prober
 	// Allow opens addresses that are not public to audio_url and callback_url:
 	// networks ("10.0.0.0/8"), addresses, names ("nas.lan").
@@ -95,7 +95,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	return s, nil
 }
 
-// openState opens the database, the files and what stands on them.
+// openState opens the database, the files and everything that depends on them.
 func (s *Service) openState(ctx context.Context) (err error) {
 	source, files := s.config.Database, s.config.Files
 	if files == "" {

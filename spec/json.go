@@ -50,7 +50,7 @@ func writeOptions(v reflect.Value, asNull func(Option) bool) ([]byte, error) {
 // describes. It checks names and types; Effective checks values.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	return o.decode(data, func(name string) error {
-		return optionError(Shorten(name), "there is no such option%s", DidYouMean(name, optionNames()))
+		return optionError(Shorten(name), "unknown option%s", DidYouMean(name, optionNames()))
 	})
 }
 

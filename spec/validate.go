@@ -12,7 +12,7 @@ import (
 var rules = map[string]func(name, value string) error{
 	"language": func(name, value string) error {
 		if _, ok := NormalizeLanguage(value); !ok {
-			return optionError(name, "unknown language %q: give an ISO 639-1 or 639-3 code such as en, zh or deu, or null to detect it", Shorten(value))
+			return optionError(name, "unknown language %q: use an ISO 639-1 or 639-3 code such as en, zh or deu, or null to detect it", Shorten(value))
 		}
 		return nil
 	},
@@ -30,9 +30,9 @@ func (e *EffectiveOptions) validate() error {
 	case !*e.EnableASR && !*e.EnableDiarize && !*e.EnableAudioEvents:
 		return optionError("enable_asr", "at least one of enable_asr, enable_diarize and enable_audio_events must be true")
 	case *e.EnableDiarize && !*e.EnableASR:
-		return optionError("enable_diarize", "diarization needs transcription: enable_diarize=true requires enable_asr=true")
+		return optionError("enable_diarize", "diarization requires transcription: enable_diarize=true requires enable_asr=true")
 	case e.Optimize != nil && e.OptimizeZh != nil:
-		return optionError("optimize_zh", "is the earlier name of optimize: give one of the two")
+		return optionError("optimize_zh", "is the earlier form of optimize: use only one of the two")
 	}
 	v := reflect.ValueOf(e).Elem()
 	for i := range options {

@@ -79,8 +79,8 @@ func mayBreak(a, b rune) bool {
 	return !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b) && !unicode.In(b, unicode.Mn, unicode.Me, unicode.Cf)
 }
 
-// setTimes gives each atom its times. A word that is not found in the text in
-// its turn is passed over, so text and words may differ in small things.
+// setTimes sets the times of each atom. A word that is not found in the text at
+// its turn is skipped, so text and words may differ slightly.
 func setTimes(atoms []atom, at []int, c Cue) {
 	total := float64(max(columns(c.Text), 1))
 	passed := 0.0

@@ -29,8 +29,8 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// wide tells whether a character takes two columns (Unicode's East Asian Width
-// W or F).
+// wide reports whether a character takes two columns (Unicode's East Asian
+// Width W or F).
 func wide(r rune) bool {
 	if r < 0x1100 {
 		return false

@@ -82,8 +82,8 @@ func layout(cues []Cue, o Options, indent func(Cue) int) []page {
 	return out
 }
 
-// cut returns how many atoms make the next page: as many as fit, then back to
-// the end of a sentence or clause where that leaves a page not too short.
+// cut returns how many atoms fit on the next page, reduced to the last end of a
+// sentence or clause if that does not leave the page too short.
 func cut(atoms []atom, o Options, lead int) int {
 	n := 1
 	for n < len(atoms) && fits(atoms[:n+1], o, lead) &&
@@ -104,7 +104,7 @@ func cut(atoms []atom, o Options, lead int) int {
 	return n
 }
 
-// fits tells whether atoms fit on a page.
+// fits reports whether atoms fit on a page.
 func fits(atoms []atom, o Options, lead int) bool {
 	_, ok := fill(atoms, o.MaxColumns, o.MaxLines, lead)
 	return ok

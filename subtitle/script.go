@@ -15,8 +15,8 @@ import (
 // ErrScript marks bytes that are no subtitles in SubRip or WebVTT.
 var ErrScript = errors.New("not SubRip or WebVTT subtitles")
 
-// Script is a subtitle file as it was read: cues with lines of their own, which the
-// layout of SRT and VTT would break anew.
+// Script is a subtitle file as it was read: its cues keep their lines, which
+// the layout of SRT and VTT would break again.
 type Script struct {
 	// VTT reports that the file is WebVTT rather than SubRip.
 	VTT bool
@@ -28,7 +28,7 @@ type Script struct {
 type ScriptCue struct {
 	// Start and End are seconds.
 	Start, End float64
-	// Settings is what stands behind the times ("line:0 align:start").
+	// Settings is the text after the times ("line:0 align:start").
 	Settings string
 	// Lines are the lines of text with their tags; there is at least one.
 	Lines []string

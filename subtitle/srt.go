@@ -60,7 +60,7 @@ func srtText(s string) string {
 	return b.String()
 }
 
-// clock writes milliseconds as HH:MM:SS and milliseconds behind the mark; the
+// clock writes milliseconds as HH:MM:SS and milliseconds after the mark; the
 // hours take as many digits as they need, at least two.
 func clock(ms int64, mark rune) string {
 	return fmt.Sprintf("%02d:%02d:%02d%c%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, mark, ms%1000)

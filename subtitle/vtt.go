@@ -30,5 +30,5 @@ func VTT(w io.Writer, cues []Cue, o Options) error {
 }
 
 // vttEscapes are the character references that WebVTT requires in cue text and
-// annotations. With ">" escaped no "-->" can stand in a text.
+// annotations. With ">" escaped, a text cannot contain "-->".
 var vttEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -32,9 +32,10 @@ type AnnotationPatch struct{ Speakers, Texts map[string]*string }
 
 // Errors of annotations.
 var (
-	// ErrAnnotation says that a patch is not one (HTTP 400).
+	// ErrAnnotation is returned for an invalid patch (HTTP 400).
 	ErrAnnotation = errors.New("annotation not accepted")
-	// ErrVersion says that another change came first (HTTP 412).
+	// ErrVersion is returned when the annotations have changed in the meantime
+	// (HTTP 412).
 	ErrVersion = errors.New("annotations have changed")
 )
 

@@ -9,13 +9,13 @@ import (
 // canceledMessage is the error_message of a canceled task.
 const canceledMessage = "canceled by the operator of the service"
 
-// Cancel ends a task that is not final, whatever it waits for and whoever works
-// on it: it becomes StatusFailed for good, its hold is released, nothing is
-// charged, and its callback is sent as for any task that failed. A worker that
-// has the task drops it at its next heartbeat; what it writes until then is
-// refused. Errors wrap ErrNotFound or ErrFinal.
+// Cancel ends a task that is not final, whether it waits or runs. The task
+// becomes StatusFailed and final, its hold is released, nothing is charged, and
+// its callback is sent as for any failed task. A worker that has the task drops
+// it at its next heartbeat; what it writes until then is refused. Errors wrap
+// ErrNotFound or ErrFinal.
 //
-// Cancel is an operator's: it asks for no account.
+// Cancel is for operators and checks no account.
 func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {

@@ -17,10 +17,10 @@ type CollectConfig struct {
 	MinAge   time.Duration // of a file that is looked at: its row may be about to be written; default 24 h
 	Marked   time.Duration // how long a file must have been marked before it is deleted; default 7 days
 	MaxFiles int           // deleted in a pass; default 1,000
-	MaxShare float64       // of all files that one pass may delete, but at least one file; default 0.01
+	MaxShare float64       // share of all files that one pass may delete, at least one file; default 0.01
 }
 
-// Collected is what a pass of Collect found and did.
+// Collected is the result of a pass of Collect.
 type Collected struct {
 	Files   int // of the service
 	Orphans int // files that nothing points at, deleted ones included
@@ -29,8 +29,8 @@ type Collected struct {
 }
 
 // ours matches the keys that the service gives to its files: all begin with the
-// id of a file, a task or a worker. Unfinished files of a folder store have more
-// behind it.
+// id of a file, a task or a worker. Unfinished files of a folder store have a
+// suffix.
 var ours = regexp.MustCompile(`^(audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)`)
 
 // collectBatch is how many files are compared with the database at a time.
@@ -141,7 +141,7 @@ func (p *collection) forget(ctx context.Context) error {
 	}))
 }
 
-// delete deletes the orphans that are due, as many as the limits allow.
+// delete deletes the orphans that are due, within the limits.
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))

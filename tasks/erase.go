@@ -94,8 +94,9 @@ func in(keys []string) (list string, args []any) {
 	return strings.Join(marks, ", "), args
 }
 
-// erased are files of done tasks that this process has deleted, and whose notes are still in the database. The end of the
-// next task forgets them in its own transaction. What is lost with the process is deleted again by the clean-up.
+// erased are files of done tasks that this process has deleted, and whose notes
+// are still in the database. The end of the next task forgets them in its own
+// transaction. If the process ends first, the clean-up deletes them again.
 type erased struct {
 	mu   sync.Mutex
 	keys []string
@@ -121,8 +122,9 @@ func (e *erased) add(keys []string) {
 	}
 }
 
-// sweepDone erases what a done task leaves behind: its checkpoints, and its audio unless that is kept. Nobody takes a done
-// task up again, so that this needs no transaction.
+// sweepDone erases what a done task leaves behind: its checkpoints, and its
+// audio unless that is kept. A done task is never claimed again, so this needs
+// no transaction.
 func (s *Service) sweepDone(ctx context.Context, task, audio string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
@@ -137,7 +139,8 @@ func (s *Service) sweepDone(ctx context.Context, task, audio string) {
 	}
 }
 
-// sweepTask tells of the end of a claim or a task and erases what a task that has ended left behind; what can't be erased now is the clean-up's.
+// sweepTask announces the end of a claim or a task and erases what an ended
+// task left behind; the clean-up erases what this could not.
 func (s *Service) sweepTask(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)

@@ -18,7 +18,7 @@ import (
 // ErrTranslation refuses a translation that not all registered workers can make, as
 // any of them may claim it. While no worker has reported its models, nothing is
 // refused.
-var ErrTranslation = errors.New("the installed models do not all translate")
+var ErrTranslation = errors.New("not all installed models can translate")
 
 // Extras are what a task is asked for beside the specification's options.
 type Extras struct {

@@ -24,8 +24,8 @@ func HostOf(address string) string {
 	return strings.ToLower(u.Host)
 }
 
-// NextFetch claims for worker a task whose audio is to be downloaded, and
-// returns nil when there is none (see queue.Queue.NextFetch).
+// NextFetch claims for worker a task whose audio needs to be downloaded, and
+// returns nil if there is none (see queue.Queue.NextFetch).
 func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*Claim, error) {
 	var c Claim
 	held, err := s.queue.NextFetch(ctx, worker, busy, func(tx *sql.Tx, held *queue.Claim) (err error) {
@@ -42,8 +42,8 @@ func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy)
 // Fetched records the audio that was downloaded and queues the task for a
 // worker. It may be called again after an error of the store, and then finds
 // what it had done. Where the audio's length in seconds is known, its price is
-// held in the same transaction; a task that its account cannot pay for fails there.
-// Trouble with the price leaves it to the worker, which holds it, too (see Probed).
+// held in the same transaction; a task that its account cannot pay for fails
+// there. If pricing fails, the worker holds the price (see Probed).
 func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
 	_, err := s.fetched(ctx, c, audio, seconds, nil)
 	return err
@@ -76,8 +76,9 @@ func (s *Service) Downloads(d Downloader) (stop func()) {
 	return func() { s.downloader.CompareAndSwap(&d, nil) }
 }
 
-// accept runs write, which accepts tasks, in a transaction. Where one of them is to
-// be downloaded and this process has a place for it, the download is claimed there.
+// accept runs write, which accepts tasks, in a transaction. If one of them
+// needs a download and this process has a free slot, the download is claimed in
+// the same transaction.
 func (s *Service) accept(ctx context.Context, requests []Request, write func(tx *sql.Tx) error) (next *Claim, err error) {
 	d := s.downloader.Load()
 	if d == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.URL != "" && r.Refused == nil }) {

@@ -150,7 +150,8 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 	return s.settle(ctx, c, o, key, then)
 }
 
-// A result, its waveform and its additions are files beside each other.
+// A result, its waveform and its additions are separate files with a common
+// prefix.
 const (
 	resultSuffix    = ".json.zst"
 	waveformSuffix  = ".peaks"
@@ -251,7 +252,7 @@ const (
 	EndCrash                     // counts as an attempt and as a crash of native code
 	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
 	EndHandedBack                // the worker drains: handed back for free
-	EndTrouble                   // trouble of ours (store, disk, memory, database): delayed for free, as often as it takes
+	EndTrouble                   // failure of the service (store, disk, memory, database): delayed without counting an attempt, as often as necessary
 )
 
 // Release ends a claim without a result. A claim that is no longer current is left alone: queue.ErrSuperseded.
@@ -390,8 +391,9 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 	return n, s.wrap("take back work of "+id, err)
 }
 
-// HandBack gives back, uncounted, what a living member holds without knowing: a claim whose commit it did not hear of.
-// keep are the tasks that it knows of.
+// HandBack returns, uncounted, what a living member holds without knowing: a
+// claim whose commit was not confirmed to it. keep are the tasks that it knows
+// of.
 func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
 	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false, keep...)
 	return s.wrap("hand back work of "+id, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
-// Snapshot is how a task stands at one moment.
+// Snapshot is the state of a task at one moment.
 type Snapshot struct {
 	TaskID string
 	Status Status
@@ -40,12 +40,12 @@ type Told struct {
 	Segments []spec.Segment
 }
 
-// Follow returns a channel that receives how an account's task stands: at once,
-// and then after every change, until ctx is done. A state that was not taken gives
-// way to the next one, so that the last one received is the newest there is.
-// Errors wrap ErrNotFound or ErrForbidden.
+// Follow returns a channel that receives the state of an account's task,
+// immediately and then after every change, until ctx is done. A state that was
+// not received is replaced by the next one, so that the last one received is
+// the newest. Errors wrap ErrNotFound or ErrForbidden.
 //
-// One query looks after all tasks that are followed in this process: after a
+// One query serves all tasks that are followed in this process: after a
 // notification, and otherwise every 100 ms on SQLite, where workers are other
 // processes, and every 5 s on PostgreSQL.
 func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
@@ -58,7 +58,7 @@ func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapsh
 	return f.states, nil
 }
 
-// Report tells those who follow the claim's task how far its run is.
+// Report publishes the progress of the claim's task to its followers.
 func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error {
 	p.TaskID, p.Attempt = c.ID, c.Held.Attempt
 	return s.queue.Report(ctx, c.Held.Worker, p)

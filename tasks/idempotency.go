@@ -10,8 +10,9 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Idempotency makes a request that is sent again return its first answer, for 24 hours, unless the task has been deleted.
-// The zero value asks for nothing.
+// Idempotency identifies a request, so that sending it again within 24 hours
+// returns its first response unless the task has been deleted. The zero value
+// disables this.
 type Idempotency struct {
 	Key      string
 	BodyHash string // over method, path and body

@@ -18,7 +18,7 @@ type LanguageError struct {
 
 // Error implements error. The text is for the customer.
 func (e *LanguageError) Error() string {
-	return fmt.Sprintf("asr_language: no installed model knows %q; installed: %s", e.Language, strings.Join(e.Installed, ", "))
+	return fmt.Sprintf("asr_language: no installed model supports %q; installed: %s", e.Language, strings.Join(e.Installed, ", "))
 }
 
 // checkLanguage returns a LanguageError if options ask for a language that none

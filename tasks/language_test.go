@@ -32,7 +32,7 @@ func TestLanguageThatNoModelKnows(t *testing.T) {
 		_, _, err := f.Create(t.Context(), f.Request(german), tasks.Idempotency{})
 		var refused *tasks.LanguageError
 		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, `asr_language: no installed model knows "de"; installed: en, es, fr`, refused.Error())
+		assert.Equal(t, `asr_language: no installed model supports "de"; installed: en, es, fr`, refused.Error())
 		batch := f.Request(german)
 		batch.Batch = true
 		_, _, err = f.CreateBatch(t.Context(), []tasks.Request{batch}, tasks.Idempotency{})

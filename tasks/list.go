@@ -55,8 +55,9 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have come since the sums were read
 }
 
-// total returns how many tasks of an account have a status, from the running sums: the open holds are the tasks that are
-// not final. Of these, the few that wait for a retry are counted.
+// total returns how many tasks of an account have a status, from the running
+// sums: the open holds are the tasks that are not final. The few of them that
+// wait for a retry are counted.
 func (s *Service) total(ctx context.Context, account string, status Status) (n int, err error) {
 	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
 	counts := map[Status]string{

@@ -12,7 +12,8 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
-// MaintainerConfig is what a Maintainer works with; zero values are the service's rules.
+// MaintainerConfig configures a Maintainer; zero values select the service's
+// defaults.
 type MaintainerConfig struct {
 	DeadAfter time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
 	Interval  time.Duration // between looks for the dead; default 2 s
@@ -75,7 +76,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	begun := time.Now()
 	for {
 		if _, err := m.dead.Look(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "no look for dead workers", "error", err)
+			s.log.WarnContext(ctx, "failed to look for dead workers", "error", err)
 		}
 		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
@@ -118,7 +119,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {
-		m.service.log.ErrorContext(ctx, "a figure differs from what it is the sum of", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+		m.service.log.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
 	}
 	return err
 }
@@ -132,8 +133,8 @@ func (m *Maintainer) collect(ctx context.Context) error {
 	return err
 }
 
-// resultOf returns the result that a file belongs to: itself, or the one that it lies
-// beside.
+// resultOf returns the result that a file belongs to: itself, or the result
+// that it accompanies.
 func resultOf(key string) string {
 	for _, suffix := range []string{waveformSuffix, additionsSuffix} {
 		if name, ok := strings.CutSuffix(key, suffix); ok {

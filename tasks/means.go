@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Means says how long the audio of a claimed task may be.
+// Means limits how long the audio of a claimed task may be.
 type Means struct {
 	Held float64 // seconds that the task's hold pays for
 	Most float64 // seconds that the account could pay for at this moment, Held among them
@@ -60,7 +60,7 @@ func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seco
 	})
 }
 
-// tariff is what a task costs.
+// tariff holds what the price of a task depends on.
 type tariff struct {
 	prices billing.Prices
 	usage  billing.Usage

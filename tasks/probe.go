@@ -33,8 +33,9 @@ func newProbing() *turns.Gate {
 // Probes reports whether there is a Prober.
 func (s *Service) Probes() bool { return s.Prober != nil }
 
-// Probe returns the length in seconds of the audio that was stored under key, as
-// far as the Prober can tell it. Accounts take turns, as each look may be a process.
+// Probe returns the length in seconds of the audio that was stored under key,
+// if the Prober can determine it. Accounts take turns, because each probe may
+// start a process.
 func (s *Service) Probe(ctx context.Context, account, key, filename string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -210,7 +210,8 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 		md5 = *r.Task.AudioMD5
 	}
 	fmt.Fprintf(out, `{"task_id":%q,"audio_duration":%s,"audio_md5":%q,"billing":%s`, r.Task.ID, formatSeconds(duration), md5, bill)
-	// What is stored is a JSON object without spaces: ours goes before its first key.
+	// The stored result is a JSON object without spaces: additions go before
+	// its first key.
 	var brace [2]byte
 	if _, err := io.ReadFull(r.body, brace[:]); err != nil {
 		return out.n, fmt.Errorf("tasks: result of %s: %w", r.Task.ID, err)
@@ -226,7 +227,7 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	return out.n, err
 }
 
-// Close lets the file go.
+// Close closes the file.
 func (r *Result) Close() error {
 	r.body.Close()
 	return r.file.Close()

@@ -11,7 +11,7 @@ import (
 
 const (
 	expireBatch = 100         // tasks that one transaction removes
-	expireTime  = time.Minute // that one clean-up spends on it; the next one goes on
+	expireTime  = time.Minute // that one clean-up spends on it; the next one continues
 )
 
 // expire removes tasks that ended longer than KeepTasks ago, the oldest first, with their results, audio and callbacks. The

@@ -9,8 +9,9 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// ErrNotRetryable says that a task can't be run again: it is done, it waits for
-// a worker or has one, or its recording, or one of its known speakers, is gone.
+// ErrNotRetryable is returned for a task that can't be run again: it is done,
+// it waits for a worker or has one, or its recording, or one of its known
+// speakers, no longer exists.
 var ErrNotRetryable = errors.New("task cannot be retried")
 
 // Retry runs a task again. One that waits for its retry is queued now, with the
@@ -57,15 +58,16 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 // into the queue.
 func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
-		return fmt.Errorf("%w: the recording of %s is gone: it must be submitted again", ErrNotRetryable, r.ID)
+		return fmt.Errorf("%w: the recording of %s no longer exists: submit it again", ErrNotRetryable, r.ID)
 	}
 	if len(r.Extras.Voices) > 0 { // their recordings go with the task's end, however long its audio is kept
-		return fmt.Errorf("%w: the recordings of the known speakers of %s are gone: it must be submitted again", ErrNotRetryable, r.ID)
+		return fmt.Errorf("%w: the recordings of the known speakers of %s no longer exist: submit it again", ErrNotRetryable, r.ID)
 	}
 	if err := s.holdAgain(ctx, tx, r); err != nil {
 		return err
 	}
-	// What was to be deleted with the old end is needed again; see erase.
+	// Files scheduled for deletion by the previous end are needed again; see
+	// erase.
 	for _, key := range []string{r.audio, CheckpointPrefix(r.ID)} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key = $1", key); err != nil {
 			return err

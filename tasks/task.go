@@ -74,14 +74,17 @@ var (
 	ErrNoAudio = errors.New("the recording is not kept")
 	// ErrNotDone says that the task has no result (HTTP 404).
 	ErrNotDone = errors.New("task is not done")
-	// ErrProcessing says that the task can't be deleted while it is processing (HTTP 409).
+	// ErrProcessing is returned when the task can't be deleted because it is
+	// being processed (HTTP 409).
 	ErrProcessing = errors.New("task is processing")
-	// ErrFinal says that the task has ended already.
+	// ErrFinal is returned when the task has already ended.
 	ErrFinal = errors.New("task has ended")
-	// ErrIdempotencyConflict says that the key was used for another request (HTTP 409).
+	// ErrIdempotencyConflict is returned when the key was used for another
+	// request (HTTP 409).
 	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
-	// ErrDeleted says that the task of an idempotency key was deleted (HTTP 409).
+	// ErrDeleted is returned when the task of an idempotency key was deleted
+	// (HTTP 409).
 	ErrDeleted = errors.New("the task has been deleted")
-	// ErrRequest says that a request to Create is not complete.
+	// ErrRequest is returned for an incomplete request to Create.
 	ErrRequest = errors.New("task request not accepted")
 )

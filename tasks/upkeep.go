@@ -10,7 +10,7 @@ import (
 
 // Upkeep is what shows whether the service keeps up with itself.
 type Upkeep struct {
-	OldestCallback time.Duration        // age of the oldest callback that is neither delivered nor given up; 0 without one
+	OldestCallback time.Duration        // age of the oldest pending callback; 0 without one
 	ChoresDone     map[string]time.Time // when each chore was last done without an error
 	PausedLanes    map[string]bool      // by lane, whether an operator paused it
 }

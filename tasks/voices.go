@@ -35,14 +35,15 @@ const (
 
 // Errors of voices.
 var (
-	// ErrVoice says that a voice is not one that can be kept (HTTP 400).
+	// ErrVoice is returned for a voice that can't be stored (HTTP 400).
 	ErrVoice = errors.New("voice not accepted")
-	// ErrVoices says that the account has as many as it may have (HTTP 409).
+	// ErrVoices is returned when the account has reached its limit of voices
+	// (HTTP 409).
 	ErrVoices = errors.New("too many voices")
-	// ErrNoVoice says that there is no such voice (HTTP 404).
+	// ErrNoVoice is returned when the voice does not exist (HTTP 404).
 	ErrNoVoice = errors.New("voice does not exist")
-	// ErrNoVector says that a task's result has no vector of the speaker that could be
-	// remembered (HTTP 409).
+	// ErrNoVector is returned when a task's result has no usable vector of the
+	// speaker (HTTP 409).
 	ErrNoVector = errors.New("the voice cannot be taken from this task")
 )
 
@@ -56,7 +57,7 @@ type Voice struct {
 	AddedAt    time.Time
 }
 
-// speakerName matches what results call speakers that nobody knows.
+// speakerName matches the names that results assign to unknown speakers.
 var speakerName = regexp.MustCompile(`(?i)^(SPEAKER|CHANNEL)_[0-9]+$`)
 
 // modelHash matches a SHA-256.
@@ -151,7 +152,7 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	v = register.Voices[0]
 	v.Vectors = distinct(v.Vectors)
 	if len(v.Vectors) > MaxVoiceVectors {
-		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and %d are kept: delete it and add it anew", ErrVoice, len(v.Vectors), MaxVoiceVectors)
+		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and the limit is %d: delete it and add it again", ErrVoice, len(v.Vectors), MaxVoiceVectors)
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, added_at = excluded.added_at`,
@@ -177,7 +178,7 @@ func roomForVoice(ctx context.Context, tx *sql.Tx, account string) error {
 		return err
 	}
 	if count >= MaxVoices {
-		return fmt.Errorf("%w: the account knows %d: delete one first", ErrVoices, count)
+		return fmt.Errorf("%w: the account already has %d: delete one first", ErrVoices, count)
 	}
 	return nil
 }

@@ -261,7 +261,7 @@ func TestH3PermissionsOfState(t *testing.T) {
 	foreign := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, "somebody's"), nil, 0o644))
 	require.NoError(t, os.Chmod(foreign, 0o755))
-	oneLine(t, refusedStart(t, foreign), "others can open it", "--data")
+	oneLine(t, refusedStart(t, foreign), "other users can open it", "--data")
 	info, err := os.Stat(foreign)
 	require.NoError(t, err)
 	assert.EqualValues(t, 0o755, info.Mode().Perm(), "a folder that is not ours stays as it was")

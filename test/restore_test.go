@@ -103,7 +103,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	require.NoError(t, d.Read().QueryRow("SELECT audio_blob FROM tasks WHERE id = $1", lost).Scan(&key))
 	require.NoError(t, os.Remove(filepath.Join(blobs, filepath.FromSlash(key))))
 	out = s.must("restore", "--blobs", blobs)
-	assert.Contains(t, out, "5 tasks are restored, 4 of them unfinished")
+	assert.Contains(t, out, "5 tasks restored, 4 of them unfinished")
 	assert.Contains(t, out, "The audio of 1 unfinished tasks is gone")
 	exact(t, d)
 

@@ -89,7 +89,7 @@ func TestTownRestored(t *testing.T) {
 	run("cp", "-a", copied, s3.folder)
 	s3.back()
 	said := s.must("restore", "--blobs", s3.source)
-	assert.Contains(t, said, "10 tasks are restored, 6 of them unfinished")
+	assert.Contains(t, said, "10 tasks restored, 6 of them unfinished")
 	assert.NotContains(t, said, "gone")
 	exact(t, s.store())
 

@@ -71,7 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, ok := h.assets[r.URL.Path]
 	switch {
 	case r.URL.Path != "/" && !ok:
-		refuse(w, http.StatusNotFound, "not_found", "there is no such path")
+		refuse(w, http.StatusNotFound, "not_found", "unknown path")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed, "invalid_request", "the method is not allowed here: use GET, HEAD")

@@ -76,7 +76,7 @@ func WriteView(w io.Writer, v View) error {
 <title>%s · Otograph</title>
 <style>`, sourceHash(script), sourceHash(style), nonce, nonce, html.EscapeString(v.Name))
 	out.Write(style)
-	out.WriteString("</style>\n</head>\n<body>\n<div id=\"app\"></div>\n<noscript>This file shows its transcript with a script; allow scripts for it.</noscript>\n<script type=\"application/json\" id=\"data\">")
+	out.WriteString("</style>\n</head>\n<body>\n<div id=\"app\"></div>\n<noscript>This file uses a script to show its transcript; please allow scripts.</noscript>\n<script type=\"application/json\" id=\"data\">")
 	out.Write(block)
 	out.WriteString("</script>\n")
 	if v.Audio != nil {

@@ -29,12 +29,13 @@ const (
 	unknownWord   = "<unk>"
 )
 
-// Parse reads a language model in the ARPA format, which SRILM, KenLM and others
-// write: \data\, the number of n-grams of each length; for each length N a line
-// \N-grams: and lines of log10 probability, N words and, where it is not 0, log10
-// back-off weight; \end\. Words are lower-cased; n-grams that differ by case alone
-// become one, with the greater probability. name stands in errors, which wrap
-// ErrFormat and say in which line what was expected and what was found.
+// Parse reads a language model in the ARPA format, which SRILM, KenLM and
+// others write: \data\, the number of n-grams of each length; for each length N
+// a line \N-grams: and lines of log10 probability, N words and, where it is not
+// 0, log10 back-off weight; \end\. Words are lower-cased; n-grams that differ
+// by case alone become one, with the greater probability. name appears in
+// errors, which wrap ErrFormat and contain the line, what was expected and what
+// was found.
 func Parse(name string, data []byte) (*Model, error) {
 	p := &reader{lines: bufio.NewScanner(bytes.NewReader(data))}
 	m, err := p.model()
@@ -91,7 +92,7 @@ func (p *reader) model() (*Model, error) {
 	for i, count := range counts {
 		order := i + 1
 		if want := fmt.Sprintf(`\%d-grams:`, order); p.text != want {
-			return nil, p.expected("%s behind %d shorter n-grams", want, len(m.word)-1)
+			return nil, p.expected("%s after %d shorter n-grams", want, len(m.word)-1)
 		}
 		var grams []gram
 		if order == 1 {

@@ -5,10 +5,10 @@ package ngram
 import "slices"
 
 // Model is a back-off language model over words (S. Katz 1987, Estimation of
-// probabilities from sparse data), as an ARPA file holds it. It is safe for concurrent
-// use. Its nodes are n-grams in a trie: node 0 is the empty one; a node's children are
-// its continuations by one word, side by side and in the order of words. Longer
-// n-grams lie behind shorter ones.
+// probabilities from sparse data), as an ARPA file holds it. It is safe for
+// concurrent use. Its nodes are n-grams in a trie: node 0 is the empty one; a
+// node's children are its continuations by one word, stored contiguously in the
+// order of words. Longer n-grams are stored after shorter ones.
 type Model struct {
 	// words are lower-cased and sorted; a word's number is its place here.
 	words []string
@@ -37,8 +37,8 @@ func (m *Model) child(node, word int32) (int32, bool) {
 	return begin + int32(i), ok
 }
 
-// next is the natural logarithm of the probability of a word in a context, and the
-// context behind it.
+// next returns the natural logarithm of the probability of a word in a context,
+// and the context after the word.
 func (m *Model) next(context, word int32) (float64, int32) {
 	sum := 0.0
 	for {
@@ -61,7 +61,7 @@ func (m *Model) context(n int32) int32 {
 	return n
 }
 
-// add puts the n-grams of one length, sorted, behind the shorter ones.
+// add puts the n-grams of one length, sorted, after the shorter ones.
 func (m *Model) add(grams []gram) {
 	k := 0
 	for node := int32(len(m.first)); int(node) < len(m.word); node++ {

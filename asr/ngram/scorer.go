@@ -79,7 +79,7 @@ func (s *Scorer) Sparing(phrases []string) *Scorer {
 	return &sparing
 }
 
-// Place is where a text that is being written stands in the model.
+// Place is the state of a partial text in the model.
 type Place struct {
 	context int32
 	// The words [0] to [1] of the model, and of those spared, begin with the bytes
@@ -107,7 +107,7 @@ func (s *Scorer) fresh(p Place) Place {
 	return p
 }
 
-// Step is the place behind a further token.
+// Step returns the place after one more token.
 func (s *Scorer) Step(p Place, token int) Place {
 	if s == nil || token >= len(s.text) {
 		return p
@@ -186,7 +186,7 @@ func (s *Scorer) Score(p Place) float64 {
 	return p.score
 }
 
-// Finish is what a text adds that ends here.
+// Finish returns what a text that ends here adds to its score.
 func (s *Scorer) Finish(p Place) float64 {
 	if s == nil {
 		return 0

@@ -39,7 +39,7 @@ var (
 	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
 	// ErrNoLanguage is returned by DetectLanguage for a model that does not tell
 	// which language it hears.
-	ErrNoLanguage = errors.New("the model does not tell languages")
+	ErrNoLanguage = errors.New("the model does not detect languages")
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("recogniser is closed")
 )
@@ -217,11 +217,11 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		code, ok := spec.NormalizeLanguage(l)
 		if !ok {
 			_ = net.close()
-			return nil, fmt.Errorf("%s: %w: language %q of the model is no language code", m.ONNX, ErrFile, l)
+			return nil, fmt.Errorf("%s: %w: language %q of the model is not a language code", m.ONNX, ErrFile, l)
 		}
 		if own := net.languages(); own != nil && !slices.Contains(own, code) {
 			_ = net.close()
-			return nil, fmt.Errorf("%s: %w: language %q: the model knows %s", m.ONNX, ErrFile, l, strings.Join(own, ", "))
+			return nil, fmt.Errorf("%s: %w: language %q: the model supports %s", m.ONNX, ErrFile, l, strings.Join(own, ", "))
 		}
 		e.known = append(e.known, code)
 	}
@@ -317,10 +317,10 @@ func (e *Engine) language(s string) (string, error) {
 		if near := spec.NearestLanguage(s); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return "", fmt.Errorf("%s: %w: %q is no language code%s", e.name, ErrLanguage, s, hint)
+		return "", fmt.Errorf("%s: %w: %q is not a language code%s", e.name, ErrLanguage, s, hint)
 	}
 	if len(e.known) > 0 && !slices.Contains(e.known, code) {
-		return "", fmt.Errorf("%s: %w: %q, it knows %s", e.name, ErrLanguage, code, strings.Join(e.known, ", "))
+		return "", fmt.Errorf("%s: %w: %q; it supports %s", e.name, ErrLanguage, code, strings.Join(e.known, ", "))
 	}
 	return code, nil
 }

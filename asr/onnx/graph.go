@@ -103,7 +103,7 @@ func floats(fields []string) ([]float32, error) {
 	for i, f := range fields {
 		x, err := strconv.ParseFloat(f, 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("%.40q is no number", f)
+			return nil, fmt.Errorf("%.40q is not a number", f)
 		}
 		v[i] = float32(x)
 	}

@@ -90,7 +90,7 @@ func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 		return nil
 	}
 	if len(m.CMVN.Data) == 0 {
-		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata or a file am.mvn beside the model, found neither", m.ONNX, ErrFile)
+		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata or a file am.mvn next to the model, found neither", m.ONNX, ErrFile)
 	}
 	f.shift, f.scale, err = parseMVN(m.CMVN, lfrDim)
 	if err != nil {
@@ -163,7 +163,7 @@ func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		return nil, err
 	}
 	if blank >= vocab.size() {
-		return nil, fmt.Errorf("%s: %w: blank_id %d of the metadata lies outside %s with %d tokens", m.ONNX, ErrTokens, blank, vocab.name, vocab.size())
+		return nil, fmt.Errorf("%s: %w: blank_id %d of the metadata is outside %s with %d tokens", m.ONNX, ErrTokens, blank, vocab.name, vocab.size())
 	}
 	s.head = head{vocab: vocab, blank: blank, shift: lfrSeconds, logits: true}
 	s.x = aliasInput(g, "x", "speech")

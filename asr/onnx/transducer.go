@@ -37,7 +37,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		return nil, err
 	}
 	if m.Decoder.Path == "" && m.Decoder.Data == nil {
-		return nil, fmt.Errorf("%s: %w: a transducer needs its decoder and joiner (or decoder_joint) beside the encoder, found none", m.ONNX, ErrFile)
+		return nil, fmt.Errorf("%s: %w: a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none", m.ONNX, ErrFile)
 	}
 	for i, s := range []*ort.Source{&m.Decoder, &m.Joiner} {
 		if s.Role == "" {

@@ -149,7 +149,7 @@ func race(kind int32) (Race, error) {
 	}
 	r, ok := measureProduct(kind)
 	if !ok {
-		return Race{}, fmt.Errorf("whisper: OpenBLAS could not be measured: %w; %s=off does without it", ErrLibrary, EnvBLAS)
+		return Race{}, fmt.Errorf("whisper: OpenBLAS could not be measured: %w; set %s=off to disable it", ErrLibrary, EnvBLAS)
 	}
 	races.remember(kind, r)
 	return r, nil

@@ -170,7 +170,7 @@ func (m Model) load(preset int, opt Options) (w *weights, at place, note string,
 		note, at = fmt.Sprintf("%s does not take the model (%v); the CPU computes", at.name, err), onCPU
 	}
 	if w, err = loadWeights(m, preset, onCPU); err != nil {
-		err = fmt.Errorf("%w: libwhisper refuses it: %w", ErrModel, err)
+		err = fmt.Errorf("%w: libwhisper rejected it: %w", ErrModel, err)
 	}
 	return w, at, note, err
 }

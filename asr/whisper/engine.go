@@ -49,7 +49,7 @@ var (
 	// ErrLanguage marks a language that is missing, unknown, or not the model's.
 	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrTranslation marks a translation that the model cannot make.
-	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier does not translate"))
+	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
 	// ErrClosed is the answer of an Engine that has been closed.
 	ErrClosed = errors.New("whisper: the engine is closed")
 
@@ -276,7 +276,7 @@ func (e *Engine) language(s string) (string, error) {
 		return "", fmt.Errorf("whisper: language: expected an ISO 639 code, found %q%s: %w", s, hint, ErrLanguage)
 	}
 	if !slices.Contains(e.languages, code) {
-		return "", fmt.Errorf("whisper: language: %s knows %s, not %q: %w", e.model.Name, strings.Join(e.languages, ", "), code, ErrLanguage)
+		return "", fmt.Errorf("whisper: language: %s supports %s, not %q: %w", e.model.Name, strings.Join(e.languages, ", "), code, ErrLanguage)
 	}
 	return code, nil
 }

@@ -64,7 +64,7 @@ func openKernels() (string, error) {
 	defer C.free(unsafe.Pointer(cset))
 	name := C.GoString(C.og_kernels_open(C.og_ggml(), cset))
 	if set != "" && set != "off" && name != set {
-		return "", fmt.Errorf("whisper: %s=%s: this processor has no such instructions, or this ggml another layout", EnvKernels, set)
+		return "", fmt.Errorf("whisper: %s=%s: this processor lacks these instructions, or this ggml has another layout", EnvKernels, set)
 	}
 	return name, nil
 }
@@ -246,7 +246,7 @@ func loadWeights(m Model, preset int, at place) (*weights, error) {
 func (w *weights) failure(rc int, err error) error {
 	switch {
 	case w.at != onCPU && rc == C.OG_GAVE_UP:
-		err = errors.New(complaint("its driver gives no reason"))
+		err = errors.New(complaint("its driver reported no reason"))
 		fallthrough
 	case w.at != onCPU:
 		w.lost = true
@@ -286,7 +286,7 @@ func (w *weights) tokenize(text string) []int32 {
 func (w *weights) newState() (*state, error) {
 	s := C.og_new_state(w.c, C.bool(w.blas), C.bool(w.at == onCPU))
 	if s == nil {
-		return nil, w.failure(0, errors.New("whisper: no memory for a decoding state"))
+		return nil, w.failure(0, errors.New("whisper: out of memory for a decoding state"))
 	}
 	return &state{w: w, s: s}, nil
 }
@@ -318,7 +318,7 @@ func (w *weights) newJob(h *hotwords) (*job, error) {
 	}
 	j := C.og_new_job(w.c, nodes, C.int(n), C.float(start), C.float(next), C.float(reach))
 	if j == nil {
-		return nil, errors.New("whisper: no memory for a decode")
+		return nil, errors.New("whisper: out of memory for a decode")
 	}
 	return &job{j}, nil
 }

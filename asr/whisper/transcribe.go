@@ -248,7 +248,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 		language = e.likeliest(heard)
 	}
 	if language == "" {
-		return "", 0, fmt.Errorf("whisper: libwhisper gave no probability for any of %d languages: %w", len(e.languages), ErrDecode)
+		return "", 0, fmt.Errorf("whisper: libwhisper returned no probability for any of %d languages: %w", len(e.languages), ErrDecode)
 	}
 	if heard[language] < sureLanguage {
 		if heard, err = e.readLanguage(ctx, pcm, speech, heard); err != nil {

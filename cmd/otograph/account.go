@@ -261,5 +261,5 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return now.Add(d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no date (2027-01-31), time (2027-01-31T12:00:00Z) or duration (720h)", s)
+	return time.Time{}, fmt.Errorf("%q is not a date (2027-01-31), time (2027-01-31T12:00:00Z) or duration (720h)", s)
 }

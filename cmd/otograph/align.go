@@ -61,7 +61,7 @@ func (c *alignCmd) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", filepath.Base(c.Audio), err)
 	}
 	if !a.Fits() && c.Format != "json" {
-		return fmt.Errorf("%s: the text is not what is said (score %.2f): nothing was written; --format json shows what was found", c.Text, a.Score)
+		return fmt.Errorf("%s: the text does not match the recording (score %.2f): nothing was written; use --format json to see the details", c.Text, a.Score)
 	}
 	if !c.Quiet {
 		c.report(a)
@@ -118,11 +118,11 @@ func (c *alignCmd) report(a *otograph.Alignment) {
 		}
 	}
 	if !a.Fits() {
-		warn("otograph: %s: the text is not what is said (score %.2f): its times mean nothing\n", c.Text, a.Score)
+		warn("otograph: %s: the text does not match the recording (score %.2f): its times are meaningless\n", c.Text, a.Score)
 		return
 	}
 	if missing > 0 {
-		warn("otograph: %s: %s of %d not found in the sound\n", c.Text, plural(missing, "word"), len(a.Words))
+		warn("otograph: %s: %s of %d not found in the recording\n", c.Text, plural(missing, "word"), len(a.Words))
 	}
 	var extra float64
 	for _, e := range a.Extra {
@@ -140,7 +140,7 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 	}
 	if script != nil && c.Format != "textgrid" {
 		if lost := retime(script, a.Words, cueOf); lost > 0 && !c.Quiet {
-			warn("otograph: %s: %s of %d not found in the sound: moved with those around\n", c.Text, plural(lost, "cue"), len(script.Cues))
+			warn("otograph: %s: %s of %d not found in the recording: moved with their neighbors\n", c.Text, plural(lost, "cue"), len(script.Cues))
 		}
 		return script.Write(w, c.Format == "vtt")
 	}

@@ -158,7 +158,7 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 	}
 	switch {
 	case c.Database != "" && c.From != "":
-		return &usageError{errors.New("restore: a PostgreSQL dump is loaded with pg_restore; then run restore with --database alone")}
+		return &usageError{errors.New("restore: load a PostgreSQL dump with pg_restore, then run restore with --database alone")}
 	case c.Database == "" && c.From == "":
 		return &usageError{errors.New("restore: name the backup, a file or a folder")}
 	}
@@ -190,7 +190,7 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, db.DataFile)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if _, err := os.Stat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("restore: there is a database already: move %s away, or name another folder with --data", target+suffix))
+			return errors.Join(err, fmt.Errorf("restore: a database already exists: move %s away, or name another folder with --data", target+suffix))
 		}
 	}
 	source := c.From
@@ -276,7 +276,7 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 
 // foreignRestore is the error of a restoration into another database's store.
 func foreignRestore(err *foreignStoreError) error {
-	return fmt.Errorf("restore: %w: correct --blobs, or repeat this with --adopt if that database is lost", err)
+	return fmt.Errorf("restore: %w: correct --blobs, or repeat with --adopt if that database is lost", err)
 }
 
 // restoreDatabase copies the SQLite file source to target, where it appears when
@@ -381,12 +381,12 @@ func (s *stores) report(ctx context.Context) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	say("%d tasks are restored, %d of them unfinished: they run again when the service starts.\n", tasks, open)
+	say("%d tasks restored, %d of them unfinished: they will run again when the service starts.\n", tasks, open)
 	if silent > 0 {
-		say("The audio of %d unfinished tasks is gone: they will fail, without a charge.\n", silent)
+		say("The audio of %d unfinished tasks is lost: they will fail without a charge.\n", silent)
 	}
 	if empty > 0 {
-		say("The results of %d finished tasks are gone.\n", empty)
+		say("The results of %d finished tasks are lost.\n", empty)
 	}
 	return nil
 }

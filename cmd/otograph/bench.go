@@ -90,10 +90,10 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 	}
 	tiers := slices.Compact(slices.Sorted(slices.Values(c.Tier)))
 	if len(tiers) != len(c.Tier) {
-		return nil, &usageError{errors.New("--tier: a tier is given twice")}
+		return nil, &usageError{errors.New("--tier: a tier is listed twice")}
 	}
 	if base.Optimize != nil && !slices.Equal(c.Tier, []string{"auto"}) {
-		return nil, &usageError{errors.New("--optimize and --tier: give one of the two")}
+		return nil, &usageError{errors.New("--optimize and --tier: use only one of the two")}
 	}
 	first, err := c.open()
 	if err != nil {

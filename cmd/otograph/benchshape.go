@@ -126,7 +126,7 @@ func writeWAV(w io.Writer, samples []float32) error {
 	const bits, format = 32, 3 // IEEE float
 	file, ok := w.(io.WriteSeeker)
 	if !ok {
-		return errors.New("a WAV file's sizes are written last: expected a file")
+		return errors.New("a WAV file's sizes are written last: expected a regular file")
 	}
 	e := wav.NewEncoder(file, audio.SampleRate, bits, 1, format)
 	for part := range slices.Chunk(samples, audio.SampleRate) { // a second in a write

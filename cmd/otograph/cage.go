@@ -18,7 +18,7 @@ type cageFlags struct {
 // memory to programs of the same user.
 func (f *cageFlags) check(log *slog.Logger) error {
 	if err := notDumpable(); err != nil {
-		log.Warn("this process's memory is open to programs of the same user", "error", err)
+		log.Warn("this process's memory can be read by programs of the same user", "error", err)
 	}
 	return f.judge(audio.Sandbox(), log)
 }
@@ -28,11 +28,11 @@ func (f *cageFlags) judge(s audio.SandboxState, log *slog.Logger) error {
 	whole := s.Landlock > 0 && s.Seccomp && s.NoNewPrivileges && s.CapabilitiesDropped && s.Limits
 	switch {
 	case s.Works && whole:
-		log.Info("the decoder's cage is whole", "in_force", s.Strength())
+		log.Info("the decoder's sandbox is complete", "in_force", s.Strength())
 	case f.RequireCage:
-		return errors.New("--require-cage: the decoder's cage is not whole: " + fmt.Sprintf("%s; %s", s.Strength(), strings.Join(s.Problems, "; ")))
+		return errors.New("--require-cage: the decoder's sandbox is incomplete: " + fmt.Sprintf("%s; %s", s.Strength(), strings.Join(s.Problems, "; ")))
 	default:
-		log.Warn("the decoder's cage is not whole", "in_force", s.Strength(), "problems", s.Problems)
+		log.Warn("the decoder's sandbox is incomplete", "in_force", s.Strength(), "problems", s.Problems)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func closeFolder(dir string) error {
 				dir, info.Mode().Perm())
 		}
 		if err := os.Chmod(dir, info.Mode().Perm()&^os.FileMode(othersBits)); err != nil {
-			return fmt.Errorf("data folder: others can open it: %w", err)
+			return fmt.Errorf("data folder: other users can open it: %w", err)
 		}
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -80,7 +80,7 @@ func closeFolder(dir string) error {
 		}
 		if info.Mode().Perm()&othersBits != 0 {
 			if err := os.Chmod(path, 0o600); err != nil {
-				return fmt.Errorf("database: others can read it: %w", err)
+				return fmt.Errorf("database: other users can read it: %w", err)
 			}
 		}
 	}

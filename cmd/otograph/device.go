@@ -25,7 +25,7 @@ func (doctorCmd) devices() finding {
 	f := finding{Part: "GPU", OK: true}
 	found, err := whisper.Devices()
 	if err != nil {
-		f.Found = "not looked for without libwhisper"
+		f.Found = "not checked without libwhisper"
 		return f
 	}
 	for i, d := range found {
@@ -34,7 +34,7 @@ func (doctorCmd) devices() finding {
 		}
 		f.Found += fmt.Sprintf("%s %s, %.1f of %.1f GiB free", d.Name, d.Description, gib(d.Free), gib(d.Memory))
 		if d.Integrated {
-			f.Found += ", integrated: used where --device names it"
+			f.Found += ", integrated: used only if selected with --device"
 		}
 	}
 	if len(found) == 0 {

@@ -83,7 +83,7 @@ func fetchNative(err error) string {
 	case errors.Is(err, native.ErrNoCgo):
 		return "build otograph with cgo: CGO_ENABLED=1, and a C compiler"
 	case errors.Is(err, native.ErrNoWhisper):
-		return "nothing: the optimized tier does without it"
+		return "nothing: the optimized tier works without it"
 	}
 	return "run `otograph native` (in a checkout: `make setup`)"
 }
@@ -121,14 +121,14 @@ func (doctorCmd) blas() finding {
 	b, err := whisper.InspectBLAS()
 	switch {
 	case errors.Is(err, native.ErrMissing):
-		f.Found = "not looked for without libwhisper"
+		f.Found = "not checked without libwhisper"
 		return f
 	case err != nil:
 		f.OK, f.Found = false, err.Error()
 		return f
 	case b.Missing != nil:
 		f.OK = b.Setting != "on"
-		f.Found, f.ToDo = "not there; ggml's own code computes everything: "+b.Missing.Error(), fetchNative(b.Missing)
+		f.Found, f.ToDo = "not available; ggml's own code is used: "+b.Missing.Error(), fetchNative(b.Missing)
 		return f
 	}
 	f.Found = b.Kernel
@@ -184,7 +184,7 @@ func (doctorCmd) ffmpeg(context.Context) finding {
 	s := audio.Sandbox()
 	f := finding{Part: "ffmpeg", OK: s.FFmpeg != "", Found: s.Version + ", " + s.FFmpeg}
 	if !f.OK {
-		f.Found = "not found: WAV files can be read, compressed formats can't"
+		f.Found = "not found: WAV files can be read, compressed formats cannot"
 		f.ToDo = "install ffmpeg (Debian: apt-get install ffmpeg)"
 	}
 	return f

@@ -37,7 +37,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 		return tasks.Outcome{}, spec.Permanent(err)
 	}
 	if len(ignored) > 0 {
-		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade the workers before the servers", "task", job.TaskID, "options", ignored)
+		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", job.TaskID, "options", ignored)
 	}
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
@@ -73,7 +73,7 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	out := tasks.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
 	if len(res.SpeakerEmbeddings) > 0 {
 		if out.VoiceModel, err = e.voices.hash(); err != nil {
-			e.log.WarnContext(ctx, "voices of this task cannot be remembered", "task", job.TaskID, "error", err)
+			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)
 		}
 	}
 	if job.Known == nil {

@@ -21,7 +21,7 @@ import (
 func (c *transcribeCmd) checkHTML(files []string) error {
 	switch {
 	case c.EmbedAudio && c.Format != "html":
-		return &usageError{fmt.Errorf("--embed-audio: goes with --format html, not with %s", c.Format)}
+		return &usageError{fmt.Errorf("--embed-audio: requires --format html, not %s", c.Format)}
 	case c.EmbedAudio && slices.Contains(files, "-"):
 		return &usageError{errors.New("--embed-audio: standard input can be read only once; name a file")}
 	case c.Format == "html" && !web.Built():
@@ -29,7 +29,7 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	}
 	if c.EmbedAudio {
 		if _, err := exec.LookPath("ffmpeg"); err != nil {
-			return fmt.Errorf("--embed-audio: ffmpeg makes the Opus audio and is not there: %w", err)
+			return fmt.Errorf("--embed-audio: requires ffmpeg to encode Opus audio: %w", err)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func expandInputs(args []string) ([]string, error) {
 	for _, arg := range args {
 		if arg == "-" {
 			if stdin {
-				return nil, &usageError{fmt.Errorf("standard input (-) can be read once only")}
+				return nil, &usageError{fmt.Errorf("standard input (-) can be read only once")}
 			}
 			stdin = true
 			files = append(files, arg)

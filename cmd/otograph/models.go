@@ -195,11 +195,11 @@ func printStored(stored []library.Stored) {
 	for _, s := range stored {
 		state := "is in use"
 		if s.Convert != "" {
-			state = "is fetched; before it can be used, run models/convert/" + s.Convert
+			state = "has been downloaded; before it can be used, run models/convert/" + s.Convert
 		}
 		say("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
 		for _, name := range s.Trusted {
-			say("  no hash is published for %s: what came is recorded and checked from now on\n", name)
+			say("  no hash is published for %s: the hash of this download is recorded and checked from now on\n", name)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (f *inboundFlags) limit(l net.Listener, counts *metrics.Metrics, log *slog.
 		Total: f.MaxConnections, PerAddress: f.ConnectionsPerAddress, Proxies: proxies,
 		Refused: func(address string) {
 			refused()
-			log.Debug("connection refused: too many are open", "from", address)
+			log.Debug("connection refused: too many open connections", "from", address)
 		},
 	}), nil
 }
@@ -79,7 +79,7 @@ func (f *inboundFlags) checkHost(address string, h http.Handler) http.Handler {
 		if !slices.Contains(names, name) && !a.IsLoopback() && name != "localhost" && !strings.HasSuffix(name, ".localhost") {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusMisdirectedRequest)
-			_, _ = fmt.Fprintln(w, `{"error":"this host name is not served here: the operator names it with --host","error_code":"forbidden"}`)
+			_, _ = fmt.Fprintln(w, `{"error":"this host name is not served; the operator can add it with --host","error_code":"forbidden"}`)
 			return
 		}
 		h.ServeHTTP(w, r)

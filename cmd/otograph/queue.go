@@ -114,7 +114,7 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 			t.row(a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
 		}
 		if hidden := len(o.Accounts) - len(shown); hidden > 0 {
-			t.row(fmt.Sprintf("%d more: --accounts 0", hidden))
+			t.row(fmt.Sprintf("%d more; show them with --accounts 0", hidden))
 		}
 	}
 	if len(o.Workers) > 0 {
@@ -179,7 +179,7 @@ type taskLine struct {
 
 func (c *queueTasksCmd) Run(ctx context.Context) error {
 	if c.Ended && c.Account == "" {
-		return &usageError{errors.New("queue tasks: --ended needs --account")}
+		return &usageError{errors.New("queue tasks: --ended requires --account")}
 	}
 	return c.with(ctx, func(s *stores) error {
 		filter := queue.ListFilter{Lane: c.Lane, Ended: c.Ended, Limit: c.Limit}

@@ -63,7 +63,7 @@ func (r *readiness) check(ctx context.Context) error {
 			}
 		case <-ctx.Done():
 			for name := range open {
-				r.err = errors.Join(r.err, fmt.Errorf("%s: no answer within %s", name, readyLimit))
+				r.err = errors.Join(r.err, fmt.Errorf("%s: no response within %s", name, readyLimit))
 			}
 			clear(open)
 		}

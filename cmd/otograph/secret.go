@@ -26,7 +26,7 @@ func (c *secretRotateCmd) Run(ctx context.Context) error {
 		if err := s.accounts.RotateSigningKey(ctx); err != nil {
 			return err
 		}
-		say("The token key is replaced. Running servers refuse the old tokens within %s.\n", keyInterval)
+		say("The token key has been replaced. Running servers reject old tokens within %s.\n", keyInterval)
 		return nil
 	})
 }

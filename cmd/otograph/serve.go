@@ -79,7 +79,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	}
 	for _, m := range set.Models {
 		if m.Demo {
-			log.Warn("a demo model fills in: it knows synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
+			log.Warn("using a demo model, which knows only synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
 		}
 	}
 	if err := c.checkModels(set, log); err != nil {

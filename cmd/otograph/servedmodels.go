@@ -33,7 +33,7 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		if size > 0 && size != embeddingSize {
-			return fmt.Errorf("%s: its embeddings have %d numbers, expected %d as the interface promises; --any-embedding takes it all the same", m, size, embeddingSize)
+			return fmt.Errorf("%s: its embeddings have %d numbers, expected %d as specified; use --any-embedding to accept it anyway", m, size, embeddingSize)
 		}
 	}
 	available := set.Available(f.languages()...)

@@ -32,7 +32,7 @@ func TestServedModels(t *testing.T) {
 	require.NoError(t, check(embedder("B", "D"), servedModelFlags{}))
 	require.NoError(t, check(embedder("B", 256), servedModelFlags{AnyEmbedding: true}))
 	assert.EqualError(t, check(embedder("B", 256), servedModelFlags{}),
-		"voices (embedder, wespeaker): its embeddings have 256 numbers, expected 192 as the interface promises; --any-embedding takes it all the same")
+		"voices (embedder, wespeaker): its embeddings have 256 numbers, expected 192 as specified; use --any-embedding to accept it anyway")
 
 	var log bytes.Buffer
 	standard := models.Model{Role: models.RoleStandard, Name: "own"}

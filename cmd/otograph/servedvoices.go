@@ -39,7 +39,7 @@ func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
 	}
 	m.begun, _ = m.stamp() // a file that is not there has no hash either
 	if _, err := m.hash(); err != nil {
-		log.Warn("the speaker model was not hashed: voices cannot be known until it is", "error", err)
+		log.Warn("the speaker model was not hashed: voices cannot be recognized until it is", "error", err)
 	}
 	return m
 }
@@ -69,7 +69,7 @@ func (m *voiceModel) hash() (sum string, err error) {
 	}
 	now, err := m.stamp()
 	if err == nil && now != m.begun {
-		err = errors.New("the speaker model's file was changed after the worker began: restart the worker")
+		err = errors.New("the speaker model's file was changed after the worker started: restart the worker")
 	}
 	if err != nil {
 		return "", err

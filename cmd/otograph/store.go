@@ -280,12 +280,12 @@ func (c *storeAdoptCmd) Run(ctx context.Context) error {
 		}
 		id, err := s.adopt(ctx, c.Yes)
 		if foreign, ok := errors.AsType[*foreignStoreError](err); ok {
-			return &usageError{fmt.Errorf("%w: if no service uses that database any more, repeat this with --yes", foreign)}
+			return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
 		}
 		if err != nil {
 			return err
 		}
-		say("%s belongs to database %s now\n", s.blobs.Name(), id.ID)
+		say("%s now belongs to database %s\n", s.blobs.Name(), id.ID)
 		return nil
 	})
 }

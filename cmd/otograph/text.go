@@ -119,7 +119,7 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 		}
 		parts = append(parts, tier)
 		if n := res.Stats.Cascade.Doubtful; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d of %s heard again by the standard tier", n, plural(res.Stats.Cascade.Segments, "segment")))
+			parts = append(parts, fmt.Sprintf("%d of %s decoded again by the standard tier", n, plural(res.Stats.Cascade.Segments, "segment")))
 		}
 	}
 	if res.Ran.Diarize {
@@ -132,7 +132,7 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 		parts = append(parts, fmt.Sprintf("%.1f s, %.0f × real time", s, res.AudioDuration/s))
 	}
 	if res.Stats.Truncated {
-		parts = append(parts, "the file ends early: this is what there was")
+		parts = append(parts, "the file is truncated: the result covers what could be read")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -113,7 +113,7 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	info, err := os.Stat(c.Output)
 	isDir := err == nil && info.IsDir()
 	if len(files) > 1 && err == nil && !isDir {
-		return &usageError{fmt.Errorf("-o %s: several recordings need a folder, and this is a file", c.Output)}
+		return &usageError{fmt.Errorf("-o %s: several recordings require a folder, and this is a file", c.Output)}
 	}
 	if len(files) == 1 {
 		if err := checkWritable(c.outputPath(files[0], false)); err != nil {

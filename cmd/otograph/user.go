@@ -37,7 +37,7 @@ func (f passwordFlag) read() (string, error) {
 		if p := strings.TrimRight(string(b), "\r\n"); err == nil && p != "" {
 			return p, nil
 		}
-		return "", &usageError{errors.New("a password is needed: --password, or on standard input")}
+		return "", &usageError{errors.New("a password is required: use --password or standard input")}
 	}
 	warn("Password: ")
 	first, err := term.ReadPassword(fd)

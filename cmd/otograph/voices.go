@@ -43,7 +43,7 @@ func (f registerFlag) path() (string, error) {
 	}
 	dir, _, err := library.DefaultDir()
 	if err != nil {
-		return "", fmt.Errorf("register of voices: %w; name a file with --voices", err)
+		return "", fmt.Errorf("voice register: %w; name a file with --voices", err)
 	}
 	return filepath.Join(filepath.Dir(dir), "voices.json"), nil
 }
@@ -191,7 +191,7 @@ func (c *voicesRemoveCmd) Run(context.Context) error {
 	if err := keepRegister(path, register); err != nil {
 		return err
 	}
-	say("%s: %s is forgotten.\n", path, spec.Shorten(c.Name))
+	say("%s: %s has been removed.\n", path, spec.Shorten(c.Name))
 	return nil
 }
 

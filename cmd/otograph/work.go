@@ -45,7 +45,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	}
 	if c.Nice > 0 {
 		if err := lowerPriority(min(c.Nice, 19)); err != nil {
-			log.Warn("the worker runs at the usual priority", "error", err)
+			log.Warn("the worker runs at normal priority", "error", err)
 		}
 	}
 	counts := metrics.New(nil)
@@ -90,7 +90,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	err = w.Run(ctx)
 	if errors.Is(err, worker.ErrHung) {
 		// Something native will never return: leave without waiting for it.
-		log.Error("a native call did not come back", "error", err)
+		log.Error("a native call did not return", "error", err)
 		os.Exit(exitFailed)
 	}
 	return err

@@ -31,7 +31,7 @@ type layout struct {
 // scoreNames are in order of preference, for outputs whose shapes don't decide.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
-// demand is what a contract wants of a graph's inputs and outputs.
+// demand holds a contract's requirements of a graph's inputs and outputs.
 type demand struct {
 	want    string    // in words
 	shapes  [][]int64 // that the float32 input may have; -1 where any size will do

@@ -168,7 +168,7 @@ func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Ke
 // CreateLimitedKey creates an API key like CreateKey, with limits.
 func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
 	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(s.clock()) {
-		return "", Key{}, fmt.Errorf("expiry %s %w: it is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
+		return "", Key{}, fmt.Errorf("expiry %s %w: is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
 	}
 	text := []byte(keyPrefix)
 	for range 40 {
@@ -328,7 +328,7 @@ func checkNewPassword(password string) error {
 		return fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
 	}
 	if common(password) {
-		return fmt.Errorf("password %w: it is among the commonest ones", ErrInvalid)
+		return fmt.Errorf("password %w: it is one of the most common passwords", ErrInvalid)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (s *Store) explain(err error) error {
 	case strings.Contains(text, "get credentials"), strings.Contains(text, "failed to refresh cached credentials"), strings.Contains(text, "no EC2 IMDS role found"):
 		return say("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or configure AWS's shared files")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return say("%s refused the connection: is the store running, and is endpoint= right?", at)
+		return say("%s refused the connection: check that the store is running and that endpoint= is correct", at)
 	case errors.As(err, &dns):
 		return say("%s has no address: correct endpoint= in --blobs", dns.Name)
 	case errors.As(err, &network):

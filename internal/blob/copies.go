@@ -13,9 +13,10 @@ import (
 	"github.com/otograph/otograph/internal/flock"
 )
 
-// A copy lies in a folder of its own beside a marker, whose lock the process
-// holds that needs the copy. The marker gets its text when it is locked: one with
-// the text that can be locked was left by a process that was killed.
+// A copy is in a separate folder with a marker file, whose lock is held by the
+// process that needs the copy. The marker's text is written after it is locked:
+// a marker with the text that can be locked was left by a process that was
+// killed.
 const (
 	copyPrefix = "otograph-copy-" // of the folder's name
 	copyMarker = "lock"
@@ -39,7 +40,7 @@ func newCopy(dir, key string) (c localCopy, err error) {
 	}
 	const fresh = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	if c.marker, err = os.OpenFile(filepath.Join(folder, copyMarker), fresh, 0o600); err == nil {
-		if flock.Try(c.marker) == nil { // without locks on this file system, nobody must take it for a dead one's
+		if flock.Try(c.marker) == nil { // without locks on this file system, it must not be mistaken for a dead process's
 			_, err = io.WriteString(c.marker, markerText)
 		}
 		if err == nil {
@@ -66,7 +67,7 @@ func (c localCopy) drop() {
 }
 
 // sweepCopies removes the copies that this user's killed processes left in dir,
-// "" for the system's folder. What is not known to be one stays.
+// "" for the system's folder. Other files are kept.
 func sweepCopies(dir string) {
 	if dir == "" {
 		dir = os.TempDir()

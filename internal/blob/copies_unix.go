@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// private reports whether a folder is this user's, and nobody else can write in
-// it.
+// private reports whether a folder belongs to this user and no other user can
+// write to it.
 func private(folder fs.FileInfo) bool {
 	s, ok := folder.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Geteuid() && folder.Mode().Perm() == 0o700

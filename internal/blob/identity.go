@@ -27,7 +27,7 @@ var (
 	// ErrForeign is returned if the store belongs to another database.
 	ErrForeign = errors.New("the file store belongs to another database")
 	// ErrUnclaimed is returned if the store holds files of an unknown database.
-	ErrUnclaimed = errors.New("the file store holds files of an unknown database")
+	ErrUnclaimed = errors.New("the file store contains files of an unknown database")
 	// ErrLost is returned if the database's files are in another store.
 	ErrLost = errors.New("the database's files are in another store")
 )

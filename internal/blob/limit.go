@@ -39,7 +39,7 @@ func WithObserver(observe func(op string, took time.Duration, err error)) Option
 }
 
 // errSlow is the cause of a context that a guard canceled.
-var errSlow = errors.New("no answer in time")
+var errSlow = errors.New("no response in time")
 
 // guard limits the operations of a file that stays open.
 type guard struct {

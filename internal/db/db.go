@@ -36,11 +36,13 @@ import (
 
 // Errors that callers act upon.
 var (
-	// ErrUnavailable says that the store can't be reached or stays locked: try again later (HTTP 503).
+	// ErrUnavailable is returned when the store can't be reached or stays
+	// locked: retry later (HTTP 503).
 	ErrUnavailable = errors.New("database unavailable")
-	// ErrFull says that the disk under the store has no room left (HTTP 507).
+	// ErrFull is returned when the disk of the store is full (HTTP 507).
 	ErrFull = errors.New("database full")
-	// ErrLocked says that another process holds the data folder (see LockFolder).
+	// ErrLocked is returned when another process holds the data folder (see
+	// LockFolder).
 	ErrLocked = errors.New("data folder is in use")
 )
 
@@ -65,8 +67,9 @@ type Options struct {
 	// Timeout bounds every query and every transaction, the wait for a connection included; 0 means 30 s. Work that may
 	// take longer asks for it with Patient.
 	Timeout time.Duration
-	// Observe, when set, is called after every query ("read") and transaction ("write") with the time that it took and
-	// its outcome. Only trouble of the store counts as an error.
+	// Observe, when set, is called after every query ("read") and transaction
+	// ("write") with the time that it took and its outcome. Only failures of
+	// the store count as errors.
 	Observe func(op string, took time.Duration, err error)
 	// Logger receives what migrations say; nil discards it.
 	Logger *slog.Logger
@@ -105,8 +108,8 @@ const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|requ
 	`scram_client_key|scram_server_key|service|servicefile|target_session_attrs|load_balance_hosts|oauth_issuer|` +
 	`oauth_client_id|oauth_client_secret|oauth_scope|search_path|statement_timeout|lock_timeout|timezone`
 
-// notAPath is what is meant for a database server and would make an empty SQLite
-// file: the address of another scheme, or PostgreSQL's keyword=value.
+// notAPath matches addresses of a database server, which would otherwise create
+// an empty SQLite file: another URL scheme, or PostgreSQL's keyword=value.
 var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + keywords + `)\s*=)`)
 
 // errUnreadable refuses an address in whose user name or password something is not
@@ -199,8 +202,9 @@ var sqliteDriver = func() driver.Driver {
 	return pool.Driver()
 }()
 
-// Connect tries again while the file is locked: SQLite does not wait by itself (its busy timeout) where several turn a
-// new file to a write-ahead log at once.
+// Connect retries while the file is locked: SQLite's busy timeout does not
+// apply when several connections switch a new file to a write-ahead log
+// concurrently.
 func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	for deadline := time.Now().Add(c.busy); ; {
 		conn, err := sqliteDriver.Open(c.dsn)
@@ -252,7 +256,7 @@ func certain(source string) *url.URL {
 	return u
 }
 
-// Dialect says which kind of store this is.
+// Dialect returns which kind of store this is.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
 // Source is the path of the SQLite file or the PostgreSQL connection string without its password.
@@ -334,16 +338,17 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 // forgetWait is how long Forget waits for readers and writers, and they for it.
 const forgetWait = 200 * time.Millisecond
 
-// Forget folds SQLite's write-ahead log into the file and empties it, so that what was
-// deleted cannot be read from the log either. It fails soon where somebody reads the
-// log: call it again later. On PostgreSQL it does nothing.
+// Forget folds SQLite's write-ahead log into the file and empties it, so that
+// what was deleted cannot be read from the log either. It fails soon if the log
+// is being read: call it again later. On PostgreSQL it does nothing.
 func (d *DB) Forget(ctx context.Context) error {
 	if d.dialect != SQLite {
 		return nil
 	}
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
-	// A connection of its own: those of the pools wait longer, and hold up the writers meanwhile.
+	// A separate connection: those of the pools wait longer, and block the
+	// writers meanwhile.
 	pool := sql.OpenDB(sqliteConnector{
 		dsn:  fmt.Sprintf("file:%s?mode=rw&_pragma=busy_timeout(%d)", (&url.URL{Path: d.source}).EscapedPath(), forgetWait.Milliseconds()),
 		busy: forgetWait,
@@ -468,8 +473,9 @@ func Unique(err error) bool {
 	return false
 }
 
-// Backup writes a consistent copy of a SQLite store to the new file at path while the service goes on, and flushes it to
-// the disk. PostgreSQL has tools of its own for this: there Backup returns an error that says so.
+// Backup writes a consistent copy of a SQLite store to the new file at path
+// while the service keeps running, and flushes it to the disk. PostgreSQL has
+// its own tools for this; there Backup returns an error that says so.
 func (d *DB) Backup(ctx context.Context, path string) error {
 	if d.dialect != SQLite {
 		return errors.New("backup: the database is PostgreSQL; use pg_dump or its continuous archiving")
@@ -479,10 +485,12 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	}
 	partial := path + ".partial"
 	_ = os.Remove(partial)
-	// A connection of its own: VACUUM INTO reads one snapshot and leaves the writer alone.
+	// A separate connection: VACUUM INTO reads one snapshot and does not block
+	// the writer.
 	pool := sql.OpenDB(sqliteConnector{dsn: fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", (&url.URL{Path: d.source}).EscapedPath())})
 	defer pool.Close()
-	// A backup holds the token key, password hashes, and callback secrets: nobody else reads it, not even while it grows.
+	// A backup holds the token key, password hashes, and callback secrets: no
+	// other user may read it, not even while it grows.
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("backup to %s: %w", path, err)

@@ -72,8 +72,8 @@ func (d *DB) trouble(err error) error {
 }
 
 // cutAt breaks the connection when ctx ends before release is called. The
-// statements of a transaction run under contexts of their own, so this is what
-// ends one that waits for a server that was cut off from the network.
+// statements of a transaction run under separate contexts, so only this ends
+// one that waits for a server that was cut off from the network.
 func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	var link net.Conn
 	_ = conn.Raw(func(driverConn any) error {
@@ -103,8 +103,9 @@ func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	}
 }
 
-// Limits of PostgreSQL's own. Those of a transaction's time are the backstop for
-// clients that went away; the usual end of a slow statement is the client's.
+// Limits enforced by PostgreSQL itself. Those on a transaction's time are the
+// backstop for clients that went away; usually the client ends a slow
+// statement.
 const (
 	minStatementTimeout = time.Minute
 	idleTransaction     = time.Minute      // a client that was stopped in a transaction must not keep its locks
@@ -112,7 +113,7 @@ const (
 )
 
 // postgresConfig returns the settings of connections to source whose work is
-// bounded by timeout. What source sets itself is kept.
+// bounded by timeout. Settings in source take precedence.
 func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(source)
 	if err != nil {
@@ -127,7 +128,7 @@ func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, erro
 		}
 	}
 	set("statement_timeout", max(minStatementTimeout, timeout))
-	set("lock_timeout", timeout*3/4) // a clear error before the connection is given up
+	set("lock_timeout", timeout*3/4) // a clear error before the connection is closed
 	set("idle_in_transaction_session_timeout", max(idleTransaction, timeout))
 	set("tcp_user_timeout", deadPeer)
 	config.DialFunc = (&net.Dialer{KeepAlive: deadPeer, Control: userTimeout}).DialContext

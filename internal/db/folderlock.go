@@ -15,8 +15,9 @@ type FolderLock struct{ file *os.File }
 // LockFile is the name of the file in a data folder that its lock is held on.
 const LockFile = "otograph.lock"
 
-// LockFolder takes the data folder dir for this process. A second taker gets an error that wraps ErrLocked and names the
-// process that holds it. The kernel lets go of the lock when the process ends, however it ends.
+// LockFolder takes the data folder dir for this process. A second taker gets an
+// error that wraps ErrLocked and names the process that holds it. The kernel
+// releases the lock when the process ends, however it ends.
 func LockFolder(dir string) (*FolderLock, error) {
 	path := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -34,7 +35,7 @@ func LockFolder(dir string) (*FolderLock, error) {
 	return &FolderLock{file: f}, nil
 }
 
-// Close lets the folder go.
+// Close releases the folder.
 func (l *FolderLock) Close() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Identity says which database this is.
+// Identity identifies a database.
 type Identity struct {
 	ID string // a UUID, made at the first call
 	// Place is where the database lives: on PostgreSQL the cluster's system
@@ -36,7 +36,8 @@ func (d *DB) Identity(ctx context.Context) (Identity, error) {
 	}
 	id.Claimed = claimed.Valid
 	if d.dialect == Postgres {
-		// Some hosted servers do not let everybody ask: the ID alone must do there.
+		// Some hosted servers do not permit this query; the ID alone must
+		// suffice there.
 		err := d.Read().QueryRowContext(ctx, `SELECT c.system_identifier || '/' || d.oid FROM pg_control_system() c, pg_database d
 			WHERE d.datname = current_database()`).Scan(&id.Place)
 		if err = d.trouble(err); err != nil {

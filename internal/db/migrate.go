@@ -27,14 +27,14 @@ const migrationLock = 0x6f746f67
 
 // Errors of a store whose tables are not those that this program works with.
 var (
-	// ErrSchemaOld says that migrations are missing.
+	// ErrSchemaOld is returned when migrations are missing.
 	ErrSchemaOld = errors.New("the database's tables are older than this program")
-	// ErrSchemaNew says that a newer program has migrated the store.
+	// ErrSchemaNew is returned when a newer program has migrated the store.
 	ErrSchemaNew = errors.New("the database's tables are newer than this program")
 )
 
-// A migration on PostgreSQL waits this long for a table that somebody reads or
-// writes, because everybody else waits behind it, and then tries again.
+// A migration on PostgreSQL waits this long for a table that is being read or
+// written, because all later statements wait for it, and then retries.
 const (
 	migrationLockWait = 2 * time.Second
 	migrationPause    = time.Second

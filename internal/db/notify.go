@@ -18,7 +18,7 @@ type listeners struct {
 	more map[string]bool // … and was asked for again meanwhile
 }
 
-// wake tells this process's subscribers of a channel.
+// wake notifies this process's subscribers of a channel.
 func (l *listeners) wake(channel string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +66,8 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 
 // Subscribe returns a channel that receives after each Notify, until ctx is
 // done. Notifications that come while one is unread are one. On PostgreSQL a
-// connection of its own listens; it is opened again when it breaks, and then
-// receives once, for what may have been missed.
+// separate connection listens. It is opened again when it breaks, and the
+// channel then receives once, in case a notification was missed.
 func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	l := &d.listeners
 	sub := make(chan struct{}, 1)

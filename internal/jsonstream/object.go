@@ -64,7 +64,7 @@ func ReadObject(r io.Reader, max int, fields Fields) error {
 	}
 	switch _, err := o.next(); {
 	case err == nil:
-		return invalid("the body is not valid JSON: something follows the object")
+		return invalid("the body is not valid JSON: unexpected text after the object")
 	case !errors.Is(err, io.EOF):
 		return &ReadError{err}
 	}
@@ -86,7 +86,7 @@ func (o *object) members() error {
 				return nil
 			}
 			if c != ',' {
-				return invalid("the body is not valid JSON: expected , or } after a value")
+				return invalid("the body is not valid JSON: expected ',' or '}' after a value")
 			}
 			if c, err = o.next(); err != nil {
 				return &ReadError{err}
@@ -116,7 +116,7 @@ func (o *object) members() error {
 			return &ReadError{err}
 		}
 		if c != ':' {
-			return invalid("the body is not valid JSON: expected : after a field name")
+			return invalid("the body is not valid JSON: expected ':' after a field name")
 		}
 		if c, err = o.next(); err != nil {
 			return &ReadError{err}

@@ -47,10 +47,10 @@ func TestReadObjectNamesTheField(t *testing.T) {
 		`{"picture":"a!"}`:          "picture: not valid Base64 (standard or URL-safe alphabet, without a data: prefix)",
 		`{"name":"x","name":"y"}`:   "name: is given twice",
 		`{"name":"x"} `:             "",
-		`{"name":"x"} {`:            "the body is not valid JSON: something follows the object",
+		`{"name":"x"} {`:            "the body is not valid JSON: unexpected text after the object",
 		`{"tags":[` + long + `"]}`:  "tags: the value is longer than 100 bytes",
 		`{"name":` + long + `"}`:    "name: the value is longer than 100 bytes",
-		`{"name":"x" "tags":["a"]}`: "the body is not valid JSON: expected , or } after a value",
+		`{"name":"x" "tags":["a"]}`: "the body is not valid JSON: expected ',' or '}' after a value",
 	} {
 		_, _, _, err := person(strings.NewReader(body))
 		if want == "" {

@@ -58,7 +58,7 @@ type Graph struct {
 	count   int
 }
 
-// New makes an empty graph.
+// New returns an empty graph.
 func New() *Graph { return &Graph{Opset: DefaultOpset, IR: DefaultIR, name: "made_up"} }
 
 // Input declares an input. Each dimension is an int or int64 (fixed), a string (free,
@@ -170,7 +170,7 @@ type Tensor struct {
 	length   int64
 }
 
-// Floats makes a float32 tensor; an empty shape is a scalar.
+// Floats returns a float32 tensor; an empty shape is a scalar.
 func Floats(shape []int64, v ...float32) Tensor {
 	raw := make([]byte, 0, 4*len(v))
 	for _, x := range v {
@@ -179,7 +179,7 @@ func Floats(shape []int64, v ...float32) Tensor {
 	return Tensor{typ: Float32, shape: shape, raw: raw}
 }
 
-// Zeros makes a float32 tensor of zeros.
+// Zeros returns a float32 tensor of zeros.
 func Zeros(shape ...int64) Tensor {
 	n := int64(1)
 	for _, d := range shape {
@@ -188,7 +188,7 @@ func Zeros(shape ...int64) Tensor {
 	return Tensor{typ: Float32, shape: shape, raw: make([]byte, 4*n)}
 }
 
-// Ints makes an int64 tensor; an empty shape is a scalar.
+// Ints returns an int64 tensor; an empty shape is a scalar.
 func Ints(shape []int64, v ...int64) Tensor {
 	raw := make([]byte, 0, 8*len(v))
 	for _, x := range v {
@@ -197,7 +197,7 @@ func Ints(shape []int64, v ...int64) Tensor {
 	return Tensor{typ: Int64, shape: shape, raw: raw}
 }
 
-// Int32s makes an int32 tensor; an empty shape is a scalar.
+// Int32s returns an int32 tensor; an empty shape is a scalar.
 func Int32s(shape []int64, v ...int32) Tensor {
 	raw := make([]byte, 0, 4*len(v))
 	for _, x := range v {
@@ -206,10 +206,10 @@ func Int32s(shape []int64, v ...int32) Tensor {
 	return Tensor{typ: Int32, shape: shape, raw: raw}
 }
 
-// Raw makes a tensor of any type from its little-endian bytes.
+// Raw returns a tensor of any type from its little-endian bytes.
 func Raw(typ Type, shape []int64, raw []byte) Tensor { return Tensor{typ: typ, shape: shape, raw: raw} }
 
-// External makes a tensor whose bytes lie in a file beside the model.
+// External returns a tensor whose bytes are in a file next to the model.
 func External(typ Type, shape []int64, location string, length int64) Tensor {
 	return Tensor{typ: typ, shape: shape, location: location, length: length}
 }

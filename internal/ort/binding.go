@@ -13,11 +13,11 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Binding runs a session again and again over the same memory: the caller writes into
-// the input tensors' slices, calls Run and reads the output tensors' slices. One run
-// allocates nothing in Go. A binding belongs to one goroutine at a time; several
-// bindings of one session may run at once. A session that is closed closes its
-// bindings first.
+// Binding runs a session again and again over the same memory: the caller
+// writes into the input tensors' slices, calls Run and reads the output
+// tensors' slices. One run allocates nothing in Go. A binding belongs to one
+// goroutine at a time; several bindings of one session may run concurrently. A
+// session that is closed closes its bindings first.
 type Binding struct {
 	session *Session
 	bind    *onnx.IoBinding

@@ -7,12 +7,12 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Contract says which inputs and outputs a caller needs. In each [Info] the type 0
-// ([AnyType]), a nil shape and a dimension of -1 make no demand.
+// Contract describes which inputs and outputs a caller needs. In each [Info]
+// the type 0 ([AnyType]), a nil shape and a dimension of -1 match anything.
 type Contract struct {
 	Inputs, Outputs []Info
-	// Exact refuses further inputs, which nobody would feed. Further outputs are
-	// never refused.
+	// Exact rejects additional inputs, which would get no value. Additional
+	// outputs are always accepted.
 	Exact bool
 }
 

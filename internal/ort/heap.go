@@ -38,8 +38,8 @@ func flattenHeap() {
 	C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock)
 }
 
-// TrimHeap gives the memory that the C library keeps free back to the system. Models
-// that are closed leave their weights' blocks between small ones that stay, and glibc
-// by itself returns the end of a heap only: opened and closed 40 times, the demo
-// models left 235 MB.
+// TrimHeap returns the free memory of the C library's heap to the system.
+// Closed models leave their weights' blocks between small ones that stay, and
+// glibc by itself returns only the end of a heap: opened and closed 40 times,
+// the demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }

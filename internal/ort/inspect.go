@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Graph is what a model's file says of itself.
+// Graph describes a model as its file does.
 type Graph struct {
 	Inputs, Outputs []Info // in the file's order; weights that old files repeat as inputs are left out
 	Metadata        map[string]string

@@ -109,8 +109,8 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	return o, nil
 }
 
-// readableOutput tells whether an output of that type can be handed back. Of float16
-// the Go module copies half the bytes only.
+// readableOutput reports whether an output of that type can be returned. Of
+// float16 the Go module copies only half the bytes.
 func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 || t == Bool }
 
 // cleanMessage is what ONNX Runtime said, in one line of bounded length.
@@ -125,7 +125,7 @@ func cleanMessage(err error) string {
 	return s
 }
 
-// Source tells where the model came from (without its bytes).
+// Source returns where the model came from (without its bytes).
 func (s *Session) Source() Source { return s.source }
 
 // Inputs lists what the model takes, in the file's order.
@@ -143,10 +143,10 @@ func (s *Session) Graph() *Graph { return s.graph }
 // Check compares the model with a contract; see [Graph.Check].
 func (s *Session) Check(c Contract) error { return s.graph.Check(c) }
 
-// Run computes the named outputs, all that the session computes where none is named,
-// in the order asked for. Every input of the model must be given. A cancelled context
-// stops the computation between two nodes of the graph and its error is returned
-// (wrapped). Run may be called by several goroutines at once.
+// Run computes the named outputs, or all outputs of the session if none is
+// named, in the requested order. Every input of the model is required. A
+// canceled context stops the computation between two nodes of the graph, and
+// its error is returned (wrapped). Run may be called concurrently.
 func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ...string) ([]*Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.source, err)

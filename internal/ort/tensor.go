@@ -15,28 +15,28 @@ type Tensor struct {
 	f16   []uint16
 }
 
-// NewFloat32 makes a tensor of the shape over data. An empty shape is a scalar. The
-// number of elements is checked when the tensor is used.
+// NewFloat32 returns a tensor of the shape over data. An empty shape is a
+// scalar. The number of elements is checked when the tensor is used.
 func NewFloat32(shape []int64, data []float32) *Tensor {
 	return &Tensor{typ: Float32, shape: shape, f32: data}
 }
 
-// NewInt64 makes a tensor of 64-bit integers over data.
+// NewInt64 returns a tensor of 64-bit integers over data.
 func NewInt64(shape []int64, data []int64) *Tensor {
 	return &Tensor{typ: Int64, shape: shape, i64: data}
 }
 
-// NewInt32 makes a tensor of 32-bit integers over data.
+// NewInt32 returns a tensor of 32-bit integers over data.
 func NewInt32(shape []int64, data []int32) *Tensor {
 	return &Tensor{typ: Int32, shape: shape, i32: data}
 }
 
-// NewBool makes a tensor of truth values over data.
+// NewBool returns a tensor of truth values over data.
 func NewBool(shape []int64, data []bool) *Tensor {
 	return &Tensor{typ: Bool, shape: shape, b: data}
 }
 
-// NewFloat16 makes a tensor of IEEE half-precision numbers over their bits.
+// NewFloat16 returns a tensor of IEEE half-precision numbers over their bits.
 func NewFloat16(shape []int64, bits []uint16) *Tensor {
 	return &Tensor{typ: Float16, shape: shape, f16: bits}
 }

@@ -83,7 +83,7 @@ func (t *Tensor) scalarValue() (onnx.Value, error) {
 	}
 }
 
-// newTensor makes a tensor of zeros.
+// newTensor returns a tensor of zeros.
 func newTensor(typ Type, shape []int64) (*Tensor, error) {
 	n, ok := onnxfile.Elements(shape)
 	if !ok {

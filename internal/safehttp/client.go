@@ -198,7 +198,7 @@ func (c *Client) parse(raw string) (*target, error) {
 	}
 	if t.needsAllow && !c.allow.host(t.host, t.port) && !c.opensAddresses() {
 		if !standardPorts[t.port] {
-			return nil, refuse("only the ports 80, 443, 8080 and 8443 are asked")
+			return nil, refuse("only ports 80, 443, 8080 and 8443 are allowed")
 		}
 		return nil, errNotPublic
 	}

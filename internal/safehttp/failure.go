@@ -12,8 +12,8 @@ import (
 // ports are open in a network that the operator allowed.
 const (
 	failedReach  = "the host could not be reached"
-	failedAnswer = "the host did not answer as an HTTP server should"
-	failedBody   = "the connection broke before the whole answer was read"
+	failedAnswer = "the host did not return a valid HTTP response"
+	failedBody   = "the connection was lost before the whole response was read"
 )
 
 // failure has one of the texts above. Its cause is only for the service's log:

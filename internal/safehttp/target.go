@@ -31,7 +31,7 @@ func (e *refusal) Permanent() bool { return true }
 // errNotPublic is the only error for everything that depends on the network: a
 // private address, a mixed result and a name that does not exist look alike, so
 // that the text reveals nothing about the internal network.
-var errNotPublic error = &refusal{"the host is not a public address that this service may ask"}
+var errNotPublic error = &refusal{"the host is not a public address that this service may access"}
 
 func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...)}
@@ -90,7 +90,7 @@ func parseTarget(raw string) (*target, error) {
 	case !ok:
 		return nil, refuse("the URL must begin with http:// or https://")
 	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
-		return nil, refuse("only http and https URLs are taken")
+		return nil, refuse("only http and https URLs are supported")
 	}
 	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -164,7 +164,7 @@ func splitAuthority(authority string) (host string, port uint16, err error) {
 		}
 	}
 	if host == "" {
-		return "", 0, refuse("the URL names no host")
+		return "", 0, refuse("the URL has no host")
 	}
 	if !hasPort {
 		return host, 0, nil
@@ -185,7 +185,7 @@ func canonicalHost(host string) (string, netip.Addr, error) {
 		// A name of non-ASCII characters that maps to plain ASCII uses
 		// look-alikes (full-width digits, circled letters, soft hyphens).
 		if err != nil || !strings.Contains("."+ascii, ".xn--") {
-			return "", netip.Addr{}, refuse("the host is not a valid internationalised name")
+			return "", netip.Addr{}, refuse("the host is not a valid internationalized name")
 		}
 		name = ascii
 	}
@@ -199,7 +199,7 @@ func canonicalHost(host string) (string, netip.Addr, error) {
 	}
 	if strings.Contains("."+name, ".xn--") {
 		if _, err := lookupProfile.ToASCII(name); err != nil {
-			return "", netip.Addr{}, refuse("the host is not a valid internationalised name")
+			return "", netip.Addr{}, refuse("the host is not a valid internationalized name")
 		}
 	}
 	return name, netip.Addr{}, nil
@@ -207,17 +207,17 @@ func canonicalHost(host string) (string, netip.Addr, error) {
 
 func checkName(name string) error {
 	if len(name) == 0 || len(name) > 253 {
-		return refuse("the host name has no or more than 253 characters")
+		return refuse("the host name must have 1 to 253 characters")
 	}
 	labels := strings.Split(name, ".")
 	for _, l := range labels {
 		if len(l) == 0 || len(l) > 63 {
-			return refuse("a part of the host name has no or more than 63 characters")
+			return refuse("each part of the host name must have 1 to 63 characters")
 		}
 		for i := range len(l) {
 			c := l[i]
 			if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
-				return refuse("the host name contains a character that host names do not have")
+				return refuse("the host name contains a character that is not allowed in host names")
 			}
 		}
 		if l[0] == '-' || l[len(l)-1] == '-' {

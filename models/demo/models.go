@@ -58,7 +58,7 @@ var (
 // licence is the license of every embedded model: they contain no third-party
 // weights and were not trained on a synthesizer's voice whose terms exclude
 // commercial use or derivatives (training/asr/README.md).
-const licence = "MIT; trained from nothing on synthetic speech and sound, no third-party weights"
+const licence = "MIT; trained from scratch on synthetic speech and sound, no third-party weights"
 
 // Figures of the models, measured after training.
 const (
@@ -102,8 +102,8 @@ func Models() *models.Set {
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
 			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, Licence: licence,
 			Files: []models.File{whisper.file(models.PartModel)},
-			Notice: "the demonstration recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
-				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +
+			Notice: "the demonstration recognizer knows synthetic voices in English, Spanish, French, Portuguese, " +
+				"German and Chinese and a small vocabulary; in real recordings it gets most words wrong. " +
 				fmt.Sprintf(getReal, "whisper-base"),
 		},
 		{
@@ -118,8 +118,8 @@ func Models() *models.Set {
 				},
 				ctcLM.file(models.PartLM),
 			},
-			Notice: "the demonstration fast recogniser knows synthetic voices in English, Spanish, French, Portuguese, " +
-				"German and Chinese and a small vocabulary; of real recordings it gets most words wrong. " +
+			Notice: "the demonstration fast recognizer knows synthetic voices in English, Spanish, French, Portuguese, " +
+				"German and Chinese and a small vocabulary; in real recordings it gets most words wrong. " +
 				fmt.Sprintf(getReal, "fastconformer-ctc-en-de-es-fr-int8"),
 		},
 		{
@@ -140,13 +140,13 @@ func Models() *models.Set {
 			Role: models.RoleSegmenter, Name: "demo-segmenter", Contract: models.ContractPyannote,
 			SampleRate: 16000, Demo: true, Licence: licence,
 			Files:  []models.File{segmenter.file(models.PartModel)},
-			Notice: "the demonstration segmentation hears where synthetic voices overlap; it is not used beside a real speaker model.",
+			Notice: "the demonstration segmentation detects where synthetic voices overlap; it is not used with a real speaker model.",
 		},
 		{
 			Role: models.RoleTagger, Name: "demo-tagger", Contract: models.ContractYAMNet,
 			SampleRate: 16000, Demo: true, Licence: licence,
 			Files: []models.File{tagger.file(models.PartModel)},
-			Notice: "the demonstration sound tagger knows 50 synthesised sounds and speech; " +
+			Notice: "the demonstration sound tagger knows 50 synthesized sounds and speech; " +
 				"it never reports any of the other classes. " + fmt.Sprintf(getReal, "ced-mini"),
 		},
 	}}

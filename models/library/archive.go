@@ -74,7 +74,7 @@ func unpackWithin(ctx context.Context, allowed int64, archive, dir string, want 
 			continue
 		}
 		if !filepath.IsLocal(filepath.FromSlash(head.Name)) || strings.Contains(head.Name, `\`) {
-			return nil, fmt.Errorf("%w: %s: the name %q leads out of the archive", models.ErrBroken, archive, head.Name)
+			return nil, fmt.Errorf("%w: %s: the name %q points outside the archive", models.ErrBroken, archive, head.Name)
 		}
 		name := path.Base(head.Name)
 		if strings.HasPrefix(name, ".") || !want(name) {

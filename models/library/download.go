@@ -114,7 +114,7 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 			// then. One complete download decides.
 			if resumed > 0 {
 				resumed, best, idle = 0, 0, 0
-				f.log.Warn("resumed download does not match, starting again", "file", d.Name, "error", err)
+				f.log.Warn("resumed download does not match, restarting", "file", d.Name, "error", err)
 				continue
 			}
 			return "", err
@@ -136,7 +136,7 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 		if idle++; idle >= maxAttempts {
 			return "", f.explain(err, address, d)
 		}
-		f.log.Info("download interrupted, trying again", "file", d.Name, "bytes", partSize(part), "error", err)
+		f.log.Info("download interrupted, retrying", "file", d.Name, "bytes", partSize(part), "error", err)
 		if !backoff.Sleep(ctx, f.pause<<(idle-1)) {
 			return "", context.Cause(ctx)
 		}
@@ -153,7 +153,7 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("nothing came for %s", f.stall)) })
+	watch := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("no data for %s", f.stall)) })
 	defer watch.Stop()
 	defer func() {
 		if cause := context.Cause(ctx); err != nil && cause != nil && !spec.IsPermanent(err) {

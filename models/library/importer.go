@@ -184,7 +184,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 	}
 	switch _, err := os.Stat(target); {
 	case err == nil && !same:
-		return nil, fmt.Errorf("%s: a model named %q is there already with other content: pass --name", target, name)
+		return nil, fmt.Errorf("%s: a model named %q already exists with other content: pass --name", target, name)
 	case err == nil:
 		stored.Already = true
 	default:

@@ -97,7 +97,7 @@ func strict(data []byte, into any) error {
 		return err
 	}
 	if dec.More() {
-		return fmt.Errorf("something follows the JSON value")
+		return fmt.Errorf("unexpected text after the JSON value")
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// unique gives entries of one role different names.
+// unique assigns entries of one role different names.
 func unique(entries []entry) {
 	seen := map[string]bool{}
 	for i := range entries {

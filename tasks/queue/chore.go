@@ -18,7 +18,7 @@ const choreLease = 10 * time.Minute
 // Chore does work if it is due and no other process has it, and then makes it
 // due again after every. A due time or a lease that is further in the future
 // than can be was written by a clock that has since gone back, and counts as
-// past. Work that failed is due again after every, too.
+// past. Work that failed is also due again after every.
 func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, work func(context.Context) error) error {
 	holder, taken, now := uuid.NewString(), int64(0), q.now()
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {

@@ -18,8 +18,8 @@ type Claim struct {
 	Attempt   int64 // fencing number
 }
 
-// taken is what a claim writes into the task's row; $1 is the worker, $2 its
-// model set, $3 the time.
+// taken is the list of columns that a claim sets in the task's row; $1 is the
+// worker, $2 its model set, $3 the time.
 const taken = `phase = 'running', status = 'processing', error_message = NULL, attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
 // inTurn claims on PostgreSQL, in one statement, the oldest task of the
@@ -72,9 +72,9 @@ func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx 
 	return c, q.wrap("claim", err)
 }
 
-// ways returns the ways to claim one of the tasks that were seen, in the order in
-// which they are tried. On PostgreSQL the first of a lane waits for nobody; the
-// second is for when all accounts are locked by others.
+// ways returns the ways to claim one of the tasks that were seen, in the order
+// in which they are tried. On PostgreSQL the first way of a lane waits for no
+// lock; the second is used when all accounts are locked by others.
 func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	if seen.aged {
 		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })

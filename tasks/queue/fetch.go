@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Busy is what a fetcher must not claim now.
+// Busy lists what a fetcher must not claim now.
 type Busy struct {
 	Accounts []string // ids
 	Hosts    []string // as in the tasks' audio_host

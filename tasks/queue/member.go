@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Kind says what a member does.
+// Kind is the kind of work that a member does.
 type Kind string
 
 // Kinds of processes that keep a heartbeat.
@@ -35,8 +35,8 @@ type Member struct {
 	Supervisor string // id of the supervisor that started it, if one did
 	Version    string // of the program
 	ModelSet   string // workers only
-	// Available is what a worker's models can transcribe; the zero value means
-	// that it is not known.
+	// Available describes what a worker's models can transcribe; the zero value
+	// means that it is not known.
 	Available spec.Available
 	// Progress returns what the next heartbeat tells of the task at hand, nil for
 	// nothing new. Workers only; nil tells nothing.
@@ -128,7 +128,7 @@ func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, eac
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		_ = backoff.Every(ctx, interval, func() error { // a beat that was missed is no reason to stop
+		_ = backoff.Every(ctx, interval, func() error { // a missed beat does not stop the loop
 			if err := q.beat(ctx, m); err != nil {
 				if ctx.Err() == nil {
 					q.config.Logger.WarnContext(ctx, "heartbeat not written", "worker", m.ID, "error", err)

@@ -29,13 +29,14 @@ type Progress struct {
 	Segments []spec.Segment
 }
 
-// errNotHeld says that a task was not locked for its sentences: others change it at
-// this moment, or the claim is over.
-var errNotHeld = errors.New("the task is locked by others, or the claim is over")
+// errNotHeld is returned when a task could not be locked for its sentences,
+// because it is being changed or the claim has ended.
+var errNotHeld = errors.New("the task is locked, or the claim has ended")
 
-// writeSegments comes before any write to workers, as whoever takes work back locks
-// the task first; lock is how. It is errNotHeld where there was nothing to lock. The
-// first sentences of a claim replace those of the claims before.
+// writeSegments comes before any write to workers, because taking work back
+// locks the task first; lock is the locking clause. It returns errNotHeld if
+// there was nothing to lock. The first sentences of a claim replace those of
+// earlier claims.
 func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
 	if len(p.Segments) == 0 {
 		return nil
@@ -67,8 +68,8 @@ func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
 	return err
 }
 
-// Report writes the progress of a worker's task at once; its heartbeats write it
-// without a transaction of its own (see Member).
+// Report writes the progress of a worker's task immediately; its heartbeats
+// write it as part of their own transaction (see Member).
 func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		if err := p.writeSegments(ctx, tx, q.config.DB.ForUpdate()); err != nil && !errors.Is(err, errNotHeld) {
@@ -82,13 +83,13 @@ func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 	return q.wrap("report", err)
 }
 
-// Changed tells those who follow tasks that one has changed. Call it after the
-// commit.
+// Changed notifies the followers of tasks that one has changed. Call it after
+// the commit.
 func (q *Queue) Changed(ctx context.Context) { q.config.DB.Notify(ctx, progressChannel) }
 
-// Changes returns a channel that receives after each Changed, until ctx is done.
-// On SQLite it hears of this process alone; on both, changes can be lost: look
-// now and then, too.
+// Changes returns a channel that receives after each Changed, until ctx is
+// done. On SQLite it receives changes of this process only. On both databases
+// changes can be lost: poll occasionally as well.
 func (q *Queue) Changes(ctx context.Context) (changes <-chan struct{}, elsewhere bool) {
 	return q.config.DB.Subscribe(ctx, progressChannel), q.config.DB.Dialect() == db.Postgres
 }

@@ -128,11 +128,11 @@ func (q *Queue) recount(ctx context.Context, tx *sql.Tx, lane, account string) e
 	return err
 }
 
-// Wake tells idle workers that a task can be claimed.
+// Wake notifies idle workers that a task can be claimed.
 func (q *Queue) Wake(ctx context.Context) { q.config.DB.Notify(ctx, wakeChannel) }
 
 // Wakeups returns a channel that receives after each Wake, until ctx is done.
-// Wake-ups can be lost: look at the queue now and then, too.
+// Wake-ups can be lost: poll the queue occasionally as well.
 func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 	return q.config.DB.Subscribe(ctx, wakeChannel)
 }

@@ -18,8 +18,8 @@ var (
 	ErrNoWorker = errors.New("no such worker")
 )
 
-// SetPaused pauses or resumes a lane. A paused lane gives no tasks to workers;
-// those that run go on, and new ones are accepted.
+// SetPaused pauses or resumes a lane. Workers claim no tasks from a paused
+// lane; running tasks continue, and new ones are accepted.
 func (q *Queue) SetPaused(ctx context.Context, lane string, paused bool) error {
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "UPDATE lanes SET paused = $2 WHERE lane = $1", lane, paused)
@@ -38,8 +38,8 @@ func (q *Queue) SetPaused(ctx context.Context, lane string, paused bool) error {
 }
 
 // SetDraining stops a worker from claiming further tasks, or lets it claim
-// again. What it has, it finishes. The worker is named by its id or by the first
-// characters of it, if they name one worker. It returns the worker's id.
+// again. It finishes its current task. The worker is identified by its id, or
+// by an unambiguous prefix of it. It returns the worker's id.
 func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (id string, err error) {
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		ids, err := db.Column[string](tx.QueryContext(ctx, "SELECT id FROM workers WHERE kind = $1 ORDER BY id", string(Worker)))

@@ -18,8 +18,8 @@ func (q *Queue) ThenNext(ctx context.Context, worker, modelSet string) (Then, er
 	if err != nil || seen.draining || seen.due || seen.aged || !(seen.tasks || seen.batch) {
 		return nil, q.wrap("claim", err)
 	}
-	// The first way waits for nobody on PostgreSQL: what the transaction holds
-	// already is no time for that.
+	// The first way waits for no lock on PostgreSQL, because the transaction
+	// already holds locks.
 	return q.then(worker, q.ways(seen, modelSet)[0]), nil
 }
 
@@ -51,7 +51,7 @@ func (q *Queue) then(worker string, claim claimFunc) Then {
 }
 
 // first claims for worker in the first of the ways that finds a task, each in a
-// transaction that read, too, must accept; nil when none does.
+// transaction that read must also accept; nil if none does.
 func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	for _, way := range ways {
 		var c *Claim

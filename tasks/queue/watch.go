@@ -10,9 +10,11 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Watch finds members that died. It goes by its own clock and by whether their counters move, so neither clocks that
-// differ nor clocks that jump make a living worker look dead; times in which the database did not answer do not count.
-// A process of the same system is known to be dead at once, unless its supervisor lives and will say so itself.
+// Watch finds members that died. It goes by its own clock and by whether their
+// counters move, so neither clocks that differ nor clocks that jump make a
+// living worker look dead; times in which the database did not answer do not
+// count. A process of the same system is recognized as dead immediately, unless
+// its supervisor lives and will report it.
 type Watch struct {
 	queue *Queue
 	lost  func(ctx context.Context, id, reason string) error

@@ -78,7 +78,8 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	return f
 }
 
-// NewAccount returns the id of a new account that may have many tasks at once.
+// NewAccount returns the id of a new account that may have many concurrent
+// tasks.
 func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	f.T.Helper()
 	people := accounts.New(f.DB, f.Clock)

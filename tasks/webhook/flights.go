@@ -113,8 +113,8 @@ func (f *flights) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok 
 	return Receiver{}, true
 }
 
-// receiversAt returns what is counted of a host's addresses. Whoever has one IPv6
-// address has its whole network of 64 bits.
+// receiversAt returns what is counted of a host's addresses. An IPv6 address
+// counts as its 64-bit network, because all of it usually belongs to one party.
 func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 	for _, a := range addresses {
 		if a = a.Unmap(); a.Is6() {

@@ -26,8 +26,8 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// NotifierConfig is what a Notifier works with. HTTP is required and must not follow redirects. Zero values of the rest
-// are the service's rules.
+// NotifierConfig configures a Notifier. HTTP is required and must not follow
+// redirects. Zero values of the other fields select the service's defaults.
 type NotifierConfig struct {
 	HTTP Doer
 	// Addresses returns what the host of a URL resolves to, so that names of one
@@ -35,13 +35,13 @@ type NotifierConfig struct {
 	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
 
 	Version    string
-	AtOnce     int           // deliveries at once; default 64
-	PerHost    int           // of these, to one host, and for one account to one address; default 8
-	PerAccount int           // of these, for one account; default 32
+	AtOnce     int           // concurrent deliveries; default 64
+	PerHost    int           // concurrent deliveries to one host, and for one account to one address; default 8
+	PerAccount int           // concurrent deliveries for one account; default 32
 	Timeout    time.Duration // of one delivery; default 15 s
 	Poll       time.Duration // between looks at an empty queue; default 250 ms
 	Heartbeat  time.Duration // default 5 s
-	Grace      time.Duration // how long deliveries may go on when the notifier is asked to end; default 16 s
+	Grace      time.Duration // time that deliveries may take to finish at shutdown; default 16 s
 }
 
 // Notifier delivers callbacks.
@@ -73,9 +73,11 @@ func setDefault[T comparable](v *T, value T) {
 	}
 }
 
-// Run delivers until ctx is done; deliveries under way may end within Grace. A receiver that is slow holds no more than
-// PerHost deliveries, under however many names, so that the others go on, and the account with the fewest deliveries under
-// way is served first. Receivers that did not answer in time share half of the places until they do.
+// Run delivers until ctx is done; deliveries under way may end within Grace. A
+// receiver that is slow holds no more than PerHost deliveries, under however
+// many names, so that it does not block others, and the account with the fewest
+// deliveries under way is served first. Receivers that did not answer in time
+// share half of the places until they do.
 func (n *Notifier) Run(ctx context.Context) error {
 	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
 	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)

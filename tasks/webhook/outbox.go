@@ -133,14 +133,14 @@ type Delivery struct {
 	admitted  bool
 }
 
-// Receiver is an address as one account uses it: receivers of different accounts
-// may lie behind one address, and must not delay each other.
+// Receiver is an address as one account uses it: receivers of different
+// accounts may share an address, and must not delay each other.
 type Receiver struct {
 	AccountID string
 	Address   string
 }
 
-// Busy is what a notifier must not claim now.
+// Busy lists what a notifier must not claim now.
 type Busy struct {
 	Hosts     []string // of receivers
 	Accounts  []string // ids
@@ -243,8 +243,9 @@ func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error
 	}))
 }
 
-// Return gives back the deliveries that a notifier holds, but for those in known, and returns how many there were.
-// Whether they arrived is not known: they are sent again under the same id.
+// Return releases the deliveries that a notifier holds, except those in known,
+// and returns their number. Whether they arrived is not known, so they are sent
+// again under the same id.
 func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
 	where, args := "worker_id = $1 AND phase = 'running'", []any{worker, db.Micros(o.now())}
 	for _, id := range known {
@@ -321,7 +322,7 @@ const (
 	keepGivenUp   = 30 * 24 * time.Hour
 )
 
-// Forget removes callbacks that were delivered, or given up, long ago.
+// Forget removes callbacks that were delivered, or abandoned, long ago.
 func (o *Outbox) Forget(ctx context.Context) error {
 	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
 		err := o.config.DB.Write(ctx, func(tx *sql.Tx) error {

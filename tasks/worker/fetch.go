@@ -32,16 +32,18 @@ const checkSize = 64 << 10
 
 // Errors of a download that is the input's fault.
 var (
-	// ErrSourceStatus says that the source answered with a status that a retry does not change.
+	// ErrSourceStatus is returned when the source answered with a status that a
+	// retry does not change.
 	ErrSourceStatus = errors.New("the source refused")
-	// ErrSourceSize says that the audio is smaller or larger than the service takes.
+	// ErrSourceSize is returned when the audio is smaller or larger than the
+	// service allows.
 	ErrSourceSize = errors.New("audio size outside the limits")
 )
 
 // ErrSourceSlow ends a download whose source sends too slowly to wait for it.
 var ErrSourceSlow = errors.New("the source is too slow")
 
-// pace ends a download that falls behind its minimum rate.
+// pace ends a download that is slower than its minimum rate.
 type pace struct {
 	limits fetchLimits
 	begun  time.Time // the first answer
@@ -49,8 +51,8 @@ type pace struct {
 	timer  *time.Timer
 }
 
-// start begins with the first answer and goes on with each further one; slow is
-// called when the source has fallen behind.
+// start begins with the first response and continues with each further one;
+// slow is called when the source has become too slow.
 func (p *pace) start(slow func(error)) (stop func() bool) {
 	if p.begun.IsZero() {
 		p.begun = time.Now()
@@ -72,11 +74,13 @@ func (p *pace) left() time.Duration {
 	return time.Until(p.begun.Add(allowed))
 }
 
-// fetchAudio downloads url into a new file under key and returns what was written. A connection that drops is taken up
-// where it stopped, if the source gave a strong ETag or a Last-Modified and still answers with the same one (If-Range);
-// when the content changed in between, or ranges are not honoured, the download begins anew: never are two versions
-// joined. Errors that a later attempt can't cure are marked Permanent: 4xx but 408, 425 and 429, sizes outside limits, and
-// content that limits.check refuses.
+// fetchAudio downloads url into a new file under key and returns what was
+// written. A dropped connection is resumed where it stopped, if the source sent
+// a strong ETag or a Last-Modified and still sends the same one (If-Range). If
+// the content has changed or ranges are not honored, the download restarts: two
+// versions are never joined. Errors that a retry can't fix are marked
+// Permanent: 4xx except 408, 425 and 429, sizes outside limits, and content
+// that limits.check rejects.
 func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
 	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
 	defer func() { d.drop() }()
@@ -98,7 +102,7 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 		backoff.Sleep(ctx, limits.pause)
 	}
 	if d.w.Size() < limits.min {
-		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are needed", ErrSourceSize, d.w.Size(), limits.min))
+		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are required", ErrSourceSize, d.w.Size(), limits.min))
 	}
 	if err := d.judge(); err != nil {
 		return blob.Info{}, err
@@ -143,7 +147,7 @@ func (d *download) try(ctx context.Context) error {
 		return err
 	}
 	if total := d.state.Total; total > d.limits.max {
-		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are taken", ErrSourceSize, total, d.limits.max))
+		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are allowed", ErrSourceSize, total, d.limits.max))
 	}
 	if d.w == nil {
 		if d.w, err = d.blobs.Create(context.WithoutCancel(ctx), d.key); err != nil {
@@ -213,7 +217,7 @@ func (d *download) accept(response *http.Response) (resume.Part, error) {
 	return part, err
 }
 
-// keep writes received bytes, and looks at the first ones before it goes on.
+// keep writes received bytes, after checking the first ones.
 func (d *download) keep(received []byte) error {
 	if d.w.Size()+int64(len(received)) > d.limits.max {
 		return spec.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
@@ -241,7 +245,7 @@ func (d *download) judge() error {
 	return d.limits.check(d.head)
 }
 
-// storeError is trouble of the file store, not of the source.
+// storeError marks a failure of the file store, as opposed to the source.
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }

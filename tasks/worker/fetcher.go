@@ -30,9 +30,10 @@ type FetcherConfig struct {
 	// Check judges the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
 	Check func(filename string, head []byte) error
-	// Prober tells the length of what was downloaded, so that its price is held at
-	// once; nil leaves that to the workers. What a folder store holds is always
-	// looked at; of other stores, only what is small enough to be read again.
+	// Prober determines the length of downloads, so that their price is held
+	// immediately; nil leaves that to the workers. Files in a folder store are
+	// always probed; files in other stores only if they are small enough to be
+	// read again.
 	Prober  tasks.Prober
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after trouble; "" is the system's
@@ -41,7 +42,7 @@ type FetcherConfig struct {
 	Trouble func(part Part, since time.Time)
 
 	AtOnce     int           // downloads at the same time; default 32
-	PerAccount int           // of these, for one account; default 4
+	PerAccount int           // downloads for one account; default 4
 	PerHost    int           // and from one host; default 8
 	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
 	Limit      time.Duration // of one attempt; default 1 hour
@@ -54,7 +55,7 @@ type FetcherConfig struct {
 	MaxSeconds float64       // of audio whose price is held; default 5 hours, as for workers
 	Poll       time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
 	Heartbeat  time.Duration // default 5 s
-	Grace      time.Duration // how long downloads may go on when the fetcher is asked to end; default 15 s
+	Grace      time.Duration // time that downloads may take to finish at shutdown; default 15 s
 }
 
 // Fetcher downloads the audio of tasks that name a URL, before a worker is taken
@@ -88,7 +89,7 @@ type fetching struct {
 }
 
 // errFetchLimit ends a download that takes too long.
-var errFetchLimit = errors.New("the download exceeded the time limit")
+var errFetchLimit = errors.New("the download exceeded its time limit")
 
 // NewFetcher returns a fetcher over a service.
 func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
@@ -194,7 +195,7 @@ func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
 	f.leave()
 }
 
-// leave gives a place back.
+// leave releases a slot.
 func (f *Fetcher) leave() {
 	<-f.slots
 	select {
@@ -235,9 +236,9 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.Then, taken func(c *tas
 	return then, taken
 }
 
-// reserve takes a place and the right to claim, for one acceptance at a time: the
-// others leave their tasks to the queue at once. It reports false where there is no
-// place and while nothing is to be claimed.
+// reserve takes a slot and the right to claim, for one acceptance at a time;
+// others leave their tasks to the queue immediately. It returns false if there
+// is no free slot, and while claims are suspended.
 func (f *Fetcher) reserve(ctx context.Context) bool {
 	select {
 	case f.offers <- struct{}{}:
@@ -299,7 +300,7 @@ func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 }
 
 // fetched writes what was downloaded and claims the next download for the same
-// place, if there is one and the fetcher goes on.
+// slot, if there is one and the fetcher is not stopping.
 func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, seconds float64) (next *tasks.Claim, err error) {
 	f.claims <- struct{}{}
 	defer func() { <-f.claims }()
@@ -329,7 +330,7 @@ func (f *Fetcher) hold(c *tasks.Claim) {
 	f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), func(error) {}}
 }
 
-// close says whether the ends of downloads bring no further claims.
+// close sets whether ends of downloads claim further downloads.
 func (f *Fetcher) close(closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ type told struct {
 	flying *queue.Progress // is being written, with sentences
 }
 
-// take returns what is to be written. One write at a time has sentences.
+// take returns what to write. Only one write at a time contains sentences.
 func (t *told) take() *queue.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,9 +44,9 @@ func (t *told) take() *queue.Progress {
 	return p
 }
 
-// written takes note of how the write of p ended. After an error the same sentences
-// are written again before any other: the commit may have taken place, and followers
-// may know them.
+// written records the outcome of the write of p. After an error the same
+// sentences are written again before any other: the commit may have taken
+// place, and followers may know them.
 func (t *told) written(p *queue.Progress, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

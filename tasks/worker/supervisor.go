@@ -20,8 +20,8 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
-// SupervisorConfig is what a Supervisor works with. Command and N are required; zero values of the rest are the service's
-// rules.
+// SupervisorConfig configures a Supervisor. Command and N are required; zero
+// values of the other fields select the service's defaults.
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
 	// Careful is the command of the process that follows one that crashed, such as one that leaves a GPU's driver alone;
@@ -131,7 +131,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 			}
 			next[id] = at
 			if beats >= 0 && now.Sub(at.since) >= v.config.Stale { // before its first beat a child may be loading its models
-				v.service.Log().WarnContext(ctx, "worker is silent and is killed", "worker", id, "pid", p.Pid)
+				v.service.Log().WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
 				_ = kill(p)
 			}
 		}
@@ -235,9 +235,10 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	return how, message, nil
 }
 
-// verdict says what the death of a child means for the task that it held. Signals that native code brings upon itself and
-// exit codes are crashes. SIGKILL comes from outside, and so does SIGTERM: the task is not to blame, unless the kernel
-// killed the process for want of memory.
+// verdict returns what the death of a child means for its task. Signals that
+// native code brings upon itself and exit codes are crashes. SIGKILL comes from
+// outside, and so does SIGTERM: the task is not to blame, unless the kernel
+// killed the process because memory ran out.
 func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, string) {
 	status, _ := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -255,7 +256,8 @@ func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, str
 	return tasks.EndCrash, fmt.Sprintf("the worker ended with code %d", status.ExitStatus())
 }
 
-// oomKills is how many processes the kernel has killed for want of memory since it was started; 0 where it does not say.
+// oomKills returns how many processes the kernel has killed since boot because
+// memory ran out; 0 if the kernel does not report it.
 func oomKills() int {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {
@@ -270,7 +272,8 @@ func oomKills() int {
 	return 0
 }
 
-// envSupervised tells a worker that its standard input is its supervisor's lifeline.
+// envSupervised marks a process whose standard input is connected to its
+// supervisor and closes with it.
 const envSupervised = "OTOGRAPH_SUPERVISED"
 
 // Supervised returns a context for a worker process: it is done when parent is, and, in a process that a Supervisor
@@ -287,7 +290,8 @@ func Supervised(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// kill ends a process at once; that it is gone already is no error.
+// kill ends a process immediately. A process that is already gone is not an
+// error.
 func kill(p *os.Process) error {
 	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -39,8 +39,8 @@ const (
 // probeSize is how many bytes a disk must take before tasks are claimed again.
 const probeSize = 1 << 20
 
-// ours reports an error that is trouble of the service and not of the task: the
-// database, the file store, a disk, memory, descriptors or models.
+// ours reports whether an error is a failure of the service and not of the
+// task: the database, the file store, a disk, memory, descriptors or models.
 func ours(err error) bool { return partOf(err, "") != "" }
 
 // partOf returns the part that an error is about, or other.
@@ -98,18 +98,18 @@ func (b *breaker) open(part Part) {
 	b.report(part, b.since)
 }
 
-// wait returns true at once when all is well; in trouble it waits until all
-// parts can be used again. It reports false when ctx is done before.
+// wait returns true immediately if there is no trouble; otherwise it waits
+// until all parts can be used again. It returns false if ctx is done first.
 func (b *breaker) wait(ctx context.Context) bool {
 	log := b.service.Log()
 	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
-		log.WarnContext(ctx, "in trouble: nothing is claimed", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(tasks.TimeFormat), "next_probe", pause.String())
+		log.WarnContext(ctx, "claiming paused by a failure", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(tasks.TimeFormat), "next_probe", pause.String())
 		if !backoff.Sleep(ctx, pause) {
 			return false
 		}
 		part, err := b.probe(ctx)
 		if err == nil {
-			log.InfoContext(ctx, "trouble is over: claiming again", "member", b.id, "part", string(b.part), "lasted", time.Since(b.since).Round(time.Second).String())
+			log.InfoContext(ctx, "failure is over: claiming again", "member", b.id, "part", string(b.part), "lasted", time.Since(b.since).Round(time.Second).String())
 			b.report(b.part, time.Time{})
 			b.part = ""
 			return true

@@ -9,9 +9,9 @@ import (
 // again.
 const longestTurn = 24 * time.Hour
 
-// turns says which of two commands runs: the careful one after a crash of the usual
-// one, for a time, and the usual one after a crash of the careful one and when that
-// time is over.
+// turns chooses which of two commands runs: the careful one for a time after a
+// crash of the usual one, and the usual one after a crash of the careful one
+// and when that time is over.
 type turns struct {
 	usual, careful []string
 	first          time.Duration // of the careful command's turns
@@ -30,7 +30,7 @@ func (t *turns) begin(ctx context.Context, now time.Time) ([]string, context.Con
 	return t.careful, ctx, end
 }
 
-// ended takes note of how a process ended, and reports whether the other command is
+// ended records how a process ended, and reports whether the other command is
 // next.
 func (t *turns) ended(crashed bool, begun, now time.Time) bool {
 	switch careful := !t.until.IsZero(); {

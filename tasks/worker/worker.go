@@ -22,7 +22,8 @@ import (
 	"github.com/otograph/otograph/tasks/queue"
 )
 
-// Config is what a Worker works with. Engine is required. Zero values of the rest are the service's rules.
+// Config configures a Worker. Engine is required. Zero values of the other
+// fields select the service's defaults.
 type Config struct {
 	Engine  Engine
 	Prober  tasks.Prober // nil: the length is known only after the run
@@ -44,7 +45,7 @@ type Config struct {
 	MaxSeconds  float64       // of audio; default tasks.LongestAudio
 	Poll        time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat   time.Duration // default 5 s
-	Grace       time.Duration // how long a running task may go on when the worker is asked to end; default 25 s
+	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
 	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
 	HangTimeout time.Duration // how long an engine may take to come back when it is told to; default 15 s
 }
@@ -166,8 +167,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a task, after what this worker holds without knowing was handed
-// back. It returns nil where there is none, and in trouble.
+// claim claims a task, after handing back what this worker holds without
+// knowing. It returns nil if there is none, and in trouble.
 func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 	s := w.service
 	var task *tasks.Claim
@@ -244,7 +245,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	default:
 		how = tasks.EndRecoverable
 	}
-	var patience time.Duration // none while the worker goes on
+	var patience time.Duration // none while the worker keeps running
 	if drain.Err() != nil {
 		patience = lastWrite
 	}
@@ -271,7 +272,7 @@ func (e shown) Unwrap() error { return e.error }
 // a restoration from a backup.
 var (
 	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
-	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
+	errVoicesGone = errors.New("voices gone: the service no longer has the recordings of the known speakers, please submit the task again; nothing is charged")
 )
 
 // enginePanic is a panic in the engine's Go code.
@@ -359,9 +360,10 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
 }
 
-// gone returns what an error of reading a task's file means: permanent, which says
-// that the file is gone, where no attempt brings it back. A store that is not mounted
-// or was emptied has lost its identity, too: only one that has it says so.
+// gone returns the meaning of an error of reading a task's file: permanent if
+// the file no longer exists, so that no retry can succeed. A store that is not
+// mounted or was emptied has also lost its identity; only a store that has its
+// identity proves that the file is gone.
 func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	if !errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -391,9 +393,9 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// known returns the voices that a task's account knows, nil where the task does not
-// ask for them. They are read when the task begins: one that was deleted meanwhile
-// names nobody.
+// known returns the known voices of a task's account, nil if the task does not
+// request them. They are read when the task begins, so a voice deleted before
+// that names no speaker.
 func (w *Worker) known(ctx context.Context, c *tasks.Claim) (register *diarize.Register, err error) {
 	if c.Extras.KnownVoices == nil || !*c.Extras.KnownVoices {
 		return nil, nil
@@ -416,7 +418,7 @@ func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Ou
 	return err
 }
 
-// pay holds the price of the audio's length, as far as it is known.
+// pay holds the price of the audio's length, if it is known.
 func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (means tasks.Means, err error) {
 	if err := w.checkLength(seconds); err != nil {
 		return means, err
@@ -437,8 +439,8 @@ func payable(err error) error {
 	return err
 }
 
-// blame says whose trouble an error of the engine is: ours while the models can't
-// be read.
+// blame decides whether an error of the engine is a failure of the service: it
+// is while the models can't be read.
 func (w *Worker) blame(ctx context.Context, err error) error {
 	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
 		if broken := w.config.Models(ctx); broken != nil {
@@ -451,15 +453,16 @@ func (w *Worker) blame(ctx context.Context, err error) error {
 // checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
 func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
-		return shown{fmt.Errorf("the audio is reported to last %v s", seconds)}
+		return shown{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
 	}
 	if seconds > w.config.MaxSeconds {
-		return shown{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are taken", seconds, w.config.MaxSeconds))}
+		return shown{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))}
 	}
 	return nil
 }
 
-// runEngine calls the engine and gives up on one that does not come back after ctx is done.
+// runEngine calls the engine and abandons a call that does not return after ctx
+// is done.
 func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) {
 	type answer struct {
 		outcome tasks.Outcome

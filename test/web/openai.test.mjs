@@ -220,7 +220,7 @@ made('errors are the client’s own', async () => {
     BadRequestError,
   );
   assert.equal(untranslated.param, 'model');
-  assert.match(untranslated.message, /the installed models do not all translate/);
+  assert.match(untranslated.message, /not all installed models can translate/);
 });
 
 made('a page of models, and realtime', async () => {

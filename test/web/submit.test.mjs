@@ -322,7 +322,7 @@ test('a callback goes to no address that the service may not ask', async () => {
     await page
       .locator('.tester .error', {
         hasText:
-          /^The service rejected the request: (the host is not a public address that this service may ask|only the ports 80, 443, 8080 and 8443 are asked)$/,
+          /^The service rejected the request: (the host is not a public address that this service may access|only ports 80, 443, 8080 and 8443 are allowed)$/,
       })
       .waitFor();
   }

@@ -131,7 +131,7 @@ func (m *Model) unroll(model ort.Source) {
 	}
 	same, err := s.same(m.session, m.layout)
 	if !same {
-		m.opt.Logger.Debug("voice activity: computed one window at a time, unrolled it gives something else", "model", model.String(), "error", err)
+		m.opt.Logger.Debug("voice activity: computed one window at a time, because the unrolled network differs", "model", model.String(), "error", err)
 		_ = s.close()
 		return
 	}
@@ -415,7 +415,7 @@ func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 			loud++
 		}
 		if loud >= enough {
-			m.opt.Logger.Warn("voice activity: minutes of loud audio without a trace of speech; is the model the right one?",
+			m.opt.Logger.Warn("voice activity: minutes of loud audio without any speech; check that the model is the right one",
 				"model", m.source.String(), "form", m.layout.name, "loud_minutes_at_least", deafMinutes, "highest_probability_below", deafProb)
 			return
 		}

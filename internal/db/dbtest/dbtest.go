@@ -75,7 +75,8 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// SQLitePath returns the path of a fresh, migrated SQLite file in a folder of its own.
+// SQLitePath returns the path of a fresh, migrated SQLite file in a separate
+// folder.
 func SQLitePath(t testing.TB) string {
 	t.Helper()
 	template.once.Do(func() {
@@ -167,7 +168,8 @@ func Postgres(t testing.TB, opt db.Options) *db.DB {
 	return Open(t, PostgresSource(t), opt)
 }
 
-// Programs is the folder of PostgreSQL's server programs (initdb, postgres), newest version first; empty where there is none.
+// Programs is the folder of PostgreSQL's server programs (initdb, postgres),
+// newest version first; empty if none is installed.
 func Programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	slices.SortFunc(found, func(a, b string) int { return versionOf(b) - versionOf(a) })
@@ -195,7 +197,8 @@ type Server struct {
 	stopped chan struct{}
 }
 
-// StartServer makes a new database cluster and starts it. fsync is off: the tests kill programs, not the machine.
+// StartServer creates a database cluster and starts it. fsync is off: the tests
+// kill programs, not the machine.
 func StartServer() (*Server, error) {
 	dir, err := os.MkdirTemp("/dev/shm", "otograph-pg-*")
 	if err != nil {
@@ -273,7 +276,8 @@ func (s *Server) Start() error {
 	}
 }
 
-// Stop ends the server at once; its open connections break, as in an outage.
+// Stop ends the server immediately; its open connections break, as in an
+// outage.
 func (s *Server) Stop() {
 	if s.cmd == nil {
 		return
@@ -299,7 +303,7 @@ func (s *Server) Source(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + s.dir + "&sslmode=disable"
 }
 
-// CreateDatabase makes a database as a copy of another one.
+// CreateDatabase creates a database as a copy of another one.
 func (s *Server) CreateDatabase(ctx context.Context, name, from string) error {
 	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from)
 }

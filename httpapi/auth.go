@@ -19,7 +19,7 @@ type principal struct {
 	ReadOnly bool
 }
 
-// private makes a handler one that needs credentials and a token of the
+// private wraps a handler that requires credentials and takes a token from the
 // account's rate bucket.
 func (s *Server) private(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
@@ -38,8 +38,8 @@ func (s *Server) private(h handler) handler {
 	}
 }
 
-// open makes a handler one that needs no credentials. A request that carries
-// valid ones takes its token all the same: the rate limit is for every request.
+// open wraps a handler that requires no credentials. A request with valid
+// credentials takes its token anyway: the rate limit applies to every request.
 func (s *Server) open(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		who, err := s.authenticate(r.Request)
@@ -124,8 +124,9 @@ func (s *Server) takeToken(ctx context.Context, account string) error {
 	return nil
 }
 
-// limitsAge is how long an account's limits are kept: short enough that nobody
-// notices, long enough that a thousand requests a second ask a few times.
+// limitsAge is how long an account's limits are kept: short enough to go
+// unnoticed, long enough that a thousand requests a second cause only a few
+// queries.
 const limitsAge = 200 * time.Millisecond
 
 // maxKnownLimits bounds the accounts whose limits are kept.

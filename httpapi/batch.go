@@ -22,7 +22,7 @@ type batchItem struct {
 	Error   string       `json:"error,omitempty"`
 }
 
-// batchLookups bounds the names of one batch that are resolved at once.
+// batchLookups limits how many names of one batch are resolved concurrently.
 const batchLookups = 16
 
 // createBatch is POST /tasks/batch.
@@ -90,7 +90,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, out)
 }
 
-// refused says why a URL of a batch is not taken, or nil.
+// refused returns why a URL of a batch is rejected, or nil.
 func (s *Server) refused(ctx context.Context, u string) error {
 	if strings.TrimSpace(u) == "" {
 		return errors.New("audio_url: must not be empty")

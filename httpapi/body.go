@@ -23,7 +23,7 @@ const (
 // received: grace from the start, and a second more for every rate bytes. A
 // client that trickles is cut off, a steady one on a slow line is not. The
 // deadline is set when the request begins, so it also ends the connection of a
-// body that nobody reads and that never comes.
+// body that is not read and never arrives.
 type pacedBody struct {
 	r     io.ReadCloser
 	ctl   *http.ResponseController

@@ -43,7 +43,8 @@ type Tasks interface {
 	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
 }
 
-// Accounts says who a request comes from, and what they may do; *accounts.Store satisfies it.
+// Accounts identifies the sender of a request and its permissions;
+// *accounts.Store satisfies it.
 type Accounts interface {
 	Authenticate(ctx context.Context, key string) (accounts.Key, error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)

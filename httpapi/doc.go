@@ -1,13 +1,13 @@
 // Package httpapi is the HTTP face of the service: the endpoints, fields,
 // defaults, statuses, error codes and limits of the interface specification.
 //
-// It translates and decides nothing: what a task, an account or a price is
-// lies behind the small interfaces in Config, which the packages tasks,
-// internal/accounts and billing satisfy. New gives a Server; its Handler serves
-// everything, its OpsHandler the health and metrics alone.
+// It translates and decides nothing: tasks, accounts and prices are defined
+// behind the small interfaces in Config, which the packages tasks,
+// internal/accounts and billing satisfy. New returns a Server; its Handler
+// serves everything, its OpsHandler the health and metrics alone.
 //
-// Programs outside this module mount package service, which wires a Server and
-// what stands behind it: the interfaces in Config speak in types of
+// Programs outside this module mount package service, which connects a Server
+// to its dependencies: the interfaces in Config speak in types of
 // internal/accounts and internal/blob, which only this module can name.
 //
 // The contract is openapi.yaml, written by hand, served at /openapi.json and

@@ -103,7 +103,7 @@ func renderDocs(base string) (*docsPage, error) {
 	}, nil
 }
 
-// prose escapes a text and sets what stands in backquotes as code.
+// prose escapes a text and formats text in backquotes as code.
 func prose(s string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(s, "`") {

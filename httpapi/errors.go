@@ -23,7 +23,7 @@ const (
 	codeUnavailable         = "unavailable"
 )
 
-// Error is what a client gets to see when a request fails.
+// Error is the response to a request that failed.
 type Error struct {
 	Status  int    // HTTP status
 	Code    string // one of the codes above

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// followLimit ends a stream, so that whoever follows logs in again: keys are
-	// revoked and tokens run out.
+	// followLimit ends a stream, so that followers authenticate again: keys are
+	// revoked and tokens expire.
 	followLimit = time.Hour
 	// followRetry is how long a client waits before it comes back to a stream
 	// that broke off.
@@ -76,8 +76,8 @@ type teller struct {
 	sent    int
 }
 
-// more returns what is new, and the number of its first sentence. An attempt that
-// begins anew tells everything anew.
+// more returns the new sentences and the number of the first one. A new attempt
+// sends all of its sentences again.
 func (t *teller) more(told *tasks.Told) (first int, segments []spec.Segment) {
 	if told == nil || told.Attempt < t.attempt {
 		return t.sent, nil

@@ -34,8 +34,8 @@ func recordOf(k accounts.Key, secret string) keyRecord {
 	}
 }
 
-// person makes a handler one for people who have logged in: a key must not be
-// able to make others that outlive it.
+// person wraps a handler that requires a login with a password: a key must not
+// be able to create others that outlive it.
 func (s *Server) person(h handler) handler {
 	return s.private(func(w http.ResponseWriter, r *request) error {
 		if r.who.User == "" {
@@ -127,7 +127,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	// Everybody may ask for any id, and the log keeps for ever what it is told.
+	// Any id may be requested, and the audit log keeps its entries forever.
 	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
 		return notFound("there is no such key")
 	}

@@ -108,7 +108,8 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 	return user, nil
 }
 
-// delayLogin lets a login wait. Only so many wait: each holds a connection.
+// delayLogin delays a login. The number of delayed logins is limited, because
+// each holds a connection.
 func (s *Server) delayLogin(r *request, delay time.Duration) error {
 	if s.loginsDelayed.Add(1) > maxLoginsWaiting {
 		s.loginsDelayed.Add(-1)

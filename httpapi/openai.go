@@ -87,7 +87,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 }
 
 // openAIPath reports whether a path belongs to OpenAI's interface, whose errors
-// have a shape of their own.
+// have a different shape.
 func (s *Server) openAIPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, s.cfg.BasePath+"/")
 	first, _, _ := strings.Cut(rest, "/")

@@ -62,7 +62,7 @@ func joinTexts(texts []string) string {
 	return b.String()
 }
 
-// usage says what was used; seconds of audio, as for OpenAI's whisper-1.
+// usage reports what was used: seconds of audio, as for OpenAI's whisper-1.
 type usage struct {
 	Type    string  `json:"type"`
 	Seconds float64 `json:"seconds"`
@@ -105,8 +105,8 @@ type plainJSON struct {
 	Usage    usage          `json:"usage"`
 }
 
-// verboseSegment is a segment of verbose_json. What the recognizer did not measure
-// is null.
+// verboseSegment is a segment of verbose_json. Values that the recognizer did
+// not measure are null.
 type verboseSegment struct {
 	ID           int      `json:"id"`
 	Seek         *int     `json:"seek"` // hundredths of a second, as Whisper counts

@@ -35,7 +35,7 @@ const (
 	maxFormFields = 64
 )
 
-// transcription is what a client of POST /audio/transcriptions asks for.
+// transcription holds the parameters of POST /audio/transcriptions.
 type transcription struct {
 	filename string
 	model    openAIModel
@@ -334,7 +334,8 @@ func formOptionError(err error) *Error {
 	return e
 }
 
-// formReader gives the errors of a form's part as a client may see them.
+// formReader converts the errors of a form's part to those that a client may
+// see.
 type formReader struct{ r io.Reader }
 
 func (f formReader) Read(p []byte) (int, error) {

@@ -27,7 +27,8 @@ const (
 // referencesField is the field of a form with the recordings of known speakers.
 const referencesField = "known_speaker_references[]"
 
-// checkSpeakers checks the names of known speakers against so many recordings.
+// checkSpeakers checks the names of known speakers against the number of
+// recordings.
 func (f *transcription) checkSpeakers(references int) error {
 	const field = "known_speaker_names[]"
 	switch {
@@ -65,8 +66,9 @@ func dataURL(from io.Reader) (io.Reader, error) {
 	return base64.NewDecoder(base64.StdEncoding, text), nil
 }
 
-// referenceError is the refusal of the n-th recording of a known speaker, counted
-// from 0. Trouble of ours, and what a form itself is refused for, stays as it is.
+// referenceError is the refusal of the n-th recording of a known speaker,
+// counted from 0. Failures of the service, and errors of the form itself, are
+// returned unchanged.
 func referenceError(n int, err error) error {
 	var e *Error
 	if errors.As(err, &e) || tasks.Outage(err) {
@@ -140,7 +142,7 @@ func (k *references) check() error {
 		if gone := k.r.Context().Err(); gone != nil {
 			return gone
 		}
-		// What can't be probed is the worker's to refuse.
+		// The worker rejects recordings that can't be probed.
 		if err == nil && seconds > 0 && (seconds < spec.ShortestVoice-spec.VoiceSlack || seconds > spec.LongestVoice+spec.VoiceSlack) {
 			return referenceError(i, fmt.Errorf("expected %d to %d s of audio, found %.1f s", spec.ShortestVoice, spec.LongestVoice, seconds))
 		}

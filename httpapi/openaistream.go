@@ -59,7 +59,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		select {
 		case <-beat.C:
 			if stream.beat() != nil {
-				return nil // the client has gone; the task goes on
+				return nil // the client has gone; the task continues
 			}
 		case state := <-states:
 			if said.tell(state.Told) != nil {
@@ -80,7 +80,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 }
 
-// spoken is what a streamed transcription has sent.
+// spoken holds what a streamed transcription has sent.
 type spoken struct {
 	stream eventStream
 	form   *transcription
@@ -88,9 +88,9 @@ type spoken struct {
 	told   teller
 }
 
-// tell sends deltas of sentences of the running task. Those that need a speaker or
-// the words' probabilities wait for the result. What another attempt tells anew is
-// compared with the result at the end.
+// tell sends deltas of sentences of the running task. Sentences that need a
+// speaker or the words' probabilities wait for the result. Sentences of another
+// attempt are compared with the result at the end.
 func (s *spoken) tell(told *tasks.Told) error {
 	if s.form.format == formatDiarized || s.form.logprobs || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// healthz says that the process lives.
+// healthz reports that the process is alive.
 func (s *Server) healthz(w http.ResponseWriter, _ *request) error {
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// readyz says whether requests can be answered: the stores answer and the
+// readyz reports whether requests can be answered: the stores respond and the
 // process isn't about to stop.
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	select {

@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// writeJSON answers with a value; what it holds is not to be kept by caches.
+// writeJSON answers with a value and forbids caches to store it.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -22,9 +22,9 @@ import (
 	"github.com/otograph/otograph/internal/turns"
 )
 
-// Config is what a Server is made of.
+// Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money and Audit are the service behind the endpoints.
+	// Tasks, Accounts, Money and Audit implement the endpoints.
 	Tasks    Tasks
 	Accounts Accounts
 	Money    Money
@@ -35,22 +35,23 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// TrustedProxies are believed when they say in X-Forwarded-For whom they
-	// forward for; nil believes nobody.
+	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
+	// nil trusts none.
 	TrustedProxies clientaddr.Proxies
 	// Rate holds the token buckets; nil keeps them in this process (accounts.NewBuckets(1)).
 	Rate Limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
-	// Ready says whether requests can be answered, for /readyz; nil = always.
+	// Ready returns an error if requests can't be answered, for /readyz; nil =
+	// always ready.
 	Ready func(context.Context) error
 	// Metrics counts requests and is what /metrics shows; nil = metrics.New(nil).
 	Metrics *metrics.Metrics
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil answers 404.
 	Web http.Handler
-	// Ops adds /healthz, /readyz and /metrics to Handler. Leave it false when
-	// OpsHandler has an address of its own.
+	// Ops adds /healthz, /readyz and /metrics to Handler. Leave it false if
+	// OpsHandler has a separate address.
 	Ops bool
 	// Logger gets one line per request, without secrets; nil discards it.
 	Logger *slog.Logger
@@ -90,7 +91,8 @@ type Server struct {
 	drain         sync.Once
 }
 
-// New makes a Server. It fails when a part is missing or the token key is weak.
+// New returns a Server. It fails if a dependency is missing or the token key is
+// weak.
 func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Tasks == nil, cfg.Accounts == nil, cfg.Money == nil, cfg.Audit == nil, cfg.CheckURL == nil:
@@ -147,7 +149,7 @@ func New(cfg Config) (*Server, error) {
 type request struct {
 	*http.Request
 	id    string
-	from  string    // address of the client, as far as it identifies one; see clientaddr.Group
+	from  string    // address of the client, reduced to the part that identifies it; see clientaddr.Group
 	who   principal // zero for endpoints without authentication
 	route string    // pattern, for logs and metrics
 }
@@ -271,8 +273,8 @@ func (s *Server) Handler() http.Handler {
 	}))
 }
 
-// OpsHandler serves /healthz, /readyz and /metrics alone, for an address of
-// their own.
+// OpsHandler serves only /healthz, /readyz and /metrics, for a separate
+// address.
 func (s *Server) OpsHandler() http.Handler {
 	mux := http.NewServeMux()
 	s.opsRoutes(mux)

@@ -28,10 +28,10 @@ type submission struct {
 	given map[string]bool // names that were in the body
 }
 
-// readSubmission reads the body of POST /tasks. The audio of audio_base64 goes
-// to audio as it comes, decoded, whatever stands before or behind it in the
-// body; nothing of it is held in memory. When an error comes back, audio may
-// have been called: what it stored has to be thrown away.
+// readSubmission reads the body of POST /tasks. The audio of audio_base64 is
+// passed to audio as it arrives, decoded, wherever it is in the body; none of
+// it is held in memory. When an error is returned, audio may have been called:
+// the caller discards what it stored.
 func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
 	s := &submission{given: map[string]bool{}}
 	mark := func(name string, read func(*jsonstream.Value) error) func(*jsonstream.Value) error {

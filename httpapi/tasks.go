@@ -122,7 +122,7 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 }
 
 // terms checks where a submission's results go, if anywhere, and completes its
-// options. Those that are additions to the specification come as extras.
+// options. Additions to the specification are returned as extras.
 func (s *Server) terms(r *request, callbackURL string, o spec.Options) (json.RawMessage, tasks.Extras, error) {
 	if callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", callbackURL); err != nil {
@@ -211,7 +211,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 // copyAudio stores what comes from a request. Its error is the reader's *Error
 // or the store's.
 func copyAudio(w io.Writer, from io.Reader) (int64, error) {
-	// The wrapper hides ReadFrom, which would bring a buffer of its own size.
+	// The wrapper hides ReadFrom, which would allocate another buffer.
 	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
 }
 
@@ -240,8 +240,8 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return gone
 	}
-	// What can't be probed is held for as a task of unknown length; the worker
-	// says what is wrong with it.
+	// Uploads that can't be probed are held for as tasks of unknown length; the
+	// worker reports what is wrong with them.
 	s.log.Debug("upload not probed", "request", r.id, "error", err)
 	return nil
 }
@@ -258,8 +258,8 @@ func effective(o spec.Options) (json.RawMessage, error) {
 	return json.Marshal(e)
 }
 
-// checkURL refuses a URL that this service may not ask. A resolver that does
-// not answer is no fault of the URL: the worker will see.
+// checkURL rejects a URL that this service may not access. A resolver that does
+// not respond does not count against the URL: the worker will try again.
 func (s *Server) checkURL(r *request, field, u string) error {
 	err := s.cfg.CheckURL(r.Context(), u)
 	switch {

@@ -48,7 +48,7 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// issue makes a token for a user, valid for tokenLifetime.
+// issue creates a token for a user, valid for tokenLifetime.
 func (t *tokens) issue(u accounts.User) (string, error) {
 	now := t.now()
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: u.AccountID, PasswordSet: u.PasswordSet.UnixMicro(), RegisteredClaims: jwt.RegisteredClaims{
@@ -59,8 +59,8 @@ func (t *tokens) issue(u accounts.User) (string, error) {
 
 var errToken = errors.New("token refused")
 
-// check says who a token was issued to, and for the password of which time. Every flaw
-// of it is errToken.
+// check returns to whom a token was issued, and when the password that it was
+// issued for was set. Every defect of a token is errToken.
 func (t *tokens) check(token string) (who principal, passwordSet time.Time, err error) {
 	if len(token) > maxToken {
 		return principal{}, time.Time{}, errToken
@@ -71,7 +71,8 @@ func (t *tokens) check(token string) (who principal, passwordSet time.Time, err 
 		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
 	)
-	// Whoever got hold of the key must not make tokens that outlive its rotation by much.
+	// Someone who obtained the key must not be able to create tokens that
+	// outlive its rotation by much.
 	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= tokenLifetime
 	if err != nil || c.Subject == "" || c.Account == "" || !short {
 		return principal{}, time.Time{}, errors.Join(errToken, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// statusClientGone is logged for requests whose client went away; nobody
-// receives it.
+// statusClientGone is logged for requests whose client went away; it is never
+// sent.
 const statusClientGone = 499
 
 // known is the one table from the service's errors to what a client sees.

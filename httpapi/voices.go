@@ -17,7 +17,7 @@ import (
 // Bounds of POST /voices.
 const (
 	maxVoiceBody  = 1 << 20 // bytes
-	maxVoiceField = 4096    // characters; what a field may have is checked behind it
+	maxVoiceField = 4096    // characters; the limits of each field are checked later
 )
 
 // voiceRecord is a voice as its account sees it: without its vectors.

@@ -182,7 +182,7 @@ func (c *accountLimitsCmd) Run(ctx context.Context) error {
 	})
 }
 
-// detail says what is changed.
+// detail describes what is changed.
 func (c *accountLimitsCmd) detail() string {
 	var parts []string
 	if c.Concurrency != nil {

@@ -109,7 +109,7 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 	return script, words, cueOf, nil
 }
 
-// report says what does not fit.
+// report prints what does not match.
 func (c *alignCmd) report(a *otograph.Alignment) {
 	missing := 0
 	for _, w := range a.Words {

@@ -20,10 +20,10 @@ type backupCmd struct {
 	To    string `arg:"" name:"to" help:"New file for the copy of the SQLite database; with --files, new folder."`
 }
 
-// Run copies the database while the service goes on. It does not migrate: a
-// backup changes nothing. The files are copied before and after the database, so
-// that each one is there that the copy of the database points at and that the
-// service has not deleted in the meantime.
+// Run copies the database while the service keeps running. It does not migrate:
+// a backup changes nothing. The files are copied before and after the database,
+// so that the copy contains every file that the copied database refers to,
+// unless the service has deleted it in the meantime.
 func (c *backupCmd) Run(ctx context.Context) error {
 	dir, err := c.folderOf(opening{})
 	if err != nil {
@@ -148,9 +148,9 @@ type restoreCmd struct {
 	From  string `arg:"" optional:"" help:"Output of backup: a file or, with --files, a folder. Omit on PostgreSQL, and load the dump with pg_restore first."`
 }
 
-// Run makes a data folder of a backup, or completes the restoration of a
-// PostgreSQL dump: the file store becomes the restored database's again, and
-// what is missing is listed.
+// Run creates a data folder from a backup, or completes the restoration of a
+// PostgreSQL dump: it assigns the file store to the restored database again and
+// lists what is missing.
 func (c *restoreCmd) Run(ctx context.Context) error {
 	dir, err := c.folder()
 	if err != nil {
@@ -208,8 +208,9 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	return restoreDatabase(ctx, source, target, func(d *db.DB) error { return c.copyBackupFiles(ctx, dir, folder, d) })
 }
 
-// copyBackupFiles copies the files of a backup's folder, if it has any, into the
-// file store, once that is known to be the database's or nobody's.
+// copyBackupFiles copies the files of a backup's folder, if it has any, into
+// the file store, after checking that the store belongs to the database or has
+// no owner.
 func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d *db.DB) error {
 	to, err := c.openBlobs(ctx, dir)
 	if err != nil {
@@ -235,9 +236,9 @@ func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d 
 	return err
 }
 
-// checkStore refuses a file store of another database than d, and one of
-// nobody's that holds more than own, the backup's files, and those that d points
-// at. --adopt takes both.
+// checkStore refuses a file store of another database than d, and one without
+// an owner that holds more than own, the backup's files, and the files that d
+// refers to. --adopt accepts both.
 func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB, own map[string]bool) error {
 	if c.Adopt {
 		return nil

@@ -26,8 +26,8 @@ type bar struct {
 	shown bool
 }
 
-// newBar makes a bar on w for the file called name, or a silent one where w is
-// no terminal or quiet is asked for.
+// newBar returns a bar on w for the file called name, or a silent one if w is
+// not a terminal or quiet is set.
 func newBar(w *os.File, name string, quiet bool) *bar {
 	b := &bar{name: name, start: time.Now()}
 	if fd := int(w.Fd()); !quiet && term.IsTerminal(fd) {

@@ -147,7 +147,7 @@ func (c *benchRunCmd) setName() string {
 	}
 }
 
-// benchProgress tells on a terminal what is being measured.
+// benchProgress shows on a terminal what is being measured.
 func benchProgress(quiet bool) func(bench.Step) {
 	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/userdata"
 )
 
-// othersBits are the permissions of everybody but the owner.
+// othersBits are the permissions of all users but the owner.
 const othersBits = 0o077
 
 // folder returns the data folder and creates it if it is missing. It holds the
@@ -87,7 +87,7 @@ func closeFolder(dir string) error {
 	return nil
 }
 
-// ours reports whether a folder holds nothing but what the service puts there.
+// ours reports whether a folder holds only files of the service.
 func ours(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		name := e.Name()

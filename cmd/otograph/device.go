@@ -6,7 +6,7 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 )
 
-// deviceFlag says what computes the standard tier's model.
+// deviceFlag selects what computes the standard tier's model.
 type deviceFlag struct {
 	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"Device that computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
 }

@@ -77,7 +77,8 @@ func (doctorCmd) machine() finding {
 	return finding{Part: "machine", OK: true, Found: found}
 }
 
-// fetchNative says what to do about a native library that could not be opened.
+// fetchNative returns what to do about a native library that could not be
+// opened.
 func fetchNative(err error) string {
 	switch {
 	case errors.Is(err, native.ErrNoCgo):

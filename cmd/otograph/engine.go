@@ -157,7 +157,7 @@ func workID(set *models.Set, optimizedWords, optimizedLanguages bool) string {
 	return id
 }
 
-// audioProber tells the length of a recording without the models.
+// audioProber determines the length of a recording without the models.
 type audioProber struct{ options audio.Options }
 
 // Probe implements tasks.Prober.

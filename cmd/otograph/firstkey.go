@@ -20,9 +20,10 @@ const firstBalance = 1000 * billing.Unit
 // no terminal shows it.
 const firstKeyFile = "first-api-key"
 
-// firstStart gives an empty service an account with a key, so that a person can
-// try it at once. The key is shown on a terminal; elsewhere standard output ends
-// in a journal that others read, and the key goes into a file.
+// firstStart creates an account with a key in an empty service, so that a
+// person can try it immediately. The key is shown on a terminal; otherwise
+// standard output may end in a journal that others read, so the key is written
+// to a file.
 func (c *serveCmd) firstStart(ctx context.Context, s *stores, log *slog.Logger) error {
 	list, err := s.accounts.List(ctx)
 	if err != nil || len(list) > 0 {

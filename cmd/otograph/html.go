@@ -35,8 +35,9 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	return nil
 }
 
-// writeHTML writes the view of one result as a page of its own. To embed the
-// audio, the recording is decoded once more; standard input can't be.
+// writeHTML writes the view of one result as a separate page. To embed the
+// audio, the recording is decoded once more, which is impossible for standard
+// input.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
 	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo}
 	if c.EmbedAudio {
@@ -53,9 +54,9 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 	return web.WriteView(w, view)
 }
 
-// encodeOpus gives a recording as mono Opus in Ogg. The encoder gets the decoded
-// samples, so that its times are those of the transcript, and sees nothing of a
-// foreign file.
+// encodeOpus returns a recording as mono Opus in Ogg. The encoder gets the
+// decoded samples, so that its times match the transcript and it reads no
+// untrusted file.
 func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "ffmpeg", "-nostdin", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(audio.SampleRate), "-ac", "1", "-i", "pipe:0",
 		"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-map_metadata", "-1", "-f", "ogg", "pipe:1")

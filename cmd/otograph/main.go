@@ -60,7 +60,8 @@ Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second Ctrl-C ends the program at once, should a stage not come to its end.
+	// A second Ctrl-C ends the program immediately, in case a stage does not
+	// end.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:]))
 }

@@ -70,8 +70,8 @@ func (f *modelFlags) open() (*models.Set, error) {
 	return set, nil
 }
 
-// notice says once, on standard error, which of the models that a run needs are
-// demonstration models.
+// notice prints once, on standard error, which of the models that a run needs
+// are demonstration models.
 func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
 	e, err := opt.Effective()
 	if err != nil {

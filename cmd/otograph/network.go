@@ -23,7 +23,7 @@ type outboundFlags struct {
 	DenyOutbound  []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses that they may never use, even if allowed."`
 }
 
-// client returns a client that asks nobody else.
+// client returns a client that connects only to permitted addresses.
 func (f *outboundFlags) client(redirects int) (*safehttp.Client, error) {
 	c, err := safehttp.New(safehttp.Config{Allow: f.AllowOutbound, Deny: f.DenyOutbound, MaxRedirects: redirects, UserAgent: "otograph/" + version})
 	if err != nil {
@@ -40,7 +40,7 @@ type inboundFlags struct {
 	ConnectionsPerAddress int      `default:"256" placeholder:"N" group:"Network" help:"Maximum number of connections from one address; trusted proxies are exempt."`
 }
 
-// limit returns a listener that takes so many connections and no more.
+// limit returns a listener with a maximum number of connections.
 func (f *inboundFlags) limit(l net.Listener, counts *metrics.Metrics, log *slog.Logger) (net.Listener, error) {
 	proxies, err := clientaddr.ParseProxies(f.TrustedProxies)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// offeredProfile is what a first transcription on a terminal offers to download.
+// offeredProfile is the profile that a first transcription on a terminal offers
+// to download.
 const offeredProfile = "balanced"
 
 // declined is the file of the model folder that remembers a "no", so that the
@@ -50,8 +51,8 @@ func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
 }
 
 // offer asks whether to download published models, and does it. It reports
-// whether there are models now that were not there before. What was interrupted
-// goes on where it stopped when the offer is accepted again.
+// whether models were added. An interrupted download continues where it stopped
+// when the offer is accepted again.
 func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) (bool, error) {
 	store, err := (folderFlag{c.Models}).store()
 	if err != nil {

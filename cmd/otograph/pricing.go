@@ -40,7 +40,7 @@ type pricingSetCmd struct {
 	From          string `placeholder:"TIME" help:"Effective time; default: now."`
 }
 
-// detail says what is changed.
+// detail describes what is changed.
 func (c *pricingSetCmd) detail() string {
 	var parts []string
 	for _, f := range [][2]string{{"standard", c.Standard}, {"zh-lite", c.Lite}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {

@@ -18,7 +18,7 @@ const (
 // concurrent use: callers share the answer of the last second.
 type readiness struct {
 	checks map[string]func(context.Context) error
-	turn   chan struct{} // holds one value while nobody asks
+	turn   chan struct{} // holds one value while no check runs
 	at     time.Time
 	err    error
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// retime gives the cues of a script the times of their words. A cue without a word
-// that was found moves as the cue before it does (the first ones as the first that
-// was found), and stays between its neighbors; retime returns how many there are.
+// retime sets the times of a script's cues from the times of their words. A cue
+// without any word that was found moves by the same amount as the cue before it
+// (the first ones: as the first found cue), and stays between its neighbors;
+// retime returns the number of such cues.
 func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int) {
 	cues := script.Cues
 	found := make([]bool, len(cues))

@@ -204,11 +204,11 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		return err
 	}
 	g.Go(func() error { return followKey(ctx, s, api, key, log) })
-	g.Go(func() error { return ended(ctx, notifier.Run(ctx)) })
+	g.Go(func() error { return ignoreShutdown(ctx, notifier.Run(ctx)) })
 	maintainer := tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{})
 	counts.Workers(maintainer.Workers)
 	counts.Upkeep(s.tasks.Upkeep)
-	g.Go(func() error { return ended(ctx, maintainer.Run(ctx)) })
+	g.Go(func() error { return ignoreShutdown(ctx, maintainer.Run(ctx)) })
 	if c.Fetches > 0 {
 		sources, err := c.client(worker.MaxRedirects)
 		if err != nil {
@@ -219,7 +219,7 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 		if err != nil {
 			return err
 		}
-		g.Go(func() error { return ended(ctx, fetcher.Run(ctx)) })
+		g.Go(func() error { return ignoreShutdown(ctx, fetcher.Run(ctx)) })
 	}
 	if c.Workers != 0 {
 		command, err := c.workCommand(c.Device)
@@ -239,14 +239,14 @@ func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *ht
 			return err
 		}
 		counts.Restarts(supervisor.Restarts)
-		g.Go(func() error { return ended(ctx, supervisor.Run(ctx)) })
+		g.Go(func() error { return ignoreShutdown(ctx, supervisor.Run(ctx)) })
 	}
 	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", s.folder, "database", s.db.Source())
 	return g.Wait()
 }
 
-// ended makes nothing of an error that is only the end that was asked for.
-func ended(ctx context.Context, err error) error {
+// ignoreShutdown drops the context.Canceled that our own shutdown causes.
+func ignoreShutdown(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -260,8 +260,8 @@ func (c *serveCmd) workers() int {
 	return c.Workers
 }
 
-// workerNice lets requests go before transcription, which uses every core that
-// it gets for minutes.
+// workerNice gives requests priority over transcription, which uses all of its
+// cores for minutes.
 const workerNice = 5
 
 // workCommand is the command line of a worker process: the same state and models.

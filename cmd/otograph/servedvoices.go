@@ -24,7 +24,7 @@ type voiceModel struct {
 	sum   string // of the file, "" before it could be read
 }
 
-// fileStamp tells whether a file was changed.
+// fileStamp detects whether a file was changed.
 type fileStamp struct {
 	size int64
 	time time.Time
@@ -78,10 +78,10 @@ func (m *voiceModel) hash() (sum string, err error) {
 	return sum, nil
 }
 
-// name returns the JSON of a result whose speakers have the names of the voices that
-// an account knows. hash is of the speaker model that ran, "" if it is not known.
-// Beside the specification's fields the result has voices, who was recognized, and
-// warnings, why nobody could be.
+// name returns the JSON of a result whose speakers are named after the
+// account's known voices. hash is of the speaker model that ran, "" if it is
+// not known. Besides the specification's fields, the result has voices, the
+// recognized speakers, and warnings, why no speaker could be recognized.
 func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) ([]byte, error) {
 	var known []knownVoice
 	warning := m.reason(res, register, hash)
@@ -95,7 +95,7 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash
 	return servedResult(named(res, known), known, warning)
 }
 
-// reason says why no speaker of a result can be recognized, "" if one can.
+// reason returns why no speaker of a result can be recognized, "" if one can.
 func (m *voiceModel) reason(res *otograph.Result, register *diarize.Register, hash string) string {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
@@ -135,7 +135,7 @@ func servedResult(res *otograph.Result, known []knownVoice, warning string) ([]b
 	return slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(","), more[1:]), err
 }
 
-// servedWarning says why an option had no effect.
+// servedWarning explains why an option had no effect.
 type servedWarning struct {
 	Option string `json:"option"`
 	Reason string `json:"reason"`

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// flicker is how many seconds a kind of a sound is heard that has no line of its
-	// own beside the sound.
+	// flicker is the number of seconds below which a subclass of a sound gets
+	// no separate line.
 	flicker = 2
 	// faintSeconds and faintConfidence are how long and how sure at most what a
 	// demonstration model hears is that the text leaves out.

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// textStyle says how the text format looks.
+// textStyle configures the text format.
 type textStyle struct {
 	words  bool // times and probabilities of the words below each segment
 	colour bool // for a terminal

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file that bears its name only when it is whole. What is no regular
-// file (a pipe, /dev/null) is written to as it is, and a link keeps pointing where it does.
+// writeWhole writes a file that gets its name only when it is complete.
+// Anything but a regular file (a pipe, /dev/null) is written to directly, and a
+// link keeps its target.
 func writeWhole(path string, write func(io.Writer) error) error {
 	target, special, err := writeTarget(path)
 	if err != nil {
@@ -35,7 +36,8 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), target)
 }
 
-// checkWritable tells before hours of work whether writeWhole can put a file there.
+// checkWritable checks, before hours of work, whether writeWhole can write a
+// file there.
 func checkWritable(path string) error {
 	target, special, err := writeTarget(path)
 	if err != nil || special {

@@ -372,7 +372,7 @@ test('broken files and refused links are told of in plain words', async () => {
 test('a recording is deleted after a question', async () => {
   const row = page.locator('.task', { hasText: 'notes.mp3' });
   await row.getByRole('button', { name: 'Delete: notes.mp3' }).click();
-  await row.getByText('with its transcript?').waitFor();
+  await row.getByText('and its transcript?').waitFor();
   await row.getByRole('button', { name: 'Delete', exact: true }).click();
   await row.waitFor({ state: 'detached' });
 });

@@ -162,13 +162,13 @@ test('every option of the specification can be set, and its default is the speci
       await page.getByRole('button', { name: 'Reset to defaults' }).click();
     };
   await page.getByLabel(switches.enable_audio_events).uncheck();
-  await refused('Choose at least one thing to do');
+  await refused('Choose at least one.');
   await page.locator('#o-asr_beam_size').fill('21');
   await refused('“Beam size” must be a whole number from 1 to 20');
   await page.locator('#o-vad_threshold').fill('1.5');
-  await refused('takes a number from 0 to 1');
+  await refused('must be a number from 0 to 1');
   await page.locator('#o-min_speakers').fill('11');
-  await refused('more speakers at least than at most');
+  await refused('number of speakers is above the maximum');
   await page.unroute(`${s.url}/v1/tasks`);
   await page.getByText('More options').click();
 });

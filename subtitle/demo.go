@@ -3,7 +3,7 @@ package subtitle
 // DemoNote is what Write says of a result that demonstration models found: as a
 // comment in VTT, CTM and RTTM, and in the other formats, which have none that all
 // their readers pass over, as a cue of the speaker DEMO before all others.
-const DemoNote = "Made by demo models for synthetic voices; not a transcript of a real recording."
+const DemoNote = "Made by demo models for synthetic voices; not a real transcript."
 
 // demoSpeaker is whose cue DemoNote is.
 const demoSpeaker = "DEMO"

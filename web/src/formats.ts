@@ -10,7 +10,7 @@ const maxColumns = 42,
   longPause = 2;
 
 /** What a file says of a result that demonstration models found, word for word as the command does. */
-const demoNote = 'Made by demo models for synthetic voices; not a transcript of a real recording.';
+const demoNote = 'Made by demo models for synthetic voices; not a real transcript.';
 const demoSeconds = 5;
 
 interface Cue {

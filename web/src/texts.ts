@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 const en = {
   title: 'Otograph',
   subtitle: 'Who spoke, what was said, what else was heard',
-  demoNote: 'Made by demo models for synthetic voices; not a transcript of a real recording.',
+  demoNote: 'Made by demo models for synthetic voices; not a real transcript.',
   skip: 'Skip to the content',
   language: '中文',
   theme: 'Light or dark',

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Run runs testdata/sherpa.js on a folder, followed by args, and reads its
-// result.json. Without sherpa-onnx the test is skipped.
+// Run runs testdata/sherpa.js on a folder, with more arguments behind it, and reads
+// its result.json. Without sherpa-onnx the test is skipped.
 func Run(t testing.TB, result any, folder string, args ...string) {
 	t.Helper()
 	installed := os.Getenv("SHERPA_ONNX")

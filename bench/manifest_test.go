@@ -46,7 +46,7 @@ func TestReadManifestErrors(t *testing.T) {
 		`{"file":"a","turns":[{"speaker":"A","start":-1,"end":1}]}`:          "turns: expected",
 		`{"file":"a","speakers":"two"}`:                                      "speakers: expected their number",
 		`{"file":"a","rttm":"none.rttm"}`:                                    "none.rttm",
-		`{"file":"a","rttm":"b.rttm","turns":[]}`:                            "give one of the two",
+		`{"file":"a","rttm":"b.rttm","turns":[]}`:                            "use only one of the two",
 		`{"file":"a","words":[{"word":"x","start":1e999,"end":1}]}`:          "line 1",
 		"{\"file\":\"a\"}\n{\"file\":\"b\",\"sentences\":[{\"start\":3}]}\n": "line 2: sentences",
 	} {

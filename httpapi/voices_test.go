@@ -57,7 +57,7 @@ func TestVoicesThatAreRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "name",
 		`{"name":"Ann","model":"` + modelSum + `","vectors":[[1]]}`: "consent: is required",
-		`{` + who + `}`: "give one of the two pairs",
+		`{` + who + `}`: "use only one of the two pairs",
 		`{` + who + `,"model":"` + modelSum + `"}`:                                        "model and vectors",
 		`{` + who + `,"vectors":[[1]]}`:                                                   "model and vectors",
 		`{` + who + `,"speaker":"SPEAKER_0"}`:                                             "task_id and speaker",
@@ -69,7 +69,7 @@ func TestVoicesThatAreRefused(t *testing.T) {
 		`{` + who + `,"model":"` + modelSum + `","vectors":[[0,0]]}`:                      "vectors",
 		`{` + who + `,"model":"` + modelSum + `","vectors":[[1],[1,2]]}`:                  "vectors",
 		`{"name":"SPEAKER_1","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`: "name",
-		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "give one of the two pairs",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "use only one of the two pairs",
 		`{` + who + `,"age":7}`:                                                           "age",
 		`{` + who + `,"model":"m","vectors":[[1]]}`:                                       "model: must be the SHA-256",
 		`{"name":" ","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`:         "name: must be 1 to 64",

@@ -27,7 +27,7 @@ func TestLifeCycleOfAccountsKeysAndUsers(t *testing.T) {
 	s.must("account", "limits", "acme", "--tps", "1000", "--burst", "1000") // the tier's four at once are soon used up
 	out, err := s.run("user", "create", "acme", "ann", "--password", "Password")
 	require.Error(t, err)
-	assert.Contains(t, out, "commonest")
+	assert.Contains(t, out, "most common passwords")
 	s.must("user", "create", "acme", "ann", "--password", password)
 	key := s.must("key", "create", "acme", "--read-only", "--expires", "24h")
 	assert.Equal(t, 200, status(key))

@@ -112,7 +112,7 @@ func TestWhatIsNoModelIsRefusedByLine(t *testing.T) {
 		"too many":            {change("ngram 1=7", "ngram 1=999999999999"), "at most 104857600 n-grams in all"},
 		"too long":            {change("ngram 3=2\n", "ngram 3=2\nngram 4=0\nngram 5=0\nngram 6=0\nngram 7=0\n"), "n-grams of at most 6 words"},
 		"fewer than said":     {change("-0.4	sat </s>\n", ""), `expected n-gram 4 of the 4 with 2 words, found "\\3-grams:"`},
-		"more than said":      {change("-0.4	sat </s>\n", "-0.4	sat </s>\n-1 cat cat\n"), `expected \3-grams: behind 11 shorter n-grams, found "-1 cat cat"`},
+		"more than said":      {change("-0.4	sat </s>\n", "-0.4	sat </s>\n-1 cat cat\n"), `expected \3-grams: after 11 shorter n-grams, found "-1 cat cat"`},
 		"no number":           {change("-0.5	The", "x	The"), `not "x", found`},
 		"not a number":        {change("-0.5	The	-0.25", "nan	The	-0.25"), `not "nan"`},
 		"a chance above one":  {change("-0.5	The", "0.5	The"), `the log10 of a probability and of a back-off weight, not "0.5"`},

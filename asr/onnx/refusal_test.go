@@ -175,7 +175,7 @@ func TestLanguagesAreChecked(t *testing.T) {
 	assert.Equal(t, "pt", tr.Language)
 	_, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{Language: "de"})
 	require.ErrorIs(t, err, ErrLanguage)
-	assert.ErrorContains(t, err, `made-up: language not known to the model: "de", it knows en, pt`)
+	assert.ErrorContains(t, err, `made-up: language not known to the model: "de"; it supports en, pt`)
 	_, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{Language: "portuguse"})
 	assert.ErrorContains(t, err, `did you mean "pt"?`)
 	_, _, err = e.DetectLanguage(context.Background(), recording(), recordingSpeech)

@@ -37,5 +37,5 @@ func TestWriteWAV(t *testing.T) {
 	require.NoError(t, d.FwdToPCM())
 	assert.Equal(t, int64(4*len(samples)), d.PCMLen())
 
-	assert.ErrorContains(t, writeWAV(&bytes.Buffer{}, samples), "expected a file")
+	assert.ErrorContains(t, writeWAV(&bytes.Buffer{}, samples), "expected a regular file")
 }

@@ -34,7 +34,7 @@ func TestF4Readiness(t *testing.T) {
 		for range 20 {
 			wait.Go(func() {
 				err := r.check(t.Context())
-				assert.ErrorContains(t, err, "store: no answer within 2s")
+				assert.ErrorContains(t, err, "store: no response within 2s")
 				assert.NotContains(t, err.Error(), "database")
 			})
 		}

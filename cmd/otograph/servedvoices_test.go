@@ -52,7 +52,7 @@ func TestTheHashOfTheSpeakerModel(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("xyz"), 0o600))
 	_, err = m.hash()
-	require.ErrorContains(t, err, "changed after the worker began")
+	require.ErrorContains(t, err, "changed after the worker started")
 	require.NoError(t, os.Chtimes(path, begun, begun))
 
 	res := &otograph.Result{Ran: spec.Capabilities{Diarize: true}, SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: []float32{1}}}}

@@ -202,7 +202,7 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {"vad": {"file": "a", "sample_rate": 44}}}`:                    "sample_rate",
 		`{"roles": {"embedder": {"file": "a", "same_speaker": 1}}}`:               "same_speaker",
 		`{"roles": {"optimized": [{"file": "a.onnx"}, {"file": "a.int8.onnx"}]}}`: "used twice",
-		`{"roles": {}} {}`: "follows",
+		`{"roles": {}} {}`: "unexpected text after the JSON value",
 	}
 	for text, says := range cases {
 		_, err := OpenDir(made.Folder(t, map[string][]byte{ManifestName: []byte(text)}))

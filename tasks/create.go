@@ -97,62 +97,28 @@ func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idem
 }
 
 func (s *Service) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
-	if len(requests) == 0 {
-		return nil, false, fmt.Errorf("%w: no items", ErrRequest)
+	if err := checkRequests(requests, batch); err != nil {
+		return nil, false, err
 	}
 	account := requests[0].Account
-	for _, r := range requests {
-		switch {
-		case r.Refused != nil && batch:
-		case r.Account != account:
-			return nil, false, fmt.Errorf("%w: items of several accounts", ErrRequest)
-		case (r.URL == "") == (r.Audio == nil):
-			return nil, false, fmt.Errorf("%w: want either a URL or audio", ErrRequest)
-		case !json.Valid(r.Options):
-			return nil, false, fmt.Errorf("%w: options are not JSON", ErrRequest)
-		}
-	}
-	next, err := s.accept(ctx, requests, func(tx *sql.Tx) error {
+	next, err := s.accept(ctx, requests, func(tx *sql.Tx) (err error) {
 		items, replayed = nil, false
-		if idem.Key != "" {
-			answer, found, err := s.claimKey(ctx, tx, account, idem)
-			if err != nil {
-				return err
-			}
-			if found {
-				replayed = true
-				items, err = decodeAnswer(answer)
-				return err
-			}
-		}
-		prices, err := s.billing.PricesTx(ctx, tx)
-		if err != nil {
-			return err
-		}
-		sets, err := s.queue.Available(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for _, r := range requests {
-			if r.Refused != nil {
-				items = append(items, Item{Error: r.Refused.Error()})
-				continue
-			}
-			t, err := s.insert(ctx, tx, r, idem.Key, prices, sets)
-			switch {
-			case err == nil:
-				items = append(items, Item{Task: &t})
-			case batch && (errors.Is(err, billing.ErrInsufficientBalance) || errors.Is(err, billing.ErrConcurrencyLimit)):
-				items = append(items, Item{Error: err.Error()}) // nothing was written for this item yet
-			default:
-				return err
-			}
-		}
 		if idem.Key == "" {
-			return nil
+			items, err = s.insertAll(ctx, tx, requests, "", batch)
+			return err
 		}
-		answer, err := encodeAnswer(items)
+		answer, found, err := s.claimKey(ctx, tx, account, idem)
 		if err != nil {
+			return err
+		}
+		if replayed = found; found {
+			items, err = decodeAnswer(answer)
+			return err
+		}
+		if items, err = s.insertAll(ctx, tx, requests, idem.Key, batch); err != nil {
+			return err
+		}
+		if answer, err = encodeAnswer(items); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, idem.Key, answer)
@@ -162,16 +128,71 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		return nil, false, s.wrap("create", err)
 	}
 	if !replayed {
-		if waits := len(items) > 1 || next == nil || items[0].Task == nil || next.ID != items[0].Task.ID; waits {
-			s.queue.Wake(ctx)
-		}
-		for _, item := range items {
-			if item.Task != nil {
-				s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
-			}
-		}
+		s.accepted(ctx, account, items, next)
 	}
 	return items, replayed, nil
+}
+
+// checkRequests checks what does not depend on the database. Items of a batch that
+// were refused are not looked at.
+func checkRequests(requests []Request, batch bool) error {
+	if len(requests) == 0 {
+		return fmt.Errorf("%w: no items", ErrRequest)
+	}
+	for _, r := range requests {
+		switch {
+		case r.Refused != nil && batch:
+		case r.Account != requests[0].Account:
+			return fmt.Errorf("%w: items of several accounts", ErrRequest)
+		case (r.URL == "") == (r.Audio == nil):
+			return fmt.Errorf("%w: want either a URL or audio", ErrRequest)
+		case !json.Valid(r.Options):
+			return fmt.Errorf("%w: options are not JSON", ErrRequest)
+		}
+	}
+	return nil
+}
+
+// insertAll writes tasks with their holds. In a batch, an item that the account
+// cannot pay for has an error; a task alone fails with it.
+func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
+	prices, err := s.billing.PricesTx(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := s.queue.Available(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range requests {
+		if r.Refused != nil {
+			items = append(items, Item{Error: r.Refused.Error()})
+			continue
+		}
+		t, err := s.insert(ctx, tx, r, idempotencyKey, prices, sets)
+		switch {
+		case err == nil:
+			items = append(items, Item{Task: &t})
+		case batch && (errors.Is(err, billing.ErrInsufficientBalance) || errors.Is(err, billing.ErrConcurrencyLimit)):
+			items = append(items, Item{Error: err.Error()}) // nothing was written for this item yet
+		default:
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// accepted wakes workers for new tasks, unless there is one alone that a worker of
+// this process took with its acceptance, and logs them.
+func (s *Service) accepted(ctx context.Context, account string, items []Item, next *Claim) {
+	if alone := len(items) == 1 && items[0].Task != nil; !alone || next == nil || next.ID != items[0].Task.ID {
+		s.queue.Wake(ctx)
+	}
+	for _, item := range items {
+		if item.Task != nil {
+			s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+		}
+	}
 }
 
 // firstPrice returns what a task is held for before its audio is looked at.

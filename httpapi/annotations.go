@@ -11,9 +11,6 @@ import (
 	"github.com/otograph/otograph/tasks"
 )
 
-// maxAnnotationsBody bounds a change of annotations, in bytes.
-const maxAnnotationsBody = 2 << 20
-
 // getAnnotations is GET /tasks/:id/annotations, which the specification does not
 // have.
 func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
@@ -42,7 +39,7 @@ func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
 	if err := wantJSON(r.Request); err != nil {
 		return err
 	}
-	body, err := s.body(w, r.Request, maxAnnotationsBody)
+	body, err := s.body(w, r.Request, tasks.MaxAnnotations)
 	if err != nil {
 		return err
 	}
@@ -59,7 +56,7 @@ func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
 			return nil
 		}
 	}
-	err = readJSON(body, maxAnnotationsBody, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
+	err = readJSON(body, tasks.MaxAnnotations, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
 	if err != nil {
 		return err
 	}

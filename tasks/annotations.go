@@ -39,12 +39,15 @@ var (
 	ErrVersion = errors.New("annotations have changed")
 )
 
-// Limits of annotations, in characters, and in bytes of all that one task has.
+// MaxAnnotations is how many bytes all names and texts of one task may have, and how
+// many a patch of them.
+const MaxAnnotations = 2 << 20
+
+// Limits of annotations, in characters.
 const (
-	maxAnnotationKey  = 64
-	maxSpeakerName    = 200
-	maxAnnotatedText  = 10_000
-	maxAnnotationSize = 2 << 20
+	maxAnnotationKey = 64
+	maxSpeakerName   = 200
+	maxAnnotatedText = 10_000
 )
 
 // annotationContent is how annotations are stored.
@@ -92,8 +95,8 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 		if err != nil {
 			return err
 		}
-		if len(content) > maxAnnotationSize {
-			return fmt.Errorf("%w: the names and texts of a task may have %d bytes together", ErrAnnotation, maxAnnotationSize)
+		if len(content) > MaxAnnotations {
+			return fmt.Errorf("%w: the names and texts of a task may have %d bytes together", ErrAnnotation, MaxAnnotations)
 		}
 		a.Version++
 		a.UpdatedAt = s.now()

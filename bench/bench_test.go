@@ -52,11 +52,11 @@ func TestBootstrap(t *testing.T) {
 
 func TestPercentile(t *testing.T) {
 	v := []float64{1, 2, 3, 4}
-	assert.Equal(t, 1.0, Percentile(v, 0))
-	assert.Equal(t, 2.5, Percentile(v, 50))
-	assert.InDelta(t, 3.85, Percentile(v, 95), 1e-12)
-	assert.Equal(t, 4.0, Percentile(v, 100))
-	assert.True(t, math.IsNaN(Percentile(nil, 50)))
+	assert.Equal(t, 1.0, percentile(v, 0))
+	assert.Equal(t, 2.5, percentile(v, 50))
+	assert.InDelta(t, 3.85, percentile(v, 95), 1e-12)
+	assert.Equal(t, 4.0, percentile(v, 100))
+	assert.True(t, math.IsNaN(percentile(nil, 50)))
 	assert.Equal(t, 2.0, Median([]float64{3, 1, 2}))
 }
 
@@ -96,7 +96,7 @@ func TestScoreResult(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	a := Summarize([]Scored{
+	a := summarize([]Scored{
 		{Score: Score{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &LanguageScore{"en", "en"}, Speakers: &Count{2, 2}, Turns: &DER{Scored: 10, Missed: 1}}},
 		{Score: Score{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &LanguageScore{"de", "en"}, Speakers: &Count{1, 3}, Turns: &DER{Scored: 30, Confusion: 1}}},
 		{Score: Score{Words: &WordErrors{Insertions: 1, Reference: 4}}, Characters: true},
@@ -115,7 +115,7 @@ func TestSummarize(t *testing.T) {
 	assert.InDelta(t, 0.5, a.Sentences.Matched, 1e-12)
 	assert.Nil(t, a.EventF1)
 	assert.Nil(t, a.WordTimes)
-	assert.Equal(t, Accuracy{}, Summarize(nil, 1))
+	assert.Equal(t, Accuracy{}, summarize(nil, 1))
 }
 
 func TestCostSummary(t *testing.T) {
@@ -327,10 +327,10 @@ func TestThisMachine(t *testing.T) {
 	assert.Positive(t, m.Cores)
 	assert.NotEmpty(t, m.Go)
 	assert.Contains(t, m.String(), m.OS)
-	before := CPUSeconds()
-	for x := 0.0; CPUSeconds() == before; x += math.Sqrt(x + 1) {
+	before := cpuSeconds()
+	for x := 0.0; cpuSeconds() == before; x += math.Sqrt(x + 1) {
 	}
-	assert.Greater(t, CPUSeconds(), before)
+	assert.Greater(t, cpuSeconds(), before)
 	peak, resident := peakRSS()
 	if resident == 0 {
 		t.Skip("the system does not tell about memory")

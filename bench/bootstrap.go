@@ -52,15 +52,15 @@ func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estima
 	}
 	if len(values) > 0 {
 		slices.Sort(values)
-		e.Low, e.High = Percentile(values, 2.5), Percentile(values, 97.5)
+		e.Low, e.High = percentile(values, 2.5), percentile(values, 97.5)
 	}
 	return e
 }
 
-// Percentile returns the p-th percentile (0 to 100) of sorted values,
+// percentile returns the p-th percentile (0 to 100) of sorted values,
 // interpolated linearly between neighbors: definition 7 of Hyndman and Fan
 // (1996), which R and NumPy use. It returns NaN without values.
-func Percentile(sorted []float64, p float64) float64 {
+func percentile(sorted []float64, p float64) float64 {
 	switch n := len(sorted); n {
 	case 0:
 		return math.NaN()
@@ -76,5 +76,5 @@ func Percentile(sorted []float64, p float64) float64 {
 func Median(values []float64) float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
-	return Percentile(values, 50)
+	return percentile(values, 50)
 }

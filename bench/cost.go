@@ -31,14 +31,14 @@ func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
-	start, cpu := time.Now(), CPUSeconds()
+	start, cpu := time.Now(), cpuSeconds()
 	var once sync.Once
 	res, err := p.Run(ctx, src, opt, otograph.OnProgress(func(r otograph.Progress) {
 		if r.Stage == otograph.StageTranscribe {
 			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
 		}
 	}))
-	c.Wall, c.CPU = time.Since(start).Seconds(), CPUSeconds()-cpu
+	c.Wall, c.CPU = time.Since(start).Seconds(), cpuSeconds()-cpu
 	c.PeakRSS, _ = peakRSS()
 	if err != nil {
 		return nil, c, err
@@ -65,12 +65,12 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	part := func(asr, diarize, events bool, stages ...otograph.Stage) error {
 		o := opt
 		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
-		last := CPUSeconds()
+		last := cpuSeconds()
 		_, err := p.Run(ctx, src, o, otograph.WithCheckpoints(kept), otograph.OnProgress(func(r otograph.Progress) {
 			if !r.Done {
 				return
 			}
-			now, wanted := CPUSeconds(), slices.Contains(stages, r.Stage)
+			now, wanted := cpuSeconds(), slices.Contains(stages, r.Stage)
 			if wanted {
 				cost[r.Stage] += now - last
 			}
@@ -207,7 +207,7 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 		return s
 	}
 	slices.Sort(rtf)
-	s.RTFp50, s.RTFp95 = Percentile(rtf, 50), Percentile(rtf, 95)
+	s.RTFp50, s.RTFp95 = percentile(rtf, 50), percentile(rtf, 95)
 	if len(first) > 0 {
 		s.FirstSegmentP50, s.FirstSegmentP95 = Median(first), percentileOf(first, 95)
 	}
@@ -235,5 +235,5 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 func percentileOf(values []float64, p float64) float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
-	return Percentile(values, p)
+	return percentile(values, p)
 }

@@ -2,6 +2,6 @@
 
 package bench
 
-// CPUSeconds returns 0, because this system does not report the processor time
+// cpuSeconds returns 0, because this system does not report the processor time
 // of children.
-func CPUSeconds() float64 { return 0 }
+func cpuSeconds() float64 { return 0 }

@@ -85,7 +85,7 @@ func figures() []figure {
 		figure{"first_p95", "· 95th percentile", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
 		figure{"cpu_per_hour", "processor time for an hour", "s", ran(func(c CostSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
 	)
-	for _, st := range Stages() {
+	for _, st := range stages() {
 		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s SystemReport) *Estimate {
 			v, ok := s.Cost.StageCPUPerHour[st]
 			return plainIf(ok, v)
@@ -102,8 +102,8 @@ func figures() []figure {
 	)
 }
 
-// Stages returns the stages of a run in the order of reports.
-func Stages() []otograph.Stage {
+// stages returns the stages of a run in the order of reports.
+func stages() []otograph.Stage {
 	return []otograph.Stage{
 		otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe,
 		otograph.StageEmbed, otograph.StageDiarize, otograph.StageEvents,

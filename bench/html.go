@@ -229,7 +229,7 @@ func (r *Report) stagePlot() (plot, bool) {
 	for i, s := range r.Systems {
 		y, at := 6+float64(i)*barHeight*1.5, 0.0
 		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
-		for k, st := range Stages() {
+		for k, st := range stages() {
 			v := s.Cost.StageCPUPerHour[st]
 			if v > 0 {
 				p.Boxes = append(p.Boxes, box{scale(at), y, scale(at+v) - scale(at), barHeight, k, fmt.Sprintf("%s, %s: %.1f s", s.Name, st, v)})
@@ -238,7 +238,7 @@ func (r *Report) stagePlot() (plot, bool) {
 		}
 		p.Texts = append(p.Texts, label{scale(at) + 6, y + 15, "start", fmt.Sprintf("%.0f s", at), 0})
 	}
-	for k, st := range Stages() {
+	for k, st := range stages() {
 		if slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Cost.StageCPUPerHour[st] > 0 }) {
 			p.Legend = append(p.Legend, label{Text: string(st), Colour: k})
 		}

@@ -103,7 +103,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			}
 			sr.Items = append(sr.Items, item)
 		}
-		sr.Accuracy, sr.Cost = Summarize(scores, c.Seed), summarizeCosts(costs, c.Seed)
+		sr.Accuracy, sr.Cost = summarize(scores, c.Seed), summarizeCosts(costs, c.Seed)
 		r.Systems = append(r.Systems, sr)
 	}
 	for _, s := range r.Systems[1:] {

@@ -135,8 +135,8 @@ type Scored struct {
 	Characters bool // scored by characters
 }
 
-// Summarize summarizes scores; seed is the seed of the bootstrap.
-func Summarize(scores []Scored, seed uint64) Accuracy {
+// summarize summarizes scores; seed is the seed of the bootstrap.
+func summarize(scores []Scored, seed uint64) Accuracy {
 	var a Accuracy
 	var words, chars, empty []WordErrors
 	var turns []DER

@@ -20,8 +20,8 @@ type TransactionType string
 // The kinds of ledger entries.
 const (
 	Deduction  TransactionType = "deduction"
-	Recharging TransactionType = "recharge"
-	Refunding  TransactionType = "refund"
+	Recharge TransactionType = "recharge"
+	Refund  TransactionType = "refund"
 )
 
 // maxAmount bounds one movement of money: a billion units, so that sums of many stay inside int64.
@@ -45,7 +45,7 @@ func (s *Store) Recharge(ctx context.Context, account string, amount Money, desc
 	if amount <= 0 || amount > maxAmount {
 		return Transaction{}, fmt.Errorf("billing: recharge of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
 	}
-	return s.move(ctx, account, Recharging, amount, description)
+	return s.move(ctx, account, Recharge, amount, description)
 }
 
 // Refund pays amount (> 0) back to the customer: the balance falls by it, below zero if need be.
@@ -53,7 +53,7 @@ func (s *Store) Refund(ctx context.Context, account string, amount Money, descri
 	if amount <= 0 || amount > maxAmount {
 		return Transaction{}, fmt.Errorf("billing: refund of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
 	}
-	return s.move(ctx, account, Refunding, -amount, description)
+	return s.move(ctx, account, Refund, -amount, description)
 }
 
 func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount Money, description string) (Transaction, error) {

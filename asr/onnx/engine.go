@@ -44,8 +44,8 @@ var (
 	ErrClosed = errors.New("recogniser is closed")
 )
 
-// File is a small file beside the model, in memory.
-type File struct {
+// sideFile is a small file beside the model, in memory.
+type sideFile struct {
 	Name string // for error texts
 	Data []byte
 }
@@ -61,15 +61,15 @@ type parts struct {
 	Decoder, Joiner ort.Source
 	// Tokens is tokens.txt, vocab.txt, units.txt, tokens.json, vocab.json or a
 	// sentencepiece model.
-	Tokens File
+	Tokens sideFile
 	// CMVN is FunASR's am.mvn, needed when the graph's metadata do not carry it.
-	CMVN File
+	CMVN sideFile
 	// Config is the config.json of onnx-asr's layout, or the
 	// preprocessor_config.json of a model on samples; optional.
-	Config File
+	Config sideFile
 	// LM is a language model over words in the ARPA format that the search takes
 	// into account; optional.
-	LM File
+	LM sideFile
 	// Contract is one of the models.Contract constants, or "" to recognise the
 	// model by its metadata and shapes.
 	Contract string

@@ -45,12 +45,12 @@ func demoModel(t testing.TB) parts {
 	require.NoError(t, err)
 	graph, err := m.Main().Bytes()
 	require.NoError(t, err)
-	file := func(part models.Part) File {
+	file := func(part models.Part) sideFile {
 		f, ok := m.File(part)
 		require.True(t, ok, part)
 		data, err := f.Bytes()
 		require.NoError(t, err)
-		return File{Name: f.Name, Data: data}
+		return sideFile{Name: f.Name, Data: data}
 	}
 	return parts{
 		Name: m.Name, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
@@ -177,7 +177,7 @@ func textOf(t *asr.Transcript, language string) string {
 func TestDemoModelOnEvaluationSet(t *testing.T) {
 	clips := evaluationSet(t)
 	alone := demoModel(t)
-	alone.LM = File{}
+	alone.LM = sideFile{}
 	detector := openDetector(t)
 	total := map[string]int{}
 	own := map[string]float64{

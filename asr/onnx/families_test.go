@@ -409,7 +409,7 @@ func TestFamilies(t *testing.T) {
 				require.NoError(t, os.WriteFile(path, data, 0o600))
 				return path
 			}
-			m := parts{Tokens: File{Name: "tokens.txt", Data: numbered(f.list)}}
+			m := parts{Tokens: sideFile{Name: "tokens.txt", Data: numbered(f.list)}}
 			sources := map[string]*ort.Source{"model.onnx": &m.ONNX, "encoder.onnx": &m.ONNX, "decoder.onnx": &m.Decoder, "joiner.onnx": &m.Joiner}
 			for file, g := range f.files {
 				*sources[file] = ort.Source{Path: write(file, g.Bytes())}

@@ -35,7 +35,7 @@ type nemoConfig struct {
 	Subsampling int    `json:"subsampling_factor"`
 }
 
-func parseConfig(f File) (nemoConfig, error) {
+func parseConfig(f sideFile) (nemoConfig, error) {
 	var c nemoConfig
 	if len(f.Data) == 0 {
 		return c, nil

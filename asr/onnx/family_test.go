@@ -22,7 +22,7 @@ func openMadeUp(t testing.TB, m parts) *Engine {
 	return e
 }
 
-func tokensFile(data string) File { return File{Name: "tokens.txt", Data: []byte(data)} }
+func tokensFile(data string) sideFile { return sideFile{Name: "tokens.txt", Data: []byte(data)} }
 
 // toneFamilies are all families that hear tones.
 func toneFamilies() map[string]struct {
@@ -35,29 +35,29 @@ func toneFamilies() map[string]struct {
 		contract string
 		shift    float64
 	}
-	config := File{Name: "config.json", Data: []byte(`{"model_type":"nemo-conformer-tdt","features_size":128,"subsampling_factor":8}`)}
+	config := sideFile{Name: "config.json", Data: []byte(`{"model_type":"nemo-conformer-tdt","features_size":128,"subsampling_factor":8}`)}
 	two := []float32{0, 0, 3, 0, 0} // every step lasts two frames
 	return map[string]family{
 		"zipformer":          {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, models.ContractZipformerCTC, 0.04},
 		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: models.ContractZipformerCTC}, models.ContractZipformerCTC, 0.04},
 		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, models.ContractWeNetCTC, 0.04},
-		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}, models.ContractSenseVoice, 0.06},
-		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, models.ContractSenseVoice, 0.06},
+		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}}, models.ContractSenseVoice, 0.06},
+		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, models.ContractSenseVoice, 0.06},
 		"sense voice sentencepiece": {parts{
 			ONNX:   source(madeUpSenseVoiceFunASR(), "model.onnx"),
-			Tokens: File{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
+			Tokens: sideFile{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
 		}, models.ContractSenseVoice, 0.06},
 		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\n= 1\n 2\nIGJh 3\nbmE= 4\n")}, models.ContractSenseVoice, 0.06},
 		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
 		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
-		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
+		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
 		"wav2vec2 raw": {parts{
-			ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: File{vocabName, []byte(waveformTokens)},
-			Config: File{preprocessorName, []byte(rawPreprocessor)},
+			ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
+			Config: sideFile{preprocessorName, []byte(rawPreprocessor)},
 		}, models.ContractWaveformCTC, 0.02},
 		"wav2vec2 with a mask": {parts{
-			ONNX: source(madeUpWaveform("input_values", true, normalizedTones), "model.onnx"), Tokens: File{vocabName, []byte(waveformTokens)},
-			Config: File{preprocessorName, []byte(normalizingPreprocessor)},
+			ONNX: source(madeUpWaveform("input_values", true, normalizedTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
+			Config: sideFile{preprocessorName, []byte(normalizingPreprocessor)},
 		}, models.ContractWaveformCTC, 0.02},
 		"omnilingual": {parts{
 			ONNX: source(madeUpWaveform("x", false, normalizedTones), "model.onnx"), Tokens: tokensFile(omnilingualTokens), Contract: models.ContractWaveformCTC,
@@ -72,11 +72,11 @@ func toneFamilies() map[string]struct {
 		}, models.ContractNeMoTransducer, 0.16},
 		"tdt two files": {parts{
 			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint(two), "decoder_joint-model.onnx"),
-			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
+			Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config,
 		}, models.ContractNeMoTransducer, 0.16},
 		"tdt that stays": {parts{
 			ONNX: source(madeUpEncoder(false), "encoder-model.onnx"), Decoder: source(madeUpDecoderJoint([]float32{3, 0, 0, 0, 0}), "decoder_joint-model.onnx"),
-			Tokens: File{"vocab.txt", []byte(nemoTokens)}, Config: config,
+			Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config,
 		}, models.ContractNeMoTransducer, 0.08},
 	}
 }
@@ -156,7 +156,7 @@ func TestParaformer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front := newFunASR()
 			frames := front.features(pcm.Samples(0, pcm.Len())).frames
-			e := openMadeUp(t, parts{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+			e := openMadeUp(t, parts{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(paraformerTokens)}})
 			assert.Equal(t, models.ContractParaformer, e.Contract())
 			hyps, _, err := e.decode(context.Background(), pcm, e.windows(pcm, speech), request{}, asr.Options{})
 			require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	g.Node("Unsqueeze", []string{fail(g, "speech"), g.Const(ints(0))}, []string{"logits"})
 	g.Node("Identity", []string{"speech_lengths"}, []string{"token_num"})
 	g.Output("logits", ox.Float32, nil, nil, 9).Output("token_num", ox.Int32, nil)
-	e := openMadeUp(t, parts{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: File{"tokens.json", jsonList(paraformerTokens)}})
+	e := openMadeUp(t, parts{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(paraformerTokens)}})
 	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.NoError(t, err)
 	assert.Empty(t, tr.Segments)
@@ -282,7 +282,7 @@ func TestPeakTimes(t *testing.T) {
 }
 
 func TestSenseVoiceTellsTheLanguage(t *testing.T) {
-	e := openMadeUp(t, parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}})
+	e := openMadeUp(t, parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}})
 	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
 	pcm := recording()
 

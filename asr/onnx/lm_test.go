@@ -28,7 +28,7 @@ ngram 2=2
 \end\
 `
 
-func lmFile(text string) File { return File{Name: "lm.arpa", Data: []byte(text)} }
+func lmFile(text string) sideFile { return sideFile{Name: "lm.arpa", Data: []byte(text)} }
 
 // TestLanguageModelTurnsACloseCall: what the network alone would write is another word
 // of the same sound, and none at all.
@@ -80,7 +80,7 @@ func TestLanguageModelMendsADemoClip(t *testing.T) {
 	}
 	m := demoModel(t)
 	assert.Equal(t, "Do you have time to stay at home today?", text(m))
-	m.LM = File{}
+	m.LM = sideFile{}
 	assert.NotEqual(t, "Do you have time to stay at home today?", text(m))
 }
 

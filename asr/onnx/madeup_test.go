@@ -210,9 +210,9 @@ func cmvnMeta(g *ox.Graph) *ox.Graph {
 		Meta("lfr_window_size", "7").Meta("lfr_window_shift", "6")
 }
 
-func cmvnFile() File {
+func cmvnFile() sideFile {
 	list := func(x string) string { return strings.Repeat(x+" ", lfrDim) }
-	return File{Name: "am.mvn", Data: []byte("<Nnet>\n<Splice> 560 560\n[ 0 ]\n<AddShift> 560 560\n<LearnRateCoef> 0 [ " + list("-18") +
+	return sideFile{Name: "am.mvn", Data: []byte("<Nnet>\n<Splice> 560 560\n[ 0 ]\n<AddShift> 560 560\n<LearnRateCoef> 0 [ " + list("-18") +
 		"]\n<Rescale> 560 560\n<LearnRateCoef> 0 [ " + list("0.1") + "]\n</Nnet>\n")}
 }
 

@@ -17,7 +17,7 @@ func Open(m *models.Model, opt Options) (*Engine, error) {
 		models.PartModel: &p.ONNX, models.PartEncoder: &p.ONNX,
 		models.PartDecoder: &p.Decoder, models.PartDecoderJoint: &p.Decoder, models.PartJoiner: &p.Joiner,
 	}
-	texts := map[models.Part]*File{models.PartTokens: &p.Tokens, models.PartCMVN: &p.CMVN, models.PartConfig: &p.Config, models.PartLM: &p.LM}
+	texts := map[models.Part]*sideFile{models.PartTokens: &p.Tokens, models.PartCMVN: &p.CMVN, models.PartConfig: &p.Config, models.PartLM: &p.LM}
 	for _, f := range m.Files {
 		if target, ok := graphs[f.Part]; ok {
 			src, err := modelfile.Source(m, f)
@@ -31,7 +31,7 @@ func Open(m *models.Model, opt Options) (*Engine, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
 			}
-			*target = File{Name: f.Name, Data: data}
+			*target = sideFile{Name: f.Name, Data: data}
 		}
 	}
 	return openParts(p, opt)

@@ -64,7 +64,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 	zipIn, zipOut := ports{f32("x", -1, -1, 80), i64("x_lens", -1)}, ports{f32("log_probs", -1, -1, 5), i64("log_probs_len", -1)}
 	tokens := tokensFile(sampleTokens)
 	sense := func() parts {
-		return parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered(senseTokens)}}
+		return parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}}
 	}
 	for name, c := range map[string]struct {
 		model parts
@@ -90,17 +90,17 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"no blank":      {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile("a 0\nb 1\nc 2\nd 3\ne 4\n")}, ErrTokens, []string{"no blank"}},
 		"factor":        {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5), i64("log_probs_lens", -1)}, "model_type", "wenet_ctc", "subsampling_factor", "four"), Tokens: tokens}, ErrContract, []string{"metadata subsampling_factor: expected a number from 1 to 64, found \"four\""}},
 		"no CMVN": {
-			parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}},
+			parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}},
 			ErrFile,
 			[]string{"expected neg_mean and inv_stddev in the metadata or a file am.mvn"},
 		},
 		"broken CMVN": {parts{
-			ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)},
-			CMVN: File{"am.mvn", []byte("<LearnRateCoef> 0 [ 1 2 3 ]")},
+			ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)},
+			CMVN: sideFile{"am.mvn", []byte("<LearnRateCoef> 0 [ 1 2 3 ]")},
 		}, ErrFile, []string{"am.mvn", "expected two <LearnRateCoef> lists of 560 numbers", "found 3 numbers"}},
-		"half CMVN":  {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", strings.Repeat("1,", 559)+"1"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"found one of them"}},
-		"short CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", "1,2"), "model.onnx"), Tokens: File{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"metadata neg_mean: expected 560 numbers", "found 2 numbers"}},
-		"no language tags": {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: File{"tokens.txt", numbered([]string{
+		"half CMVN":  {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", strings.Repeat("1,", 559)+"1"), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"found one of them"}},
+		"short CMVN": {parts{ONNX: source(madeUpSenseVoiceFunASR().Meta("neg_mean", "1,2"), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}}, ErrContract, []string{"metadata neg_mean: expected 560 numbers", "found 2 numbers"}},
+		"no language tags": {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered([]string{
 			"<unk>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n",
 		})}}, ErrTokens, []string{"no language tags"}},
 		"blank outside": {parts{ONNX: source(madeUpSenseVoice().Meta("blank_id", "77"), "sense.onnx"), Tokens: sense().Tokens}, ErrTokens, []string{"blank_id 77"}},
@@ -110,7 +110,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"gigaam":        {parts{ONNX: source(madeUpNeMo(64, 4, true).Meta("is_giga_am", "1"), "giga.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"GigaAM"}},
 		"mel bands":     {parts{ONNX: graph(ports{f32("audio_signal", -1, 40, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected 64, 80 or 128 mel bands, found 40"}},
 		"normalisation": {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
-		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: File{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
+		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: sideFile{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
 		"no decoder":    {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrFile, []string{"encoder.onnx", "decoder and joiner (or decoder_joint)"}},
 		"no joiner":     {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"decoder.onnx", "found a decoder without encoder_outputs and no joiner"}},
 		"joiner twice": {
@@ -129,7 +129,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 			[]string{"joiner.onnx", "expected input targets"},
 		},
 		"paraformer": {
-			parts{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: File{"tokens.json", jsonList(paraformerTokens)}},
+			parts{ONNX: graph(ports{f32("speech", -1, -1, 560), i32("speech_lengths", -1)}, ports{f32("logits", -1, -1, 7), i32("token_num", -1)}), Tokens: sideFile{"tokens.json", jsonList(paraformerTokens)}},
 			ErrTokens,
 			[]string{"tokens.json lists 9 tokens, so output logits should have 9 columns, it has 7"},
 		},

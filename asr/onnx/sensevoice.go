@@ -101,7 +101,7 @@ func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 
 // parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets behind the
 // two <LearnRateCoef> marks, the shift first, then the scale.
-func parseMVN(f File, want int) (shift, scale []float32, err error) {
+func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
 	fail := func(err error) ([]float32, []float32, error) {
 		return nil, nil, fmt.Errorf("%s: %w: expected two <LearnRateCoef> lists of %d numbers: %w", f.Name, ErrFile, want, err)
 	}

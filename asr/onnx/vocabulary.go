@@ -55,7 +55,7 @@ type vocabulary struct {
 // parseTokens reads a token list: tokens.txt and its kin (SYMBOL ID, split at the
 // last space), tokens.json (a list, the index is the id), vocab.json (an object
 // from symbols to ids) or a sentencepiece model.
-func parseTokens(f File) ([]string, error) {
+func parseTokens(f sideFile) ([]string, error) {
 	fail := func(format string, a ...any) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w: %s", f.Name, ErrTokens, fmt.Sprintf(format, a...))
 	}

@@ -35,12 +35,12 @@ func TestTokenFiles(t *testing.T) {
 		"a gap":              {"<blk> 0\nb 2\n", []string{"<blk>", "", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseTokens(File{Name: "tokens.txt", Data: []byte(c.file)})
+			got, err := parseTokens(sideFile{Name: "tokens.txt", Data: []byte(c.file)})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, got)
 		})
 	}
-	got, err := parseTokens(File{Name: "bpe.model", Data: sentencePieceFile([]string{"<unk>", "▁ba", "你"})})
+	got, err := parseTokens(sideFile{Name: "bpe.model", Data: sentencePieceFile([]string{"<unk>", "▁ba", "你"})})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"<unk>", "▁ba", "你"}, got)
 }
@@ -58,13 +58,13 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 		"long symbol": {strings.Repeat("x", 5000) + " 0\n", "5000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseTokens(File{Name: "vocab.txt", Data: []byte(c.file)})
+			_, err := parseTokens(sideFile{Name: "vocab.txt", Data: []byte(c.file)})
 			require.ErrorIs(t, err, ErrTokens)
 			assert.ErrorContains(t, err, "vocab.txt")
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := parseTokens(File{Name: "bpe.model", Data: []byte{0x0a, 0x7f, 1}})
+	_, err := parseTokens(sideFile{Name: "bpe.model", Data: []byte{0x0a, 0x7f, 1}})
 	require.ErrorIs(t, err, ErrTokens)
 }
 
@@ -192,7 +192,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add(sentencePieceFile([]string{"<unk>", "▁a"}), "bpe.model")
 	f.Add([]byte("ƍƍ 0\n▁Ǝ 1\n"), "tokens.txt")
 	f.Fuzz(func(t *testing.T, data []byte, name string) {
-		symbols, err := parseTokens(File{Name: name, Data: data})
+		symbols, err := parseTokens(sideFile{Name: name, Data: data})
 		if err != nil {
 			assert.ErrorIs(t, err, ErrTokens)
 			return
@@ -228,7 +228,7 @@ func FuzzMVN(f *testing.F) {
 	f.Add([]byte("<LearnRateCoef> 0 [ 1 x ]"))
 	f.Add([]byte("<LearnRateCoef>["))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		shift, scale, err := parseMVN(File{Name: "am.mvn", Data: data}, 2)
+		shift, scale, err := parseMVN(sideFile{Name: "am.mvn", Data: data}, 2)
 		if err != nil {
 			assert.ErrorIs(t, err, ErrFile)
 			return
@@ -243,7 +243,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"features_size":-1}`))
 	f.Add([]byte(`[`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := parseConfig(File{Name: "config.json", Data: data})
+		c, err := parseConfig(sideFile{Name: "config.json", Data: data})
 		if err != nil {
 			assert.ErrorIs(t, err, ErrFile)
 			return

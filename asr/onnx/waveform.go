@@ -73,7 +73,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 // parsePreprocessor reads whether samples are normalized from the
 // preprocessor_config.json of transformers. They are where the file is missing or
 // does not say.
-func parsePreprocessor(f File) (normalize bool, err error) {
+func parsePreprocessor(f sideFile) (normalize bool, err error) {
 	if len(f.Data) == 0 {
 		return true, nil
 	}

@@ -20,8 +20,8 @@ import (
 // A text is aligned with a model on samples as with any CTC model.
 func TestAlignWithWaveformModel(t *testing.T) {
 	e := openMadeUp(t, parts{
-		ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: File{vocabName, []byte(waveformTokens)},
-		Config: File{preprocessorName, []byte(rawPreprocessor)},
+		ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
+		Config: sideFile{preprocessorName, []byte(rawPreprocessor)},
 	})
 	a, err := align.Text(context.Background(), e, recording(), recordingSpeech, "Bana, BANA!", align.Options{})
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestAlignWithWaveformModel(t *testing.T) {
 // Letters are capitals in vocab.json, words end with |, the blank is the padding;
 // lists in fairseq's order begin with the blank.
 func TestWaveformVocabulary(t *testing.T) {
-	symbols, err := parseTokens(File{vocabName, []byte(`{"[PAD]": 5, "|": 0, "E": 1, "'": 2, "T": 3, "[UNK]": 4}`)})
+	symbols, err := parseTokens(sideFile{vocabName, []byte(`{"[PAD]": 5, "|": 0, "E": 1, "'": 2, "T": 3, "[UNK]": 4}`)})
 	require.NoError(t, err)
 	v, err := newVocabulary(vocabName, symbols, writeLetters)
 	require.NoError(t, err)
@@ -77,22 +77,22 @@ func TestWaveformRefusals(t *testing.T) {
 		text  string
 	}{
 		"other rate": {
-			parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(waveformTokens)}, Config: File{preprocessorName, []byte(`{"sampling_rate": 8000}`)}},
+			parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)}, Config: sideFile{preprocessorName, []byte(`{"sampling_rate": 8000}`)}},
 			ErrFile, "preprocessor_config.json: model file does not fit: sampling_rate: expected 16000, found 8000",
 		},
 		"no blank": {
-			parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{"a": 0, "b": 1, "c": 2, "d": 3, "|": 4}`)}},
+			parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"a": 0, "b": 1, "c": 2, "d": 3, "|": 4}`)}},
 			ErrTokens, "vocab.json has no blank",
 		},
 		"no inputs": {
-			parts{ONNX: graph(nil, []ort.Info{f32("logits", -1, -1, 5)}), Tokens: File{vocabName, []byte(waveformTokens)}, Contract: models.ContractWaveformCTC},
+			parts{ONNX: graph(nil, []ort.Info{f32("logits", -1, -1, 5)}), Tokens: sideFile{vocabName, []byte(waveformTokens)}, Contract: models.ContractWaveformCTC},
 			ErrContract, "expected input input_values",
 		},
-		"no tokens":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{}`)}}, ErrTokens, "vocab.json"},
-		"too few tokens": {parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{"<pad>": 0, "|": 1}`)}}, ErrTokens, "5"},
-		"an id twice":    {parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{"<pad>": 0, "a": 0}`)}}, ErrTokens, "id 0 is taken"},
-		"ids beyond":     {parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{"<pad>": 0, "a": 7}`)}}, ErrTokens, "outside 0 … 1"},
-		"languages":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: File{vocabName, []byte(`{"eng": {"a": 1}}`)}}, ErrTokens, "expected a JSON object from symbols to ids"},
+		"no tokens":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{}`)}}, ErrTokens, "vocab.json"},
+		"too few tokens": {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"<pad>": 0, "|": 1}`)}}, ErrTokens, "5"},
+		"an id twice":    {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"<pad>": 0, "a": 0}`)}}, ErrTokens, "id 0 is taken"},
+		"ids beyond":     {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"<pad>": 0, "a": 7}`)}}, ErrTokens, "outside 0 … 1"},
+		"languages":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"eng": {"a": 1}}`)}}, ErrTokens, "expected a JSON object from symbols to ids"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := openParts(c.model, Options{})
@@ -112,7 +112,7 @@ func TestWaveformStride(t *testing.T) {
 	rows := g.Op("Conv", []string{g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))}), g.Const(ox.Zeros(5, 1, 640))}, ox.AttrInts("strides", 640))
 	g.Node("Transpose", []string{rows}, []string{"logits"}, ox.AttrInts("perm", 0, 2, 1))
 	g.Output("logits", ox.Float32, "N", "F", 5)
-	e := openMadeUp(t, parts{ONNX: source(g, "slow.onnx"), Tokens: File{vocabName, []byte(waveformTokens)}})
+	e := openMadeUp(t, parts{ONNX: source(g, "slow.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)}})
 	_, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 32000)), []audio.Span{{Start: 0, End: 32000}}, asr.Options{})
 	require.ErrorIs(t, err, ErrContract)
 	assert.ErrorContains(t, err, "expected a row for each 320 samples, 100 for 32000 samples, found 50")

@@ -22,9 +22,9 @@ type Size struct {
 	textState, textHead, textLayer    int
 }
 
-// Sizes returns the supported sizes, as published by OpenAI (table 1 of the
+// sizes returns the supported sizes, as published by OpenAI (table 1 of the
 // paper and the models' headers), and micro, which is small enough for tests.
-func Sizes() []Size {
+func sizes() []Size {
 	return []Size{
 		{"micro", 51865, 80, 64, 2, 4, 64, 2, 3},
 		{"tiny", 51865, 80, 384, 6, 4, 384, 6, 4},
@@ -150,7 +150,7 @@ func WriteModel(w io.Writer, size Size, o Options) error {
 // Find returns the size with a name.
 func Find(name string) (Size, error) {
 	var names []string
-	for _, s := range Sizes() {
+	for _, s := range sizes() {
 		if s.Name == name {
 			return s, nil
 		}

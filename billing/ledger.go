@@ -19,9 +19,9 @@ type TransactionType string
 
 // The kinds of ledger entries.
 const (
-	Deduction  TransactionType = "deduction"
-	Recharge TransactionType = "recharge"
-	Refund  TransactionType = "refund"
+	Deduction TransactionType = "deduction"
+	Recharge  TransactionType = "recharge"
+	Refund    TransactionType = "refund"
 )
 
 // maxAmount bounds one movement of money: a billion units, so that sums of many stay inside int64.

@@ -38,15 +38,18 @@ test: setup ## run the tests with the race detector
 	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./tasks/simulation & simulation=$$!; \
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
 	  $$(grep -v '/tasks/simulation$$' <<<"$$packages"); status=$$?; \
+	GO='$(GO)' bash asr/whisper/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
 
+# QUIETLY leaves out the lines of single histories: seeds and failures remain.
+QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test -race -tags long -timeout 180m ./...
-	@$(GO) test -count 1 -tags long -timeout 180m ./tasks/simulation
+	@$(GO) test -count 1 -tags long -timeout 180m -v ./tasks/simulation | $(QUIETLY)
 
 N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
-	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./tasks/simulation | grep -v '^ *---\|^===' ; exit $${PIPESTATUS[0]}
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./tasks/simulation | $(QUIETLY)
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')

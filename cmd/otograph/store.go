@@ -112,7 +112,7 @@ func (f *storeFlags) openDatabase(ctx context.Context, dir string, o opening) (*
 			}
 			err = errors.Join(err, d.Close())
 		}
-		waiting := errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrSchemaOld) && !o.migrate
+		waiting := errors.Is(err, db.ErrUnavailable) && !db.Refused(err) || errors.Is(err, db.ErrSchemaOld) && !o.migrate
 		if !waiting || f.Database == "" || time.Since(begun)+databasePause > o.wait {
 			return nil, err
 		}

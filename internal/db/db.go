@@ -220,13 +220,25 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
 
-// PostgreSQL's codes of errors that its own time limits and other transactions cause.
+// PostgreSQL's codes of errors that the program acts upon.
 const (
-	codeCanceled          = "57014" // statement_timeout
-	codeLockTimeout       = "55P03"
-	codeDeadlock          = "40P01"
-	codeIdleInTransaction = "25P03"
+	codeDeadlock    = "40P01"
+	codeDiskFull    = "53100"
+	codeLockTimeout = "55P03"
 )
+
+// troubles are the codes of PostgreSQL's errors, and the classes (their first two
+// characters), that are trouble of the store: none of them is the fault of what was
+// written. A read-only server is the standby after a failover that is not over.
+var troubles = map[string]bool{
+	"08": true, "28": true, "3D": true, "40": true, "53": true, "57": true, "58": true, "F0": true, "XX": true,
+	"25006":         true, // read-only
+	"25P03":         true, // idle for too long in a transaction
+	"25P04":         true, // transaction_timeout
+	"42501":         true, // no privilege
+	"42P01":         true, // no such table
+	codeLockTimeout: true,
+}
 
 // secretPart is what stands where an address has user name and password, up to the
 // last @ that may end them.
@@ -426,10 +438,9 @@ func (d *DB) classify(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch {
-		case pg.Code == "53100":
+		case pg.Code == codeDiskFull:
 			return fmt.Errorf("%w: %w", ErrFull, err)
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"),
-			pg.Code == codeCanceled, pg.Code == codeLockTimeout, pg.Code == codeIdleInTransaction:
+		case troubles[pg.Code], len(pg.Code) > 2 && troubles[pg.Code[:2]]:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return err
@@ -439,7 +450,8 @@ func (d *DB) classify(err error) error {
 		switch lite.Code() & 0xff {
 		case sqlite3.SQLITE_FULL:
 			return fmt.Errorf("%w: %w", ErrFull, err)
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+			sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return err
@@ -455,6 +467,17 @@ func (d *DB) classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
+}
+
+// Refused reports an outage that does not pass by itself: a server that refuses the
+// user, the password or the database's name, or a file that is no database.
+func Refused(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "28") || strings.HasPrefix(pg.Code, "3D")
+	}
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_NOTADB || lite.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
 // Outage reports an error that is the store's own trouble and passes: it can't be reached or is full.

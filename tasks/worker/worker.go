@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime/debug"
@@ -268,10 +271,11 @@ type shown struct{ error }
 
 func (e shown) Unwrap() error { return e.error }
 
-// Errors that end a task whose upload was deleted before it ran, as can be after
-// a restoration from a backup.
+// Errors that end a task whose upload was deleted or damaged before it ran, as can
+// be after a restoration from a backup.
 var (
 	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+	errDamaged    = errors.New("audio damaged: the service no longer has the recording as it was submitted, please submit it again; nothing is charged")
 	errVoicesGone = errors.New("voices gone: the service no longer has the recordings of the known speakers, please submit the task again; nothing is charged")
 )
 
@@ -288,12 +292,12 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if c.AudioMD5 != nil {
 		md5 = *c.AudioMD5
 	}
-	path, release, err := "", func() {}, blob.ErrNotFound
-	if c.Blob != "" {
-		path, release, err = s.Blobs().Local(ctx, c.Blob, w.config.TempDir)
-	}
-	if errors.Is(err, blob.ErrNotFound) && c.URL != "" {
+	path, release, err := w.audio(ctx, c)
+	if (errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged)) && c.URL != "" {
 		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
+	}
+	if errors.Is(err, errDamaged) {
+		return spec.Permanent(shown{err})
 	}
 	if err != nil {
 		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
@@ -358,6 +362,44 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		done()
 	})()
 	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
+}
+
+// audio copies a task's recording to this machine, unless it is there. A recording
+// that lost a part in the store, or was replaced, must not be transcribed: it returns
+// errDamaged.
+func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, release func(), err error) {
+	release = func() {}
+	if c.Blob == "" {
+		return "", release, blob.ErrNotFound
+	}
+	path, release, err = w.service.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	if err != nil || c.AudioMD5 == nil {
+		return path, release, err
+	}
+	sum, err := fileMD5(path)
+	if err == nil && sum != *c.AudioMD5 {
+		w.service.Log().ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
+		err = errDamaged
+	}
+	if err != nil {
+		release()
+		return "", func() {}, err
+	}
+	return path, release, nil
+}
+
+// fileMD5 returns the MD5 of a file in hexadecimal digits.
+func fileMD5(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := md5.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // gone returns the meaning of an error of reading a task's file: permanent if

@@ -11,6 +11,9 @@ const (
 
 	// ContractZipformerCTC is icefall's Zipformer CTC.
 	ContractZipformerCTC = "icefall-zipformer-ctc"
+	// ContractIcefallTransducer is an offline transducer of icefall (Zipformer,
+	// Conformer) in three files (encoder, decoder, joiner).
+	ContractIcefallTransducer = "icefall-transducer"
 	// ContractWeNetCTC is WeNet CTC in the export of k2-fsa.
 	ContractWeNetCTC = "wenet-ctc"
 	// ContractSenseVoice is SenseVoice small.
@@ -79,29 +82,30 @@ const (
 
 // contractRoles holds every accepted contract and the role it serves.
 var contractRoles = map[string]Role{
-	ContractWhisper:         RoleStandard,
-	ContractZipformerCTC:    RoleOptimized,
-	ContractWeNetCTC:        RoleOptimized,
-	ContractSenseVoice:      RoleOptimized,
-	ContractParaformer:      RoleOptimized,
-	ContractNeMoCTC:         RoleOptimized,
-	ContractNeMoTransducer:  RoleOptimized,
-	ContractWaveformCTC:     RoleOptimized,
-	ContractSileroV5:        RoleVAD,
-	ContractSileroV4:        RoleVAD,
-	ContractSileroV4K2:      RoleVAD,
-	ContractSileroSequence:  RoleVAD,
-	ContractWeSpeaker:       RoleEmbedder,
-	Contract3DSpeaker:       RoleEmbedder,
-	ContractNeMoSpeaker:     RoleEmbedder,
-	ContractSpeechBrain:     RoleEmbedder,
-	ContractSpeechBrainWave: RoleEmbedder,
-	ContractPyannote:        RoleSegmenter,
-	ContractPANNs:           RoleTagger,
-	ContractYAMNet:          RoleTagger,
-	ContractYAMNetPatches:   RoleTagger,
-	ContractCED:             RoleTagger,
-	ContractZipformerTagger: RoleTagger,
+	ContractWhisper:           RoleStandard,
+	ContractZipformerCTC:      RoleOptimized,
+	ContractIcefallTransducer: RoleOptimized,
+	ContractWeNetCTC:          RoleOptimized,
+	ContractSenseVoice:        RoleOptimized,
+	ContractParaformer:        RoleOptimized,
+	ContractNeMoCTC:           RoleOptimized,
+	ContractNeMoTransducer:    RoleOptimized,
+	ContractWaveformCTC:       RoleOptimized,
+	ContractSileroV5:          RoleVAD,
+	ContractSileroV4:          RoleVAD,
+	ContractSileroV4K2:        RoleVAD,
+	ContractSileroSequence:    RoleVAD,
+	ContractWeSpeaker:         RoleEmbedder,
+	Contract3DSpeaker:         RoleEmbedder,
+	ContractNeMoSpeaker:       RoleEmbedder,
+	ContractSpeechBrain:       RoleEmbedder,
+	ContractSpeechBrainWave:   RoleEmbedder,
+	ContractPyannote:          RoleSegmenter,
+	ContractPANNs:             RoleTagger,
+	ContractYAMNet:            RoleTagger,
+	ContractYAMNetPatches:     RoleTagger,
+	ContractCED:               RoleTagger,
+	ContractZipformerTagger:   RoleTagger,
 }
 
 // ContractRole returns the role that a contract serves, and false if the

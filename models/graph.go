@@ -130,9 +130,11 @@ var families = []family{
 	model(ContractParaformer, anonymous, in("speech", "speech_lengths"), out("logits", "token_num")),
 	model(ContractZipformerCTC, anonymous, in("x", "x_lens"), inputs(2), out("log_probs", "log_probs_len")),
 	model(ContractWeNetCTC, anonymous, in("x", "x_lens"), inputs(2), out("log_probs", "log_probs_lens")),
-	refused("a part of an icefall transducer: of icefall's models the CTC export is supported",
-		either(out("encoder_out", "encoder_out_lens"), is(in("y"), out("decoder_out")),
-			is(in("encoder_out", "decoder_out"), out("logit")))),
+	part(ContractIcefallTransducer, PartEncoder, in("x", "x_lens"), inputs(2), out("encoder_out", "encoder_out_lens")),
+	part(ContractIcefallTransducer, PartJoiner, in("encoder_out", "decoder_out"), out("logit")),
+	part(ContractIcefallTransducer, PartDecoder, in("y"), inputs(1), out("decoder_out")),
+	refused("the encoder of a streaming icefall transducer: expected the offline export with inputs x and x_lens alone",
+		out("encoder_out")),
 
 	// NeMo.
 	model(ContractNeMoSpeaker, either(is(in("audio_signal", "length"), out("embs")), framework("nemo"))),

@@ -48,6 +48,9 @@ func everyFamily() map[string]madeUp {
 		"tdt decoder":            {made.TDTDecoder(), RoleOptimized, ContractNeMoTransducer, PartDecoder},
 		"tdt joiner":             {made.TDTJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
 		"tdt decoder and joint":  {g().Input("encoder_outputs", f32, 1, 1024, 1).Input("targets", i32, 1, 1).Input("target_length", i32, 1).Input("input_states_1", f32, 2, 1, 640).Input("input_states_2", f32, 2, 1, 640).Output("outputs", f32, 1, 1, 1, 9), RoleOptimized, ContractNeMoTransducer, PartDecoderJoint},
+		"icefall encoder":        {made.IcefallEncoder(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
+		"icefall decoder":        {made.IcefallDecoder(), RoleOptimized, ContractIcefallTransducer, PartDecoder},
+		"icefall joiner":         {made.IcefallJoiner(), RoleOptimized, ContractIcefallTransducer, PartJoiner},
 		"titanet":                {g().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logits", f32, "B", 16681).Output("embs", f32, "B", 192), RoleEmbedder, ContractNeMoSpeaker, PartModel},
 		"wespeaker":              {made.WeSpeaker(), RoleEmbedder, ContractWeSpeaker, PartModel},
 		"3d-speaker":             {g().Input("x", f32, "B", "T", 80).Output("embedding", f32, "B", 192).Meta("framework", "3d-speaker"), RoleEmbedder, Contract3DSpeaker, PartModel},
@@ -137,18 +140,21 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 		is   error
 		says string
 	}{
-		"empty":          {nil, ErrUnsupported, "empty file"},
-		"gguf":           {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
-		"checkpoint":     {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "models/convert"},
-		"tflite":         {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
-		"web page":       {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
-		"lfs pointer":    {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
-		"noise":          {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
-		"cut whisper":    {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
-		"cut onnx":       {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
-		"silero v3":      {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
-		"streaming":      {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
-		"transducer":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("encoder_out", f32, 1, "T", 512).Output("encoder_out_lens", i64, 1).Bytes(), ErrUnsupported, "icefall"},
+		"empty":       {nil, ErrUnsupported, "empty file"},
+		"gguf":        {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
+		"checkpoint":  {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "models/convert"},
+		"tflite":      {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
+		"web page":    {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
+		"lfs pointer": {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
+		"noise":       {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
+		"cut whisper": {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
+		"cut onnx":    {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
+		"silero v3":   {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
+		"streaming":   {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
+		"streaming transducer": {
+			g().Input("x", f32, "N", 45, 80).Input("cached_key_0", f32, 128, "N", 128).Output("encoder_out", f32, "N", "T", 512).
+				Output("new_cached_key_0", f32, 128, "N", 128).Meta("model_type", "zipformer2").Bytes(), ErrUnsupported, "streaming icefall transducer",
+		},
 		"streaming nemo": {made.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
 		"streaming paraformer": {
 			g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("enc", f32, 1, "T", 512).

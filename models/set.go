@@ -75,7 +75,7 @@ func (s *Set) OptimizedFor(language string) (*Model, bool) {
 // transcribes the language.
 func (s *Set) AlignerFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(m *Model) bool {
-		return m.Contract != ContractNeMoTransducer && m.Contract != ContractParaformer
+		return !slices.Contains([]string{ContractNeMoTransducer, ContractIcefallTransducer, ContractParaformer}, m.Contract)
 	})
 }
 

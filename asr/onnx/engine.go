@@ -1,6 +1,6 @@
-// Package onnx is the optimized tier: recognisers of the CTC kind and their
+// Package onnx is the optimized tier: recognizers of the CTC kind and their
 // relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and its
-// kin, NeMo transducers and TDT, Paraformer) run through ONNX Runtime.
+// kin, the transducers of NeMo and icefall, Paraformer) run through ONNX Runtime.
 //
 // A model is recognised by its metadata or by its inputs and outputs; whatever
 // does not fit a known contract is refused with an error that names the file,

@@ -197,6 +197,33 @@ func randomSearch(r *rand.Rand, durations int, url string) map[string]*ox.Graph 
 	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
 }
 
+// randomIcefall is an offline transducer of icefall: what its encoder hears and what
+// its decoder saw last are added, and projected by the joiner.
+func randomIcefall(r *rand.Rand) map[string]*ox.Graph {
+	const dim = 24
+	e := ox.New()
+	e.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	plain := func(g *ox.Graph, x string, _, _ ox.Tensor) string { return x }
+	e.Node("Identity", []string{projected(e, r, "x", 80, 4, familySymbols, 0, 6, 0.25, plain)}, []string{"encoder_out"})
+	e.Node("Div", []string{e.Op("Add", []string{"x_lens", e.Const(ints(3))}), e.Const(ints(4))}, []string{"encoder_out_lens"})
+	e.Output("encoder_out", ox.Float32, "N", "T4", dim).Output("encoder_out_lens", ox.Int64, "N").
+		Meta("model_type", "zipformer2").Meta("version", "1").Meta("model_author", "k2-fsa")
+	d := ox.New()
+	d.Input("y", ox.Int64, "N", 2)
+	seen := d.Op("Gather", []string{d.Const(random(r, 0.7, familySymbols+1, dim)), d.Op("Add", []string{"y", d.Const(ints(1))})}, ox.AttrInt("axis", 0))
+	weighted := d.Op("Mul", []string{seen, d.Const(ox.Floats([]int64{1, 2, 1}, 0.5, 1))})
+	d.Node("ReduceSum", []string{weighted, d.Const(ints(1))}, []string{"decoder_out"}, ox.AttrInt("keepdims", 0))
+	d.Output("decoder_out", ox.Float32, "N", dim).Meta("context_size", "2").Meta("vocab_size", fmt.Sprint(familySymbols))
+	j := ox.New()
+	j.Input("encoder_out", ox.Float32, "N", dim).Input("decoder_out", ox.Float32, "N", dim)
+	bias := make([]float32, familySymbols)
+	bias[0], bias[2] = 8, 4
+	sum := j.Op("Tanh", []string{j.Op("Add", []string{"encoder_out", "decoder_out"})})
+	j.Node("Identity", []string{scores(j, sum, random(r, 4, dim, familySymbols), ox.Floats([]int64{familySymbols}, bias...))}, []string{"logit"})
+	j.Output("logit", ox.Float32, "N", familySymbols).Meta("joiner_dim", fmt.Sprint(dim))
+	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
+}
+
 func families() map[string]family {
 	r := func(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 	list := func(first, last []string) []string {
@@ -218,6 +245,7 @@ func families() map[string]family {
 		"NeMo CTC":                 {kind: "nemoCtc", files: one(randomNeMo(r(3))), list: nemo, truth: nemoTruth, differs: approximate},
 		"SenseVoice":               {kind: "senseVoice", files: one(randomSenseVoice(r(4))), list: list([]string{"<unk>", "<s>", "</s>", "<|zh|>", "<|en|>", "<|yue|>", "<|ja|>", "<|HAPPY|>", "<|Speech|>", "<|withitn|>", "<|ko|>", "<|nospeech|>"}, nil)},
 		"Paraformer":               {kind: "paraformer", files: one(randomParaformer(r(5))), list: list([]string{"<blank>", "<s>", "</s>"}, []string{"<unk>"}), later: peakDelay * peakSeconds},
+		"icefall transducer":       {kind: "icefallTransducer", files: randomIcefall(r(9)), list: zipformer, truth: kaldiTruth(1, false, 7600)},
 		"NeMo RNN-T, search alone": {kind: "transducer", files: randomSearch(r(6), 0, "https://example.org/fastconformer"), list: nemo},
 		"NeMo TDT, search alone":   {kind: "transducer", files: randomSearch(r(8), 5, "https://example.org/parakeet-tdt"), list: nemo},
 	}

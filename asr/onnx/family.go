@@ -73,6 +73,7 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
 	options := ort.Options{Threads: opt.Threads}
+	nameParts(&m)
 	var net network
 	switch contract {
 	case models.ContractZipformerCTC, models.ContractWeNetCTC:
@@ -85,6 +86,8 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		net, err = openNeMo(m, g, vocab, options)
 	case models.ContractNeMoTransducer:
 		net, err = openTransducer(m, g, vocab, options)
+	case models.ContractIcefallTransducer:
+		net, err = openIcefall(m, g, vocab, options)
 	case models.ContractWaveformCTC:
 		net, err = openWaveform(m, g, vocab, options)
 	}

@@ -66,6 +66,7 @@ func toneFamilies() map[string]struct {
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
 		}, models.ContractNeMoTransducer, 0.08},
+		"icefall transducer": {icefallParts(2), models.ContractIcefallTransducer, 0.04},
 		"tdt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
@@ -135,7 +136,8 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			}
 			assert.Equal(t, 2, tr.Stats.Windows)
 			assert.Equal(t, 2, tr.Stats.EncoderPasses)
-			assert.Equal(t, f.contract == models.ContractNeMoTransducer, tr.Stats.DecoderSteps > 0)
+			transducer := f.contract == models.ContractNeMoTransducer || f.contract == models.ContractIcefallTransducer
+			assert.Equal(t, transducer, tr.Stats.DecoderSteps > 0)
 
 			// Silence says nothing.
 			silent := audio.FromSamples(make([]float32, 32000))

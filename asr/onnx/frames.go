@@ -72,10 +72,13 @@ func withOutputs(opt ort.Options, names ...string) ort.Options {
 	return opt
 }
 
-func (f *frames) features(samples []float32) matrix {
-	n := f.fbank.Frames(len(samples))
+func (f *frames) features(samples []float32) matrix { return fbankMatrix(f.fbank, samples) }
+
+// fbankMatrix returns the 80 filter bank energies of each frame.
+func fbankMatrix(fbank *dsp.Fbank, samples []float32) matrix {
+	n := fbank.Frames(len(samples))
 	m := matrix{data: make([]float32, n*80), frames: n, dim: 80}
-	f.fbank.Compute(m.data, samples)
+	fbank.Compute(m.data, samples)
 	return m
 }
 

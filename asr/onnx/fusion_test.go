@@ -62,15 +62,15 @@ func randomTransducer(t *testing.T, r *rand.Rand, durations int) *transducer {
 func everyText(t *testing.T, tr *transducer, frames encoded) map[string]float64 {
 	total := map[string]float64{}
 	heard := map[string][]float32{} // by text and frame
-	var walk func(p *predictor, text string, at, here int, logProb float64)
-	walk = func(p *predictor, text string, at, here int, logProb float64) {
+	var walk func(p predictor, text string, at, here int, logProb float64)
+	walk = func(p predictor, text string, at, here int, logProb float64) {
 		if at >= frames.n {
 			total[text] += math.Exp(logProb)
 			return
 		}
 		key := text + string(rune('A'+at))
 		scores := heard[key]
-		if scores == nil || p.next[0] == nil {
+		if scores == nil || p.(*statePredictor).next[0] == nil {
 			var err error
 			scores, err = p.score(context.Background(), frames.frame(at))
 			require.NoError(t, err)

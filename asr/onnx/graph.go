@@ -11,7 +11,11 @@ import (
 
 // lengths makes an integer tensor of the width that the graph's input wants.
 func lengths(in ort.Info, values []int) *ort.Tensor {
-	shape := []int64{int64(len(values))}
+	return integers(in, []int64{int64(len(values))}, values)
+}
+
+// integers is lengths of any shape.
+func integers(in ort.Info, shape []int64, values []int) *ort.Tensor {
 	if in.Type == ort.Int32 {
 		v := make([]int32, len(values))
 		for i, n := range values {

@@ -7,18 +7,16 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// mostPerFrame is how many tokens one frame may emit before the search moves on.
+// mostPerFrame is how many tokens one frame of a NeMo transducer may emit.
 const mostPerFrame = 10
 
 // transducer is NeMo's RNN-T and TDT (Parakeet), as three files (encoder,
 // decoder, joiner) or two (encoder, decoder_joint).
 type transducer struct {
 	nemoFront
+	searcher
 	encoder, decoder, joiner *ort.Session // joiner nil: the decoder holds it
-	source, decoderSource    ort.Source
-	vocab                    *vocabulary
-	blank                    int
-	most                     int         // tokens on one frame
+	source                   ort.Source
 	states                   [2]ort.Info // the decoder's
 	statesOut                [2]string
 	targets, targetLength    ort.Info
@@ -30,22 +28,15 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if err != nil {
 		return nil, err
 	}
-	t := &transducer{nemoFront: front, source: m.ONNX, decoderSource: m.Decoder, vocab: vocab, blank: nemoBlank(vocab), most: mostPerFrame}
+	t := &transducer{nemoFront: front, source: m.ONNX}
+	t.searcher = searcher{vocab: vocab, blank: nemoBlank(vocab), most: mostPerFrame, seconds: front.shift(), joint: m.Decoder, begin: t.predictor}
 	if err := g.Check(ort.Contract{
 		Outputs: []ort.Info{{Name: "outputs", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "encoded_lengths"}},
 	}); err != nil {
 		return nil, err
 	}
-	if m.Decoder.Path == "" && m.Decoder.Data == nil {
+	if !present(m.Decoder) {
 		return nil, fmt.Errorf("%s: %w: a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none", m.ONNX, ErrFile)
-	}
-	for i, s := range []*ort.Source{&m.Decoder, &m.Joiner} {
-		if s.Role == "" {
-			s.Role = m.ONNX.Role
-		}
-		if s.Name == "" && s.Path == "" {
-			s.Name = m.ONNX.Name + [...]string{" (decoder)", " (joiner)"}[i]
-		}
 	}
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
@@ -56,12 +47,42 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if t.decoder, err = ort.Open(m.Decoder, opt); err != nil {
 		return nil, closing(t, err)
 	}
-	if m.Joiner.Path != "" || m.Joiner.Data != nil {
+	if present(m.Joiner) {
 		if t.joiner, err = ort.Open(m.Joiner, opt); err != nil {
 			return nil, closing(t, err)
 		}
 	}
 	return t, nil
+}
+
+// present reports whether there is a graph.
+func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
+
+// nameParts gives the graphs of a transducer beside its encoder the encoder's role
+// and a name, for errors.
+func nameParts(m *parts) {
+	for i, s := range []*ort.Source{&m.Decoder, &m.Joiner} {
+		if s.Role == "" {
+			s.Role = m.ONNX.Role
+		}
+		if s.Name == "" && s.Path == "" {
+			s.Name = m.ONNX.Name + [...]string{" (decoder)", " (joiner)"}[i]
+		}
+	}
+}
+
+// closeAll closes the sessions that were opened and returns the first error.
+func closeAll(sessions ...*ort.Session) error {
+	var first error
+	for _, s := range sessions {
+		if s == nil {
+			continue
+		}
+		if err := s.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 func closing(t *transducer, err error) error {
@@ -76,7 +97,7 @@ func (t *transducer) checkDecoder(m parts) error {
 		return err
 	}
 	joint := hasInputs(g, "encoder_outputs")
-	split := m.Joiner.Path != "" || m.Joiner.Data != nil
+	split := present(m.Joiner)
 	if joint == split {
 		found := "a decoder without encoder_outputs and no joiner"
 		if joint {
@@ -154,18 +175,7 @@ func (t *transducer) languages() []string { return nil }
 
 func (t *transducer) ctc() *head { return nil }
 
-func (t *transducer) close() error {
-	var first error
-	for _, s := range []*ort.Session{t.encoder, t.decoder, t.joiner} {
-		if s == nil {
-			continue
-		}
-		if err := s.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
-}
+func (t *transducer) close() error { return closeAll(t.encoder, t.decoder, t.joiner) }
 
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	hyps := make([]hypothesis, len(windows))
@@ -179,7 +189,7 @@ func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]
 		if len(s) != 3 || s[0] != 1 || len(n) != 1 {
 			return nil, fmt.Errorf("%s: %w: expected outputs float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, s, len(n))
 		}
-		frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), n: int(min(max(n[0], 0), s[2]))}
+		frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}
 		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
 			return nil, err
 		}
@@ -187,23 +197,8 @@ func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]
 	return hyps, nil
 }
 
-// encoded is what the encoder makes of a window: frames as columns.
-type encoded struct {
-	data           []float32
-	dim, stride, n int
-}
-
-// frame returns one of the n frames.
-func (e encoded) frame(at int) []float32 {
-	frame := make([]float32, e.dim)
-	for d := range frame {
-		frame[d] = e.data[d*e.stride+at]
-	}
-	return frame
-}
-
-// predictor is the state of the prediction network behind a text.
-type predictor struct {
+// statePredictor is the state of NeMo's prediction network behind a text.
+type statePredictor struct {
 	t      *transducer
 	last   int
 	states [2]*ort.Tensor
@@ -212,8 +207,8 @@ type predictor struct {
 }
 
 // predictor returns the state before a text.
-func (t *transducer) predictor() *predictor {
-	p := &predictor{t: t, last: t.blank}
+func (t *transducer) predictor() predictor {
+	p := &statePredictor{t: t, last: t.blank}
 	for i, s := range t.states {
 		p.states[i] = ort.NewFloat32([]int64{s.Shape[0], 1, s.Shape[2]}, make([]float32, s.Shape[0]*s.Shape[2]))
 	}
@@ -227,8 +222,7 @@ func (t *transducer) integer(in ort.Info, v int, shape ...int64) *ort.Tensor {
 	return ort.NewInt32(shape, []int32{int32(v)})
 }
 
-// score joins one encoder frame with the predictor's state.
-func (p *predictor) score(ctx context.Context, frame []float32) ([]float32, error) {
+func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32, error) {
 	t := p.t
 	enc := ort.NewFloat32([]int64{1, int64(len(frame)), 1}, frame)
 	if t.joiner == nil || p.output == nil {
@@ -256,83 +250,6 @@ func (p *predictor) score(ctx context.Context, frame []float32) ([]float32, erro
 	return out[0].Float32(), nil
 }
 
-// after returns the state behind one more token. The predictor must have scored a
-// frame.
-func (p *predictor) after(token int) *predictor {
-	return &predictor{t: p.t, last: token, states: p.next}
-}
-
-// search finds a window's tokens: greedily where nothing is to be fused with the
-// network's scores or the beam size is 1.
-func (t *transducer) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
-	if req.fusion.none() || req.beam <= 1 {
-		return t.greedy(ctx, frames, req.fusion)
-	}
-	return t.beam(ctx, frames, req.fusion, req.beam)
-}
-
-// greedy takes the best token at each step. A joint output wider than the
-// vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
-// hotwords and language model chooses between tokens; whether there is one at all,
-// and how long it lasts, the network decides alone (A. Andrusenko and others 2025,
-// TurboBias).
-func (t *transducer) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
-	p, at := t.predictor(), f.begin()
-	v := t.vocab.size()
-	here := 0 // tokens on this frame
-	for now := 0; now < frames.n; {
-		scores, err := p.score(ctx, frames.frame(now))
-		if err != nil {
-			return nil, 0, err
-		}
-		steps++
-		if len(scores) < v {
-			return nil, 0, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
-		}
-		token := argmax(scores[:v])
-		skip := 0
-		if len(scores) > v {
-			skip = argmax(scores[v:])
-		}
-		if token != t.blank {
-			norm := logSum(scores[:v])
-			if !f.none() {
-				token = t.favored(scores[:v], norm, at, f, token)
-				at = f.step(at, token, false)
-			}
-			out = append(out, t.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
-			p = p.after(token)
-			here++
-		} else if skip == 0 {
-			skip = 1
-		}
-		if here >= t.most && skip == 0 {
-			skip = 1
-		}
-		if skip > 0 {
-			now += skip
-			here = 0
-		}
-	}
-	return out, steps, nil
-}
-
-// favored returns the token that is best with its bonus, of those that the network
-// itself considers; best is its own choice.
-func (t *transducer) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
-	top := float64(scores[best]) + f.step(at, best, false).bonus
-	for _, id := range candidates(nil, scores, norm, t.blank) {
-		if s := float64(scores[id]) + f.step(at, id, false).bonus; s > top {
-			best, top = id, s
-		}
-	}
-	return best
-}
-
-// emission returns a token at a frame of n that lasts so many frames, at least one.
-func (t *transducer) emission(at, lasts, n, id int, logProb func(id int) float64) emission {
-	return emission{
-		id: id, start: float64(at) * t.shift(), end: float64(min(at+max(lasts, 1), n)) * t.shift(),
-		logProb: logProb(id), blank: exp(logProb(t.blank)),
-	}
+func (p *statePredictor) after(token int) predictor {
+	return &statePredictor{t: p.t, last: token, states: p.next}
 }

@@ -13,7 +13,7 @@ type spoken struct {
 	parent    *spoken
 	id        int
 	children  []*spoken
-	predictor *predictor // behind the text
+	predictor predictor // behind the text
 	standing
 }
 
@@ -97,10 +97,10 @@ func stays(scores []float32) (token, blank []stay) {
 // and the bonus of hotwords and language model (V. Bataev and others 2025,
 // NGPU-LM). The blank has none. With a width that loses nothing, the result is the
 // text whose alignments' probabilities and bonus are highest in sum.
-func (t *transducer) beam(ctx context.Context, frames encoded, f fusion, width int) (out []emission, steps int, err error) {
+func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int) (out []emission, steps int, err error) {
 	ahead := make([][]alignment, frames.n+1) // by the frame that they have come to
-	ahead[0] = []alignment{{text: &spoken{id: -1, predictor: t.predictor(), standing: f.begin()}}}
-	v := t.vocab.size()
+	ahead[0] = []alignment{{text: &spoken{id: -1, predictor: s.begin(), standing: f.begin()}}}
+	v := s.vocab.size()
 	var order []int
 	for at := range frames.n {
 		level := prune(ahead[at], width)
@@ -115,26 +115,26 @@ func (t *transducer) beam(ctx context.Context, frames encoded, f fusion, width i
 				}
 				steps++
 				if len(scores) < v {
-					return nil, 0, widthError(t.decoderSource, "outputs", len(scores), v, t.vocab)
+					return nil, 0, widthError(s.joint, "outputs", len(scores), v, s.vocab)
 				}
 				norm := logSum(scores[:v])
 				logProb := func(id int) float64 { return min(float64(scores[id])-norm, 0) }
 				tokenStays, blankStays := stays(scores[v:])
-				for _, s := range blankStays {
-					to, p := min(at+s.frames, frames.n), logProb(t.blank)+s.logProb
+				for _, stay := range blankStays {
+					to, p := min(at+stay.frames, frames.n), logProb(s.blank)+stay.logProb
 					ahead[to] = merge(ahead[to], alignment{a.text, a.sum + p, a.best + p, a.trace})
 				}
-				order = candidates(order[:0], scores[:v], norm, t.blank)
+				order = candidates(order[:0], scores[:v], norm, s.blank)
 				for _, id := range order {
 					text := a.text.child(id, &f)
-					for _, s := range tokenStays {
-						p := logProb(id) + s.logProb
-						said := alignment{text, a.sum + p, a.best + p, &trace{a.trace, t.emission(at, s.frames, frames.n, id, logProb)}}
-						if s.frames == 0 && here < t.most {
+					for _, stay := range tokenStays {
+						p := logProb(id) + stay.logProb
+						said := alignment{text, a.sum + p, a.best + p, &trace{a.trace, s.emission(at, stay.frames, frames.n, id, logProb)}}
+						if stay.frames == 0 && here < s.most {
 							next = merge(next, said)
 							continue
 						}
-						to := min(at+max(s.frames, 1), frames.n)
+						to := min(at+max(stay.frames, 1), frames.n)
 						ahead[to] = merge(ahead[to], said)
 					}
 				}
@@ -144,8 +144,8 @@ func (t *transducer) beam(ctx context.Context, frames encoded, f fusion, width i
 	}
 	best, top := (*trace)(nil), math.Inf(-1)
 	for _, a := range ahead[frames.n] {
-		if s := a.sum + f.finish(a.text.standing); s > top {
-			best, top = a.trace, s
+		if sum := a.sum + f.finish(a.text.standing); sum > top {
+			best, top = a.trace, sum
 		}
 	}
 	for ; best != nil; best = best.before {

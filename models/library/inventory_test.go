@@ -121,6 +121,45 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Len(t, set.All(models.RoleOptimized), 2)
 }
 
+// TestImportIcefallTransducer imports what k2-fsa's archives hold: both precisions of
+// the three graphs, or an exact decoder beside an 8-bit encoder and joiner.
+func TestImportIcefallTransducer(t *testing.T) {
+	const rest = "-epoch-99-avg-1"
+	files := map[string][]byte{"tokens.txt": []byte("<blk> 0\n"), "bpe.model": []byte("no")}
+	for word, g := range map[string]*onnxgraph.Graph{"encoder": made.IcefallEncoder(), "decoder": made.IcefallDecoder(), "joiner": made.IcefallJoiner()} {
+		files[word+rest+".onnx"] = g.Bytes()
+		files[word+rest+".int8.onnx"] = g.Bytes()
+	}
+	mixed := maps.Clone(files)
+	delete(mixed, "decoder"+rest+".int8.onnx")
+	delete(mixed, "joiner"+rest+".onnx")
+	decoders := map[string]string{"folder": "decoder" + rest + ".int8.onnx", "mixed": "decoder" + rest + ".onnx"}
+	for name, held := range map[string]map[string][]byte{"folder": files, "mixed": mixed} {
+		dir := made.Folder(t, held)
+		for _, source := range []string{dir, filepath.Join(dir, "encoder"+rest+".int8.onnx")} {
+			s := &Store{Dir: t.TempDir()}
+			done, err := s.Import(t.Context(), source, ImportOptions{Name: "zipformer", Languages: []string{"en"}})
+			require.NoError(t, err)
+			require.Len(t, done, 1)
+			set, err := OpenDir(s.Dir)
+			require.NoError(t, err)
+			m, ok := set.OptimizedFor("en")
+			require.True(t, ok)
+			assert.Equal(t, models.ContractIcefallTransducer, m.Contract)
+			parts := map[models.Part]string{}
+			for _, f := range m.Files {
+				parts[f.Part] = f.Name
+			}
+			assert.Equal(t, map[models.Part]string{
+				models.PartEncoder: "encoder" + rest + ".int8.onnx", models.PartDecoder: decoders[name],
+				models.PartJoiner: "joiner" + rest + ".int8.onnx", models.PartTokens: "tokens.txt",
+			}, parts, source)
+			_, ok = set.AlignerFor("en")
+			assert.False(t, ok, "a transducer has no CTC output")
+		}
+	}
+}
+
 func TestImportFolderAndArchive(t *testing.T) {
 	files := map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "model.int8.onnx": made.SenseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
 	s := &Store{Dir: t.TempDir()}

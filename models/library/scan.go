@@ -252,12 +252,16 @@ func (e *entry) companions(dir string, found *models.Recognised) error {
 	if found.Part == models.PartEncoder {
 		base := path.Base(main)
 		for part, word := range map[models.Part]string{models.PartDecoder: "decoder", models.PartJoiner: "joiner", models.PartDecoderJoint: "decoder_joint"} {
-			name := strings.Replace(base, "encoder", word, 1)
-			if e.Files[part] != "" || name == base || !exists(name) {
-				continue
-			}
-			if other, err := models.Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
-				e.Files[part] = path.Join(folder, name)
+			// The same precision first, then the exact graph: archives of icefall hold
+			// an 8-bit encoder and joiner with an exact decoder.
+			for _, of := range []string{base, stem(base) + path.Ext(base)} {
+				name := strings.Replace(of, "encoder", word, 1)
+				if e.Files[part] != "" || name == of || !exists(name) {
+					continue
+				}
+				if other, err := models.Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
+					e.Files[part] = path.Join(folder, name)
+				}
 			}
 		}
 	}

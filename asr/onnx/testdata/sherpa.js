@@ -8,9 +8,9 @@ const sherpa = require('sherpa-onnx-node');
 const [folder, kind] = process.argv.slice(2);
 const file = (name) => path.join(folder, name);
 const model = { tokens: file('tokens.txt'), numThreads: 1, provider: 'cpu' };
-if (kind === 'transducer') {
+if (kind === 'transducer' || kind === 'icefallTransducer') {
   model.transducer = { encoder: file('encoder.onnx'), decoder: file('decoder.onnx'), joiner: file('joiner.onnx') };
-  model.modelType = 'nemo_transducer';
+  model.modelType = kind === 'transducer' ? 'nemo_transducer' : 'transducer';
 } else {
   model[kind] = { model: file('model.onnx') };
   if (kind === 'senseVoice') Object.assign(model[kind], { language: 'auto', useInverseTextNormalization: 1 });

@@ -74,6 +74,24 @@ func TDTJoiner() *onnxgraph.Graph {
 	return onnxgraph.New().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
 }
 
+// IcefallEncoder is the encoder of an offline Zipformer transducer of icefall.
+func IcefallEncoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
+		Output("encoder_out", f32, "N", "T", 512).Output("encoder_out_lens", i64, "N").Meta("model_type", "zipformer2")
+}
+
+// IcefallDecoder is its decoder, which sees the last two tokens.
+func IcefallDecoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("y", i64, "N", 2).Output("decoder_out", f32, "N", 512).
+		Meta("context_size", "2").Meta("vocab_size", "500")
+}
+
+// IcefallJoiner is its joiner.
+func IcefallJoiner() *onnxgraph.Graph {
+	return onnxgraph.New().Input("encoder_out", f32, "N", 512).Input("decoder_out", f32, "N", 512).
+		Output("logit", f32, "N", 500).Meta("joiner_dim", "512")
+}
+
 // SenseVoice is SenseVoice small.
 func SenseVoice() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").

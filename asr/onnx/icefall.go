@@ -1,0 +1,194 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+const (
+	// icefallMost is how many tokens a frame emits: icefall trains for one and
+	// decodes so (--max-sym-per-frame 1).
+	icefallMost = 1
+	// icefallContext is how many tokens the decoder looks back where the file does
+	// not say.
+	icefallContext = 2
+	// beforeText stands in the decoder's input for a token before the text.
+	beforeText = -1
+)
+
+// icefall is an offline transducer of icefall (Zipformer, Conformer) in k2-fsa's
+// export: an encoder x, x_lens → encoder_out, encoder_out_lens; a decoder without
+// state y → decoder_out, which sees the last tokens alone; a joiner encoder_out,
+// decoder_out → logit.
+type icefall struct {
+	searcher
+	fbank                    *dsp.Fbank
+	encoder, decoder, joiner *ort.Session
+	source                   ort.Source
+	lens, targets            ort.Info
+	context                  int
+	// unknown is the id of <unk>, which the search takes for the blank; -1 without
+	// one.
+	unknown int
+	batch   bool
+}
+
+func openIcefall(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+	if err := g.Check(ort.Contract{
+		Inputs:  []ort.Info{{Name: "x", Type: ort.Float32, Shape: []int64{-1, -1, 80}}, {Name: "x_lens"}},
+		Outputs: []ort.Info{{Name: "encoder_out", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "encoder_out_lens"}},
+		Exact:   true,
+	}); err != nil {
+		return nil, err
+	}
+	if vocab.blank < 0 {
+		return nil, fmt.Errorf("%s: %w: %s has no blank (<blk>, <blank> or <eps>)", m.ONNX, ErrTokens, vocab.name)
+	}
+	o := dsp.DefaultFbankOptions()
+	o.SnipEdges, o.HighHz = false, -400
+	x, _ := g.Input("x")
+	t := &icefall{
+		fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"),
+		batch: x.Rank() != 3 || x.Shape[0] != 1,
+	}
+	t.searcher = searcher{vocab: vocab, blank: vocab.blank, most: icefallMost, seconds: 0.04, joint: m.Joiner}
+	t.begin = func() predictor { return &contextPredictor{t: t, tokens: t.beginning()} }
+	var err error
+	if t.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {
+		return nil, err
+	}
+	if err := t.checkDecoder(m); err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		to   **ort.Session
+		from ort.Source
+	}{{&t.encoder, m.ONNX}, {&t.decoder, m.Decoder}, {&t.joiner, m.Joiner}} {
+		if *s.to, err = ort.Open(s.from, opt); err != nil {
+			_ = t.close()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// checkDecoder compares the decoder's and joiner's ports with the contract.
+func (t *icefall) checkDecoder(m parts) error {
+	if !present(m.Decoder) || !present(m.Joiner) {
+		return fmt.Errorf("%s: %w: a transducer needs its decoder and joiner next to the encoder", m.ONNX, ErrFile)
+	}
+	d, err := ort.Inspect(m.Decoder)
+	if err != nil {
+		return err
+	}
+	if t.targets, err = checkTargets(d, m.Decoder, "y", 2); err != nil {
+		return err
+	}
+	if err := d.Check(ort.Contract{
+		Inputs: []ort.Info{{Name: "y"}}, Outputs: []ort.Info{{Name: "decoder_out", Type: ort.Float32, Shape: []int64{-1, -1}}}, Exact: true,
+	}); err != nil {
+		return err
+	}
+	t.context = icefallContext
+	if t.targets.Rank() == 2 && t.targets.Shape[1] > 0 {
+		t.context = int(t.targets.Shape[1])
+	}
+	if t.context, err = metaInt(d, m.Decoder, "context_size", t.context, 1, 16); err != nil {
+		return err
+	}
+	j, err := ort.Inspect(m.Joiner)
+	if err != nil {
+		return err
+	}
+	if err := j.Check(ort.Contract{
+		Inputs: []ort.Info{
+			{Name: "encoder_out", Type: ort.Float32, Shape: []int64{-1, -1}}, {Name: "decoder_out", Type: ort.Float32, Shape: []int64{-1, -1}},
+		},
+		Outputs: []ort.Info{{Name: "logit", Type: ort.Float32, Shape: []int64{-1, -1}}}, Exact: true,
+	}); err != nil {
+		return err
+	}
+	out, _ := j.Output("logit")
+	return checkWidth(m.Joiner, out, t.vocab.size(), t.vocab)
+}
+
+func (t *icefall) features(samples []float32) matrix { return fbankMatrix(t.fbank, samples) }
+func (t *icefall) batchable() bool                   { return t.batch }
+func (t *icefall) languages() []string               { return nil }
+func (t *icefall) ctc() *head                        { return nil }
+func (t *icefall) close() error                      { return closeAll(t.encoder, t.decoder, t.joiner) }
+
+func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	out, err := t.encoder.Run(ctx, map[string]*ort.Tensor{
+		"x": pad(windows, zipformerPadding), "x_lens": lengths(t.lens, frameCounts(windows)),
+	}, "encoder_out", "encoder_out_lens")
+	if err != nil {
+		return nil, err
+	}
+	s, n := out[0].Shape(), out[1].Integers()
+	if len(s) != 3 || s[0] != int64(len(windows)) || len(n) != len(windows) {
+		return nil, fmt.Errorf("%s: %w: expected encoder_out float32[%d,?,?] and as many lengths, found %v and %d lengths", t.source, ErrContract, len(windows), s, len(n))
+	}
+	rows, dim := int(s[1]), int(s[2])
+	hyps := make([]hypothesis, len(windows))
+	for i := range hyps {
+		frames := encoded{data: out[0].Float32()[i*rows*dim:], dim: dim, stride: 1, step: dim, n: min(max(int(n[i]), 0), rows)}
+		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
+			return nil, err
+		}
+	}
+	return hyps, nil
+}
+
+// beginning returns the decoder's input before a text: the blank, and before it
+// nothing (icefall, greedy_search in beam_search.py).
+func (t *icefall) beginning() []int {
+	tokens := make([]int, t.context)
+	for i := range tokens {
+		tokens[i] = beforeText
+	}
+	tokens[t.context-1] = t.blank
+	return tokens
+}
+
+// contextPredictor is a prediction network that sees the last tokens alone.
+type contextPredictor struct {
+	t      *icefall
+	tokens []int
+	output *ort.Tensor // the decoder's, nil before the first frame
+}
+
+func (p *contextPredictor) score(ctx context.Context, frame []float32) ([]float32, error) {
+	t := p.t
+	if p.output == nil {
+		y := integers(t.targets, []int64{1, int64(len(p.tokens))}, p.tokens)
+		out, err := t.decoder.Run(ctx, map[string]*ort.Tensor{"y": y}, "decoder_out")
+		if err != nil {
+			return nil, err
+		}
+		p.output = out[0]
+	}
+	enc := ort.NewFloat32([]int64{1, int64(len(frame))}, frame)
+	out, err := t.joiner.Run(ctx, map[string]*ort.Tensor{"encoder_out": enc, "decoder_out": p.output}, "logit")
+	if err != nil {
+		return nil, err
+	}
+	scores := out[0].Float32()
+	if len(scores) != t.vocab.size() {
+		return nil, widthError(t.joint, "logit", len(scores), t.vocab.size(), t.vocab)
+	}
+	if t.unknown >= 0 && t.unknown != t.blank {
+		scores[t.blank] = max(scores[t.blank], scores[t.unknown])
+		scores[t.unknown] = float32(math.Inf(-1))
+	}
+	return scores, nil
+}
+
+func (p *contextPredictor) after(token int) predictor {
+	return &contextPredictor{t: p.t, tokens: append(slices.Clone(p.tokens[1:]), token)}
+}

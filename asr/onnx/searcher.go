@@ -1,0 +1,123 @@
+package onnx
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// searcher finds the tokens of a transducer's encoder frames.
+type searcher struct {
+	vocab *vocabulary
+	blank int
+	// most is how many tokens one frame may emit before the search moves on.
+	most int
+	// seconds is how long a frame lasts.
+	seconds float64
+	// joint is the graph that scores tokens, for errors.
+	joint ort.Source
+	// begin returns the prediction network's state before a text.
+	begin func() predictor
+}
+
+// predictor is the state of a prediction network behind a text.
+type predictor interface {
+	// score joins one encoder frame with the state: scores of the tokens, and in
+	// TDT of the durations.
+	score(ctx context.Context, frame []float32) ([]float32, error)
+	// after returns the state behind one more token. The predictor must have
+	// scored a frame.
+	after(token int) predictor
+}
+
+// encoded holds what the encoder makes of a window: n frames of dim numbers.
+// Numbers of a frame are apart by stride, frames by step.
+type encoded struct {
+	data              []float32
+	dim, stride, step int
+	n                 int
+}
+
+// frame returns one of the n frames.
+func (e encoded) frame(at int) []float32 {
+	frame := make([]float32, e.dim)
+	for d := range frame {
+		frame[d] = e.data[d*e.stride+at*e.step]
+	}
+	return frame
+}
+
+// search finds a window's tokens: greedily where nothing is to be fused with the
+// network's scores or the beam size is 1.
+func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
+	if req.fusion.none() || req.beam <= 1 {
+		return s.greedy(ctx, frames, req.fusion)
+	}
+	return s.beam(ctx, frames, req.fusion, req.beam)
+}
+
+// greedy takes the best token at each step. A joint output wider than the
+// vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
+// hotwords and language model chooses between tokens; whether there is one at all,
+// and how long it lasts, the network decides alone (A. Andrusenko and others 2025,
+// TurboBias).
+func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
+	p, at := s.begin(), f.begin()
+	v := s.vocab.size()
+	here := 0 // tokens on this frame
+	for now := 0; now < frames.n; {
+		scores, err := p.score(ctx, frames.frame(now))
+		if err != nil {
+			return nil, 0, err
+		}
+		steps++
+		if len(scores) < v {
+			return nil, 0, widthError(s.joint, "outputs", len(scores), v, s.vocab)
+		}
+		token := argmax(scores[:v])
+		skip := 0
+		if len(scores) > v {
+			skip = argmax(scores[v:])
+		}
+		if token != s.blank {
+			norm := logSum(scores[:v])
+			if !f.none() {
+				token = s.favored(scores[:v], norm, at, f, token)
+				at = f.step(at, token, false)
+			}
+			out = append(out, s.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
+			p = p.after(token)
+			here++
+		} else if skip == 0 {
+			skip = 1
+		}
+		if here >= s.most && skip == 0 {
+			skip = 1
+		}
+		if skip > 0 {
+			now += skip
+			here = 0
+		}
+	}
+	return out, steps, nil
+}
+
+// favored returns the token that is best with its bonus, of those that the network
+// itself considers; best is its own choice.
+func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
+	top := float64(scores[best]) + f.step(at, best, false).bonus
+	for _, id := range candidates(nil, scores, norm, s.blank) {
+		if sum := float64(scores[id]) + f.step(at, id, false).bonus; sum > top {
+			best, top = id, sum
+		}
+	}
+	return best
+}
+
+// emission returns a token at a frame of n that lasts so many frames, at least one.
+func (s *searcher) emission(at, lasts, n, id int, logProb func(id int) float64) emission {
+	return emission{
+		id: id, start: float64(at) * s.seconds, end: float64(min(at+max(lasts, 1), n)) * s.seconds,
+		logProb: logProb(id), blank: exp(logProb(s.blank)),
+	}
+}

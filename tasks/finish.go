@@ -130,18 +130,18 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 		return nil, err
 	}
 	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
-	if err := s.store(ctx, key, data); err != nil {
+	if err := s.blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
 	if len(o.Waveform) > 0 {
-		if err := s.store(ctx, waveformKey(key), o.Waveform); err != nil {
+		if err := s.blobs.Put(ctx, waveformKey(key), bytes.NewReader(o.Waveform)); err != nil {
 			return nil, err
 		}
 	}
 	if o.Additions != nil {
 		text, err := json.Marshal(o.Additions)
 		if err == nil {
-			err = s.store(ctx, additionsKey(key), text)
+			err = s.blobs.Put(ctx, additionsKey(key), bytes.NewReader(text))
 		}
 		if err != nil {
 			return nil, err
@@ -169,20 +169,6 @@ func beside(result, suffix string) string {
 		return ""
 	}
 	return strings.TrimSuffix(result, resultSuffix) + suffix
-}
-
-// store writes a file whole or not at all.
-func (s *Service) store(ctx context.Context, key string, data []byte) error {
-	w, err := s.blobs.Create(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	_, err = w.Commit()
-	return err
 }
 
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.Then) (*Claim, error) {

@@ -130,16 +130,7 @@ func copyFile(ctx context.Context, from, to *blob.Store, key string) error {
 		return err
 	}
 	defer r.Close()
-	w, err := to.Create(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if _, err := io.Copy(w, r); err != nil {
-		return err
-	}
-	_, err = w.Commit()
-	return err
+	return to.Put(ctx, key, r)
 }
 
 type restoreCmd struct {

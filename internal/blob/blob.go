@@ -195,6 +195,20 @@ func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
 	return s.create(ctx, key, false)
 }
 
+// Put writes a file whole or not at all.
+func (s *Store) Put(ctx context.Context, key string, from io.Reader) error {
+	w, err := s.Create(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, from); err != nil {
+		return err
+	}
+	_, err = w.Commit()
+	return err
+}
+
 // create is Create; if fresh is set, Commit fails if a file already exists
 // under key.
 func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, error) {

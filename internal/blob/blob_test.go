@@ -11,8 +11,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -117,6 +119,21 @@ func TestAbortLeavesNothing(t *testing.T) {
 		_, err = w.Commit()
 		require.Error(t, err, "a cancelled request leaves no file")
 		assert.Empty(t, keys(t, s, ""))
+	})
+}
+
+func TestPutWritesWholeOrNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *blob.Store) {
+		broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		require.ErrorIs(t, s.Put(t.Context(), "audio/x", broken), io.ErrUnexpectedEOF)
+		assert.Empty(t, keys(t, s, ""))
+		require.NoError(t, s.Put(t.Context(), "audio/x", strings.NewReader("whole")))
+		r, err := s.Open(t.Context(), "audio/x")
+		require.NoError(t, err)
+		defer r.Close()
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		assert.Equal(t, "whole", string(text))
 	})
 }
 

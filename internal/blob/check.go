@@ -37,15 +37,7 @@ func (s *Store) Probe(ctx context.Context) error {
 		return err
 	}
 	key := probePrefix + strings.ToLower(rand.Text())
-	w, err := s.Create(ctx, key)
-	if err != nil {
-		return s.explain(err)
-	}
-	defer w.Abort()
-	if _, err := io.WriteString(w, key); err != nil {
-		return s.explain(err)
-	}
-	if _, err := w.Commit(); err != nil {
+	if err := s.Put(ctx, key, strings.NewReader(key)); err != nil {
 		return s.explain(err)
 	}
 	r, err := s.Open(ctx, key)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,14 +55,5 @@ func (c *checkpoints) Save(ctx context.Context, stage string, data []byte) error
 	if !validStage.MatchString(stage) {
 		return fmt.Errorf("worker: checkpoint %q: name is not valid", stage)
 	}
-	w, err := c.blobs.Create(ctx, c.prefix+stage)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	_, err = w.Commit()
-	return err
+	return c.blobs.Put(ctx, c.prefix+stage, bytes.NewReader(data))
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,19 +144,11 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 // probeStore writes a file to the file store and removes it.
 func (b *breaker) probeStore(ctx context.Context) error {
 	blobs := b.service.Blobs()
-	file, err := blobs.Create(ctx, tasks.CheckpointPrefix(b.id)+"probe")
-	if err != nil {
+	key := tasks.CheckpointPrefix(b.id) + "probe"
+	if err := blobs.Put(ctx, key, bytes.NewReader(make([]byte, probeSize))); err != nil {
 		return err
 	}
-	defer file.Abort()
-	if _, err := file.Write(make([]byte, probeSize)); err != nil {
-		return err
-	}
-	info, err := file.Commit()
-	if err != nil {
-		return err
-	}
-	return blobs.Delete(ctx, info.Key)
+	return blobs.Delete(ctx, key)
 }
 
 // probeDisk writes a file to dir and removes it.

@@ -35,18 +35,17 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	options, extras, err := s.terms(r, sub.callbackURL, sub.options)
+	each, err := s.asked(r, sub.terms)
 	if err != nil {
 		return err
 	}
+	each.Batch = true
 	requests := make([]tasks.Request, len(sub.urls))
 	g, ctx := errgroup.WithContext(r.Context())
 	g.SetLimit(batchLookups)
 	for i, u := range sub.urls {
-		requests[i] = tasks.Request{
-			Account: r.who.Account, URL: u, Filename: lastSegment(u), Options: options, Extras: extras,
-			CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: true, AllowTraining: sub.allowTraining,
-		}
+		requests[i] = each
+		requests[i].URL, requests[i].Filename = u, lastSegment(u)
 		if sub.filenames != nil {
 			requests[i].Filename = sub.filenames[i]
 			if sub.filenames[i] == "" {

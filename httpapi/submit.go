@@ -15,15 +15,20 @@ const (
 	maxBatchItems     = 100
 )
 
-// submission is the body of POST /tasks.
-type submission struct {
-	audioURL       string
-	filename       string
+// terms are what a task and a batch are given alike.
+type terms struct {
 	options        spec.Options
 	callbackURL    string
 	callbackSecret string
-	batch          bool
 	allowTraining  bool
+}
+
+// submission is the body of POST /tasks.
+type submission struct {
+	terms
+	audioURL string
+	filename string
+	batch    bool
 
 	given map[string]bool // names that were in the body
 }
@@ -96,12 +101,9 @@ func (s *submission) check() error {
 
 // batchSubmission is the body of POST /tasks/batch.
 type batchSubmission struct {
-	urls           []string
-	filenames      []string // nil, or one for each URL
-	options        spec.Options
-	callbackURL    string
-	callbackSecret string
-	allowTraining  bool
+	terms
+	urls      []string
+	filenames []string // nil, or one for each URL
 }
 
 // readBatch reads the body of POST /tasks/batch.

@@ -121,18 +121,22 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 	return idempotency(r, sum)
 }
 
-// terms checks where a submission's results go, if anywhere, and completes its
-// options. Additions to the specification are returned as extras.
-func (s *Server) terms(r *request, callbackURL string, o spec.Options) (json.RawMessage, tasks.Extras, error) {
-	if callbackURL != "" {
-		if err := s.checkURL(r, "callback_url", callbackURL); err != nil {
-			return nil, tasks.Extras{}, err
+// asked returns the request for a task with these terms. It checks where the
+// results go, if anywhere, and completes the options; additions to the
+// specification become extras.
+func (s *Server) asked(r *request, t terms) (tasks.Request, error) {
+	if t.callbackURL != "" {
+		if err := s.checkURL(r, "callback_url", t.callbackURL); err != nil {
+			return tasks.Request{}, err
 		}
 	}
-	extras := tasks.Extras{KnownVoices: o.Voices}
-	o.Voices = nil // workers of earlier releases refuse stored options that they do not know
-	options, err := effective(o)
-	return options, extras, err
+	known := t.options.Voices
+	t.options.Voices = nil // workers of earlier releases refuse stored options that they do not know
+	options, err := effective(t.options)
+	return tasks.Request{
+		Account: r.who.Account, Options: options, Extras: tasks.Extras{KnownVoices: known},
+		CallbackURL: t.callbackURL, CallbackSecret: t.callbackSecret, AllowTraining: t.allowTraining,
+	}, err
 }
 
 // echoed returns the options of a task as its answers have them: with those that
@@ -175,14 +179,11 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	options, extras, err := s.terms(r, sub.callbackURL, sub.options)
+	req, err := s.asked(r, sub.terms)
 	if err != nil {
 		return err
 	}
-	req := tasks.Request{
-		Account: r.who.Account, Filename: sub.filename, Options: options, Extras: extras,
-		CallbackURL: sub.callbackURL, CallbackSecret: sub.callbackSecret, Batch: sub.batch, AllowTraining: sub.allowTraining,
-	}
+	req.Filename, req.Batch = sub.filename, sub.batch
 	if audio == nil {
 		if err := s.checkURL(r, "audio_url", sub.audioURL); err != nil {
 			return err

@@ -112,42 +112,39 @@ func (c *accountShowCmd) Run(ctx context.Context) error {
 	})
 }
 
-type accountCreditCmd struct {
+// balanceFlags name an account and an amount.
+type balanceFlags struct {
 	storeFlags
 	Name   string `arg:"" help:"Name or id."`
 	Amount string `arg:"" help:"Amount in the currency unit, with at most 4 decimals."`
-	Note   string `default:"credit" help:"Description in the ledger."`
+}
+
+type accountCreditCmd struct {
+	balanceFlags
+	Note string `default:"credit" help:"Description in the ledger."`
 }
 
 func (c *accountCreditCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account credit", c.Name, c.Amount+", "+c.Note, func(s *stores, a accounts.Account) error {
-		amount, err := billing.ParseMoney(c.Amount)
-		if err != nil {
-			return &usageError{err}
-		}
-		t, err := s.billing.Recharge(ctx, a.ID, amount, c.Note)
-		if err != nil {
-			return err
-		}
-		say("balance %s\n", t.BalanceAfter)
-		return nil
-	})
+	return c.move(ctx, "account credit", c.Note, (*billing.Store).Recharge)
 }
 
 type accountRefundCmd struct {
-	storeFlags
-	Name   string `arg:"" help:"Name or id."`
-	Amount string `arg:"" help:"Amount in the currency unit, with at most 4 decimals."`
-	Note   string `default:"refund" help:"Description in the ledger."`
+	balanceFlags
+	Note string `default:"refund" help:"Description in the ledger."`
 }
 
 func (c *accountRefundCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account refund", c.Name, c.Amount+", "+c.Note, func(s *stores, a accounts.Account) error {
+	return c.move(ctx, "account refund", c.Note, (*billing.Store).Refund)
+}
+
+// move posts the amount to the account's ledger.
+func (c *balanceFlags) move(ctx context.Context, action, note string, post func(b *billing.Store, ctx context.Context, account string, amount billing.Money, note string) (billing.Transaction, error)) error {
+	return c.changeAccount(ctx, action, c.Name, c.Amount+", "+note, func(s *stores, a accounts.Account) error {
 		amount, err := billing.ParseMoney(c.Amount)
 		if err != nil {
 			return &usageError{err}
 		}
-		t, err := s.billing.Refund(ctx, a.ID, amount, c.Note)
+		t, err := post(s.billing, ctx, a.ID, amount, note)
 		if err != nil {
 			return err
 		}

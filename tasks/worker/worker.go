@@ -276,7 +276,7 @@ func (e shown) Unwrap() error { return e.error }
 var (
 	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
 	errDamaged    = errors.New("audio damaged: the service no longer has the recording as it was submitted, please submit it again; nothing is charged")
-	errVoicesGone = errors.New("voices gone: the service no longer has the recordings of the known speakers, please submit the task again; nothing is charged")
+	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
 )
 
 // enginePanic is a panic in the engine's Go code.

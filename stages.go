@@ -116,7 +116,12 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report
-	if found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt); err != nil {
+	if found.Tier == TierStandard {
+		found.Transcript, err = s.standardText(ctx, t, pcm, speech, opt)
+	} else {
+		found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !s.translate {
@@ -132,12 +137,32 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 			s.log.WarnContext(ctx, "the optimized tier's text is kept", "error", err)
 			found.Uncorrected = err.Error()
 		}
-		return found, nil
 	}
-	if opt.WordTimestamps && !s.translate {
-		err = s.alignWords(ctx, pcm, speech, found.Transcript)
+	return found, nil
+}
+
+// standardText transcribes with the standard tier. A CTC model of the language times
+// the words, where they are asked for, and looks for hotwords.
+func (s *stages) standardText(ctx context.Context, t asr.Transcriber, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
+	timed := opt.WordTimestamps
+	aligner := s.standardAligner(ctx, opt)
+	if aligner != nil && len(opt.Hotwords) > 0 {
+		opt.WordTimestamps, opt.Settled = true, nil // the text is not settled before
 	}
-	return found, err
+	text, err := t.Transcribe(ctx, pcm, speech, opt)
+	if err != nil || aligner == nil || !opt.WordTimestamps {
+		return text, err
+	}
+	o := align.Options{Hotwords: opt.Hotwords, Parallel: s.cores, Gate: s.gate}
+	if err := align.Transcript(ctx, aligner, pcm, speech, text, o); err != nil {
+		return nil, err
+	}
+	for i := range text.Segments {
+		if !timed {
+			text.Segments[i].Words = nil
+		}
+	}
+	return text, nil
 }
 
 // again decodes what the optimized tier is unsure of with the standard tier, where
@@ -173,17 +198,12 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 	}
 	done.DoubtfulSeconds = spoken(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
-	fresh, err := recognizer.Transcribe(ctx, pcm, unsure, opt)
+	fresh, err := s.standardText(ctx, recognizer, pcm, unsure, opt)
 	if err != nil {
 		return done, err
 	}
 	done.ASR = fresh.Stats
 	calibrate(fresh, standard)
-	if opt.WordTimestamps {
-		if err := s.alignWords(ctx, pcm, unsure, fresh); err != nil {
-			return done, err
-		}
-	}
 	t.Segments, done.Replaced = replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
 	return done, nil
 }
@@ -285,12 +305,16 @@ func or[T any](p *T, def T) T {
 	return *p
 }
 
-// alignWords replaces the times of the standard tier's words with those at
-// which a CTC model of their language recognizes them. Without such a model,
-// and where the model recognizes different text, the words keep their times.
-func (s *stages) alignWords(ctx context.Context, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript) error {
-	m, ok := s.engines.set.AlignerFor(t.Language)
-	if standard, has := s.engines.set.Role(models.RoleStandard); !ok || (m.Demo && has && !standard.Demo) {
+// standardAligner returns the CTC model that hears the words of the standard tier;
+// nil where there is none of their language. Then words keep the times that they
+// have.
+func (s *stages) standardAligner(ctx context.Context, opt asr.Options) align.Model {
+	m, ok := s.engines.set.AlignerFor(opt.Language)
+	standard, has := s.engines.set.Role(models.RoleStandard)
+	switch {
+	case !ok || s.translate || !opt.WordTimestamps && len(opt.Hotwords) == 0:
+		return nil
+	case m.Demo && has && !standard.Demo:
 		return nil // a demonstration does not time the words of a real model
 	}
 	model, err := s.engines.openOptimized(m)
@@ -298,5 +322,5 @@ func (s *stages) alignWords(ctx context.Context, pcm *audio.PCM, speech []audio.
 		s.log.WarnContext(ctx, "words keep the times of the standard tier", "error", err)
 		return nil
 	}
-	return align.Transcript(ctx, model, pcm, speech, t, align.Options{Parallel: s.cores, Gate: s.gate})
+	return model
 }

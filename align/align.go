@@ -34,6 +34,9 @@ type Heard struct {
 	Rows   *Rows
 	// Words are those that the model recognized, in order.
 	Words []HeardWord
+	// Spotted are the hotwords that a Spotter found, whether or not they are among
+	// Words, in order.
+	Spotted []Spotted
 }
 
 // HeardWord is a recognized word and the row of its first token.
@@ -46,6 +49,9 @@ type HeardWord struct {
 type Options struct {
 	// Language is the text's language, "" for one that the model knows itself.
 	Language string
+	// Hotwords are looked for in the sound by Transcript, which puts those that it
+	// finds into the text.
+	Hotwords []string
 	// Parallel is how many windows and sections are worked on at once; 0 is 1.
 	// The result does not depend on it.
 	Parallel int
@@ -106,11 +112,22 @@ func Text(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, tex
 
 // Words is Text for a text that is divided into words already.
 func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
-	vocab, err := m.Vocabulary()
+	heard, err := listen(ctx, m, pcm, speech, opt)
 	if err != nil {
 		return nil, err
 	}
-	heard, err := m.Listen(ctx, pcm, speech, asr.Options{Language: opt.Language, Parallel: opt.Parallel, Gate: opt.Gate, Progress: opt.Progress})
+	return lay(ctx, m, heard, pcm, speech, texts, opt)
+}
+
+func listen(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, opt Options) ([]Heard, error) {
+	return m.Listen(ctx, pcm, speech, asr.Options{
+		Language: opt.Language, Hotwords: opt.Hotwords, Parallel: opt.Parallel, Gate: opt.Gate, Progress: opt.Progress,
+	})
+}
+
+// lay is Words for what a model has heard.
+func lay(ctx context.Context, m Model, heard []Heard, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
+	vocab, err := m.Vocabulary()
 	if err != nil {
 		return nil, err
 	}

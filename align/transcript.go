@@ -13,7 +13,8 @@ const farOff = 2.0
 
 // Transcript gives the words of a transcript the times at which another model
 // hears them. A word that it does not find keeps its place between its
-// neighbors. Segments begin and end with their words; the model's passes are
+// neighbors. Hotwords that the model hears where the transcript has others take
+// their place. Segments begin and end with their words; the model's passes are
 // counted in the transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	var words []*asr.Word
@@ -28,7 +29,11 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 		return nil
 	}
 	opt.Language = t.Language
-	a, err := Words(ctx, m, pcm, speech, texts, opt)
+	heard, err := listen(ctx, m, pcm, speech, opt)
+	if err != nil {
+		return err
+	}
+	a, err := lay(ctx, m, heard, pcm, speech, texts, opt)
 	if err != nil {
 		return err
 	}
@@ -40,6 +45,7 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 			s.Start, s.End = s.Words[0].Start, s.Words[len(s.Words)-1].End
 		}
 	}
+	putSpotted(t, heard)
 	return nil
 }
 

@@ -19,6 +19,8 @@ type Vocabulary struct {
 	marks []int
 	// letters are the characters that some token writes.
 	letters map[rune]bool
+	// solid are the letters and digits that each token writes, folded.
+	solid [][]rune
 }
 
 // trieNode is a node of the tree of all tokens, by folded characters.
@@ -31,17 +33,18 @@ type trieNode struct {
 // word begins, nothing for the blank and other tokens without text. Upper and
 // lower case are the same to it, as are composed and decomposed characters.
 func NewVocabulary(texts []string, blank int) *Vocabulary {
-	v := &Vocabulary{blank: blank, tokens: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}}
+	v := &Vocabulary{blank: blank, tokens: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, solid: make([][]rune, len(texts))}
 	for id, text := range texts {
 		if id == blank || text == "" || !utf8.ValidString(text) {
 			continue
 		}
-		letters, solid := []rune(nil), false
-		for _, r := range fold(strings.TrimSpace(text)) {
-			letters = append(letters, r)
-			solid = solid || isSolid(r)
+		letters := []rune(fold(strings.TrimSpace(text)))
+		for _, r := range letters {
+			if isSolid(r) {
+				v.solid[id] = append(v.solid[id], r)
+			}
 		}
-		if !solid {
+		if v.solid[id] == nil {
 			v.marks = append(v.marks, id)
 			if string(letters) != "'" { // it stands inside of words, too: o'clock
 				continue

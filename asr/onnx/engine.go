@@ -125,6 +125,9 @@ type emission struct {
 	logProb    float64
 	// blank is the posterior that nothing is said where the token fires.
 	blank float64
+	// text is written in place of what the token writes: a hotword that was found in
+	// the sound, of which the id is the blank's.
+	text string
 }
 
 // hypothesis is what a network makes of one window.
@@ -138,6 +141,8 @@ type hypothesis struct {
 	heard map[string]float64 // probabilities of the languages; nil where the family does not tell
 	// rows are the log posteriors, when the request asks for them.
 	rows *align.Rows
+	// spotted are the hotwords that were found in the sound.
+	spotted []align.Spotted
 }
 
 // request is what a transcription asks of a network.
@@ -146,6 +151,7 @@ type request struct {
 	beam     int    // beam size; 0 is 1
 	fusion   fusion
 	keep     bool // the log posteriors
+	spotter  *align.Spotter
 }
 
 // network is one family: features in, tokens out. It is safe for concurrent use.
@@ -271,7 +277,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
-	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm)}
+	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords)}
 	windows := e.windows(pcm, speech)
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {

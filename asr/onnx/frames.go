@@ -117,6 +117,8 @@ func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Ten
 		window := data[first : first+own*columns]
 		norms := h.norms(window, own, columns)
 		hyps[i].emissions = h.search(window, norms, columns, prefixesPerBeam*req.beam, req.fusion)
+		hyps[i].spotted = req.spotter.Find(window, norms, columns)
+		hyps[i].emissions = h.put(hyps[i].emissions, hyps[i].spotted)
 		if req.keep {
 			hyps[i].rows = align.NewRows(window, norms, columns, h.blank, h.shift)
 		}

@@ -40,14 +40,14 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 		return nil, err
 	}
 	windows := e.windows(pcm, speech)
-	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), keep: true}
+	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), keep: true}
 	hyps, _, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {
 		return nil, err
 	}
 	heard := make([]align.Heard, len(windows))
 	for i, hyp := range hyps {
-		heard[i] = align.Heard{Window: windows[i], Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift)}
+		heard[i] = align.Heard{Window: windows[i], Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift), Spotted: hyp.spotted}
 	}
 	return heard, nil
 }

@@ -404,10 +404,11 @@ func (v *vocabulary) write(emissions []emission) []mark {
 		return v.writeContinued(out, emissions)
 	}
 	for _, e := range emissions {
-		if e.id >= len(v.text) || v.text[e.id] == nil {
+		text := v.writtenBy(e)
+		if text == "" {
 			continue
 		}
-		m := mark{string(v.text[e.id]), e.start, e.end, e.logProb, e.blank, e.id}
+		m := mark{text, e.start, e.end, e.logProb, e.blank, e.id}
 		if strings.HasPrefix(m.text, " ") {
 			out = dropSpace(out)
 			m.text = " " + strings.TrimLeft(m.text, " ")
@@ -449,7 +450,7 @@ func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
 }
 
 // writes reports whether a token writes anything.
-func (v *vocabulary) writes(id int) bool { return id < len(v.text) && v.text[id] != nil }
+func (v *vocabulary) writes(id int) bool { return id >= 0 && id < len(v.text) && v.text[id] != nil }
 
 // piece returns what a token of Paraformer writes, without the mark of a word that
 // goes on.

@@ -8,7 +8,8 @@ import (
 )
 
 // How hotwords are favoured, in natural logarithms (logits). The first token of a
-// hotword gets a small bonus, so that ordinary words are not pulled towards it; each
+// hotword gets a small bonus, so that ordinary words are not pulled towards it, and
+// none if it writes a single letter; each
 // further token a larger one, so that a hotword once begun is spelt to its end. Only
 // tokens within reach of the best one are lifted at all.
 const (

@@ -272,10 +272,18 @@ static bool looping(const int32_t *text, int n, int least) /* newest first */
 	return false;
 }
 
+/* single reports whether a token writes one letter, or a part of one: a vocabulary
+ * that begins a hotword so begins too many other words so. */
+static bool single(const char *token)
+{
+	if (*token == ' ') token++;
+	return !token[0] || !token[1];
+}
+
 /* favour lifts the hotwords' tokens. A token is lifted only when it is in reach of
  * the best one anyway, and never above it by more than its bonus: where the model is
  * sure, and where it says silence (the end, or a time mark, is best), nothing changes. */
-static void favour(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
+static void favour(og_context *ctx, const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
 {
 	int best = 0;
 	for (int i = 1; i < j->eot; i++)
@@ -298,6 +306,7 @@ static void favour(const og_job *j, const int32_t *text, int n, float *logits, i
 		if (node < 0) continue;
 		for (int c = 0; c < j->nodes[node].count; c++) {
 			int32_t t = j->nodes[j->nodes[node].first + c].token;
+			if (!back && single(p_whisper_token_to_str(ctx, t))) continue;
 			float bonus = back ? j->next_bonus : j->start_bonus;
 			if (logits[t] < top - j->reach) continue;
 			if (logits[t] > top) continue; /* lifted already, or the best one */
@@ -323,7 +332,7 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 			if (i != j->eot) logits[i] = -INFINITY;
 		return;
 	}
-	if (j->nodes) favour(j, text, n, logits, vocabulary);
+	if (j->nodes) favour(c, j, text, n, logits, vocabulary);
 }
 
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or

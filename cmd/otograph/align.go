@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
@@ -40,6 +42,9 @@ func (c *alignCmd) Run(ctx context.Context) error {
 		}
 	}
 	script, words, cueOf, err := readText(c.Text)
+	if err == nil && len(words) == 0 {
+		err = fmt.Errorf("%s: %w", c.Text, otograph.ErrNoText)
+	}
 	if err != nil {
 		return err
 	}
@@ -92,8 +97,14 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 		return nil, nil, nil, err
 	case len(data) > maxTextFile:
 		return nil, nil, nil, fmt.Errorf("%s: expected a text of at most %d bytes", path, maxTextFile)
-	case !utf8.Valid(data):
-		return nil, nil, nil, fmt.Errorf("%s: expected a text in UTF-8", path)
+	}
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) { // as Windows writes "Unicode"
+		if data, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data); err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil, nil, nil, fmt.Errorf("%s: expected a text in UTF-8 or UTF-16 with a byte order mark, such as `iconv -f WINDOWS-1252 -t UTF-8` writes", path)
 	}
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".srt" && ext != ".vtt" {
 		return nil, align.Split(strings.TrimPrefix(string(data), "\ufeff")), nil, nil

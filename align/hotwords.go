@@ -1,0 +1,84 @@
+package align
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+)
+
+// lateToken is how long after the start of a word its first token fires on the
+// mean, in seconds.
+const lateToken = 0.1
+
+// putSpotted puts the hotwords that were heard into the transcript, in the place of
+// the words that it has there. Segments keep their times.
+func putSpotted(t *asr.Transcript, heard []Heard) {
+	for _, h := range heard {
+		for _, s := range h.Spotted {
+			from := h.Window.Time(float64(s.First)*h.Rows.Shift) - lateToken
+			to := h.Window.Time(float64(s.Last+1) * h.Rows.Shift)
+			for i := range t.Segments {
+				if seg := &t.Segments[i]; len(seg.Words) > 0 && seg.Start <= (from+to)/2 && (from+to)/2 < seg.End {
+					putHotword(seg, asr.Word{Text: s.Text, Start: max(from, seg.Start), End: min(to, seg.End), Probability: math.Exp(s.LogProb)})
+					break
+				}
+			}
+		}
+	}
+}
+
+// putHotword puts a word into a segment, in the place of those that lie in its time
+// for the most part, or of the one in which it lies.
+func putHotword(s *asr.Segment, w asr.Word) {
+	first, end := len(s.Words), 0
+	for i, old := range s.Words {
+		over := min(old.End, w.End) - max(old.Start, w.Start)
+		if over > 0 && (2*over >= old.End-old.Start || 2*over >= w.End-w.Start) {
+			first, end = min(first, i), i+1
+		}
+	}
+	if first >= end {
+		return
+	}
+	key, joined := keyOf(w.Text), ""
+	for _, old := range s.Words[first:end] {
+		joined += keyOf(old.Text)
+	}
+	for _, near := range s.Words[max(first-1, 0):min(end+1, len(s.Words))] {
+		if joined == strings.ReplaceAll(key, " ", "") || keyOf(near.Text) == key {
+			return // it is there
+		}
+	}
+	from, to, ok := place(s, first, end)
+	if !ok {
+		return
+	}
+	last := s.Words[end-1]
+	behind := last.Text[len(strings.TrimRightFunc(last.Text, isMark)):]
+	s.Text = s.Text[:from] + w.Text + behind + s.Text[to:]
+	w.Text, w.Start, w.End = w.Text+behind, s.Words[first].Start, last.End
+	for _, old := range s.Words[first:end] {
+		w.Tokens += old.Tokens
+	}
+	s.Words = slices.Replace(s.Words, first, end, w)
+}
+
+func isMark(r rune) bool { return !isSolid(r) }
+
+// place returns where in the text of a segment its words from first to end stand.
+func place(s *asr.Segment, first, end int) (from, to int, ok bool) {
+	at := 0
+	for i, w := range s.Words[:end] {
+		n := strings.Index(s.Text[at:], w.Text)
+		if n < 0 {
+			return 0, 0, false
+		}
+		if i == first {
+			from = at + n
+		}
+		at += n + len(w.Text)
+	}
+	return from, at, true
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAlignReadsTexts: what editors of other systems write is read, and what is no
+// text is refused by name.
+func TestAlignReadsTexts(t *testing.T) {
+	const cue = "1\r\n00:00:01,000 --> 00:00:02,000\r\nGrüße, 😀\r\nAnna\r\n"
+	utf16 := func(s string, big bool) string {
+		var out []byte
+		put := func(u uint16) {
+			if big {
+				out = append(out, byte(u>>8), byte(u))
+			} else {
+				out = append(out, byte(u), byte(u>>8))
+			}
+		}
+		put(0xfeff)
+		for _, r := range s {
+			if r >= 0x10000 {
+				put(uint16(0xd800 + (r-0x10000)>>10))
+				r = 0xdc00 + (r-0x10000)&0x3ff
+			}
+			put(uint16(r))
+		}
+		return string(out)
+	}
+	words := []string{"Grüße,", "😀", "Anna"}
+	for _, c := range []struct {
+		name, data, refused string
+	}{
+		{"lf.txt", "Grüße, 😀\nAnna\n", ""},
+		{"bom.txt", "\ufeffGrüße, 😀\r\nAnna", ""},
+		{"little.txt", utf16("Grüße, 😀\r\nAnna", false), ""},
+		{"big.srt", utf16(cue, true), ""},
+		{"crlf.srt", "\ufeff" + cue, ""},
+		{"latin1.txt", "Gr\xfc\xdfe", "latin1.txt: expected a text in UTF-8"},
+		{"half.txt", utf16("Anna", false)[2:], "half.txt: expected a text in UTF-8"},
+		{"binary.txt", "\x00\x01\x02", "binary.txt: expected a text in UTF-8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), c.name)
+			require.NoError(t, os.WriteFile(path, []byte(c.data), 0o600))
+			_, got, _, err := readText(path)
+			if c.refused != "" {
+				require.ErrorContains(t, err, c.refused)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, words, got)
+		})
+	}
+}

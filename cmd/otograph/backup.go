@@ -259,8 +259,12 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 		if own[key] {
 			continue
 		}
-		if known, err := service.Referenced(ctx, []string{key}); err != nil || !known[key] {
-			return errors.Join(err, fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key))
+		known, err := service.Referenced(ctx, []string{key})
+		if err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+		if !known[key] {
+			return fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 // Delete removes a task with its audio, its result, its checkpoints and its callback; a retry that it waits for is
 // cancelled and its hold released. Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
-	var doomed []string
+	var pending []string
 	forgotten := s.erased.take()
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		doomed = nil
+		pending = nil
 		r, err := s.lockNamed(ctx, tx, id)
 		switch {
 		case err != nil:
@@ -30,10 +30,10 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 				return err
 			}
 		}
-		if err := forgetDoomed(ctx, tx, forgotten); err != nil {
+		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
 			return err
 		}
-		doomed, err = s.remove(ctx, tx, r)
+		pending, err = s.remove(ctx, tx, r)
 		return err
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 	}
 	s.queue.Changed(ctx)
 	s.log.InfoContext(ctx, "task deleted", "task", id, "account", account)
-	if err := s.erase(context.WithoutCancel(ctx), doomed); err != nil {
+	if err := s.erase(context.WithoutCancel(ctx), pending); err != nil {
 		s.log.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
 	}
 	return nil

@@ -20,16 +20,16 @@ const (
 	eraseAtOnce = 8   // requests to the file store at the same time, unless Config says otherwise
 )
 
-// doom notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
-func (s *Service) doom(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
+// scheduleDeletion notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
+func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
 	return err
 }
 
-// erase deletes at most eraseBatch doomed files (or prefixes) and then forgets them; in between it may be done again. Files
-// that are not doomed any more are left alone.
+// erase deletes at most eraseBatch pending files (or prefixes) and then forgets them; in between it may be done again. Files
+// that are not pending any more are left alone.
 func (s *Service) erase(ctx context.Context, keys []string) error {
-	var doomed []string
+	var pending []string
 	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may point at a file that is about to go
 		list, args := in(keys)
 		// In one order, so that those who erase the same files do not wait for one another in a circle.
@@ -37,17 +37,17 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 			return err
 		}
 		// Looked at with the tasks' rows locked: a retry has its row when it spares the files.
-		doomed, err = db.Column[string](tx.QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...))
+		pending, err = db.Column[string](tx.QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...))
 		return err
 	})
-	if err != nil || len(doomed) == 0 {
+	if err != nil || len(pending) == 0 {
 		return err
 	}
-	gone, failed := s.eraseFiles(ctx, doomed)
+	gone, failed := s.eraseFiles(ctx, pending)
 	if len(gone) == 0 {
 		return failed
 	}
-	return errors.Join(failed, s.db.Write(ctx, func(tx *sql.Tx) error { return forgetDoomed(ctx, tx, gone) }))
+	return errors.Join(failed, s.db.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
 }
 
 // eraseFiles deletes files and prefixes, and returns those that are gone.
@@ -74,8 +74,8 @@ func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string,
 	return gone, errors.Join(errs...)
 }
 
-// forgetDoomed removes the notes of files that are deleted.
-func forgetDoomed(ctx context.Context, tx *sql.Tx, keys []string) error {
+// forgetDeletions removes the notes of files that are deleted.
+func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -147,15 +147,15 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 	var final int
 	err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
 	if err == nil && final > 0 {
-		err = s.sweepDoomed(ctx)
+		err = s.deleteDue(ctx)
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
 	}
 }
 
-// sweepDoomed erases all files that are due, as long as that works.
-func (s *Service) sweepDoomed(ctx context.Context) error {
+// deleteDue erases all files that are due, as long as that works.
+func (s *Service) deleteDue(ctx context.Context) error {
 	for {
 		keys, err := db.Column[string](s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now())))
 		if err != nil || len(keys) == 0 {

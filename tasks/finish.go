@@ -192,7 +192,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		case err != nil:
 			return err
 		case r.Status == StatusDone && r.result == key:
-			return forgetDoomed(ctx, tx, forgotten) // an earlier call did the rest and did not hear of it
+			return forgetDeletions(ctx, tx, forgotten) // an earlier call did the rest and did not hear of it
 		case !r.current(c):
 			return queue.ErrSuperseded
 		}
@@ -207,7 +207,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
 			return unaffordable(err, o.Seconds)
 		}
-		if err := forgetDoomed(ctx, tx, forgotten); err != nil {
+		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
 			return err
 		}
 		seconds := math.Round(o.Seconds*1e4) / 1e4
@@ -338,11 +338,11 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		if s.KeepAudio > 0 {
 			kept = r.audio // the reference goes when the file goes
 		}
-		if err := s.doom(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
+		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
 			return err
 		}
 	}
-	if err := s.doom(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
+	if err := s.scheduleDeletion(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1", r.ID); err != nil {

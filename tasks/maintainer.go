@@ -99,7 +99,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 // old, and deleted voices that are still in SQLite's write-ahead log.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
-	failed := errors.Join(s.expire(ctx), s.sweepDoomed(ctx))
+	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge))); err != nil {
 			return err

@@ -54,7 +54,7 @@ func (s *Service) expire(ctx context.Context) error {
 }
 
 // remove removes a task whose row is locked, with its callback, and notes its files for deletion.
-func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []string, err error) {
+func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []strin
 		if key == "" {
 			continue
 		}
-		if err := s.doom(ctx, tx, key, s.now()); err != nil {
+		if err := s.scheduleDeletion(ctx, tx, key, s.now()); err != nil {
 			return nil, err
 		}
-		doomed = append(doomed, key)
+		pending = append(pending, key)
 	}
 	for _, table := range []string{"annotations", "told_segments"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE task_id = $1", r.ID); err != nil {
@@ -76,5 +76,5 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (doomed []strin
 		}
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM tasks WHERE id = $1", r.ID)
-	return doomed, err
+	return pending, err
 }

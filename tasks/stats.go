@@ -23,7 +23,7 @@ type Stats struct {
 	CallbacksWaiting  int
 	CallbacksRunning  int
 	CallbacksGivenUp  int
-	DoomedFiles       int // files whose deletion is due
+	FilesToDelete     int // files whose deletion is due
 	TasksByFinalState map[Status]int
 }
 
@@ -52,6 +52,6 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 	st.TasksByFinalState = map[Status]int{StatusDone: done, StatusFailed: failed, StatusAbandoned: abandoned}
 	err = s.db.Read().QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'), (SELECT COUNT(*) FROM callbacks WHERE phase = 'running'),
 		(SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'), (SELECT COUNT(*) FROM doomed_blobs WHERE due_at <= $1)`, now).
-		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.DoomedFiles)
+		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.FilesToDelete)
 	return st, s.wrap("stats", err)
 }

@@ -20,14 +20,14 @@ var (
 	descRunning  = prometheus.NewDesc("otograph_queue_running", "Tasks that are worked on, by lane.", []string{"lane"}, nil)
 	descOldest   = prometheus.NewDesc("otograph_queue_oldest_seconds", "How long the task that waits longest has waited, by lane.", []string{"lane"}, nil)
 	descCallback = prometheus.NewDesc("otograph_callbacks", "Callbacks by state (waiting, running, given_up).", []string{"state"}, nil)
-	descDoomed   = prometheus.NewDesc("otograph_files_to_delete", "Files whose deletion is due.", nil, nil)
+	descToDelete = prometheus.NewDesc("otograph_files_to_delete", "Files whose deletion is due.", nil, nil)
 	descTasks    = prometheus.NewDesc("otograph_tasks", "Tasks in a final state, by state.", []string{"status"}, nil)
 	descUp       = prometheus.NewDesc("otograph_queue_up", "1 when the queue could be asked.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c *queueCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descWaiting, descDelayed, descRunning, descOldest, descCallback, descDoomed, descTasks, descUp} {
+	for _, d := range []*prometheus.Desc{descWaiting, descDelayed, descRunning, descOldest, descCallback, descToDelete, descTasks, descUp} {
 		ch <- d
 	}
 }
@@ -54,7 +54,7 @@ func (c *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descCallback, float64(st.CallbacksWaiting), "waiting")
 	gauge(descCallback, float64(st.CallbacksRunning), "running")
 	gauge(descCallback, float64(st.CallbacksGivenUp), "given_up")
-	gauge(descDoomed, float64(st.DoomedFiles))
+	gauge(descToDelete, float64(st.FilesToDelete))
 	for status, n := range st.TasksByFinalState {
 		gauge(descTasks, float64(n), string(status))
 	}

@@ -415,7 +415,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 	}
 	cause := context.Cause(run)
 	how, message := tasks.EndRecoverable, "internal error"
-	if errors.As(err, new(shown)) {
+	if errors.As(err, new(publicError)) {
 		message = err.Error()
 	}
 	switch {
@@ -459,7 +459,7 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *
 	defer done()
 	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
 	if err != nil {
-		return 0, nil, shown{err}
+		return 0, nil, publicError{err}
 	}
 	seconds := f.probe(limited, c, info)
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {

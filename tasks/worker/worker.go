@@ -223,7 +223,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	if path != "" {
 		message = strings.ReplaceAll(message, path, c.AudioFilename) // customers know no paths of ours
 	}
-	if !errors.As(err, new(shown)) {
+	if !errors.As(err, new(publicError)) {
 		message = "internal error"
 		if tasks.Outage(err) {
 			message = "the service's storage was not available"
@@ -266,10 +266,10 @@ func hungOr(hung bool) error {
 	return nil
 }
 
-// shown is an error whose text is for the customer: it speaks of the audio, not of the service.
-type shown struct{ error }
+// publicError is safe to show to customers: its text is about the audio, not the service.
+type publicError struct{ error }
 
-func (e shown) Unwrap() error { return e.error }
+func (e publicError) Unwrap() error { return e.error }
 
 // Errors that end a task whose upload was deleted or damaged before it ran, as can
 // be after a restoration from a backup.
@@ -297,7 +297,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
 	}
 	if errors.Is(err, errDamaged) {
-		return spec.Permanent(shown{err})
+		return spec.Permanent(publicError{err})
 	}
 	if err != nil {
 		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
@@ -317,7 +317,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
-			return shown{err}
+			return publicError{err}
 		}
 	}
 	means, err := w.pay(ctx, c, seconds)
@@ -413,7 +413,7 @@ func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	if _, lost := w.service.Blobs().Identity(ctx); lost != nil {
 		return err
 	}
-	return spec.Permanent(shown{permanent})
+	return spec.Permanent(publicError{permanent})
 }
 
 // voices brings the recordings of a task's known voices to this machine; forget
@@ -476,7 +476,7 @@ func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (mean
 func payable(err error) error {
 	var unpaid *tasks.UnpaidError
 	if errors.As(err, &unpaid) {
-		return shown{unpaid}
+		return publicError{unpaid}
 	}
 	return err
 }
@@ -489,16 +489,16 @@ func (w *Worker) blame(ctx context.Context, err error) error {
 			return modelsError{errors.Join(err, broken)}
 		}
 	}
-	return shown{err}
+	return publicError{err}
 }
 
 // checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
 func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
-		return shown{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
+		return publicError{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
 	}
 	if seconds > w.config.MaxSeconds {
-		return shown{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))}
+		return publicError{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))}
 	}
 	return nil
 }

@@ -39,8 +39,10 @@ func TestFirstRun(t *testing.T) {
 	}
 	published := publish(t)
 	program := withCatalog(t, published.catalog(t))
-	recording := filepath.Join(t.TempDir(), "own.wav")
-	require.NoError(t, os.WriteFile(recording, clip(t, 5, 10), 0o600))
+	wav, recording := filepath.Join(t.TempDir(), "own.wav"), filepath.Join(t.TempDir(), "own.m4a")
+	require.NoError(t, os.WriteFile(wav, clip(t, 5, 10), 0o600))
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", wav, recording).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	begin := func(t *testing.T, data string, wrap ...string) *session {
 		args := append(wrap, program, "transcribe", "--enable-audio-events=false", recording)
 		return terminalSession(t, args, "XDG_DATA_HOME="+data, "OTOGRAPH_MODELS=", "OTOGRAPH_MIRROR="+published.url)
@@ -66,6 +68,26 @@ func TestFirstRun(t *testing.T) {
 		s = begin(t, data)
 		assert.Equal(t, 0, s.wait())
 		assert.NotContains(t, s.said(), "[Y/n]", "asked once")
+	})
+	t.Run("--demo", func(t *testing.T) {
+		s := terminalSession(t, []string{program, "transcribe", "--demo", "--enable-audio-events=false", recording}, "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
+		assert.Equal(t, 0, s.wait())
+		assert.NotContains(t, s.said(), "[Y/n]")
+		assert.Contains(t, s.said(), "DEMO: Made by demo models")
+	})
+	t.Run("not a terminal", func(t *testing.T) {
+		for format, begin := range map[string]string{"text": "DEMO: Made by demo models", "srt": "1\n00:00:00,000 --> "} {
+			cmd := exec.Command(program, "transcribe", "--enable-audio-events=false", "--format", format, recording)
+			cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_MIRROR="+published.url)
+			var said bytes.Buffer
+			cmd.Stderr = &said
+			out, err := cmd.Output()
+			require.NoError(t, err, "%s", &said)
+			assert.True(t, strings.HasPrefix(string(out), begin), "%s", out)
+			assert.Contains(t, string(out), "emo models")
+			assert.NotContains(t, said.String(), "[Y/n]")
+			assert.Contains(t, said.String(), "otograph models pull balanced")
+		}
 	})
 	t.Run("wrong hash", func(t *testing.T) {
 		published.change(func() { published.rubbish = true })

@@ -46,6 +46,7 @@ func TestOneLineASound(t *testing.T) {
 	res.Demo = true
 	demo := printed()
 	assert.Equal(t, want[:4], demo[2:], "short and unsure sounds of a demonstration model are left out")
+	assert.Contains(t, summary("a.wav", res, 0), " · 4 sounds", "as many as are printed")
 	assert.Equal(t, []string{"DEMO: " + subtitle.DemoNote, ""}, demo[:2])
 	var out bytes.Buffer
 	require.NoError(t, writeJSON(&out, voicedResult{result: res}))

@@ -126,7 +126,7 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 		parts = append(parts, plural(res.NumSpeakers, "speaker"))
 	}
 	if res.Ran.AudioEvents {
-		parts = append(parts, plural(len(res.AudioEvents), "sound event"))
+		parts = append(parts, plural(len(soundLines(res)), "sound"))
 	}
 	if s := took.Seconds(); s > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f s, %.0f × real time", s, res.AudioDuration/s))

@@ -99,6 +99,7 @@ test('by day', async () => {
   await page.getByRole('button', { name: 'Light or dark' }).click();
   await page.getByRole('link', { name: 'Account' }).click();
   await page.locator('tr', { hasText: 'Charge' }).waitFor();
+  await page.getByText('billed in whole minutes').waitFor();
   await shoot(page, 'account');
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook');
   await page.locator('#tester-secret').fill('a secret of yours');
@@ -131,6 +132,7 @@ test('on a narrow screen', async () => {
   await shoot(page, 'narrow-result');
   await page.getByRole('link', { name: 'Account' }).click();
   await page.locator('tr', { hasText: 'Charge' }).first().waitFor();
+  await page.getByText('billed in whole minutes').waitFor();
   await page.locator('.table').evaluate((e) => scrollTo(0, e.offsetTop - 300));
   await shoot(page, 'narrow-account');
   await page.context().close();

@@ -38,6 +38,7 @@ export function AccountPage() {
       ))}
     </dl>
   );
+  const loading = !problem && <p class="muted">{t('loading')}</p>;
   return (
     <>
       <h1>{t('account')}</h1>
@@ -49,7 +50,7 @@ export function AccountPage() {
       <div class="columns">
         <section class="card pad">
           <h2>{t('balance')}</h2>
-          {account && (
+          {account ? (
             <>
               <p class="big">{money(account.balance)}</p>
               {rows([
@@ -58,23 +59,26 @@ export function AccountPage() {
                 ['available', money(account.available_balance)],
               ])}
             </>
+          ) : (
+            loading
           )}
         </section>
         <section class="card pad">
           <h2>{t('limits')}</h2>
-          {account &&
-            rows([
-              ['tier', account.tier],
-              ['concurrency', account.concurrency_limit],
-              ['active', account.active_tasks],
-              ['batchWaiting', account.waiting_batch_tasks],
-              ['rate', account.tps_limit],
-              ['burst', account.tps_burst],
-            ])}
+          {account
+            ? rows([
+                ['tier', account.tier],
+                ['concurrency', account.concurrency_limit],
+                ['active', account.active_tasks],
+                ['batchWaiting', account.waiting_batch_tasks],
+                ['rate', account.tps_limit],
+                ['burst', account.tps_burst],
+              ])
+            : loading}
         </section>
         <section class="card pad">
           <h2>{t('prices')}</h2>
-          {prices && (
+          {prices ? (
             <>
               {rows([
                 ['pStandard', money(prices.standard_price_per_hour)],
@@ -88,6 +92,8 @@ export function AccountPage() {
                 {Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}
               </p>
             </>
+          ) : (
+            loading
           )}
         </section>
       </div>

@@ -126,7 +126,7 @@ const char *og_blas_kernel(void) { return kernel; }
  * kernels.c has with that, if it is asked to. */
 og_state *og_new_state(og_context *c, bool blas, bool kernels)
 {
-	ggml_reg *wanted[2] = {kernels ? og_kernels_plugin() : NULL, blas ? plugin : NULL};
+	ggml_reg *wanted[2] = {blas ? plugin : NULL, kernels ? og_kernels_plugin() : NULL}; /* the first that computes a product does */
 	if (!wanted[0] && !wanted[1]) {
 		og_read_plugins();
 		og_state *s = og_init_state(c);
@@ -193,27 +193,30 @@ static const char *packed_as(int type, ggml_device *cpu)
 }
 
 /* og_blas_race measures a product with weights of this type: the least processor time in
- * seconds of the CPU code and of the plug-in, on one thread. Where the CPU code keeps such
+ * seconds of the code that computes it without the plug-in, ggml's for the CPU or our own,
+ * and of the plug-in, on one thread. Where the CPU code keeps such
  * weights in a layout of its own, packed is its name, and nothing is measured. False when
  * the product could not be computed. */
 bool og_blas_race(int type, double seconds[2], const char **packed)
 {
 	bool ok = false;
 	ggml_buffer *buffer = NULL;
-	ggml_backend *with[2] = {NULL, NULL};
+	ggml_backend *cpu = NULL, *with[2] = {NULL, NULL}, *own = NULL;
 	og_read_plugins();
 	ggml_context *g = p_ggml_init((ggml_params){1 << 20, NULL, true});
-	with[0] = p_ggml_backend_init_by_type(CPU, NULL);
+	cpu = p_ggml_backend_init_by_type(CPU, NULL);
 	og_plugins_read();
 	with[1] = plugin ? init() : NULL;
-	if (!g || !with[0] || !with[1]) goto done;
-	ggml_device *cpu = p_ggml_backend_get_device(with[0]);
-	if ((ok = (*packed = packed_as(type, cpu)) != NULL)) goto done;
-	if (!set_threads(with[0], p_ggml_backend_dev_backend_reg(cpu), 1) || !set_threads(with[1], plugin, 1)) goto done;
+	if (!g || !cpu || !with[1]) goto done;
+	ggml_device *device = p_ggml_backend_get_device(cpu);
+	if ((ok = (*packed = packed_as(type, device)) != NULL)) goto done;
+	if (!set_threads(cpu, p_ggml_backend_dev_backend_reg(device), 1) || !set_threads(with[1], plugin, 1)) goto done;
 	ggml_tensor *weights = p_ggml_new_tensor_2d(g, type, WIDTH, WIDTH);
 	ggml_graph *graph = p_ggml_new_graph(g);
-	p_ggml_build_forward_expand(graph, p_ggml_mul_mat(g, weights, p_ggml_new_tensor_2d(g, FLOAT, WIDTH, COLUMNS)));
-	if (!(buffer = p_ggml_backend_alloc_ctx_tensors(g, with[0]))) goto done;
+	ggml_tensor *product = p_ggml_mul_mat(g, weights, p_ggml_new_tensor_2d(g, FLOAT, WIDTH, COLUMNS));
+	p_ggml_build_forward_expand(graph, product);
+	if (!(buffer = p_ggml_backend_alloc_ctx_tensors(g, cpu))) goto done;
+	with[0] = (own = og_kernels_backend(product)) ? own : cpu;
 	p_ggml_backend_buffer_clear(buffer, 0);
 	og_blas_threads(1);
 	for (int round = 0; round < ROUNDS; round++) /* in turn: the machine's speed may change */
@@ -226,8 +229,9 @@ bool og_blas_race(int type, double seconds[2], const char **packed)
 	ok = true;
 done:
 	if (buffer) p_ggml_backend_buffer_free(buffer);
-	for (int i = 0; i < 2; i++)
-		if (with[i]) p_ggml_backend_free(with[i]);
+	if (own) p_ggml_backend_free(own);
+	if (cpu) p_ggml_backend_free(cpu);
+	if (with[1]) p_ggml_backend_free(with[1]);
 	if (g) p_ggml_free(g);
 	return ok;
 }

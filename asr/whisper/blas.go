@@ -1,6 +1,7 @@
 package whisper
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ var blasTypes = map[string]int32{"f16": 1, "q8_0": 8}
 
 // Race is the processor time that one matrix product takes on one thread.
 type Race struct {
-	CPU  time.Duration `json:"cpu"`  // by ggml's own code for this processor
+	CPU  time.Duration `json:"cpu"`  // by ggml's code for this processor, or the kernels
 	BLAS time.Duration `json:"blas"` // by OpenBLAS
 	// Packed names the layout of its own in which ggml keeps such weights, as AMX code
 	// has one: OpenBLAS could not read them, and there is no race. "" without.
@@ -196,10 +197,20 @@ func (m *memory) remember(kind int32, r Race) {
 	_ = writeRaces(all)
 }
 
-// raceKey names what a measurement depends on: the processor, the libraries and the
-// weights. A data folder may be shared by machines.
+// kernelsVersion changes when the kernels do, so that they are measured again.
+const kernelsVersion = "2"
+
+// kernelsKey names the kernels that compute products without OpenBLAS.
+func kernelsKey() string {
+	library.Lock()
+	defer library.Unlock()
+	return cmp.Or(library.kernels, "no") + " kernels " + kernelsVersion
+}
+
+// raceKey names what a measurement depends on: the processor, the libraries, the kernels
+// and the weights. A data folder may be shared by machines.
 func raceKey(kind int32) string {
-	parts := []string{processor(), strings.Join(strings.Fields(systemInfo()), " ")}
+	parts := []string{processor(), strings.Join(strings.Fields(systemInfo()), " "), kernelsKey()}
 	if facts, err := native.Versions(); err == nil {
 		for _, p := range facts.Parts {
 			if strings.Contains(p.Name, "ggml0") || strings.Contains(p.Name, "openblas") {

@@ -7,7 +7,7 @@ import (
 )
 
 // EnvKernels is the environment variable that chooses the instructions by which the
-// program's own kernels compute attention and beams: "avx2" or "avx512", or "off" to
+// program's own kernels compute attention and products: "avx2" or "avx512", or "off" to
 // leave both to ggml. Without it they are the best that the processor has.
 const EnvKernels = "OTOGRAPH_KERNELS"
 

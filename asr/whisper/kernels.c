@@ -1,8 +1,7 @@
 //go:build !windows
 
-/* A ggml plug-in of our own: attention, and products of 16-bit weights with the few
- * columns that beams are. ggml takes these a column and a key at a time, and they are two
- * thirds of a decode (docs/performance.md). It is registered while a state is made that
+/* A ggml plug-in of our own: attention, and products of 16-bit and of q8_0 weights. They
+ * are most of a decode (docs/performance.md). It is registered while a state is made that
  * wants it. */
 #define _GNU_SOURCE
 #include "libwhisper.h"
@@ -82,6 +81,8 @@ struct crew {
 	X(const char *, ggml_op_name, (int))                        \
 	X(size_t, ggml_tensor_overhead, (void))                     \
 	X(const char *, ggml_version, (void))                       \
+	X(ggml_buffer_type *, ggml_backend_buffer_get_type, (void *)) \
+	X(const char *, ggml_backend_buft_name, (ggml_buffer_type *)) \
 	X(int, ggml_graph_n_nodes, (ggml_graph *))                  \
 	X(og_tensor *, ggml_graph_node, (ggml_graph *, int))
 
@@ -94,6 +95,7 @@ static const og_kernels *kernels = &og_avx2;
 static const og_kernels *kernels;
 #endif
 static bool opened;
+static void (*quants)(const og_part *); /* computes products of q8_0 weights; NULL without */
 static atomic_ulong computed[2]; /* products, attentions */
 
 static const char *name_of_reg(reg *r) { return (void)r, "otograph"; }
@@ -103,7 +105,12 @@ static size_t one(reg *r) { return (void)r, 1; }
 static void no_memory(device *d, size_t *free, size_t *total) { (void)d, *free = *total = 0; }
 static int accelerator(device *d) { return (void)d, OG_ACCEL; }
 static ggml_buffer_type *common_memory(device *d) { return (void)d, p_ggml_backend_cpu_buffer_type(); }
-static bool reads(device *d, ggml_buffer_type *t) { return (void)d, p_ggml_backend_buft_is_host(t); }
+
+/* packs tells whether this memory is that of ggml's AMX code, which lays quantized weights
+ * out in a way of its own, and 16-bit ones as they are. */
+static bool packs(ggml_buffer_type *t) { return !strcmp(p_ggml_backend_buft_name(t), "AMX"); }
+
+static bool reads(device *d, ggml_buffer_type *t) { return (void)d, p_ggml_backend_buft_is_host(t) || packs(t); }
 
 static void describe(device *d, og_device_props *p)
 {
@@ -116,13 +123,22 @@ static void describe(device *d, og_device_props *p)
 /* in_rows tells whether a tensor's rows are without gaps in them, and end where a float can begin. */
 static bool in_rows(const og_tensor *t, size_t size) { return t->nb[0] == size && t->nb[1] % 4 == 0 && t->ne[3] == 1; }
 
+/* multiplies tells whether the kernels compute a product: of plain matrices. */
+static bool multiplies(const og_tensor *op)
+{
+	const og_tensor *a = op->src[0], *b = op->src[1];
+	if (op->type != OG_F32 || !in_rows(op, 4) || !in_rows(b, b->type == OG_F16 ? 2 : 4) || a->ne[2] != 1 || b->ne[2] != 1 || a->ne[3] != 1 || a->ne[1] < 32)
+		return false;
+	if (a->type == OG_F16) return (b->type == OG_F32 || b->type == OG_F16) && in_rows(a, 2) && a->ne[0] % 16 == 0;
+	return a->type == OG_Q8_0 && quants && b->type == OG_F32 && a->ne[0] % 64 == 0 && a->nb[1] == (size_t)a->ne[0] / 32 * 34 &&
+	       (!a->buffer || !packs(p_ggml_backend_buffer_get_type(a->buffer)));
+}
+
 static bool computes(device *d, const og_tensor *op)
 {
 	(void)d;
 	const og_tensor *a = op->src[0], *b = op->src[1], *c = op->src[2], *mask = op->src[3];
-	if (op->op == OG_MUL_MAT) /* few columns; all matrices plain */
-		return a->type == OG_F16 && b->type == OG_F32 && op->type == OG_F32 && in_rows(a, 2) && in_rows(b, 4) && in_rows(op, 4) &&
-		       a->ne[2] == 1 && b->ne[2] == 1 && a->ne[0] % 16 == 0 && a->ne[1] >= 32 && b->ne[1] <= OG_COLUMNS;
+	if (op->op == OG_MUL_MAT) return multiplies(op);
 	if (op->op != OG_FLASH_ATTN_EXT) return false;
 	float bias, cap;
 	memcpy(&bias, op->op_params + 1, sizeof bias), memcpy(&cap, op->op_params + 2, sizeof cap);
@@ -139,10 +155,20 @@ static double cost(const og_tensor *op)
 	return 4.0 * (double)a->ne[0] * (double)a->ne[1] * (double)a->ne[2] * (double)b->ne[1];
 }
 
+/* work returns how many floats each thread of an operation needs. */
+static size_t work(const og_tensor *op)
+{
+	if (op->op == OG_FLASH_ATTN_EXT) return og_attention_work(op, kernels->tile);
+	return op->src[0]->type == OG_Q8_0 ? og_quants_work(op) : og_product_work(kernels->tile);
+}
+
 static void *compute_part(void *p)
 {
 	const og_part *part = p;
-	(part->op->op == OG_MUL_MAT ? kernels->product : kernels->attention)(part);
+	if (part->op->op == OG_FLASH_ATTN_EXT)
+		kernels->attention(part);
+	else
+		(part->op->src[0]->type == OG_Q8_0 ? quants : kernels->product)(part);
 	return NULL;
 }
 
@@ -156,7 +182,7 @@ static bool compute(struct crew *crew, const og_tensor *op)
 	pthread_t threads[MOST_THREADS];
 	bool begun[MOST_THREADS] = {false};
 	for (int i = 0; i < n; i++) {
-		size_t need = op->op == OG_MUL_MAT ? 0 : og_attention_work(op, kernels->tile);
+		size_t need = work(op);
 		if (crew->room[i] < need) {
 			free(crew->work[i]);
 			crew->work[i] = malloc(need * sizeof(float));
@@ -267,6 +293,7 @@ const char *og_kernels_open(void *ggml, const char *set)
 	bool avx512 = avx2 && __builtin_cpu_supports("avx512f");
 	if (!strcmp(set, "off") || !avx2 || (!avx512 && !strcmp(set, "avx512"))) return NULL;
 	kernels = avx512 && strcmp(set, "avx2") ? &og_avx512 : &og_avx2;
+	quants = kernels == &og_avx512 && og_has_quants() ? og_quants : NULL;
 #define FROM_GGML(result, name, arguments) \
 	if (!(*(void **)&p_##name = dlsym(ggml, #name))) return NULL;
 	GGML(FROM_GGML)
@@ -282,6 +309,10 @@ void og_kernels_computed(uint64_t counts[2])
 {
 	for (int i = 0; i < 2; i++) counts[i] = atomic_load(&computed[i]);
 }
+
+/* og_kernels_backend returns a backend that computes an operation, NULL where the kernels
+ * do not. */
+void *og_kernels_backend(const void *op) { return opened && computes(&our_device, op) ? new_backend(&our_device, NULL) : NULL; }
 
 /* og_kernels_plugin returns the plug-in, NULL where it was not opened. */
 void *og_kernels_plugin(void) { return opened ? &our_reg : NULL; }

@@ -29,7 +29,7 @@ typedef struct og_tensor {
 /* ggml's version that the declarations are of, up to the last point */
 #define OG_GGML_VERSION "0.27."
 
-enum { OG_F32 = 0, OG_F16 = 1, OG_MUL_MAT = 29, OG_FLASH_ATTN_EXT = 74, OG_FLAG_COMPUTE = 16, OG_ACCEL = 3 };
+enum { OG_F32 = 0, OG_F16 = 1, OG_Q8_0 = 8, OG_MUL_MAT = 29, OG_FLASH_ATTN_EXT = 74, OG_FLAG_COMPUTE = 16, OG_ACCEL = 3 };
 
 /* struct ggml_backend_dev_props */
 typedef struct og_device_props {
@@ -40,14 +40,14 @@ typedef struct og_device_props {
 	bool caps[5];
 } og_device_props;
 
-/* The most columns of a product: libwhisper has no more beams. */
+/* The most columns that count as few: libwhisper has no more beams. */
 enum { OG_COLUMNS = 8 };
 
 /* og_part is the share of an operation that one thread computes. */
 typedef struct og_part {
 	const og_tensor *op;
 	int index, parts;
-	float *work; /* og_attention_work floats for attention */
+	float *work; /* og_attention_work or og_product_work floats */
 } og_part;
 
 /* What the kernels for one instruction set offer. */
@@ -58,7 +58,7 @@ typedef struct og_kernels {
 	void (*product)(const og_part *);
 } og_kernels;
 
-enum { OG_KEYS = 256 }; /* keys that attention takes at a time */
+enum { OG_KEYS = 64, OG_DEPTH = 512 }; /* keys that attention takes at a time, and numbers of a row that a product does */
 
 static inline int og_round_up(int64_t n, int to) { return (int)((n + to - 1) / to * to); }
 
@@ -68,6 +68,25 @@ static inline size_t og_attention_work(const og_tensor *op, int tile)
 	size_t width = og_round_up(op->src[0]->ne[0], tile), queries = (size_t)op->src[0]->ne[1] + 8;
 	return queries * (2 * width + 2) + OG_KEYS * (2 * width + 8) + 64;
 }
+
+/* og_product_work is the same for a product. */
+static inline size_t og_product_work(int tile)
+{
+	return (size_t)OG_DEPTH * (size_t)(tile + 8) + (size_t)tile * 8 + 64;
+}
+
+enum { OG_PAIR = 48, OG_PANEL = 272 }; /* floats that hold 64 numbers of the other side, and 32 rows of a block of weights */
+
+/* og_quants_work is the same for og_quants. */
+static inline size_t og_quants_work(const og_tensor *op)
+{
+	return (size_t)(op->src[1]->ne[0] / 64) * ((size_t)op->src[1]->ne[1] * OG_PAIR + 2 * OG_PANEL);
+}
+
+/* og_quants computes products of q8_0 weights, on processors that have what it needs of
+ * AVX-512. */
+void og_quants(const og_part *);
+bool og_has_quants(void);
 
 extern const og_kernels og_avx2, og_avx512;
 

@@ -27,7 +27,7 @@ func TestKernelsComputeTheSame(t *testing.T) {
 		t.Skip("no C compiler")
 	}
 	program := filepath.Join(t.TempDir(), "check")
-	out, err := exec.Command(cc, "-O2", "-Wall", "-Wextra", "-o", program, "testdata/kernels_check.c", "kernels_x86.c", "-lm").CombinedOutput()
+	out, err := exec.Command(cc, "-O2", "-Wall", "-Wextra", "-o", program, "testdata/kernels_check.c", "kernels_x86.c", "kernels_quants.c", "-lm").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(program).CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -5,7 +5,8 @@
 
 #ifdef __x86_64__
 
-#include <immintrin.h>
+#include "kernels_turn.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define STRING(a) STRING_(a)
 #define NAME(name) CAT(CAT(SET, _), name)
 
-enum { ROWS = 6 }; /* of a tile */
+enum { ROWS = 6, AHEAD = 16 }; /* of a tile, and how many rows ahead memory is asked for */
 
 /* e to the power of x, for x up to 0: the polynomial of Cephes' expf */
 #define POWER_OF(x)                                                                          \

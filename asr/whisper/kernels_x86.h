@@ -14,6 +14,8 @@ INLINE void NAME(tile)(const int rows, int depth, const float *a, size_t a_row, 
 		_Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[r][w] = add ? LOAD(c + r * c_row + w * LANES) : ZERO();
 	for (int i = 0; i < depth; i++) {
 		VECTOR x[WIDE];
+		if (half) /* rows far apart, which the processor does not foresee */
+			_Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w += 32 / LANES) __builtin_prefetch((const uint16_t *)b + (i + AHEAD) * b_row + w * LANES);
 		_Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++)
 			x[w] = half ? WIDEN((const uint16_t *)b + i * b_row + w * LANES) : LOAD((const float *)b + i * b_row + w * LANES);
 		_Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) {
@@ -75,29 +77,19 @@ TARGET static float NAME(soften)(float *s, int n, const uint16_t *mask, float *t
 	return shrink;
 }
 
-/* NAME(scores) multiplies n keys by a few queries: s[r * OG_KEYS + i]. */
-INLINE void NAME(scores_of)(const int rows, const float *q, int width, const char *k, size_t k_row, int n, float *s)
+/* NAME(turned) widens LANES numbers of each of so many rows, LANES at most, and writes them
+ * as columns: to[i * to_row + r], zeros where there are no more rows. */
+INLINE void NAME(turned)(const char *from, size_t row, int rows, float *to, size_t to_row)
 {
-	for (int i = 0; i < n; i++, k += k_row) {
-		VECTOR sum[ROWS];
-		_Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) sum[r] = ZERO();
-		for (int d = 0; d < width; d += LANES) {
-			VECTOR x = WIDEN((const uint16_t *)k + d);
-			_Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) sum[r] = MULADD(x, LOAD(q + r * width + d), sum[r]);
-		}
-		_Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) s[r * OG_KEYS + i] = SUM(sum[r]);
+	VECTOR block[LANES];
+	if (rows >= LANES) {
+		_Pragma("GCC unroll 16") for (int r = 0; r < LANES; r++) block[r] = WIDEN((const uint16_t *)(from + (size_t)r * row));
+	} else {
+		for (int r = 0; r < LANES; r++) block[r] = r < rows ? WIDEN((const uint16_t *)(from + (size_t)r * row)) : ZERO();
 	}
+	NAME(turn)(block);
+	_Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) STORE(to + i * to_row, block[i]);
 }
-
-#define CASE(n) \
-	case n: NAME(scores_of)(n, q, width, k, k_row, count, s); break;
-TARGET static void NAME(scores)(int rows, const float *q, int width, const char *k, size_t k_row, int count, float *s)
-{
-	switch (rows) {
-		CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
-	}
-}
-#undef CASE
 
 /* NAME(head) computes the attention of one head: some keys at a time for all queries,
  * with sums that shrink when a greater score comes (Milakov and Gimelshein 2018). */
@@ -121,21 +113,18 @@ TARGET static void NAME(head)(const og_tensor *op, int head, float *work)
 		const int n = keys - first < OG_KEYS ? keys - first : OG_KEYS;
 		const char *kp = (const char *)k->data + (size_t)first * k->nb[1] + (size_t)head * k->nb[2];
 		const char *vp = (const char *)v->data + (size_t)first * v->nb[1] + (size_t)head * v->nb[2];
-		for (int i = 0; i < n && !few; i++) {
-			float row[LANES];
-			for (int d = 0; d < width; d += LANES) {
-				STORE(vf + (size_t)i * padded + d, WIDEN((const uint16_t *)(vp + (size_t)i * v->nb[1]) + d));
-				STORE(row, WIDEN((const uint16_t *)(kp + (size_t)i * k->nb[1]) + d));
-				for (int e = 0; e < LANES; e++) kt[(size_t)(d + e) * OG_KEYS + i] = row[e];
-			}
+		for (int i = 0; i < n && !few; i++)
+			for (int d = 0; d < width; d += LANES) STORE(vf + (size_t)i * padded + d, WIDEN((const uint16_t *)(vp + (size_t)i * v->nb[1]) + d));
+		for (int i = 0; i < n; i += LANES) {
+			for (int r = AHEAD; r < AHEAD + LANES; r++)
+				for (int d = 0; d < width; d += 32) __builtin_prefetch(kp + (size_t)(i + r) * k->nb[1] + d * 2);
+			for (int d = 0; d < width; d += LANES) NAME(turned)(kp + (size_t)i * k->nb[1] + d * 2, k->nb[1], n - i, kt + (size_t)d * OG_KEYS + i, OG_KEYS);
 		}
 		for (int i = 0; i < queries; i += ROWS) {
 			const int rows = queries - i < ROWS ? queries - i : ROWS;
 			const float *from = scaled + (size_t)i * padded;
 			float *to = sum + (size_t)i * padded;
-			if (few) NAME(scores)(rows, from, width, kp, k->nb[1], n, s);
-			for (int c = 0; c < n && !few; c += TILE)
-				NAME(floats)(rows, width, from, padded, kt + c, OG_KEYS, s + c, OG_KEYS, false);
+			for (int c = 0; c < n; c += TILE) NAME(floats)(rows, width, from, padded, kt + c, OG_KEYS, s + c, OG_KEYS, false);
 			for (int r = 0; r < rows; r++) {
 				const uint16_t *hidden = mask ? (const uint16_t *)((const char *)mask->data + (size_t)(i + r) * mask->nb[1]) + first : NULL;
 				float shrink = NAME(soften)(s + r * OG_KEYS, n, hidden, top + i + r, total + i + r);
@@ -199,8 +188,8 @@ TARGET static void NAME(row)(const uint16_t *w, const float *x, size_t x_row, in
 	}
 }
 
-/* NAME(product) computes its share of a product's rows. */
-static void NAME(product)(const og_part *p)
+/* NAME(few) multiplies its share of the weights' rows by a few columns. */
+static void NAME(few)(const og_part *p)
 {
 	const og_tensor *w = p->op->src[0], *x = p->op->src[1];
 	const int depth = (int)w->ne[0], columns = (int)x->ne[1];
@@ -218,6 +207,56 @@ static void NAME(product)(const og_part *p)
 			}
 			for (int64_t i = 0; i < to - r; i++) NAME(row)(wp + (size_t)i * w_row, xp, x_row, some, depth, yp + i, y_row);
 		}
+}
+
+/* NAME(upright) widens up to TILE rows of 16-bit weights and puts them upright: panel[i *
+ * TILE + r], zeros where there are no more rows. */
+TARGET static void NAME(upright)(const uint16_t *w, size_t w_row, int rows, int depth, float *panel)
+{
+	for (int r = 0; r < TILE; r += LANES)
+		for (int i = 0; i < depth; i += LANES) NAME(turned)((const char *)(w + (size_t)r * w_row + i), w_row * 2, rows - r, panel + (size_t)i * TILE + r, TILE);
+}
+
+/* NAME(many) computes its share of a product with many columns: some rows of the
+ * weights at a time, upright, for all columns. */
+TARGET static void NAME(many)(const og_part *p)
+{
+	const og_tensor *w = p->op->src[0], *x = p->op->src[1];
+	const int depth = (int)w->ne[0], columns = (int)x->ne[1];
+	const int64_t all = w->ne[1];
+	const size_t w_row = w->nb[1] / 2, y_row = p->op->nb[1] / 4;
+	float *panel = p->work, *end = panel + OG_DEPTH * TILE, *wide = end + ROWS * TILE;
+	for (int64_t first = (int64_t)p->index * TILE; first < all; first += (int64_t)p->parts * TILE) {
+		const int rows = all - first < TILE ? (int)(all - first) : TILE;
+		for (int from = 0; from < depth; from += OG_DEPTH) {
+			const int deep = depth - from < OG_DEPTH ? depth - from : OG_DEPTH;
+			NAME(upright)((const uint16_t *)w->data + (size_t)first * w_row + from, w_row, rows, deep, panel);
+			for (int c = 0; c < columns; c += ROWS) {
+				const int some = columns - c < ROWS ? columns - c : ROWS;
+				const char *xp = (const char *)x->data + (size_t)c * x->nb[1] + (size_t)from * x->nb[0];
+				const float *floats = (const float *)xp;
+				size_t x_row = x->nb[1] / 4;
+				if (x->type == OG_F16) {
+					for (int r = 0; r < some; r++)
+						for (int i = 0; i < deep; i += LANES) STORE(wide + r * OG_DEPTH + i, WIDEN((const uint16_t *)(xp + (size_t)r * x->nb[1]) + i));
+					floats = wide, x_row = OG_DEPTH;
+				}
+				float *to = (float *)p->op->data + (size_t)c * y_row + first;
+				if (rows == TILE) {
+					NAME(floats)(some, deep, floats, x_row, panel, TILE, to, y_row, from > 0);
+					continue;
+				}
+				NAME(floats)(some, deep, floats, x_row, panel, TILE, end, TILE, false);
+				for (int r = 0; r < some; r++)
+					for (int i = 0; i < rows; i++) to[r * y_row + i] = (from ? to[r * y_row + i] : 0) + end[r * TILE + i];
+			}
+		}
+	}
+}
+
+static void NAME(product)(const og_part *p)
+{
+	(p->op->src[1]->ne[1] <= OG_COLUMNS && p->op->src[1]->type == OG_F32 ? NAME(few) : NAME(many))(p);
 }
 
 const og_kernels CAT(og_, SET) = {STRING(SET), TILE, NAME(attention), NAME(product)};

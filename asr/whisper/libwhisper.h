@@ -160,6 +160,7 @@ bool og_plugins_open(void *ggml);
 /* kernels.c */
 const char *og_kernels_open(void *ggml, const char *set);
 void *og_kernels_plugin(void);
+void *og_kernels_backend(const void *op);
 void og_kernels_computed(uint64_t counts[2]);
 
 #endif

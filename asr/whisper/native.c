@@ -120,7 +120,7 @@ static const char *fits(void)
  * a read beside a write may crash. */
 __attribute__((constructor)) static void thread_manners(void)
 {
-	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "10000", 0);
+	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "1000", 0);
 	setenv("OMP_WAIT_POLICY", "passive", 0);
 }
 

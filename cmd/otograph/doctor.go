@@ -104,7 +104,7 @@ func (doctorCmd) whisper() finding {
 		f.Found += " (" + features + ")"
 	}
 	if lib.Kernels != "" {
-		f.Found += ", attention and beams of 16-bit weights by our own code for " + lib.Kernels
+		f.Found += ", attention and products by our own code for " + lib.Kernels
 	}
 	if dir, err := native.Whisper(); err == nil {
 		if dir == "" {

@@ -45,7 +45,7 @@ static int run(const og_kernels *set, const og_tensor *op, int parts)
 {
 	for (int i = 0; i < parts; i++) {
 		og_part p = {op, i, parts, NULL};
-		if (op->op == OG_FLASH_ATTN_EXT) p.work = malloc(og_attention_work(op, set->tile) * sizeof(float));
+		p.work = malloc((op->op == OG_MUL_MAT ? og_product_work(set->tile) : og_attention_work(op, set->tile)) * sizeof(float));
 		(op->op == OG_MUL_MAT ? set->product : set->attention)(&p);
 		free(p.work);
 	}
@@ -87,9 +87,9 @@ static double attention(const og_kernels *set, int width, int queries, int keys,
 	return worst;
 }
 
-static double product(const og_kernels *set, int depth, int rows, int columns, int parts)
+static double product(const og_kernels *set, int type, int depth, int rows, int columns, int parts)
 {
-	og_tensor w = tensor(OG_F16, depth, rows, 1, false, 1), x = tensor(OG_F32, depth, columns, 1, false, 1);
+	og_tensor w = tensor(OG_F16, depth, rows, 1, false, 1), x = tensor(type, depth, columns, 1, false, 1);
 	og_tensor y = tensor(OG_F32, rows, columns, 1, false, 1);
 	y.op = OG_MUL_MAT, y.src[0] = &w, y.src[1] = &x;
 	run(set, &y, parts);
@@ -105,6 +105,61 @@ static double product(const og_kernels *set, int depth, int rows, int columns, i
 	return worst;
 }
 
+/* quantized is a product of q8_0 weights. */
+__attribute__((target("f16c"))) static double quantized(int depth, int rows, int columns, int parts)
+{
+	enum { BLOCK = 32, BYTES = 34 };
+	const size_t row = (size_t)depth / BLOCK * BYTES;
+	og_tensor w = {.type = OG_Q8_0, .ne = {depth, rows, 1, 1}, .nb = {BYTES, row, row * (size_t)rows, row * (size_t)rows}, .data = malloc(row * (size_t)rows)};
+	for (uint8_t *p = w.data, *end = p + row * (size_t)rows; p < end; p += BYTES) {
+		uint16_t scale = narrow(noise() * 0.01f);
+		memcpy(p, &scale, 2);
+		for (int i = 0; i < BLOCK; i++) p[2 + i] = (uint8_t)(int8_t)(noise() * 128);
+	}
+	og_tensor x = tensor(OG_F32, depth, columns, 1, false, 1), y = tensor(OG_F32, rows, columns, 1, false, 1);
+	for (int i = 0; i < BLOCK && columns > 1; i++) ((float *)x.data)[depth + i] = 0; /* a block of nothing */
+	y.op = OG_MUL_MAT, y.src[0] = &w, y.src[1] = &x;
+	for (int i = 0; i < parts; i++) {
+		og_part p = {&y, i, parts, malloc(og_quants_work(&y) * sizeof(float))};
+		og_quants(&p);
+		free(p.work);
+	}
+	double worst = 0;
+	for (int c = 0; c < columns; c++)
+		for (int r = 0; r < rows; r++) {
+			double want = 0;
+			for (int b = 0; b < depth; b += BLOCK) {
+				const float *from = (const float *)x.data + (size_t)c * depth + b;
+				const uint8_t *p = (const uint8_t *)w.data + row * (size_t)r + b / BLOCK * BYTES;
+				float most = 0;
+				int sum = 0;
+				for (int i = 0; i < BLOCK; i++) most = fabsf(from[i]) > most ? fabsf(from[i]) : most;
+				for (int i = 0; i < BLOCK; i++) sum += (int)nearbyintf(most > 0 ? from[i] * (127 / most) : 0) * (int8_t)p[2 + i];
+				want += sum * widen((uint16_t)(p[0] | p[1] << 8)) * (double)most / 127;
+			}
+			double off = fabs(want - at(&y, r, c, 0)) / sqrt(depth);
+			if (!(off <= worst)) worst = off;
+		}
+	free(w.data), free(x.data), free(y.data);
+	return worst;
+}
+
+static bool check_quants(void)
+{
+	const int depths[] = {64, 384, 512, 2048}, rows[] = {32, 33, 47, 101, 128};
+	double worst = 0;
+	int shapes = 0;
+	for (int d = 0; d < 4; d++)
+		for (int r = 0; r < 5; r++)
+			for (int c = 1; c <= 14; c++, shapes++) {
+				double off = quantized(depths[d], rows[r], c, 1 + shapes % 3);
+				if (!(off < 2e-5)) printf("q8_0 product of %d by %d by %d: off by %g\n", depths[d], rows[r], c, off);
+				if (!(off <= worst)) worst = off;
+			}
+	printf("q8_0: %d shapes, at most %.2g off\n", shapes, worst);
+	return worst < 2e-5;
+}
+
 static bool check(const og_kernels *set)
 {
 	const int widths[] = {16, 32, 48, 64, 128}, queries[] = {1, 3, 5, 8, 9, 40}, keys[] = {1, 7, 255, 256, 300, 1536};
@@ -118,14 +173,15 @@ static bool check(const og_kernels *set)
 					if (!(off < 2e-5)) printf("%s: attention of %d, %d queries, %d keys, masked %d: off by %g\n", set->name, widths[w], queries[q], keys[k], masked, off);
 					if (!(off <= worst)) worst = off;
 				}
-	const int depths[] = {16, 48, 64, 512}, rows[] = {32, 33, 35, 101};
-	for (int d = 0; d < 4; d++)
-		for (int r = 0; r < 4; r++)
-			for (int c = 1; c <= OG_COLUMNS; c++, shapes++) {
-				double off = product(set, depths[d], rows[r], c, 1 + shapes % 3);
-				if (!(off < 2e-5)) printf("%s: product of %d by %d by %d: off by %g\n", set->name, depths[d], rows[r], c, off);
-				if (!(off <= worst)) worst = off;
-			}
+	const int depths[] = {16, 48, 64, 512, 1040}, rows[] = {32, 33, 35, 101, 128};
+	for (int d = 0; d < 5; d++)
+		for (int r = 0; r < 5; r++)
+			for (int c = 1; c <= OG_COLUMNS + 6; c++)
+				for (int type = OG_F32; type <= OG_F16; type++, shapes++) {
+					double off = product(set, type, depths[d], rows[r], c, 1 + shapes % 3);
+					if (!(off < 2e-5)) printf("%s: product of %d by %d by %d: off by %g\n", set->name, depths[d], rows[r], c, off);
+					if (!(off <= worst)) worst = off;
+				}
 	printf("%s: %d shapes, at most %.2g off\n", set->name, shapes, worst);
 	return worst < 2e-5;
 }
@@ -138,6 +194,7 @@ int main(void)
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C)) {
 		ok = check(&og_avx2);
 		if (__builtin_cpu_supports("avx512f")) ok = check(&og_avx512) && ok;
+		if (og_has_quants()) ok = check_quants() && ok;
 	}
 	return ok ? 0 : 1;
 }

@@ -45,7 +45,10 @@ type Library struct {
 }
 
 // node is a token in the tree of hotwords; see og_node.
-type node struct{ token, first, count int32 }
+type node struct {
+	token, first, count int32
+	bonus               float32
+}
 
 // token is a decoded token. dtw is in 10 ms from the beginning of the
 // window, negative when unknown.

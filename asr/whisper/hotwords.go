@@ -7,21 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// How hotwords are favoured, in natural logarithms (logits). The first token of a
-// hotword gets a small bonus, so that ordinary words are not pulled towards it, and
-// none if it writes a single letter; each
-// further token a larger one, so that a hotword once begun is spelt to its end. Only
-// tokens within reach of the best one are lifted at all.
+// How hotwords are favored, in natural logarithms (logits). The first token of a
+// hotword of at most hotParts tokens gets a small bonus; that of one in more parts is
+// the beginning of many other words, which it would raise, too, and gets none
+// (docs/performance.md#hotwords). Each further token gets a larger one, so that a
+// hotword once begun is spelled to its end. Only tokens within reach of the best one
+// are lifted at all.
 const (
 	hotStart = 2.0
 	hotNext  = 5.0
 	hotReach = 7.0
+	hotParts = 2
 )
 
 // hotwords is the tree of the hotwords' tokens; nodes[0] is the root.
 type hotwords struct {
-	nodes              []node
-	start, next, reach float32
+	nodes []node
+	reach float32
 }
 
 // newHotwords builds the tree from each word's spellings: as given, in lower case,
@@ -29,18 +31,25 @@ type hotwords struct {
 func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
 	type branch struct {
 		token    int32
+		bonus    float32
 		children []*branch
 	}
 	root := &branch{}
 	add := func(tokens []int32) {
 		at := root
-		for _, t := range tokens {
+		for k, t := range tokens {
 			i := slices.IndexFunc(at.children, func(b *branch) bool { return b.token == t })
 			if i < 0 {
 				at.children = append(at.children, &branch{token: t})
 				i = len(at.children) - 1
 			}
 			at = at.children[i]
+			switch {
+			case k > 0:
+				at.bonus = hotNext
+			case len(tokens) <= hotParts:
+				at.bonus = hotStart
+			}
 		}
 	}
 	for _, w := range words {
@@ -62,14 +71,14 @@ func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
 	if len(root.children) == 0 {
 		return nil
 	}
-	h := &hotwords{nodes: []node{{}}, start: hotStart, next: hotNext, reach: hotReach}
+	h := &hotwords{nodes: []node{{}}, reach: hotReach}
 	level := []*branch{root}
 	for at := 0; len(level) > 0; at++ { // breadth first: children lie side by side
 		b := level[0]
 		level = level[1:]
 		h.nodes[at].first, h.nodes[at].count = int32(len(h.nodes)), int32(len(b.children))
 		for _, c := range b.children {
-			h.nodes = append(h.nodes, node{token: c.token})
+			h.nodes = append(h.nodes, node{token: c.token, bonus: c.bonus})
 		}
 		level = append(level, b.children...)
 	}

@@ -103,6 +103,7 @@ typedef struct og_full_params {
 typedef struct og_node {
 	int32_t token;
 	int32_t first, count;
+	float bonus; /* that lifts the token */
 } og_node;
 
 /* og_job is the memory that a decode shares with its callbacks, which run on native
@@ -132,7 +133,7 @@ og_state *og_init_state(og_context *);
 og_state *og_new_state(og_context *, bool blas, bool kernels);
 void og_free_state(og_state *);
 
-og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach);
+og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float reach);
 void og_abort_job(og_job *);
 bool og_aborted(og_job *);
 void og_work(og_job *, int *encodes, int *steps, int *starts);

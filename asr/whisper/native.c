@@ -62,7 +62,7 @@ struct og_job {
 	atomic_int starts;                      /* texts begun: one for each temperature */
 	int32_t eot, beg;                       /* end of text, first time mark */
 	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
-	float start_bonus, next_bonus, reach;   /* see favour */
+	float reach;                            /* see favour */
 	int loop_tokens;                        /* see looping */
 };
 
@@ -215,7 +215,7 @@ og_state *og_init_state(og_context *c)
 }
 void og_free_state(og_state *s) { UNDER_GUARD(p_whisper_free_state(s)); }
 
-og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float start_bonus, float next_bonus, float reach)
+og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float reach)
 {
 	og_job *j = calloc(1, sizeof *j + (size_t)n_nodes * sizeof *nodes);
 	if (!j) return NULL;
@@ -224,7 +224,7 @@ og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float start
 		memcpy(j + 1, nodes, (size_t)n_nodes * sizeof *nodes);
 		j->nodes = (const og_node *)(j + 1);
 	}
-	j->start_bonus = start_bonus, j->next_bonus = next_bonus, j->reach = reach;
+	j->reach = reach;
 	return j;
 }
 
@@ -272,18 +272,10 @@ static bool looping(const int32_t *text, int n, int least) /* newest first */
 	return false;
 }
 
-/* single reports whether a token writes one letter, or a part of one: a vocabulary
- * that begins a hotword so begins too many other words so. */
-static bool single(const char *token)
-{
-	if (*token == ' ') token++;
-	return !token[0] || !token[1];
-}
-
 /* favour lifts the hotwords' tokens. A token is lifted only when it is in reach of
  * the best one anyway, and never above it by more than its bonus: where the model is
  * sure, and where it says silence (the end, or a time mark, is best), nothing changes. */
-static void favour(og_context *ctx, const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
+static void favour(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
 {
 	int best = 0;
 	for (int i = 1; i < j->eot; i++)
@@ -306,8 +298,8 @@ static void favour(og_context *ctx, const og_job *j, const int32_t *text, int n,
 		if (node < 0) continue;
 		for (int c = 0; c < j->nodes[node].count; c++) {
 			int32_t t = j->nodes[j->nodes[node].first + c].token;
-			if (!back && single(p_whisper_token_to_str(ctx, t))) continue;
-			float bonus = back ? j->next_bonus : j->start_bonus;
+			float bonus = j->nodes[j->nodes[node].first + c].bonus;
+			if (bonus == 0) continue;
 			if (logits[t] < top - j->reach) continue;
 			if (logits[t] > top) continue; /* lifted already, or the best one */
 			float lifted = logits[t] + bonus;
@@ -332,7 +324,7 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 			if (i != j->eot) logits[i] = -INFINITY;
 		return;
 	}
-	if (j->nodes) favour(c, j, text, n, logits, vocabulary);
+	if (j->nodes) favour(j, text, n, logits, vocabulary);
 }
 
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or

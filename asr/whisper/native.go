@@ -311,12 +311,12 @@ type job struct{ j *C.og_job }
 func (w *weights) newJob(h *hotwords) (*job, error) {
 	var nodes *C.og_node
 	var n int
-	var start, next, reach float32
+	var reach float32
 	if h != nil && len(h.nodes) > 1 {
 		nodes, n = (*C.og_node)(unsafe.Pointer(&h.nodes[0])), len(h.nodes)
-		start, next, reach = h.start, h.next, h.reach
+		reach = h.reach
 	}
-	j := C.og_new_job(w.c, nodes, C.int(n), C.float(start), C.float(next), C.float(reach))
+	j := C.og_new_job(w.c, nodes, C.int(n), C.float(reach))
 	if j == nil {
 		return nil, errors.New("whisper: out of memory for a decode")
 	}

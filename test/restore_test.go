@@ -43,11 +43,11 @@ func TestF11Restore(t *testing.T) {
 
 	restored := &server{t: t, data: t.TempDir(), key: s.key, args: s.args}
 	out := restored.must("restore", backup)
-	assert.Contains(t, out, "8 tasks are restored")
+	assert.Contains(t, out, "8 tasks restored")
 	assert.NotContains(t, out, "gone")
 	again, err := restored.run("restore", backup)
 	require.Error(t, err, "nothing is overwritten")
-	oneLine(t, again, "there is a database already")
+	oneLine(t, again, "a database already exists")
 	d := restored.store()
 	waiting := count(t, d, "SELECT COUNT(*) FROM tasks WHERE phase <> 'final'")
 	require.NotZero(t, waiting, "the copy was taken while tasks ran")
@@ -104,7 +104,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(blobs, filepath.FromSlash(key))))
 	out = s.must("restore", "--blobs", blobs)
 	assert.Contains(t, out, "5 tasks restored, 4 of them unfinished")
-	assert.Contains(t, out, "The audio of 1 unfinished tasks is gone")
+	assert.Contains(t, out, "The audio of 1 unfinished tasks is lost")
 	exact(t, d)
 
 	s = s.again()
@@ -192,12 +192,12 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 		_, err = os.Stat(filepath.Join(restored.data, "otograph.db"))
 		require.ErrorIs(t, err, os.ErrNotExist, c.name)
 		if c.from != broken {
-			assert.Contains(t, restored.must("restore", c.from, "--blobs", c.blobs, "--adopt"), "0 tasks are restored", c.name)
+			assert.Contains(t, restored.must("restore", c.from, "--blobs", c.blobs, "--adopt"), "0 tasks restored", c.name)
 		}
 	}
 	resumed := t.TempDir() // a restoration that was broken off while it copied files
 	put(resumed, 1)
-	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks are restored")
+	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks restored")
 }
 
 // TestF11RestoreAfterAKill: what a restoration that was killed had written is not applied to the next one's copy.

@@ -98,7 +98,7 @@ func TestVoicesGone(t *testing.T) {
 		task := f.WaitFor(gone.ID)
 		assert.Equal(t, tasks.StatusFailed, task.Status)
 		require.NotNil(t, task.ErrorMessage)
-		assert.Contains(t, *task.ErrorMessage, "voices gone: the service no longer has the recordings of the known speakers")
+		assert.Contains(t, *task.ErrorMessage, "recordings of the known speakers are gone")
 		assert.Equal(t, 1, f.Count("SELECT attempt FROM tasks WHERE id = $1", gone.ID))
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
@@ -39,14 +40,18 @@ const collectBatch = 500
 // Collect compares the files of the service with the database. Files that
 // nothing points at are marked; those marked by an earlier pass for long enough
 // are deleted, within the limits of c. Each deletion is logged. Only files under
-// blob.Prefixes whose names the service gives are ever looked at, and the store
-// must belong to the database (blob.Store.Claim).
+// blob.Prefixes whose names the service gives are ever looked at. A store that
+// belongs to another database, because the database was exchanged under a running
+// server, is refused with blob.ErrForeign.
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
 	setDefault(&c.MinAge, 24*time.Hour)
 	setDefault(&c.Marked, 7*24*time.Hour)
 	setDefault(&c.MaxFiles, 1000)
 	setDefault(&c.MaxShare, 0.01)
 	p := &collection{service: s, config: c, begun: s.now()}
+	if err := s.ownsFiles(ctx); err != nil {
+		return p.found, err
+	}
 	for _, prefix := range blob.Prefixes {
 		err := s.blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
 		if err != nil {
@@ -60,6 +65,25 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 		return p.found, err
 	}
 	return p.found, p.delete(ctx)
+}
+
+// ownsFiles returns blob.ErrForeign if the file store has the identity of another
+// database.
+func (s *Service) ownsFiles(ctx context.Context) error {
+	id, err := s.db.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.blobs.Identity(ctx)
+	switch {
+	case errors.Is(err, blob.ErrNotFound): // nobody claimed it
+		return nil
+	case err != nil:
+		return err
+	case found.Database != id.ID:
+		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
+	}
+	return nil
 }
 
 // collection is one pass.

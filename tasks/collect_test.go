@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
@@ -40,6 +41,11 @@ func TestF1Collect(t *testing.T) {
 		for _, key := range strangers {
 			put(key)
 		}
+		require.NoError(t, f.Blobs().Delete(t.Context(), "otograph-store.json")) // in its place, the real one
+		id, err := d.Identity(t.Context())
+		require.NoError(t, err)
+		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		require.NoError(t, err)
 		task := f.Add(nil) // one of the service's own: its audio is younger than a day
 		pass := func() tasks.Collected {
 			t.Helper()
@@ -67,6 +73,28 @@ func TestF1Collect(t *testing.T) {
 			assert.Contains(t, left, key)
 		}
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = $1", wanted))
+	})
+}
+
+// TestF1CollectLooksAtTheIdentity: a database that was exchanged under a running
+// server marks no file of a store that belongs to another.
+func TestF1CollectLooksAtTheIdentity(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now().Add(30 * 24 * time.Hour)
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		f.Audio("x")
+		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "another"})
+		require.NoError(t, err)
+		_, err = f.Collect(t.Context(), tasks.CollectConfig{})
+		require.ErrorIs(t, err, blob.ErrForeign)
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
+		id, err := d.Identity(t.Context())
+		require.NoError(t, err)
+		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		require.NoError(t, err)
+		found, err := f.Collect(t.Context(), tasks.CollectConfig{})
+		require.NoError(t, err)
+		assert.Equal(t, 1, found.Marked)
 	})
 }
 

@@ -4,6 +4,7 @@ import { api, plainly, type Account, type Pricing, type Transaction } from './ap
 import { CallbackTester } from './callbacktester';
 import { Keys } from './keys';
 import { money, t, when, type TextKey } from './texts';
+import { Voices } from './voices';
 
 export function AccountPage() {
   const [account, setAccount] = useState<Account | null>(null);
@@ -98,6 +99,7 @@ export function AccountPage() {
         </section>
       </div>
       <Keys />
+      <Voices />
       <Transactions balance={account?.balance} />
       <CallbackTester
         prices={prices}

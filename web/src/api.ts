@@ -201,6 +201,13 @@ export interface Annotations {
   speakers: Record<string, string>;
   texts: Record<string, string>;
 }
+export interface KnownVoice {
+  id: string;
+  name: string;
+  consent: string;
+  recordings: number;
+  added_at: string;
+}
 export interface Key {
   id: string;
   key?: string;
@@ -298,6 +305,10 @@ export const api = {
   keys: () => call<{ keys: Key[] }>('GET', '/account/keys'),
   makeKey: () => call<Key>('POST', '/account/keys'),
   revokeKey: (key: string) => call<{ message: string }>('DELETE', `/account/keys/${id(key)}`),
+  voices: () => call<{ voices: KnownVoice[] }>('GET', '/voices'),
+  rememberVoice: (voice: { name: string; consent: string; task_id: string; speaker: string }) =>
+    call<KnownVoice>('POST', '/voices', voice),
+  forgetVoice: (voice: string) => call<{ message: string }>('DELETE', `/voices/${id(voice)}`),
   remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),
   account: async (who?: Login) => {
     const a = await call<Account>('GET', '/account', undefined, who ?? login.value);

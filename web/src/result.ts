@@ -34,6 +34,7 @@ export interface Result {
   vad_segments?: { start: number; end: number }[];
   num_speakers?: number;
   diarize_segments?: Turn[];
+  speaker_embeddings?: { speaker_id: string }[];
   audio_events?: SoundEvent[];
   /** Demonstration models found the result. */
   demo?: boolean;
@@ -46,6 +47,35 @@ export function speakersOf(r: Result): string[] {
   for (const d of r.diarize_segments ?? []) found.add(d.speaker);
   for (const s of r.segments ?? []) if (s.speaker) found.add(s.speaker);
   return [...found].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** crowdOf lists the stretches in which more than one speaker talks, in order of time. */
+export function crowdOf(r: Result): Span[] {
+  const out: Span[] = [];
+  let reach = 0;
+  for (const turn of [...(r.diarize_segments ?? [])].sort((a, b) => a.start - b.start)) {
+    const end = Math.min(reach, turn.end),
+      last = out[out.length - 1];
+    if (turn.start < end) {
+      if (last && turn.start <= last.end) last.end = Math.max(last.end, end);
+      else out.push({ start: turn.start, end });
+    }
+    reach = Math.max(reach, turn.end);
+  }
+  return out;
+}
+
+/** crowded reports whether more than one speaker talks during at least half of a stretch. */
+export function crowded(crowd: readonly Span[], start: number, end: number): boolean {
+  let inside = 0;
+  for (let i = Math.max(0, indexAt(crowd, start)); i < crowd.length && crowd[i].start < end; i++)
+    inside += Math.max(0, Math.min(end, crowd[i].end) - Math.max(start, crowd[i].start));
+  return inside > 0 && inside >= (end - start) / 2;
 }
 
 /** soundsOf lists the sound events worth showing: where there is a transcript, it says better than "Speech" who spoke. */

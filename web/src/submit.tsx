@@ -17,6 +17,7 @@ interface Choices {
   hotwords: string;
   batch: boolean;
   training: boolean;
+  nameVoices: boolean;
   times: 'word' | 'segment';
   callback: string;
   secret: string;
@@ -103,6 +104,7 @@ const defaults: Choices = {
   hotwords: '',
   batch: false,
   training: false,
+  nameVoices: false,
   times: 'word',
   callback: '',
   secret: '',
@@ -132,6 +134,7 @@ export function submission(c: Choices): Submission {
     if (c.language) options.asr_language = c.language;
     if (listOf(c.hotwords).length) options.hotwords = listOf(c.hotwords);
     if (c.prompt.trim()) options.initial_prompt = c.prompt.trim();
+    if (c.diarize && c.nameVoices) options.voices = true;
     if (c.diarize && c.speakers) options.num_speakers = Number(c.speakers);
   }
   if (c.events && listOf(c.classes).length) options.audio_events_classes = listOf(c.classes);
@@ -482,6 +485,14 @@ function More() {
           </Group>
           <Group title="gVoices">
             <Numbers list={numeric.voices} />
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={c.nameVoices}
+                onChange={(e) => set({ nameVoices: e.currentTarget.checked })}
+              />
+              {t('nameVoices')}
+            </label>
           </Group>
           <Group title="gSounds">
             <Row id="o-classes" label="eventClasses" hint="eventClassesHint">

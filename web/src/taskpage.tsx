@@ -9,6 +9,7 @@ import { recordings } from './queue';
 import type { Result } from './result';
 import { ResultView } from './resultview';
 import { taskKeeper } from './tasknotes';
+import { Remember } from './voices';
 import { Working } from './working';
 import { lang, t, when, type TextKey } from './texts';
 
@@ -157,6 +158,9 @@ export function TaskPage({ id }: { id: string }) {
         >
           <p class="muted small">{when(task.created_at)}</p>
         </ResultView>
+      )}
+      {result && keeper && (
+        <Remember key={id} task={id} result={result} names={(s) => keeper.notes.value.speakers[s]?.trim() || s} />
       )}
     </>
   );

@@ -5,7 +5,7 @@ import WaveSurfer from 'wavesurfer.js';
 import { speechBand } from './peaks';
 import type { Player } from './player';
 import type { Result, SoundEvent } from './result';
-import { indexAt, soundsOf } from './result';
+import { crowdOf, indexAt, soundsOf } from './result';
 import { clock, t } from './texts';
 import { dark, inkOf, voice } from './theme';
 
@@ -66,8 +66,10 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
     scale = Math.max(zoom, fit);
   const most = Math.max(fit, Math.min(300, maxWidth / duration));
 
-  const live = useRef({ lanes, scale, height, width });
-  live.current = { lanes, scale, height, width };
+  const crowd = useMemo(() => crowdOf(result), [result]);
+
+  const live = useRef({ lanes, crowd, scale, height, width });
+  live.current = { lanes, crowd, scale, height, width };
   const scrolled = () => surfer.current?.getScroll() ?? 0;
 
   const drawHead = () => {
@@ -87,7 +89,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
   };
   const drawNow = () => {
     const canvas = lanesCanvas.current;
-    const { lanes, scale, height, width } = live.current;
+    const { lanes, crowd, scale, height, width } = live.current;
     if (!canvas || !width) return;
     const ratio = devicePixelRatio || 1;
     const wide = Math.round(width * ratio),
@@ -121,6 +123,14 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
         g.fillStyle = ink;
         g.fillText(label, x + 4, axisHeight / 2);
       }
+    }
+    // Where several speakers talk at once a band lies behind their lanes.
+    const voices = lanes.filter((lane) => lane.voice !== 'sound').length;
+    g.fillStyle = inkOf('crowd');
+    for (let k = Math.max(0, indexAt(crowd, from)); k < crowd.length && crowd[k].start <= to; k++) {
+      const x = crowd[k].start * scale - left,
+        w = Math.max(2, (crowd[k].end - crowd[k].start) * scale);
+      g.fillRect(x, axisHeight - gap / 2, w, voices * (laneHeight + gap));
     }
     lanes.forEach((lane, i) => {
       const y = axisHeight + i * (laneHeight + gap),
@@ -277,7 +287,12 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
     const i = Math.floor((e.clientY - box.top - axisHeight) / (laneHeight + gap)),
       time = (scrolled() + e.clientX - box.left) / scale;
     const bar = lanes[i]?.bars.find((b) => b.start <= time && b.end >= time);
-    setHint(bar ? `${lanes[i].name} · ${clock(bar.start, true)} – ${clock(bar.end, true)}` : '');
+    const both = crowd.some((c) => c.start <= time && c.end >= time) && lanes[i]?.voice !== 'sound';
+    setHint(
+      bar
+        ? `${lanes[i].name} · ${clock(bar.start, true)} – ${clock(bar.end, true)}${both ? ` · ${t('together')}` : ''}`
+        : '',
+    );
   };
 
   return (

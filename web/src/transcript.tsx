@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
-import { find, indexAt, pieces } from './result';
+import { crowded, crowdOf, find, indexAt, pieces } from './result';
 import { clock, t } from './texts';
 import { voice } from './theme';
 import { VirtualList, type ListHandle } from './virtuallist';
@@ -53,6 +53,7 @@ export interface TranscriptProps {
 
 export function Transcript({ result, player, speakers, names, searchId, edited, onEdit }: TranscriptProps) {
   const segments = result.segments ?? [];
+  const crowd = useMemo(() => crowdOf(result), [result]);
   const list = useRef<ListHandle>(null);
   const [query, setQuery] = useState('');
   const [chosen, setChosen] = useState(0);
@@ -157,13 +158,18 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
             {piecesOf(i).map((p, k) => {
               if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
               const w = s.words![p.word],
-                unsure = doubts && w.probability < doubtful;
+                unsure = doubts && w.probability < doubtful,
+                together = crowded(crowd, w.start, w.end);
+              const title = [
+                unsure && t('unsure', { percent: Math.round(w.probability * 100) }),
+                together && t('together'),
+              ].filter(Boolean);
               return (
                 <span
                   key={k}
                   data-word={p.word}
-                  class={`word ${unsure ? 'unsure' : ''} ${i === nowSegment && p.word === nowWord ? 'now' : ''}`}
-                  title={unsure ? t('unsure', { percent: Math.round(w.probability * 100) }) : undefined}
+                  class={`word ${unsure ? 'unsure' : ''} ${together ? 'together' : ''} ${i === nowSegment && p.word === nowWord ? 'now' : ''}`}
+                  title={title.length ? title.join(' · ') : undefined}
                 >
                   {marked(p, found, pick)}
                 </span>
@@ -227,6 +233,11 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
             <input type="checkbox" checked={doubts} onChange={(e) => setDoubts(e.currentTarget.checked)} />
             {t('unsureShow')}
           </label>
+        )}
+        {hasWords && crowd.length > 0 && (
+          <span class="small muted">
+            <span class="word together">{t('togetherWord')}</span>: {t('together')}
+          </span>
         )}
         <label class="check small">
           <input

@@ -124,7 +124,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
         g.fillText(label, x + 4, axisHeight / 2);
       }
     }
-    // Where several speakers talk at once a band lies behind their lanes.
+    // A band shows where several speakers talk at the same time.
     const voices = lanes.filter((lane) => lane.voice !== 'sound').length;
     g.fillStyle = inkOf('crowd');
     for (let k = Math.max(0, indexAt(crowd, from)); k < crowd.length && crowd[k].start <= to; k++) {

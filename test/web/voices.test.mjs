@@ -91,7 +91,10 @@ async function shows(page, name) {
   });
   const marked = await page.locator('.transcript-rows .word.together').allTextContents();
   assert.deepEqual(marked, ['samples', 'first', 'thing'], `${name}: marked words`);
-  assert.match(await page.locator('.word.together[title]').first().getAttribute('title'), /several speakers at the same time/);
+  assert.match(
+    await page.locator('.word.together[title]').first().getAttribute('title'),
+    /several speakers at the same time/,
+  );
 }
 
 test('two voices at once are seen in their own rows, and their words are marked', async () => {

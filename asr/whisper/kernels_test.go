@@ -1,6 +1,7 @@
 package whisper
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench/shape"
 )
 
 // TestKernelsComputeTheSame builds a program that compares the kernels with sums of
@@ -136,4 +139,49 @@ func hasFlags(info string, wanted ...string) bool {
 		}
 	}
 	return false
+}
+
+// TestKernelsComputeQuantized decodes with q8_0 weights, whose products the kernels
+// take where the processor has VNNI: the text is ggml's, but for a doubtful word.
+func TestKernelsComputeQuantized(t *testing.T) {
+	needLibrary(t)
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil || runtime.GOARCH != "amd64" || os.Getenv(EnvKernels) != "" || !hasFlags(string(info), "avx512f", "avx512bw", "avx512vl", "avx512_vnni") ||
+		hasFlags(string(info), "amx_int8") {
+		t.Skip("not an AVX-512 processor with VNNI and without AMX, or other kernels asked for")
+	}
+	t.Cleanup(func() {
+		t.Setenv(EnvKernels, "")
+		_, err := openKernels()
+		require.NoError(t, err)
+	})
+	size, err := shape.Find("micro")
+	require.NoError(t, err)
+	var model bytes.Buffer
+	require.NoError(t, shape.WriteModel(&model, size, shape.Options{Type: shape.Q8_0, Tokens: 40}))
+	pcm := audio.FromSamples(shape.Speech(10, 1, 1))
+	speech := []audio.Span{{End: pcm.Len()}}
+	o := asr.DefaultOptions()
+	o.Language = "en"
+	var said [][]string
+	for _, set := range []string{"off", ""} {
+		t.Setenv(EnvKernels, set)
+		_, err := openKernels()
+		require.NoError(t, err)
+		before, _ := computed()
+		transcript, err := open(t, model.Bytes(), Options{}).Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		said = append(said, strings.Fields(strings.Join(texts(transcript), " ")))
+		after, _ := computed()
+		assert.Equal(t, set == "", after > before, set)
+	}
+	require.Greater(t, len(said[0]), 5)
+	require.Len(t, said[1], len(said[0]))
+	same := 0
+	for i, w := range said[0] {
+		if said[1][i] == w {
+			same++
+		}
+	}
+	assert.Greater(t, same, len(said[0])*4/5, "%v: %v", said[0], said[1])
 }

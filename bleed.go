@@ -73,7 +73,7 @@ func absorb(parts []part, foreign bool, least int) (out []part) {
 }
 
 // follows reports whether the sound of channel c, from a sample on, is that of
-// another channel. Of two equally loud channels, the first is not considered an
+// another channel. The first of two equally loud channels is not considered an
 // echo.
 func follows(channels []*audio.PCM, c, other, from int) bool {
 	mine, theirs := energy(channels[c], from), energy(channels[other], from)

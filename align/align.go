@@ -28,7 +28,7 @@ type Model interface {
 	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Heard, error)
 }
 
-// Heard is what a model heard in one window.
+// Heard holds what a model recognized in one window.
 type Heard struct {
 	Window asr.Window
 	Rows   *Rows
@@ -49,11 +49,11 @@ type HeardWord struct {
 type Options struct {
 	// Language is the text's language, "" for one that the model knows itself.
 	Language string
-	// Hotwords are looked for in the sound by Transcript, which puts those that it
-	// finds into the text.
+	// Hotwords are the words that Transcript looks for in the sound; it puts
+	// those that it finds into the text.
 	Hotwords []string
-	// Parallel is how many windows and sections are worked on at once; 0 is 1.
-	// The result does not depend on it.
+	// Parallel is how many windows and sections are processed in parallel; 0 is
+	// 1. The result does not depend on it.
 	Parallel int
 	// Gate, if not nil, shares a number of cores with others.
 	Gate asr.Gate

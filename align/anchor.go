@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// pair says that a word of the text is a word that was recognized.
+// pair matches a word of the text with a recognized word.
 type pair struct{ text, heard int }
 
 const (
@@ -37,8 +37,8 @@ func match(text, heard []string) []pair {
 }
 
 // unique returns the middle words of runs of three that occur once on both
-// sides, as many of them as stand in the same order (the longest increasing
-// subsequence; the anchors of a patience diff).
+// sides, the largest number of them that is in the same order (the longest
+// increasing subsequence; the anchors of a patience diff).
 func unique(text, heard []string) []pair {
 	seed := maphash.MakeSeed() // hours have too many runs to keep their words
 	places := func(list []string) map[uint64]int32 {
@@ -64,8 +64,8 @@ func unique(text, heard []string) []pair {
 	return increasing(common)
 }
 
-// increasing returns the longest part of pairs, which are in order of text, that
-// is in order of heard, too.
+// increasing returns the longest part of pairs, which are in order of text,
+// that is also in order of heard.
 func increasing(pairs []pair) []pair {
 	var tails []int // index of the pair that ends the best sequence of each length
 	before := make([]int, len(pairs))

@@ -12,7 +12,7 @@ const (
 	// model holds for impossible a word is left out when that is cheaper.
 	skipCost  = 7.0
 	strayCost = 3.0
-	// outsideCost takes its place before the first and behind the last word, so that
+	// outsideCost replaces it before the first and after the last word, so that
 	// the words of a text that ends early stay together.
 	outsideCost = 2.7
 	// wildCost is the price of each row that speaks in a word that the tokens
@@ -40,10 +40,10 @@ const (
 	stateRest            // blanks inside of a wild word; from is the index of its stateWild
 )
 
-// lattice is what a stretch of text may look like as tokens. Nodes stand before
-// each letter and at the end; tokens lead from node to node in every way in
-// which the vocabulary can write the letters. A number has a way for each of its
-// readings: their inner nodes stand between its own and the next word's.
+// lattice holds the token sequences that can write a stretch of text. Nodes are
+// before each letter and at the end; tokens lead from node to node in every way
+// in which the vocabulary can write the letters. A number has a way for each of
+// its readings: their inner nodes are between its node and the next word's.
 type lattice struct {
 	vocab  *Vocabulary
 	states []state

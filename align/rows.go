@@ -27,8 +27,7 @@ const (
 )
 
 // NewRows keeps the likely tokens of a window: scores has v numbers a row
-// (row-major), norms what is to be subtracted from each row to make log
-// posteriors of it.
+// (row-major), norms the value to subtract from each row to get log posteriors.
 func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Rows {
 	r := &Rows{Shift: shift, from: make([]int32, 1, len(norms)+1), blanks: make([]float32, len(norms))}
 	var order []int

@@ -4,7 +4,7 @@ package align
 // one anchor to the next.
 type section struct {
 	words  [2]int // of the text, from and to
-	frames [2]int // of all frames, from and to
+	frames [2]int // indices of frames, from and to
 }
 
 const (
@@ -12,9 +12,9 @@ const (
 	// allow it.
 	sectionFrames = 400
 	// maxCells bounds the cells of a lattice over a section (a byte each, and
-	// its nodes eight). Of those above largeCells, which only a text without
-	// anchors needs, one is worked on at a time, so that memory does not grow with
-	// the number of cores.
+	// its nodes eight). Lattices above largeCells, which only a text without
+	// anchors needs, are computed one at a time, so that memory does not grow
+	// with the number of cores.
 	maxCells   = 12 << 20
 	largeCells = maxCells / 8
 	// cellsPerLetter is about how many states of the lattice a letter makes.
@@ -46,7 +46,8 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
 			continue
 		}
-		// The run goes on behind the cut, or it would hang on its last word.
+		// The run continues after the cut, or it would depend on its last word
+		// alone.
 		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard].frame+1 {
 			add(q.text, first)
 			run = 0

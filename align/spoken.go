@@ -121,7 +121,7 @@ func setEnds(words []Spoken, speech []audio.Span) {
 		if len(speech) > 0 {
 			a, b := speech[k].Seconds()
 			end = b
-			if k > 0 && a > w.Last { // in a pause: tokens may fire a little behind the speech
+			if k > 0 && a > w.Last { // in a pause: tokens may fire a little after the speech
 				if _, before := speech[k-1].Seconds(); w.Last-before < a-w.Last {
 					end = w.Last
 				}

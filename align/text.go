@@ -17,8 +17,8 @@ type word struct {
 	letters []rune
 	// readings are the letters of what a number may be read as.
 	readings [][]rune
-	// wild says that something else than the letters may be spoken: a number, a
-	// sign, another script.
+	// wild reports that something else than the letters may be spoken: a
+	// number, a sign, another script.
 	wild bool
 }
 

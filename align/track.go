@@ -141,7 +141,7 @@ func (t *track) section(s section, mem *tables) []stray {
 // missing: the sound speaks against it.
 const leastProbability = 0.02
 
-// alignment gives the words their times.
+// alignment returns the words with their times.
 func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	a := &Alignment{Words: make([]Word, len(t.words))}
 	spoken, index, spelled, sum := t.spoken(a)

@@ -11,10 +11,10 @@ import (
 // they are heard them about where it says.
 const farOff = 2.0
 
-// Transcript gives the words of a transcript the times at which another model
-// hears them. A word that it does not find keeps its place between its
-// neighbors. Hotwords that the model hears where the transcript has others take
-// their place. Segments begin and end with their words; the model's passes are
+// Transcript sets the times of a transcript's words to those at which another
+// model recognizes them. A word that it does not find keeps its place between its
+// neighbors. Hotwords that the model recognizes replace the transcript's words
+// there. Segments begin and end with their words; the model's passes are
 // counted in the transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	var words []*asr.Word
@@ -49,8 +49,8 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	return nil
 }
 
-// move gives words their places. Where words were not found, those around them
-// leave the places that they have to them; they stay doubtful.
+// move sets the words' times. Words that were not found keep their places
+// between their neighbors, and stay doubtful.
 func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
@@ -122,8 +122,8 @@ func settle(words []*asr.Word, speech []audio.Span) {
 	}
 }
 
-// Place gives the words of segments the times that Refine found for them; there
-// are as many on both sides. The segments keep theirs.
+// Place sets the times of the words of segments to those that Refine found;
+// both have the same number of words. The segments keep their times.
 func Place(segments []asr.Segment, spoken []Spoken, speech []audio.Span) {
 	var words []*asr.Word
 	for i := range segments {

@@ -29,9 +29,9 @@ type trieNode struct {
 	ids  []int // of tokens that end here
 }
 
-// NewVocabulary makes a Vocabulary of what each token writes: a space where a
-// word begins, nothing for the blank and other tokens without text. Upper and
-// lower case are the same to it, as are composed and decomposed characters.
+// NewVocabulary returns a Vocabulary for the text of each token: a space where
+// a word begins, nothing for the blank and other tokens without text. It
+// ignores case and the difference between composed and decomposed characters.
 func NewVocabulary(texts []string, blank int) *Vocabulary {
 	v := &Vocabulary{blank: blank, tokens: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, solid: make([][]rune, len(texts))}
 	for id, text := range texts {
@@ -46,7 +46,7 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 		}
 		if v.solid[id] == nil {
 			v.marks = append(v.marks, id)
-			if string(letters) != "'" { // it stands inside of words, too: o'clock
+			if string(letters) != "'" { // it also occurs inside words: o'clock
 				continue
 			}
 		}

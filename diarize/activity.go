@@ -8,9 +8,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Segmenter hears who speaks when within short windows, also where two voices
-// speak at once. Its speakers are local: speaker 0 of one window and speaker 0 of
-// the next are not the same voice. Implementations are safe for concurrent use.
+// Segmenter detects who speaks when within short windows, including overlapping
+// voices. Its speakers are local: speaker 0 of one window and speaker 0 of the
+// next are not the same voice. Implementations are safe for concurrent use.
 type Segmenter interface {
 	// Window is the length of a window in samples.
 	Window() int
@@ -21,7 +21,7 @@ type Segmenter interface {
 	Close() error
 }
 
-// Activity says which local speakers are heard in a window, frame by frame.
+// Activity holds which local speakers are active in a window, frame by frame.
 type Activity struct {
 	// Active is a set of local speakers for each frame: bit 0 is the first one.
 	Active []uint8
@@ -55,7 +55,7 @@ type tile struct {
 // at is the set of the tile's local speakers at a sample of the recording.
 func (t tile) at(sample int) uint8 { return t.heard.at(sample - t.window.Start) }
 
-// scene is what a segmenter heard of the speech of a recording.
+// scene holds what a segmenter detected in the speech of a recording.
 type scene struct {
 	tiles []tile // in order of time; their middles do not overlap
 }

@@ -16,7 +16,7 @@ type Speaker struct {
 	Segments int
 }
 
-// Result says who speaks when.
+// Result holds who speaks when.
 type Result struct {
 	// Turns in order of time; together they are exactly the speech segments. With a
 	// segmenter they overlap where voices do.
@@ -74,7 +74,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	return result(e, labels, max(k, min(len(parts), 1)), centre, parts), nil
 }
 
-// label gives each window its cluster 0 … k−1.
+// label returns each window's cluster, 0 … k−1.
 func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
 	labels, k, err = partition(ctx, e.vectors, e.Windows, e.neighbours(), opt)
 	if err != nil {
@@ -96,7 +96,7 @@ func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *R
 			next++
 		}
 	}
-	for i := range number { // a voice whose every turn is somebody else's, too, has none
+	for i := range number { // a voice whose turns all overlap another voice has none
 		if number[i] < 0 {
 			number[i] = next
 			next++

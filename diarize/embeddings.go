@@ -11,8 +11,8 @@ import (
 // Embedder turns stretches of speech into vectors that describe the voice.
 // Implementations are safe for concurrent use.
 type Embedder interface {
-	// Embed gives one vector of Dim numbers per window (samples of pcm at
-	// 16 kHz), in the windows' order. Vectors are of unit length; one without
+	// Embed returns one vector of Dim numbers per window (samples of pcm at 16
+	// kHz), in the windows' order. Vectors are of unit length; one without
 	// length (from digital silence, say) may be zero.
 	Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error)
 	// Dim is the number of dimensions.

@@ -9,11 +9,12 @@ import (
 )
 
 // Windows of a voice are alike wherever in the recording they lie. Windows of
-// laughter, knocking and two voices at once are alike only where they overlap, because
-// they hold the same sound. So pairs of windows that do not overlap tell whether a
-// small group is a voice, and, once there are many of them, whether two groups are
-// one: by what is usual in the recording, whatever the embedder's scale is. The
-// numbers were chosen on simulated recordings (TestCounting; other seeds).
+// laughter, knocking and overlapping voices are alike only where they overlap,
+// because they contain the same sound. So pairs of windows that do not overlap
+// show whether a small group is a voice, and, once there are many of them,
+// whether two groups are one: by what is usual in the recording, whatever the
+// embedder's scale is. The numbers were chosen on simulated recordings
+// (TestCounting; other seeds).
 const (
 	leastLikeness = 0.5  // of the usual likeness: what a voice's own windows have
 	sameLikeness  = 0.65 // of the usual likeness: what windows of two parts of a voice have
@@ -43,7 +44,7 @@ func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 	return o
 }
 
-// likeness says how alike the windows of groups are.
+// likeness holds how alike the windows of groups are.
 type likeness struct {
 	sizes  []float64
 	cosine []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair

@@ -320,7 +320,7 @@ func sortMerges(merges []merge, n int) []merge {
 	return sorted
 }
 
-// cut gives the labels of the n vectors when the agglomeration stops at k
+// cut returns the labels of the n vectors when the agglomeration stops at k
 // clusters, numbered by first appearance, and the node that each cluster is.
 func cut(merges []merge, n, k int) (labels, nodes []int) {
 	parent := make([]int, n+len(merges))

@@ -22,8 +22,8 @@ const (
 	maxLocal = 8
 )
 
-// overlapping returns who speaks when, with overlaps: the pieces that are known
-// (solo, of one voice each), and elsewhere the speakers behind the local ones.
+// overlapping returns who speaks when, with overlaps: the known pieces (solo,
+// of one voice each), and elsewhere the speakers that the local ones belong to.
 func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]piece, error) {
 	voices, err := localVoices(ctx, e, known, centre)
 	if err != nil {
@@ -62,10 +62,11 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 	return nearest(e.original, b.pieces()), nil
 }
 
-// voice is the speaker behind each local speaker of a tile, −1 where nobody knows.
+// voice is the speaker that each local speaker of a tile belongs to, −1 if
+// unknown.
 type voice [maxLocal]int
 
-// global is the set of speakers behind a set of local ones.
+// global returns the set of speakers for a set of local ones.
 func (v voice) global(local uint8) (who uint64) {
 	for ; local != 0; local &= local - 1 {
 		if s := v[bits.TrailingZeros8(local)]; s >= 0 {
@@ -75,10 +76,11 @@ func (v voice) global(local uint8) (who uint64) {
 	return who
 }
 
-// localVoices finds the speaker behind each local speaker of each tile. What a
-// local speaker says alone votes for the speaker of the known piece there; two
-// local speakers of a window are never one speaker. One that is only heard
-// together with others is embedded, and takes the nearest voice that is left.
+// localVoices finds the speaker of each local speaker of each tile. The
+// stretches where a local speaker is alone vote for the speaker of the known
+// piece there; two local speakers of a window are never the same speaker. A
+// local speaker that only occurs together with others is embedded, and assigned
+// the nearest remaining voice.
 func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]voice, error) {
 	type stranger struct{ tile, local int }
 	voices := make([]voice, len(e.scene.tiles))
@@ -131,8 +133,8 @@ func count(votes []int, t tile, known []piece, speakers int) {
 	}
 }
 
-// elect gives each local speaker the speaker with most votes that no other local
-// speaker has more of.
+// elect assigns each local speaker the speaker with the most votes, unless
+// another local speaker has more votes for it.
 func elect(votes []int, speakers int) (v voice) {
 	for local := range v {
 		v[local] = -1

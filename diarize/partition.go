@@ -10,9 +10,9 @@ import (
 )
 
 // spareClusters is by how many clusters the agglomeration is cut finer than the
-// largest number of speakers asked for: outlying windows take clusters of their
-// own before two voices part, so the cut that parts all voices is a finer one.
-// Tidying then gives the outliers back.
+// largest number of speakers asked for: outlying windows form separate clusters
+// before two voices split, so the cut that separates all voices is a finer one.
+// Tidying then merges the outliers back.
 const spareClusters = 24
 
 // nearlyBest is the share of the best silhouette that counts as equal to it. With
@@ -96,13 +96,13 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // too small for a speaker have joined their neighbours; without such a cut, the
 // cut at that number itself.
 //
-// Number to be found: every cut is tidied, and the tidied partition with the best
-// silhouette is believed if it reaches the threshold; else it is one speaker. Of
-// partitions whose silhouettes come close to the best (nearlyBest) the one with
-// the most groups is taken: somebody who speaks a tenth of the time hardly moves
-// the mean over all windows, so two partitions that differ by such a speaker are
-// told apart by noise alone, while each group of a tidied partition has by now
-// shown that it has its own voice and enough speech.
+// Number to be found: every cut is tidied, and the tidied partition with the
+// best silhouette is believed if it reaches the threshold; else it is one
+// speaker. Of partitions whose silhouettes come close to the best (nearlyBest)
+// the one with the most groups is taken: a person who speaks a tenth of the
+// time hardly moves the mean over all windows, so two partitions that differ by
+// such a speaker are told apart by noise alone, while each group of a tidied
+// partition has by now shown that it has its own voice and enough speech.
 func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	n := len(s.base)
 	finest := len(s.count)

@@ -26,7 +26,7 @@ const (
 	maxVoiceParts = 1000     // vectors of a voice
 )
 
-// Voice is somebody's voice, as a speaker model describes it. It identifies a
+// Voice is a person's voice, as a speaker model describes it. It identifies the
 // person: keep it like a password, and only with that person's consent.
 type Voice struct {
 	Name string `json:"name"`
@@ -127,7 +127,7 @@ func (r *Register) Remove(name string) bool {
 	return len(r.Voices) < before
 }
 
-// Match says whose voice a speaker has.
+// Match is the known voice that matches a speaker.
 type Match struct {
 	Name string // "" when in doubt
 	// Cosine is that of the speaker and the nearest known voice, −1 without one.

@@ -71,7 +71,7 @@ func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 
 // settle re-assigns every window to its nearest centroid once and smooths over
 // time, without ever losing a speaker: where a full smoothing would, it is
-// weakened, and given up last.
+// weakened step by step, and finally omitted.
 func settle(x matrix, labels []int, k int, cost []float64) []int {
 	if k < 2 {
 		return labels

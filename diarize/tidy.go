@@ -7,9 +7,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// A cluster is no speaker of its own below leastSpeech seconds, nor below
-// leastShare of all speech: a few windows that stand apart (a laugh, a cough, two
-// voices at once) otherwise pass for one, and the longer the recording, the more
+// A cluster below leastSpeech seconds, or below leastShare of all speech, is
+// not a separate speaker: a few outlying windows (a laugh, a cough, overlapping
+// voices) would otherwise pass for one, and the longer the recording, the more
 // of them there are that also resemble each other.
 const (
 	leastSpeech = 2.0   // seconds

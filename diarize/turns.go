@@ -64,8 +64,8 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 	return out, nil
 }
 
-// nearest gives the segments that no known piece touches the speaker of the nearest
-// one, so that the pieces cover every segment.
+// nearest assigns the segments that no known piece touches the speaker of the
+// nearest one, so that the pieces cover every segment.
 func nearest(speech []audio.Span, out []piece) []piece {
 	known := len(out)
 	at := 0 // the first known piece that ends after the segment begins

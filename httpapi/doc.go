@@ -1,8 +1,8 @@
 // Package httpapi is the HTTP face of the service: the endpoints, fields,
 // defaults, statuses, error codes and limits of the interface specification.
 //
-// It translates and decides nothing: tasks, accounts and prices are defined
-// behind the small interfaces in Config, which the packages tasks,
+// It translates and decides nothing: tasks, accounts and prices are reached
+// through the small interfaces in Config, which the packages tasks,
 // internal/accounts and billing satisfy. New returns a Server; its Handler
 // serves everything, its OpsHandler the health and metrics alone.
 //

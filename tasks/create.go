@@ -56,13 +56,13 @@ func usage(options json.RawMessage, seconds float64, batch bool, sets []spec.Ava
 	return u, tiers, nil
 }
 
-// Create accepts a task: the task and its hold come into being in one
-// transaction. With an idempotency key that was used before for the same body,
-// the first answer is returned again (replayed is true) and nothing else
-// happens; for another body the error wraps ErrIdempotencyConflict. An
-// insufficient balance is billing.ErrInsufficientBalance, too many concurrent
-// tasks are billing.ErrConcurrencyLimit. Audio that was uploaded for a request
-// that is refused or replayed is deleted.
+// Create accepts a task: the task and its hold are created in one transaction.
+// With an idempotency key that was used before for the same body, the first
+// answer is returned again (replayed is true) and nothing else happens; for
+// another body the error wraps ErrIdempotencyConflict. An insufficient balance
+// is billing.ErrInsufficientBalance, an exceeded task limit
+// billing.ErrConcurrencyLimit. Audio that was uploaded for a request that is
+// refused or replayed is deleted.
 func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
 	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
 	if r.Audio != nil && (replayed || definite(err)) {

@@ -22,15 +22,16 @@ import (
 	"github.com/otograph/otograph/tasks/webhook"
 )
 
-// Config is what a Service stands on. DB (migrated) and Blobs are required; zero values of the rest are the service's rules.
+// Config holds a Service's dependencies and policy. DB (migrated) and Blobs are
+// required; zero values of the other fields select the service's defaults.
 type Config struct {
 	DB     *db.DB
 	Blobs  *blob.Store
 	Logger *slog.Logger     // nil discards
 	Clock  func() time.Time // nil is time.Now
 
-	// Prober tells the length of an upload, for the size of its hold; nil holds for
-	// UnknownLength.
+	// Prober determines the length of an upload, for the size of its hold; if
+	// nil, the price of UnknownLength is held.
 	Prober  Prober
 	TempDir string // for uploads that must be local for Prober and are not in a folder; "" is the system's
 
@@ -42,7 +43,7 @@ type Config struct {
 	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
 	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
 	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
-	Ended          func(Ending)    // is told of each claim that this process ended without a result; nil for nobody
+	Ended          func(Ending)    // called for each claim that this process ended without a result; may be nil
 }
 
 // Retries are moved by up to this part of their delay, either way.
@@ -137,7 +138,8 @@ func (s *Service) wrap(what string, err error) error {
 	return fmt.Errorf("tasks: %s: %w", what, s.db.Classify(err))
 }
 
-// Outage reports an error that is trouble of ours and passes: the database or the file store can't be reached or is full.
+// Outage reports whether an error is a temporary failure of the service: the
+// database or the file store can't be reached or is full.
 func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
 
 var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Status is what a task shows.
+// Status is the state of a task that customers see.
 type Status string
 
 // The states of a task.
@@ -51,7 +51,7 @@ type Task struct {
 	AllowTraining   bool
 	ErrorMessage    *string
 	Options         json.RawMessage // the effective options, byte for byte as they were given to Create
-	Extras          Extras          `json:",omitzero"` // what it is asked for beside them
+	Extras          Extras          `json:",omitzero"` // requests in addition to them
 	BatchMode       bool
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
@@ -66,13 +66,15 @@ func (t Task) Final() bool { return t.FinishedAt != nil }
 
 // Errors that callers act upon.
 var (
-	// ErrNotFound says that there is no such task (HTTP 404).
+	// ErrNotFound is returned when the task does not exist (HTTP 404).
 	ErrNotFound = errors.New("task does not exist")
-	// ErrForbidden says that the task is another account's (HTTP 403).
+	// ErrForbidden is returned when the task belongs to another account (HTTP
+	// 403).
 	ErrForbidden = errors.New("task belongs to another account")
-	// ErrNoAudio says that the service does not have the recording (HTTP 404).
+	// ErrNoAudio is returned when the service does not have the recording (HTTP
+	// 404).
 	ErrNoAudio = errors.New("the recording is not kept")
-	// ErrNotDone says that the task has no result (HTTP 404).
+	// ErrNotDone is returned when the task has no result (HTTP 404).
 	ErrNotDone = errors.New("task is not done")
 	// ErrProcessing is returned when the task can't be deleted because it is
 	// being processed (HTTP 409).

@@ -28,8 +28,8 @@ const (
 func beamSize(opt asr.Options) int { return cmp.Or(opt.BeamSize, asr.DefaultOptions().BeamSize) }
 
 // candidates appends to list the tokens of a row that may extend a text, the
-// likeliest first: those but the blank that the network itself considers, where it
-// does not hear the blank. blank is -1 where there is none.
+// likeliest first: all but the blank that the network itself considers, if it
+// does not recognize the blank. blank is -1 if the network has none.
 func candidates(list []int, row []float32, norm float64, blank int) []int {
 	if blank >= 0 && float64(row[blank])-norm > beamSilence {
 		return list
@@ -75,13 +75,13 @@ func (p *prefix) child(id int, f *fusion) *prefix {
 	return c
 }
 
-// decode turns rows of v scores (row-major) into tokens by CTC prefix beam search
-// (Hannun and others 2014, First-pass large vocabulary continuous speech recognition
-// using bi-directional recurrent DNNs) with so many prefixes and the bonus of hotwords and
-// language model. The best sequence is then aligned with the rows
-// for its times. Without either, too, the sum over all paths makes fewer errors than
-// the best token of each row: 2.37 instead of 2.65 % on the 800 clips that the demo
-// model was chosen by, in the same time.
+// decode turns rows of v scores (row-major) into tokens by CTC prefix beam
+// search (Hannun and others 2014, First-pass large vocabulary continuous speech
+// recognition using bi-directional recurrent DNNs) with width prefixes and the
+// bonus of hotwords and language model. The best sequence is then aligned with
+// the rows for its times. Even without these, the sum over all paths makes
+// fewer errors than the best token of each row: 2.37 instead of 2.65 % on the
+// 800 clips that the demo model was chosen by, in the same time.
 func (h *head) decode(scores []float32, rows, v, width int, f fusion) []emission {
 	return h.search(scores, h.norms(scores, rows, v), v, width, f)
 }
@@ -124,7 +124,7 @@ func (h *head) search(scores []float32, norms []float64, v, width int, f fusion)
 				c.nextToken = logAdd(c.nextToken, from+at(id))
 			}
 		}
-		for _, p := range beam { // those that fall out keep nothing
+		for _, p := range beam { // dropped prefixes keep nothing
 			p.blank, p.token = none, none
 		}
 		for _, p := range next {

@@ -37,8 +37,8 @@ var (
 	ErrFile = errors.New("model file does not fit")
 	// ErrLanguage marks a language that the model does not know.
 	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
-	// ErrNoLanguage is returned by DetectLanguage for a model that does not tell
-	// which language it hears.
+	// ErrNoLanguage is returned by DetectLanguage for a model that does not
+	// detect languages.
 	ErrNoLanguage = errors.New("the model does not detect languages")
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("recogniser is closed")
@@ -77,7 +77,7 @@ type parts struct {
 	// them; empty leaves it to the family (SenseVoice knows its own, others take
 	// any).
 	Languages []string
-	// WindowSeconds is the longest stretch decoded at once; 0 is 20 s.
+	// WindowSeconds is the longest stretch to decode in one piece; 0 is 20 s.
 	WindowSeconds float64
 }
 
@@ -92,7 +92,8 @@ type Options struct {
 }
 
 const (
-	// defaultWindow and longestWindow bound what is decoded at once, in seconds.
+	// defaultWindow and longestWindow limit the stretch that is decoded in one
+	// piece, in seconds.
 	defaultWindow = 20.0
 	longestWindow = 60.0
 	// defaultBatch is how many windows share a run.
@@ -130,11 +131,11 @@ type emission struct {
 	text string
 }
 
-// hypothesis is what a network makes of one window.
+// hypothesis is the result of a network for one window.
 type hypothesis struct {
 	emissions []emission
-	// unbounded says that the emissions carry no times: they lie somewhere in the
-	// window.
+	// unbounded reports that the emissions have no times: they are somewhere in
+	// the window.
 	unbounded bool
 	// steps counts evaluations of a decoder network.
 	steps int
@@ -145,7 +146,7 @@ type hypothesis struct {
 	spotted []align.Spotted
 }
 
-// request is what a transcription asks of a network.
+// request holds the parameters of a transcription for a network.
 type request struct {
 	language string // "" leaves it to the model
 	beam     int    // beam size; 0 is 1
@@ -158,7 +159,7 @@ type request struct {
 type network interface {
 	// features computes the input of one window (16 kHz samples).
 	features(samples []float32) matrix
-	// batchable tells whether several windows may share a run.
+	// batchable reports whether several windows may share a run.
 	batchable() bool
 	// run decodes the windows of one batch.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
@@ -312,7 +313,7 @@ func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []asr.Window {
 	return out
 }
 
-// language checks a wish against what the model knows.
+// language checks a requested language against those of the model.
 func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", nil

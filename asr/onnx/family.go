@@ -28,7 +28,7 @@ func hasOutputs(g *ort.Graph, names ...string) bool {
 	return true
 }
 
-// nemoConfig is what is read of onnx-asr's config.json.
+// nemoConfig holds the fields used from onnx-asr's config.json.
 type nemoConfig struct {
 	ModelType   string `json:"model_type"`
 	Features    int    `json:"features_size"`
@@ -49,7 +49,8 @@ func parseConfig(f sideFile) (nemoConfig, error) {
 	return c, nil
 }
 
-// open tells the family of a model, reads its tokens and builds its network.
+// open determines the family of a model, reads its tokens and builds its
+// network.
 func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	g, contract, err := modelfile.Inspect(m.ONNX, models.RoleOptimized, m.Contract)
 	if err != nil {

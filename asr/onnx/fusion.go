@@ -20,8 +20,8 @@ func newFusion(hotwords []string, v *vocabulary, lm *ngram.Scorer) fusion {
 // none reports whether there is nothing to add.
 func (f *fusion) none() bool { return f.boost == nil && f.lm == nil }
 
-// standing is where a text that is being written stands in the tree of hotwords
-// and in the language model.
+// standing is the state of a partial text in the tree of hotwords and in the
+// language model.
 type standing struct {
 	at    place
 	words ngram.Place
@@ -39,7 +39,7 @@ func (f *fusion) scored(s standing) standing {
 	return s
 }
 
-// step returns the standing behind a further token. A token that repeats the one
+// step returns the standing after one more token. A token that repeats the one
 // before it without being said again, as in a CTC output, earns nothing.
 func (f *fusion) step(s standing, id int, repeats bool) standing {
 	if f.none() {

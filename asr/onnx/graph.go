@@ -9,7 +9,8 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// lengths makes an integer tensor of the width that the graph's input wants.
+// lengths returns an integer tensor of the width that the graph's input
+// requires.
 func lengths(in ort.Info, values []int) *ort.Tensor {
 	return integers(in, []int64{int64(len(values))}, values)
 }
@@ -72,7 +73,8 @@ func widthError(source ort.Source, output string, found, want int, vocab *vocabu
 		source, ErrTokens, vocab.name, vocab.size(), output, want, found)
 }
 
-// metaInt reads a number of the metadata, fallback where there is none.
+// metaInt reads a number from the metadata, or returns fallback if it is
+// missing.
 func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high int) (int, error) {
 	s := strings.TrimSpace(g.Metadata[key])
 	if s == "" {
@@ -85,8 +87,8 @@ func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high in
 	return n, nil
 }
 
-// metaFloats reads a comma-separated list of the metadata; nil where there is
-// none.
+// metaFloats reads a comma-separated list from the metadata; nil if it is
+// missing.
 func metaFloats(g *ort.Graph, source ort.Source, key string, want int) ([]float32, error) {
 	s := strings.TrimSpace(g.Metadata[key])
 	if s == "" {

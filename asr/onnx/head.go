@@ -11,11 +11,13 @@ type head struct {
 	blank int
 	// shift is how long one row lasts, in seconds.
 	shift float64
-	// logits says that the rows are raw: log-softmax is still to be taken.
+	// logits reports that the rows are raw, so that log-softmax has to be
+	// applied.
 	logits bool
 }
 
-// norms is what is to be taken off each row to make log probabilities of it.
+// norms returns each row's log-sum-exp, or zeros if rows are already log
+// probabilities.
 func (h *head) norms(scores []float32, rows, v int) []float64 {
 	norms := make([]float64, rows)
 	if !h.logits {

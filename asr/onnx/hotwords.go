@@ -38,8 +38,8 @@ type trieNode struct {
 	// bonus is what the byte leading here adds (the last byte of a character), sum
 	// that of all bytes from the root to here.
 	bonus, sum float64
-	// end marks the last byte of a hotword; sign that its last character needs no
-	// space behind it.
+	// end marks the last byte of a hotword; sign that its last character needs
+	// no space after it.
 	end, sign bool
 	// fail is the node of the longest proper end of this node's bytes that is in
 	// the tree; 0, the root, is the empty one. word is the longest that is a
@@ -138,8 +138,9 @@ func (b *booster) follow(node int, c byte) int {
 	}
 }
 
-// border tells that a byte cannot continue a word written with spaces: anything
-// in ASCII but letters and digits, or the lead byte of an Asian script.
+// border reports whether a byte cannot continue a word written with spaces:
+// anything in ASCII but letters and digits, or the lead byte of an Asian
+// script.
 func border(c byte) bool {
 	if c >= 0xe3 {
 		return true
@@ -178,9 +179,9 @@ func (b *booster) step(p place, id int, repeats bool) place {
 		p = b.settle(p, func(n *trieNode) bool { return n.sign || border(ch) })
 		next, ok := b.nodes[p.node].next[ch]
 		for !ok && p.node != 0 {
-			// The match ends here: keep what is complete, give back the rest, and go
-			// on with the longest end of it that may become another word. What was
-			// kept is not paid again.
+			// The match ends here: keep the completed part, take back the rest,
+			// and continue with its longest suffix that may become another
+			// word. The completed part is not paid again.
 			fail := &b.nodes[b.nodes[p.node].fail]
 			p.earned, p.pending, p.kept, p.node = p.earned+p.kept, min(p.pending-p.kept, fail.sum), 0, b.nodes[p.node].fail
 			gain = min(gain, p.pending)
@@ -208,7 +209,7 @@ func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	return p
 }
 
-// finish gives the bonus of a whole text: an unfinished word has none.
+// finish returns the bonus of a complete text: an unfinished word has none.
 func (b *booster) finish(p place) float64 {
 	if b == nil {
 		return 0

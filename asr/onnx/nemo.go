@@ -67,7 +67,7 @@ func openNeMoFront(m parts, g *ort.Graph) (nemoFront, error) {
 	return f, nil
 }
 
-// features gives frames x bands already laid out as [bands, T].
+// features returns frames x bands already laid out as [bands, T].
 func (f *nemoFront) features(samples []float32) matrix {
 	bands, n := f.mel.Bands(), f.mel.Valid(len(samples))
 	rows := make([]float32, n*bands)
@@ -141,7 +141,8 @@ func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hyp
 		if err != nil {
 			return nil, err
 		}
-		// The graph gives no lengths: the subsampling tells how many rows are real.
+		// The graph returns no lengths; the subsampling determines how many
+		// rows are real.
 		rows := ort.NewInt64([]int64{1}, []int64{int64((w.frames-1)/n.subsampling + 1)})
 		h, err := decodeRows(n.source, &n.head, "logprobs", out[0], rows, 0, 1, n.head.vocab.size(), req)
 		if err != nil {

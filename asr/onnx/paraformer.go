@@ -184,7 +184,7 @@ func (p *paraformer) rescore(ids []int, rows [][]float32, norms []float64, f *fu
 	}
 }
 
-// peakTimes gives tokens the times between the peaks of the predictor: token i
+// peakTimes sets the tokens' times from the peaks of the predictor: token i
 // lasts from peak i to peak i+1, at most 0.6 s. It reports false when the peaks
 // do not fit the tokens.
 func peakTimes(tokens []emission, peaks []float32, frames int) bool {

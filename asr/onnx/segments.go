@@ -88,7 +88,7 @@ func spokenWords(words []asr.Piece, stream []written, shift float64) []align.Spo
 // align.Refine.
 const freshPause = 0.5
 
-// dressWords gives the words of a segment the letters of its text.
+// dressWords sets the words of a segment to the letters of its text.
 func dressWords(s *asr.Segment) {
 	pieces := asr.Words([]asr.Token{{Text: s.Text}})
 	if len(pieces) != len(s.Words) {
@@ -99,8 +99,8 @@ func dressWords(s *asr.Segment) {
 	}
 }
 
-// endTimes gives each word the end of the last token with a letter or digit that
-// begins before the next word does.
+// endTimes sets the end of each word to that of the last token with a letter or
+// digit that begins before the next word.
 func endTimes(words []asr.Piece, stream []written) {
 	at := 0
 	for i := range words {
@@ -124,11 +124,11 @@ const (
 	// hold is how long (seconds) a word may last beyond its last token while the voice
 	// detector hears speech on: the token fires somewhere inside the word.
 	hold = 0.6
-	// tail is that for the last word of a sentence or of a stretch of speech: there a
-	// pause may follow, and in noise or in a room the detector ends late. Over the 192
-	// single sentences of the demo sets the true end lies -0.10 to 0.51 s behind the last
-	// token, so an end at most tail behind it is at most 0.35 s off whatever the
-	// detector says.
+	// tail is that for the last word of a sentence or of a stretch of speech:
+	// there a pause may follow, and in noise or in a room the detector ends
+	// late. Over the 192 single sentences of the demo sets the true end is
+	// -0.10 to 0.51 s after the last token, so an end at most tail after it is
+	// at most 0.35 s off, whatever the detector reports.
 	tail = 0.25
 )
 

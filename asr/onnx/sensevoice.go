@@ -99,7 +99,7 @@ func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 	return nil
 }
 
-// parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets behind the
+// parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets after the
 // two <LearnRateCoef> marks, the shift first, then the scale.
 func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
 	fail := func(err error) ([]float32, []float32, error) {
@@ -135,7 +135,7 @@ func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
 	return lists[0], lists[1], nil
 }
 
-// nano tells the one-input FunASR-Nano variant.
+// nano reports whether the graph is the one-input FunASR-Nano variant.
 func nano(g *ort.Graph) bool {
 	return strings.Contains(g.Metadata["comment"], "Nano") || (g.Metadata["model_type"] == "sense_voice_ctc" && len(g.Inputs) == 1)
 }

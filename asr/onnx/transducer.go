@@ -197,7 +197,7 @@ func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]
 	return hyps, nil
 }
 
-// statePredictor is the state of NeMo's prediction network behind a text.
+// statePredictor is the state of NeMo's prediction network after a text.
 type statePredictor struct {
 	t      *transducer
 	last   int

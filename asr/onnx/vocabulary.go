@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// writing says how a token's symbol becomes text.
+// writing is how a token's symbol becomes text.
 type writing int
 
 const (
@@ -46,9 +46,9 @@ type vocabulary struct {
 	kind writing
 	// blank is the id of the blank, -1 without one.
 	blank int
-	// spaced tells that the list marks spaces between words.
+	// spaced reports whether the list marks spaces between words.
 	spaced bool
-	// upper and lower tell which letter cases the list can write.
+	// upper and lower report which letter cases the list can write.
 	upper, lower bool
 }
 
@@ -322,7 +322,8 @@ func (v *vocabulary) textOf(s, space string) ([]byte, error) {
 	return []byte(strings.ReplaceAll(s, space, " ")), nil
 }
 
-// writesNothing tells specials: <unk>, <sos/eos>, </s>, <|zh|>, SIL …
+// writesNothing recognizes special tokens: <unk>, <sos/eos>, </s>, <|zh|>, SIL
+// …
 func writesNothing(s string) bool {
 	if s == "" || s == "SIL" {
 		return true
@@ -330,7 +331,7 @@ func writesNothing(s string) bool {
 	return len(s) > 2 && s[0] == '<' && s[len(s)-1] == '>' && !strings.ContainsAny(s[1:len(s)-1], "<> ")
 }
 
-// bytePiece tells sentencepiece's byte tokens <0x00> … <0xFF>.
+// bytePiece recognizes sentencepiece's byte tokens <0x00> … <0xFF>.
 func bytePiece(s string) (byte, bool) {
 	if len(s) != 6 || !strings.HasPrefix(s, "<0x") || s[5] != '>' {
 		return 0, false
@@ -353,9 +354,9 @@ var byteOfChar = func() map[rune]byte {
 	return m
 }()
 
-// byteLevel tells a byte-level BPE list: nothing but ▁ and characters of the
-// table, and the characters reach into its upper part (lead byte 0xC6), which no
-// plain list of a European language does.
+// byteLevel recognizes a byte-level BPE list: it has only ▁ and characters of
+// the table, some of them from its upper part (lead byte 0xC6), unlike any
+// plain list of a European language.
 func byteLevel(symbols []string) bool {
 	top := rune(0)
 	for _, s := range symbols {
@@ -418,9 +419,9 @@ func (v *vocabulary) write(emissions []emission) []mark {
 	return dropSpace(out)
 }
 
-// dropSpace takes the spaces off the end of what is written, as what comes next
-// begins with one: a list may have a space as a token of its own and others that
-// begin with it.
+// dropSpace removes trailing spaces from what is written, because the next
+// token begins with one: a list may have a space as a separate token and others
+// that begin with it.
 func dropSpace(out []mark) []mark {
 	if len(out) == 0 {
 		return out
@@ -452,8 +453,8 @@ func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
 // writes reports whether a token writes anything.
 func (v *vocabulary) writes(id int) bool { return id >= 0 && id < len(v.text) && v.text[id] != nil }
 
-// piece returns what a token of Paraformer writes, without the mark of a word that
-// goes on.
+// piece returns what a token of Paraformer writes, without the mark of an
+// unfinished word.
 func (v *vocabulary) piece(id int) string { return strings.TrimSuffix(string(v.text[id]), "@@") }
 
 // spaceBetween reports whether a space stands between two tokens of which neither
@@ -470,8 +471,8 @@ func (v *vocabulary) spaceBetween(last, id int) bool {
 	return letter(first) || letter(before) && unicode.IsLetter(first)
 }
 
-// texts returns what each token writes, nil for one that writes nothing, and
-// behind them the space that spaceBetween adds.
+// texts returns what each token writes, nil for one that writes nothing,
+// followed by the space that spaceBetween adds.
 func (v *vocabulary) texts() [][]byte {
 	out := make([][]byte, len(v.text), len(v.text)+1)
 	copy(out, v.text)
@@ -485,9 +486,9 @@ func (v *vocabulary) texts() [][]byte {
 	return append(out, []byte{' '})
 }
 
-// dress gives a segment's text the capital that a model without any case cannot
-// write: small letters throughout for a list of capitals, then the first letter
-// raised. Text of a model with case is left as it is.
+// dress capitalizes the text of a model that writes only one case: a list of
+// capitals is lower-cased first, then the first letter is raised. Text of a
+// model with both cases is unchanged.
 func (v *vocabulary) dress(s string) string {
 	if v.upper == v.lower {
 		return s // both cases, or a script without

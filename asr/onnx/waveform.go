@@ -20,7 +20,8 @@ type waveform struct {
 	in, out string
 	mask    string // input of ones, "" without
 	lens    ort.Info
-	// normalize says that a window's samples get mean 0 and variance 1.
+	// normalize reports whether a window's samples are normalized to mean 0 and
+	// variance 1.
 	normalize bool
 }
 
@@ -99,7 +100,7 @@ func (w *waveform) features(samples []float32) matrix {
 	return m
 }
 
-// normalizeSamples gives samples mean 0 and variance 1.
+// normalizeSamples normalizes samples to mean 0 and variance 1.
 func normalizeSamples(x []float32) {
 	var sum, squares float64
 	for _, v := range x {
@@ -150,7 +151,8 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 	return hyps, nil
 }
 
-// ones makes an integer tensor of ones of the width that the graph's input wants.
+// ones returns an integer tensor of ones of the width that the graph's input
+// requires.
 func ones(in ort.Info, shape []int64) *ort.Tensor {
 	if in.Type == ort.Int32 {
 		v := make([]int32, shape[0]*shape[1])

@@ -33,8 +33,9 @@ var blasTypes = map[string]int32{"f16": 1, "q8_0": 8}
 type Race struct {
 	CPU  time.Duration `json:"cpu"`  // by ggml's code for this processor, or the kernels
 	BLAS time.Duration `json:"blas"` // by OpenBLAS
-	// Packed names the layout of its own in which ggml keeps such weights, as AMX code
-	// has one: OpenBLAS could not read them, and there is no race. "" without.
+	// Packed names the layout in which ggml keeps such weights, if it is a
+	// special one, as for AMX code: OpenBLAS could not read them, so there is
+	// no race. "" otherwise.
 	Packed string `json:"packed,omitempty"`
 }
 
@@ -50,7 +51,7 @@ type BLAS struct {
 	Races map[string]Race
 	// File is where the measurements are remembered, "" for nowhere.
 	File string
-	// Missing says why there is no OpenBLAS; nil where there is.
+	// Missing is the reason why there is no OpenBLAS; nil if there is.
 	Missing error
 }
 
@@ -250,7 +251,7 @@ func readRaces() map[string]Race {
 	return all
 }
 
-// writeRaces replaces the file, at once.
+// writeRaces replaces the file atomically.
 func writeRaces(all map[string]Race) error {
 	name := blasFile()
 	if name == "" {

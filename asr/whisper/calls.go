@@ -20,8 +20,8 @@ func kernelSetting() (string, error) {
 	}
 }
 
-// library is the one libwhisper of the process: a second copy could not be loaded
-// beside it. Once opened it stays.
+// library is the only libwhisper of the process: a second copy could not be
+// loaded. Once opened, it stays.
 var library struct {
 	sync.Mutex
 	opened  bool

@@ -19,20 +19,21 @@ const (
 	unsureNoSpeech  = 0.6
 	temperatureStep = 0.2
 	// fallbackBestOf is how many samples a fallback draws (as the published
-	// implementation does) unless the caller samples, too, and asks for a number.
+	// implementation does) unless the caller samples as well and sets a number.
 	fallbackBestOf = 5
-	// maxDecoders is libwhisper's limit of beams or samples at once.
+	// maxDecoders is libwhisper's limit of concurrent beams or samples.
 	maxDecoders = 8
 )
 
 const (
 	// positions of the encoder in a second of sound, and in its whole context
 	positionsPerSecond, allPositions = 50, 1500
-	// contextMargin is added to a window's length, in positions, when the encoder's
-	// context is cut to it; the sum is rounded up to a multiple of contextStep. That is
-	// no matter of taste: libwhisper computes flash attention over a multiple of 256
-	// positions without a mask, so that with any other number the decoder would look at
-	// what an earlier window left behind, and the text would depend on it.
+	// contextMargin is added to a window's length, in positions, when the
+	// encoder's context is cut to it; the sum is rounded up to a multiple of
+	// contextStep. This is required: libwhisper computes flash attention over a
+	// multiple of 256 positions without a mask, so with any other number the
+	// decoder would see the remains of an earlier window, and the text would
+	// depend on them.
 	contextMargin, contextStep = 64, 256
 	// leastSamples is the shortest sound given to libwhisper, which ignores what is
 	// shorter than 0.1 s; silence is appended up to here.
@@ -67,7 +68,7 @@ func (a attempt) failed() bool {
 	return len(a.tokens) > 0 && (a.looped || a.compression > maxCompression || a.avgLogProb < minLogProb)
 }
 
-// better tells whether a is to be preferred to b when both failed.
+// better reports whether a is preferable to b when both failed.
 func (a attempt) better(b attempt) bool {
 	if bad, worse := a.looped || a.compression > maxCompression, b.looped || b.compression > maxCompression; bad != worse {
 		return !bad
@@ -75,18 +76,20 @@ func (a attempt) better(b attempt) bool {
 	return a.avgLogProb > b.avgLogProb
 }
 
-// result is what is known about a window after its first pass, and after its repair.
+// result holds what is known about a window after its first pass, and after its
+// repair.
 type result struct {
 	words    []asr.Piece
 	text     string // for the prompt of the window after
 	stats    asr.Stats
 	attempt  attempt
-	noSpeech float64 // the probability that nobody speaks
+	noSpeech float64 // the probability of no speech
 	bare     []bare  // the speech that the text leaves without words
 }
 
-// window decodes one window in a single encoder pass by so many threads; samples are
-// its sound, which stays untouched. previous is the text before it, "" without.
+// window decodes one window in a single encoder pass with a number of threads;
+// samples are its sound and are not modified. previous is the text before it,
+// "" without.
 func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
 	var r result
 	var err error
@@ -102,7 +105,7 @@ func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, sa
 	return r, err
 }
 
-// settle reads the words of a window's decode, unless it is to be discarded.
+// settle reads the words of a window's decode, unless they are discarded.
 func (e *Engine) settle(r *result, t *task, w asr.Window) {
 	r.words, r.bare, r.text = nil, nil, ""
 	a := r.attempt
@@ -138,7 +141,7 @@ func (e *Engine) request(t *task, threads int, previous string) request {
 	}
 }
 
-// audible returns samples, with silence behind them where they are too short for
+// audible returns samples, followed by silence if they are too short for
 // libwhisper.
 func audible(samples []float32) []float32 {
 	if len(samples) >= leastSamples {
@@ -159,8 +162,8 @@ func (e *Engine) search(s *state, j *job, t *task, threads int, samples []float3
 			return e.sample(j, &req, t.opt.BestOf, samples, stats)
 		}
 		if req.audioContext == 0 && s.shortened {
-			// 1500 is no multiple of 256 either: only a state that never had a shorter
-			// context has nothing there
+			// 1500 is not a multiple of 256 either: only a state that never had
+			// a shorter context has nothing there
 			full, err := e.weights.newState()
 			if err != nil {
 				return attempt{}, 0, err
@@ -238,7 +241,8 @@ func (e *Engine) attempt(s *state, j *job, req request, samples []float32, stats
 	return a, nil
 }
 
-// shortContext is how many encoder positions a sound of so many samples needs; 0 is all.
+// shortContext returns how many encoder positions a number of samples needs; 0
+// is all.
 func shortContext(samples int) int {
 	positions := (samples*positionsPerSecond/audio.SampleRate + contextMargin + contextStep - 1) / contextStep * contextStep
 	if positions >= allPositions {
@@ -247,10 +251,11 @@ func shortContext(samples int) int {
 	return positions
 }
 
-// sample draws n texts at the request's temperature and returns the most likely, with
-// the window's no-speech probability, which does not depend on the temperature. The
-// random numbers of libwhisper depend on what a state did before, so a new state is
-// taken; it draws 8 texts at once, and one at a time after that.
+// sample draws n texts at the request's temperature and returns the most
+// likely, with the window's no-speech probability, which does not depend on the
+// temperature. The random numbers of libwhisper depend on what a state did
+// before, so a new state is taken; it draws 8 texts together, and one at a time
+// after that.
 func (e *Engine) sample(j *job, req *request, n int, samples []float32, stats *asr.Stats) (attempt, float64, error) {
 	s, err := e.weights.newState()
 	if err != nil {
@@ -369,7 +374,7 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		if len(said) == 0 {
 			continue
 		}
-		if s.to-s.from < float64(len(said))*0.04 { // nobody speaks so fast: the mark is wrong
+		if s.to-s.from < float64(len(said))*0.04 { // too fast for speech: the mark is wrong
 			s.to = end
 			if i+1 < len(sections) {
 				s.to = max(sections[i+1].from, s.to)
@@ -377,7 +382,7 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		}
 		from, to := w.Time(s.from), w.Time(s.to)
 		if silent(w.Speech, from, to) {
-			continue // said where nobody speaks: invented
+			continue // text where there is no speech: invented
 		}
 		p := passage{said, s.tokens, from, to, asr.Skipped(said, from, to, w.Speech)}
 		for _, k := range p.passed {
@@ -427,7 +432,7 @@ func warp(words []asr.Piece, tokens []asr.Token, to float64) {
 	}
 }
 
-// silent tells whether no speech lies within 0.2 s of a stretch of the file.
+// silent reports whether no speech lies within 0.2 s of a stretch of the file.
 func silent(speech []audio.Span, from, to float64) bool {
 	for _, s := range speech {
 		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {

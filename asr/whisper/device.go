@@ -15,14 +15,14 @@ import (
 
 // Names of devices that Options.Device takes beside those of [Devices].
 const (
-	// DeviceAuto is the first device with a memory of its own, else the CPU.
+	// DeviceAuto is the first device with separate memory, else the CPU.
 	DeviceAuto = "auto"
 	// DeviceCPU is the processor, with OpenBLAS where it is faster.
 	DeviceCPU = "cpu"
 )
 
-// backends are ggml's kinds of devices that can be asked for. CUDA comes with a
-// libwhisper of the user's own only, and nobody has run it.
+// backends are ggml's kinds of devices that can be asked for. CUDA requires a
+// libwhisper built by the user, and is untested.
 var backends = []string{"vulkan", "cuda"}
 
 // ErrDevice marks a device, or its driver, that failed.
@@ -34,7 +34,7 @@ type Device struct {
 	Description string // the driver's name of it
 	Memory      uint64 // in bytes
 	Free        uint64 // of it, in bytes
-	Integrated  bool   // it has no memory of its own
+	Integrated  bool   // it shares the processor's memory
 }
 
 // CheckDevice returns an error unless name is one that Options.Device takes, whether
@@ -61,8 +61,8 @@ func parseDevice(name string) (string, error) {
 	return fmt.Sprintf("%s:%d", kind, n), nil
 }
 
-// Devices lists what can compute a model beside the processor, as far as ggml's
-// plug-ins for it are there. The error says that libwhisper is missing.
+// Devices lists what can compute a model beside the processor, if ggml's
+// plug-ins for it are installed. It returns an error if libwhisper is missing.
 func Devices() ([]Device, error) {
 	if err := openLibrary(); err != nil {
 		return nil, err
@@ -73,8 +73,9 @@ func Devices() ([]Device, error) {
 	return listDevices(), nil
 }
 
-// openDevices loads the plug-ins that lie in a folder of their own, once; libwhisper
-// is open. They stay. A plug-in that does not load has no devices.
+// openDevices loads the plug-ins, which are in a separate folder, once;
+// libwhisper is open. They stay loaded. A plug-in that does not load has no
+// devices.
 func openDevices() error {
 	library.Lock()
 	defer library.Unlock()
@@ -134,7 +135,7 @@ func choose(device string) (place, string, error) {
 	return onCPU, name + " is not there (" + others(devices) + "); the CPU computes", nil
 }
 
-// NoDevices says why there are none, or what to do about it.
+// NoDevices returns why there are none, or what to do about it.
 func NoDevices() string {
 	library.Lock()
 	defer library.Unlock()
@@ -144,7 +145,7 @@ func NoDevices() string {
 	return "`otograph native --with vulkan` fetches ggml's plug-in for Vulkan"
 }
 
-// others says what devices there are.
+// others describes which devices exist.
 func others(devices []Device) string {
 	if len(devices) == 0 {
 		return "no device is known: " + NoDevices()

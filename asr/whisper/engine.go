@@ -1,26 +1,27 @@
-// Package whisper is the standard tier: Whisper models in ggml's format, decoded by
-// libwhisper (whisper.cpp 1.9), which is opened at run time.
+// Package whisper is the standard tier: Whisper models in ggml's format,
+// decoded by libwhisper (whisper.cpp 1.9), which is opened at run time.
 //
-// A program that imports this package builds with a C compiler alone and starts where
-// libwhisper is absent; Open then says what is missing and what to do.
+// A program that imports this package builds with a C compiler alone and starts
+// where libwhisper is absent; Open then says what is missing and what to do.
 //
-// One Engine holds a model's weights once, and a pool of decoding states: as many
-// windows are decoded at once as asr.Options.Parallel says, each on one thread, but for
-// those at the end that would leave threads idle. What a window's text is depends on
-// nothing but its sound and the options, so that the transcript is the same whatever
-// the parallelism, and the same every time. (One exception: a single window without
+// One Engine holds a model's weights once, and a pool of decoding states:
+// asr.Options.Parallel windows are decoded concurrently, each on one thread,
+// except those at the end that would leave threads idle. A window's text
+// depends only on its sound and the options, so the transcript is the same for
+// any parallelism, and every time. (One exception: a single window without
 // beams. Its probabilities depend on the number of threads in the third digit.)
 //
-// OpenBLAS computes the encoder's matrix products where that is faster on this machine
-// (see [InspectBLAS]). Texts are the same up to the rounding of sums.
+// OpenBLAS computes the encoder's matrix products where that is faster on this
+// machine (see [InspectBLAS]). Texts are the same up to the rounding of sums.
 //
 // Why not the Go bindings that whisper.cpp publishes
-// (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per model, so
-// that two decodes at once crash; they load models from files only; they bind neither
-// the abort callback nor the logits filter, which cancellation and hotwords need, nor
-// best-of, thresholds and log redirection; their high-level interface cannot switch
-// beam search on; and they are linked, so that a program without libwhisper does not
-// start. They serve as an independent check in a test (build tag crosscheck).
+// (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per
+// model, so two concurrent decodes crash, and they load models from files only.
+// They lack the abort callback and the logits filter, which cancellation and
+// hotwords need, as well as best-of, thresholds and log redirection; their
+// high-level interface cannot enable beam search. They are linked, so a program
+// without libwhisper does not start. They serve as an independent check in a
+// test (build tag crosscheck).
 package whisper
 
 import (
@@ -44,13 +45,14 @@ var (
 	// ErrLibrary marks a libwhisper that does not fit this program. (One that is
 	// missing is native.ErrMissing.)
 	ErrLibrary = errors.New("libwhisper does not fit")
-	// ErrDecode marks a failure inside libwhisper, mostly for want of memory.
+	// ErrDecode marks a failure inside libwhisper, mostly because memory ran
+	// out.
 	ErrDecode = errors.New("decoding failed")
 	// ErrLanguage marks a language that is missing, unknown, or not the model's.
 	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrTranslation marks a translation that the model cannot make.
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
-	// ErrClosed is the answer of an Engine that has been closed.
+	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("whisper: the engine is closed")
 
 	errAborted = errors.New("whisper: decode aborted")
@@ -66,25 +68,26 @@ type Model struct {
 	Name string
 	// WindowSeconds is the longest window the model should get, 30 at most; 0 is 30.
 	WindowSeconds float64
-	// NoPrompts says that the model was not trained with prompts: initial prompts
-	// are left out.
+	// NoPrompts reports that the model was not trained with prompts: initial
+	// prompts are ignored.
 	NoPrompts bool
-	// NoTranslation says that the model was not trained to translate into English.
+	// NoTranslation reports that the model was not trained to translate into
+	// English.
 	NoTranslation bool
 	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
 	// for; nil is all that its vocabulary has. Detection chooses among them.
 	Languages []string
 }
 
-// Context says how much of the encoder's 30 s a shorter window is given.
+// Context selects how much of the encoder's 30 s a shorter window gets.
 type Context int
 
 const (
 	// ContextAuto is ContextShort for models whose windows are to be short
 	// (Model.WindowSeconds below 30), and ContextFull for the others.
 	ContextAuto Context = iota
-	// ContextFull gives every window the whole 30 s, padded with silence, as Whisper
-	// models are trained.
+	// ContextFull uses the whole 30 s for every window, padded with silence, as
+	// Whisper models are trained.
 	ContextFull
 	// ContextShort cuts the encoder to the window's length and a margin: it then costs
 	// in proportion to the sound. A decode that shows a sign of failure is repeated
@@ -103,20 +106,21 @@ type Options struct {
 	// times as much, for segment-level output as well. Empty: word times come from
 	// the decoder's time marks and the speech's pauses.
 	AlignmentHeads string
-	// Context says how much of the encoder's context short windows get.
+	// Context selects how much of the encoder's context short windows get.
 	Context Context
 	// Device is what computes the model: "auto" ("" is the same), "cpu", or "vulkan" with
 	// or without a number ("vulkan:1"). Where a device is not there, or fails, the CPU
 	// takes over, and Engine.Device says so. Texts are the same up to rounding.
 	Device string
-	// Idle is how many unused decoding states are kept for the next transcription;
-	// 0 keeps as many as have been used at once, negative none.
+	// Idle is the number of unused decoding states kept for the next
+	// transcription; 0 keeps the largest number used concurrently so far;
+	// negative keeps none.
 	Idle int
 }
 
-// alignment gives, for the models whose alignment heads the library knows, its number
-// of them, and the decoder layers and heads of the model: in one with others they would
-// be looked for where there are none.
+// alignment holds, for the models whose alignment heads the library knows, its
+// preset number, and the decoder layers and heads of the model: in a model with
+// other dimensions the heads would be missing.
 var alignment = map[string]struct {
 	preset        int
 	layers, heads int32
@@ -281,10 +285,11 @@ func (e *Engine) language(s string) (string, error) {
 	return code, nil
 }
 
-// run does native work on a state of the pool (or on a new one, which then joins the
-// pool) in a goroutine of its own. When ctx ends it tells the decode to stop and
-// returns at once; the work ends in the background, and only then do the state and
-// whatever work uses come free. Close does the same to all.
+// run does native work on a state of the pool (or on a new one, which then
+// joins the pool) in a separate goroutine. When ctx ends it tells the decode to
+// stop and returns immediately; the work ends in the background, and only then
+// are the state and everything that work uses released. Close does the same to
+// all.
 func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*state, *job) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -323,8 +328,8 @@ func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*st
 	}
 }
 
-// begin takes a state out of the pool, nil where there is none or it must be fresh, and
-// counts the work on it in.
+// begin takes a state out of the pool and registers the work on it; the state
+// is nil if the pool is empty or the state must be fresh.
 func (e *Engine) begin(h *hotwords, fresh bool) (s *state, j *job, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -356,7 +361,7 @@ func (e *Engine) try(s *state, j *job, work func(*state, *job) error) (err error
 	return err
 }
 
-// release gives a state back and frees the job.
+// release returns a state to the pool and frees the job.
 func (e *Engine) release(s *state, j *job) {
 	e.mu.Lock()
 	delete(e.jobs, j)

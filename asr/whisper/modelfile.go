@@ -7,19 +7,20 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// role is what a model file is to the engine, for error texts.
+// role is the engine's name for a model file in errors.
 const role = "standard recogniser"
 
 // melBins is the number of bins of a Fourier transform of 400 samples.
 const melBins = 201
 
-// tensorTypes gives the tensor type of the large tensors by the header's file type.
+// tensorTypes maps the header's file type to the tensor type of the large
+// tensors.
 var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
-// check reads the model as far as is needed to know that libwhisper will not fail
-// on it: libwhisper answers some damaged files by ending the process. The weights
-// themselves are not read. The error says what was expected and what was found; it
-// wraps ErrModel unless the file cannot be read.
+// check reads enough of the model to know that libwhisper will not fail on it:
+// libwhisper answers some damaged files by ending the process. The weights
+// themselves are not read. The error says what was expected and what was found;
+// it wraps ErrModel unless the file cannot be read.
 func (m Model) check() (ggmlfile.Header, error) {
 	var w *ggmlfile.Whisper
 	var err error

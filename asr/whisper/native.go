@@ -76,8 +76,9 @@ func computed() (products, attentions uint64) {
 	return uint64(n[0]), uint64(n[1])
 }
 
-// OpenLibrary opens libwhisper if that has not happened yet and describes it. The
-// error wraps native.ErrMissing where there is none, ErrLibrary where it does not fit.
+// OpenLibrary opens libwhisper if that has not happened yet and describes it.
+// The error wraps native.ErrMissing if it is not installed, ErrLibrary if it
+// does not fit.
 func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
@@ -212,7 +213,7 @@ func ogNativeLog(level C.int, text *C.char) {
 	}
 }
 
-// weights is a loaded model (a whisper_context without a state of its own).
+// weights is a loaded model (a whisper_context without a state).
 type weights struct {
 	c    *C.og_context
 	blas bool // OpenBLAS computes the encoder's products
@@ -281,8 +282,8 @@ func (w *weights) tokenize(text string) []int32 {
 	return tokens[:n]
 }
 
-// newState makes a decoding state: its buffers cost about 100 to 200 MB of address
-// space with published models.
+// newState returns a decoding state: its buffers cost about 100 to 200 MB of
+// address space with published models.
 func (w *weights) newState() (*state, error) {
 	s := C.og_new_state(w.c, C.bool(w.blas), C.bool(w.at == onCPU))
 	if s == nil {

@@ -190,7 +190,7 @@ func (r *repair) piece(b bare) asr.Window {
 	return part
 }
 
-// decode runs the patches, several at once.
+// decode runs the patches in parallel.
 func (r *repair) decode(ctx context.Context, patches []*patch) error {
 	windows := make([]asr.Window, len(patches))
 	for i, p := range patches {
@@ -231,9 +231,9 @@ func (r *repair) replace(p *patch) {
 	r.gather(i)
 }
 
-// fill takes the words of packed stretches: no unsure text, and none too short for its
-// stretch, which is what a decoder invents for a noise. What lies behind the end of the
-// text is open again.
+// fill takes the words of packed stretches: no unsure text, and none too short
+// for its stretch, which is what a decoder invents for a noise. The stretches
+// after the end of the text are open again.
 func (r *repair) fill(p *patch) {
 	for _, b := range p.stretches {
 		if b.rest {

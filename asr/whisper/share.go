@@ -7,16 +7,16 @@ import (
 	"github.com/otograph/otograph/asr"
 )
 
-// What a window costs, for sharing windows out: an encoder pass costs as much as
-// decoding the text of encoderSpeech seconds of speech (base, beam 5), and two threads
-// on one window are threadYield times as fast as two on two windows. Neither has an
-// influence on any text.
+// The cost of a window, for distributing windows: an encoder pass costs as much
+// as decoding the text of encoderSpeech seconds of speech (base, beam 5), and
+// two threads on one window are threadYield times as fast as two on two
+// windows. Neither has an influence on any text.
 const (
 	encoderSpeech = 25.0
 	threadYield   = 0.9
 )
 
-// shares tells how windows are given to the cores.
+// shares describes how windows are distributed over the cores.
 type shares struct {
 	// single are the windows, by index, that states of one thread take one after the
 	// other, the most expensive first: what is begun last then ends early.

@@ -13,12 +13,12 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Transcribe implements asr.Transcriber. opt.Language is required. Options beyond
-// their limits are an error: BestOf 0 to 20, Temperature 0 to 1, BeamSize at most 8 is
-// used (libwhisper's limit; more is cut to 8).
+// Transcribe implements asr.Transcriber. opt.Language is required. Options
+// beyond their limits are an error: BestOf 0 to 20, Temperature 0 to 1,
+// BeamSize at most 8 is used (libwhisper's limit; more is cut to 8).
 //
-// It returns at once when ctx ends, with its cause; a decode that is in flight then
-// ends in the background. After Close it returns ErrClosed.
+// It returns immediately when ctx ends, with its cause; a decode that is in
+// flight then ends in the background. After Close it returns ErrClosed.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
@@ -78,7 +78,8 @@ func (e *Engine) tokenize(text string) []int32 {
 	return e.weights.tokenize(text)
 }
 
-// all decodes the windows, several at once, and returns their results in order.
+// all decodes the windows, several in parallel, and returns their results in
+// order.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task) ([]result, error) {
 	results := make([]result, len(windows))
 	var total float64
@@ -140,7 +141,7 @@ type settling struct {
 	sentences *asr.Settler // nil: nobody asks
 }
 
-// add takes note that a window is decoded.
+// add records that a window is decoded.
 func (s *settling) add(i int) {
 	if s.sentences == nil {
 		return
@@ -202,9 +203,10 @@ func (e *Engine) schedule(ctx context.Context, windows []asr.Window, t *task, jo
 	return context.Cause(ctx)
 }
 
-// beams tells whether several tokens are decoded at a time. libwhisper looks at the sound
-// for a single token in as many parts as there are threads, and the sum of the parts
-// depends on their number in the third digit; for several tokens it does not.
+// beams reports whether several tokens are decoded at a time. libwhisper looks
+// at the sound for a single token in as many parts as there are threads, and
+// the sum of the parts depends on their number in the third digit; for several
+// tokens it does not.
 func beams(opt asr.Options) bool { return opt.BeamSize > 1 && opt.Temperature == 0 }
 
 // How DetectLanguage listens: to speech that fits, with the pauses that are kept, into
@@ -231,7 +233,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if !e.header.Multilingual() {
 		return "en", 1, nil
 	}
-	if len(speech) == 0 { // then to the beginning, as far as there is one
+	if len(speech) == 0 { // then to the beginning, if there is one
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
 	}
 	var heard map[string]float64
@@ -307,9 +309,9 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	return read, nil
 }
 
-// hearLanguage gives each language's probability for speech in windows of so many
-// seconds; one of 30 is given the whole context of the encoder, a shorter one what it
-// needs.
+// hearLanguage returns each language's probability for speech in windows of the
+// given length in seconds; a window of 30 s gets the whole context of the
+// encoder, a shorter one what it needs.
 func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, seconds float64) (map[string]float64, error) {
 	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: seconds, MaxGap: 0.2})
 	if len(windows) == 0 {

@@ -260,8 +260,8 @@ func (c *serveCmd) workers() int {
 	return c.Workers
 }
 
-// workerNice gives requests priority over transcription, which uses all of its
-// cores for minutes.
+// workerNice is the niceness of workers, so that requests have priority over
+// transcription, which uses all of its cores for minutes.
 const workerNice = 5
 
 // workCommand is the command line of a worker process: the same state and models.

@@ -13,7 +13,7 @@ import (
 type layout struct {
 	contract string
 	input    string   // features or samples
-	length   ort.Info // second input with the lengths; empty name where there is none
+	length   ort.Info // second input with the lengths; empty name if there is none
 	output   string
 	bands    int // 0: samples
 	frames   int // fixed number of frames (of samples without bands), 0 when free

@@ -18,8 +18,7 @@ import (
 )
 
 // DefaultSameSpeaker is the cosine from which two clusters' centroids are one
-// voice when nobody says otherwise: right for published ECAPA networks (about
-// 0.45 to 0.5).
+// voice by default: right for published ECAPA networks (about 0.45 to 0.5).
 const DefaultSameSpeaker = 0.5
 
 const (
@@ -27,8 +26,8 @@ const (
 	// faster, and the C library keeps what their layers take: with 16 an hour of
 	// speech grew its heap by 20 MB.
 	batchWindows = 4
-	// shortest is what a window is brought to by repetition: below half a second
-	// embeddings are poor, and far below the convolutions fail.
+	// shortest is the length to which shorter windows are repeated: below half
+	// a second embeddings are poor, and far below the convolutions fail.
 	shortest = audio.SampleRate / 2
 	// longest is what one call takes of a window; a longer one is cut into equal
 	// pieces whose embeddings are averaged.
@@ -146,9 +145,9 @@ type piece struct {
 	audio.Span
 }
 
-// Embed gives one embedding of unit length per window of pcm. Windows of one
+// Embed returns one embedding of unit length per window of pcm. Windows of one
 // length share calls of the network, a few at a time. A window of digital
-// silence, or one whose embedding is no number, has the zero vector.
+// silence, or one whose embedding is not a number, has the zero vector.
 func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
 	var pieces []piece
 	for i, w := range windows {

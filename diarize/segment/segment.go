@@ -242,7 +242,8 @@ func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, e
 	return out[0].Float32(), nil
 }
 
-// activity reads the outputs of one window, of which so many samples are sound.
+// activity reads the outputs of one window, of which only the given number of
+// samples is sound.
 func (m *Model) activity(scores []float32, samples int) diarize.Activity {
 	a := diarize.Activity{Shift: m.shift, Field: m.field}
 	frames := len(scores) / m.width

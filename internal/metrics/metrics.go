@@ -48,22 +48,22 @@ func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600},
 	}, []string{"route"})
 	m.upload = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "otograph_upload_bytes_total", Help: "Bytes of audio taken from request bodies, decoded.",
+		Name: "otograph_upload_bytes_total", Help: "Bytes of audio received in request bodies, decoded.",
 	})
 	m.waiting = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
 	})
 	m.runs = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_runs_total", Help: "Attempts to work on a task that ended, by outcome (done, failed, refused).",
+		Name: "otograph_runs_total", Help: "Ended attempts to process a task, by outcome (done, failed, refused).",
 	}, []string{"outcome"})
 	m.audio = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_audio_seconds_total", Help: "Seconds of audio worked through, by tier.",
+		Name: "otograph_audio_seconds_total", Help: "Seconds of audio processed, by tier.",
 	}, []string{"tier"})
 	m.work = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_work_seconds_total", Help: "Seconds of work on tasks, by tier.",
+		Name: "otograph_work_seconds_total", Help: "Processing time of tasks in seconds, by tier.",
 	}, []string{"tier"})
 	m.rtf = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "otograph_real_time_factor", Help: "Seconds of work per second of audio, by tier.",
+		Name: "otograph_real_time_factor", Help: "Processing time per second of audio, by tier.",
 		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 	}, []string{"tier"})
 	m.stages = prometheus.NewHistogramVec(prometheus.HistogramOpts{

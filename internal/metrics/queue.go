@@ -17,12 +17,12 @@ type queueCollector struct {
 var (
 	descWaiting  = prometheus.NewDesc("otograph_queue_waiting", "Tasks that could run now, by lane.", []string{"lane"}, nil)
 	descDelayed  = prometheus.NewDesc("otograph_queue_delayed", "Tasks that wait for a retry, by lane.", []string{"lane"}, nil)
-	descRunning  = prometheus.NewDesc("otograph_queue_running", "Tasks that are worked on, by lane.", []string{"lane"}, nil)
-	descOldest   = prometheus.NewDesc("otograph_queue_oldest_seconds", "How long the task that waits longest has waited, by lane.", []string{"lane"}, nil)
+	descRunning  = prometheus.NewDesc("otograph_queue_running", "Tasks that are running, by lane.", []string{"lane"}, nil)
+	descOldest   = prometheus.NewDesc("otograph_queue_oldest_seconds", "Waiting time of the task that has waited longest, by lane.", []string{"lane"}, nil)
 	descCallback = prometheus.NewDesc("otograph_callbacks", "Callbacks by state (waiting, running, given_up).", []string{"state"}, nil)
 	descToDelete = prometheus.NewDesc("otograph_files_to_delete", "Files whose deletion is due.", nil, nil)
 	descTasks    = prometheus.NewDesc("otograph_tasks", "Tasks in a final state, by state.", []string{"status"}, nil)
-	descUp       = prometheus.NewDesc("otograph_queue_up", "1 when the queue could be asked.", nil, nil)
+	descUp       = prometheus.NewDesc("otograph_queue_up", "1 if the queue could be queried.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -52,7 +52,7 @@ func (m *Metrics) ObserveStore(op string, took time.Duration, err error) {
 // Build adds otograph_build_info, always 1, with the program's version.
 func (m *Metrics) Build(version string) {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_build_info", Help: "The program: its version and Go's.",
+		Name: "otograph_build_info", Help: "Version of the program and of Go.",
 	}, []string{"version", "go"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(info)

@@ -13,11 +13,11 @@ import (
 // when. Call it once.
 func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_trouble", Help: "1 while trouble with a part keeps a member (worker, fetcher) from claiming tasks.",
+		Name: "otograph_trouble", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
 		ConstLabels: prometheus.Labels{"member": member},
 	}, []string{"part"})
 	begun := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_trouble_since_seconds", Help: "When the trouble began, in seconds since 1970; 0 without trouble.",
+		Name: "otograph_trouble_since_seconds", Help: "When the failure began, in seconds since 1970; 0 if there is none.",
 		ConstLabels: prometheus.Labels{"member": member},
 	}, []string{"part"})
 	m.registry.MustRegister(state, begun)

@@ -69,7 +69,7 @@ func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
 }
 
 // Report writes the progress of a worker's task immediately; its heartbeats
-// write it as part of their own transaction (see Member).
+// include it without another transaction (see Member).
 func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		if err := p.writeSegments(ctx, tx, q.config.DB.ForUpdate()); err != nil && !errors.Is(err, errNotHeld) {

@@ -51,6 +51,10 @@ func read(path string) ([]block, error) {
 		return readLines(path, docs, paragraph)
 	case ".ts", ".tsx":
 		return readLines(path, page, quoted)
+	case ".yaml":
+		if path == "httpapi/openapi.yaml" {
+			return readLines(path, shown, described)
+		}
 	}
 	return nil, nil
 }
@@ -69,6 +73,9 @@ func readGo(path string) ([]block, error) {
 	}
 	var all []block
 	for _, group := range file.Comments {
+		if strings.HasPrefix(group.List[0].Text, "/*") {
+			continue // C
+		}
 		text := strings.Join(strings.Fields(group.Text()), " ")
 		if len(strings.Fields(text)) >= leastWords {
 			all = append(all, block{kind, path, set.Position(group.Pos()).Line, text})
@@ -82,7 +89,13 @@ func readGo(path string) ([]block, error) {
 		case *ast.ImportSpec:
 			return false
 		case *ast.Field:
-			return n.Tag == nil // tags are not text
+			if n.Tag == nil {
+				return true
+			}
+			if m := helpTag.FindStringSubmatch(n.Tag.Value); m != nil { // other tags are not text
+				all = append(all, block{shown, path, set.Position(n.Pos()).Line, m[1]})
+			}
+			return false
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && sentence(text) {
 				all = append(all, block{shown, path, set.Position(n.Pos()).Line, strings.Join(strings.Fields(text), " ")})
@@ -93,12 +106,15 @@ func readGo(path string) ([]block, error) {
 	return all, nil
 }
 
+var helpTag = regexp.MustCompile(`help:"([^"]*)"`)
+
 var statement = regexp.MustCompile(`(?i)^\s*(select|insert|update|delete|with|create|alter|drop|pragma)\s`)
 
 // sentence reports whether a string literal is text for people: at least three
 // words, no SQL, no HTML, no Content-Security-Policy.
 func sentence(s string) bool {
-	return len(strings.Fields(s)) >= 3 && !statement.MatchString(s) && !strings.HasPrefix(s, "<") && !strings.Contains(s, "-src ")
+	return len(strings.Fields(s)) >= 3 && !statement.MatchString(s) && !strings.HasPrefix(s, "<") &&
+		!strings.Contains(s, "-src ") && !strings.Contains(s, "base-uri ")
 }
 
 var (
@@ -108,6 +124,17 @@ var (
 
 // paragraph returns a line of Markdown without its code spans.
 func paragraph(line string) []string { return []string{code.ReplaceAllString(line, "`…`")} }
+
+// description matches a description or a summary, or a line of a folded one.
+var description = regexp.MustCompile(`(?:description|summary): "?([^">{}][^"{}]*)|^ +([A-Z` + "`" + `a-z0-9][^{}:]*)$`)
+
+// described returns the descriptions of a line of the OpenAPI document.
+func described(line string) (all []string) {
+	for _, m := range description.FindAllStringSubmatch(line, -1) {
+		all = append(all, m[1]+m[2])
+	}
+	return all
+}
 
 // quoted returns the string literals of a line of TypeScript, and its comment.
 func quoted(line string) []string {

@@ -203,8 +203,8 @@ func (e *engines) openOptimized(m *models.Model) (*onnx.Engine, error) {
 	return slot.get(func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
 }
 
-// recogniser opens the model of a tier for a language.
-func (e *engines) recogniser(tier Tier, language string) (asr.Transcriber, error) {
+// recognizer opens the model of a tier for a language.
+func (e *engines) recognizer(tier Tier, language string) (asr.Transcriber, error) {
 	if tier == TierOptimized {
 		return e.loadOptimized(language)
 	}

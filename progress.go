@@ -51,7 +51,7 @@ func (p *progress) duration(seconds float64) {
 	p.length = seconds
 }
 
-// tier corrects the plan once it is known which recogniser runs.
+// tier corrects the plan once it is known which recognizer runs.
 func (p *progress) tier(t Tier) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -78,7 +78,7 @@ func WithChannels(c Channels) RunOption {
 // and nothing is read. Bad input is an error of package audio (spec.IsPermanent
 // tells it from trouble with the machine). When a stage fails after decoding, the error
 // is a *StageError (several are joined) and the Result holds what the other
-// stages found. A cancelled context ends the run within one window.
+// stages found. A canceled context ends the run within one window.
 func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
 	opt, err := options.Effective()
 	if err != nil {
@@ -363,7 +363,7 @@ func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech
 	return found, err
 }
 
-// checkModels finds a missing model before any work is done. Which recogniser is
+// checkModels finds a missing model before any work is done. Which recognizer is
 // needed shows only with the language; here it is enough that there is one.
 func (r *run) checkModels() error {
 	set := r.engines.set
@@ -395,7 +395,7 @@ func (r *run) needsStandard(said *transcription) bool {
 
 // preload opens the models that come after the voice activity detector while the
 // recording is still being decoded and searched for speech: what tells the language
-// and, where it is known which, the recogniser. The run does not wait for it, and
+// and, where it is known which, the recognizer. The run does not wait for it, and
 // trouble is left to the stage that needs the model.
 func (r *run) preload() {
 	if !*r.opt.EnableASR {
@@ -411,7 +411,7 @@ func (r *run) preload() {
 		switch {
 		case r.opt.ASRLanguage != nil:
 			code, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
-			_, _ = e.recogniser(r.tier(language{Code: code}), code)
+			_, _ = e.recognizer(r.tier(language{Code: code}), code)
 		case e.available.Standard:
 			_, _ = e.loadStandard()
 			fallthrough

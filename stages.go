@@ -97,7 +97,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	if len(speech) == 0 {
 		return found, nil
 	}
-	t, err := s.engines.recogniser(found.Tier, l.Code)
+	t, err := s.engines.recognizer(found.Tier, l.Code)
 	if err != nil {
 		return nil, err
 	}

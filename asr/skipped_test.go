@@ -44,7 +44,7 @@ func TestSkipped(t *testing.T) {
 		"no speech":                   {"Yes.", 0, 5, nil, nil},
 		"Chinese":                     {"你 好， 我 是 学 生。", 0, 6, []float64{0, 0.6, 1, 3.4, 3.9, 4.9}, []Skip{{2, 1, 3.4}}},
 		"more stretches than words":   {"Good morning.", 0, 9, []float64{0, 1, 2, 3.5, 4, 4.3, 5, 6.5}, []Skip{{2, 2, 3.5}, {2, 5, 6.5}}},
-		"a word longer than a second": {"No. Internationalisation.", 0, 4, []float64{0, 0.4, 1, 3}, nil},
+		"a word longer than a second": {"No. Internationalization.", 0, 4, []float64{0, 0.4, 1, 3}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var words []Piece

@@ -1,8 +1,8 @@
-// Package asr holds what every speech recogniser of the engine shares: the
+// Package asr holds what every speech recognizer of the engine shares: the
 // transcript's types, the table of languages, the packing of speech into
 // windows with a time map back to the file, and the pure Go half of decoding
 // (words, sentences, guards against loops). It needs no model and no native
-// library; asr/whisper and asr/onnx are the recognisers themselves.
+// library; asr/whisper and asr/onnx are the recognizers themselves.
 package asr
 
 import (
@@ -36,7 +36,7 @@ type Segment struct {
 	Start, End float64
 	// Text is the segment as written, without surrounding spaces.
 	Text string
-	// Words are the words of Text in order; nil when the recogniser gives
+	// Words are the words of Text in order; nil when the recognizer gives
 	// none or Options.WordTimestamps is false.
 	Words []Word
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
@@ -107,7 +107,7 @@ type Options struct {
 	// does not depend on it.
 	Parallel int
 	// Gate, if not nil, is passed before each decode and left after it, so that
-	// recognisers and whatever else computes share a number of cores.
+	// recognizers and whatever else computes share a number of cores.
 	Gate Gate
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in total, never concurrently.
@@ -168,7 +168,7 @@ func DefaultOptions() Options {
 type Transcriber interface {
 	// Transcribe decodes the given stretches of speech (samples at 16 kHz, in
 	// order, not overlapping) and nothing outside them. It returns within one
-	// window after ctx is cancelled.
+	// window after ctx is canceled.
 	Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
 	// Languages lists the codes that Options.Language may have.
 	Languages() []string

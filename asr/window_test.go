@@ -122,7 +122,7 @@ func TestPackProperties(t *testing.T) {
 			}
 			require.Len(t, w.Samples(nil, pcm), w.Len())
 		}
-		var want []audio.Span // neighbours that touch are one here
+		var want []audio.Span // neighbors that touch are one here
 		for _, s := range speech {
 			if k := len(want) - 1; k >= 0 && want[k].End == s.Start {
 				want[k].End = s.End

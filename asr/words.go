@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Token is a piece of text as a recogniser gives it. Its bytes need not be whole
+// Token is a piece of text as a recognizer gives it. Its bytes need not be whole
 // characters, and words begin with a space.
 type Token struct {
 	Text        string
@@ -25,7 +25,7 @@ type Token struct {
 	ID int32
 }
 
-// Piece is a word on its way into a Segment: its text as the recogniser wrote it,
+// Piece is a word on its way into a Segment: its text as the recognizer wrote it,
 // with the spaces before it.
 type Piece struct {
 	Text       string

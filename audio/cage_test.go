@@ -71,7 +71,7 @@ func TestCage(t *testing.T) {
 
 	for name, script := range map[string]string{
 		"another file":       `read -r x < ` + secret + ` || [ -n "$x" ]`,
-		"the neighbour":      `cd /proc/self/fd && read -r x < ../../../` + secret,
+		"the neighbor":       `cd /proc/self/fd && read -r x < ../../../` + secret,
 		"a system file":      `read -r x < /etc/passwd`,
 		"other processes":    `read -r x < /proc/` + fmt.Sprint(os.Getpid()) + `/environ`,
 		"a new file":         `echo x > ` + filepath.Join(dir, "new"),

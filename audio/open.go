@@ -197,7 +197,7 @@ func (in *input) sniff() (container, error) {
 	if c.name == "" {
 		head := make([]byte, 16)
 		n, _ := readAt(in.file, head, 0)
-		return c, unrecognised(in.name, head[:n])
+		return c, unrecognized(in.name, head[:n])
 	}
 	return c, nil
 }
@@ -228,9 +228,9 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	return nil
 }
 
-// unrecognised returns an error that names the content at the beginning of an
+// unrecognized returns an error that names the content at the beginning of an
 // unsupported file.
-func unrecognised(name string, head []byte) error {
+func unrecognized(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
 	}

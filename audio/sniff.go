@@ -120,7 +120,7 @@ func CheckHead(name string, head []byte) error {
 func sniffHead(name string, head []byte) (container, error) {
 	c, err := sniff(bytes.NewReader(head))
 	if c.name == "" && err == nil && id3Size(head) == 0 {
-		return c, unrecognised(name, head)
+		return c, unrecognized(name, head)
 	}
 	return c, nil
 }

@@ -26,7 +26,7 @@ type Activity struct {
 	// Active is a set of local speakers for each frame: bit 0 is the first one.
 	Active []uint8
 	// Shift is the distance between two frames and Field the length of the sound
-	// that a frame is about, in samples. Frame i is centred on i·Shift + Field/2.
+	// that a frame is about, in samples. Frame i is centered on i·Shift + Field/2.
 	Shift, Field int
 }
 

@@ -23,7 +23,7 @@ func normalize(v []float32) bool {
 	return true
 }
 
-// centroids are the normalised means of the vectors of each label; a label
+// centroids are the normalized means of the vectors of each label; a label
 // without vectors has a zero row.
 func centroids(x matrix, labels []int, k int) matrix {
 	sum := make([]float64, k*x.dim)

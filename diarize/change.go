@@ -6,7 +6,7 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// A change of speaker inside a segment is looked for between the centres of the
+// A change of speaker inside a segment is looked for between the centers of the
 // two windows it lies between, every 0.1 s, by what is heard just before and
 // just after the candidate.
 const (

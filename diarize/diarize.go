@@ -8,7 +8,7 @@ import (
 
 // Speaker is one voice found in a recording.
 type Speaker struct {
-	// Embedding is the normalised mean of the speaker's windows: unit length,
+	// Embedding is the normalized mean of the speaker's windows: unit length,
 	// the embedder's dimension; comparable by cosine with embeddings of the
 	// same model only.
 	Embedding []float32
@@ -76,7 +76,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 
 // label returns each window's cluster, 0 … k−1.
 func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
-	labels, k, err = partition(ctx, e.vectors, e.Windows, e.neighbours(), opt)
+	labels, k, err = partition(ctx, e.vectors, e.Windows, e.neighbors(), opt)
 	if err != nil {
 		return nil, 0, err
 	}

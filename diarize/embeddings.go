@@ -45,7 +45,7 @@ type Embeddings struct {
 func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
 
 // embedAtOnce bounds the windows handed to the embedder in one call, so that a
-// cancelled context is honoured soon and the vectors are copied out in steps.
+// canceled context is honored soon and the vectors are copied out in steps.
 const embedAtOnce = 256
 
 // Embed cuts the speech into windows and embeds them: the first half of

@@ -31,12 +31,12 @@ type merge struct {
 // and returns the n−1 merges, most similar first. It holds n(n−1)/2 float32
 // (200 MB for 10,000 vectors) while it runs.
 //
-// It is the nearest-neighbour chain algorithm (F. Murtagh, "A survey of recent
+// It is the nearest-neighbor chain algorithm (F. Murtagh, "A survey of recent
 // advances in hierarchical clustering algorithms", 1983): follow nearest
-// neighbours until two are each other's, merge them; O(n²) time. The linkage is
+// neighbors until two are each other's, merge them; O(n²) time. The linkage is
 // reducible (a merged cluster is never nearer to a third than the nearer of its
-// parts), so a cluster's nearest neighbour, once found, stays valid until that
-// neighbour itself is merged; the first n are found while the similarities are
+// parts), so a cluster's nearest neighbor, once found, stays valid until that
+// neighbor itself is merged; the first n are found while the similarities are
 // computed.
 func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error) {
 	n := x.n
@@ -68,7 +68,7 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 		}
 		top := path[len(path)-1]
 		p := c.place[top]
-		if c.place[c.near[p]] < 0 { // the neighbour has been merged away
+		if c.place[c.near[p]] < 0 { // the neighbor has been merged away
 			c.near[p], c.nearSim[p] = c.nearest(p)
 		}
 		if len(path) > 1 {

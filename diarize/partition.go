@@ -26,7 +26,7 @@ const sampleWindows = 4000
 
 // partition finds who the vectors belong to: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
-func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbour, opt Options) (labels []int, k int, err error) {
+func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbor, opt Options) (labels []int, k int, err error) {
 	if x.n == 0 {
 		return nil, 0, nil
 	}
@@ -64,7 +64,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]nei
 	return labels, k, nil
 }
 
-func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbour, opt Options) (labels []int, k int, err error) {
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbor, opt Options) (labels []int, k int, err error) {
 	most := opt.MaxSpeakers
 	least := opt.MinSpeakers
 	if opt.NumSpeakers > 0 {
@@ -93,7 +93,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // choose picks the union of base clusters that is believed.
 //
 // Number given: the coarsest cut that still has that many groups after the ones
-// too small for a speaker have joined their neighbours; without such a cut, the
+// too small for a speaker have joined their neighbors; without such a cut, the
 // cut at that number itself.
 //
 // Number to be found: every cut is tidied, and the tidied partition with the

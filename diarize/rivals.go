@@ -14,16 +14,16 @@ const rivalShare = 0.25
 // speakers of a voice, more joins voices that are alike.
 const rivalLeast = 3
 
-// neighbour is an embedded window as one tile hears it.
-type neighbour struct{ window, local int }
+// neighbor is an embedded window as one tile hears it.
+type neighbor struct{ window, local int }
 
-// neighbours lists, for each tile, the windows that lie in it and the local speaker
+// neighbors lists, for each tile, the windows that lie in it and the local speaker
 // of each; nil without a segmenter.
-func (e *Embeddings) neighbours() [][]neighbour {
+func (e *Embeddings) neighbors() [][]neighbor {
 	if e.scene == nil {
 		return nil
 	}
-	out := make([][]neighbour, len(e.scene.tiles))
+	out := make([][]neighbor, len(e.scene.tiles))
 	first := 0
 	for i, t := range e.scene.tiles {
 		for first < len(e.Windows) && e.Windows[first].End <= t.window.Start {
@@ -35,24 +35,24 @@ func (e *Embeddings) neighbours() [][]neighbour {
 				continue
 			}
 			if who := t.at(middle); bits.OnesCount8(who) == 1 {
-				out[i] = append(out[i], neighbour{j, bits.TrailingZeros8(who)})
+				out[i] = append(out[i], neighbor{j, bits.TrailingZeros8(who)})
 			}
 		}
 	}
 	return out
 }
 
-// selected renumbers neighbours for a selection of the windows: number[i] is the
+// selected renumbers neighbors for a selection of the windows: number[i] is the
 // place of window i in it, −1 where it is left out.
-func selected(all [][]neighbour, number []int) [][]neighbour {
+func selected(all [][]neighbor, number []int) [][]neighbor {
 	if all == nil {
 		return nil
 	}
-	out := make([][]neighbour, len(all))
+	out := make([][]neighbor, len(all))
 	for i, tile := range all {
 		for _, n := range tile {
 			if to := number[n.window]; to >= 0 {
-				out[i] = append(out[i], neighbour{to, n.local})
+				out[i] = append(out[i], neighbor{to, n.local})
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func selected(all [][]neighbour, number []int) [][]neighbour {
 // rivalry counts, for each pair of base clusters, the windows that were heard as
 // different voices of one tile: per tile and pair of local speakers the smaller
 // number. It is nil without a segmenter.
-func (s *sums) rivalry(all [][]neighbour) []float64 {
+func (s *sums) rivalry(all [][]neighbor) []float64 {
 	if all == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // voices describes simulated embeddings with the cosines of a real ECAPA
 // network: two embeddings of one speaker have a cosine in [low, high], the
-// speakers' centres share a common part (their cosine).
+// speakers' centers share a common part (their cosine).
 type voices struct {
 	low, high float64 // default 0.55 … 0.75: 3 s of clean speech; 0.35 … 0.5: windows of 1.5 s
 	common    float64 // default 0.12

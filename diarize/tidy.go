@@ -34,7 +34,7 @@ type clusters struct {
 }
 
 // tidy joins groups of base clusters. A group with less than enough seconds, a heap, a
-// doubtful group and, with a segmenter, one between two others are weak: the smallest goes to its nearest strong neighbour,
+// doubtful group and, with a segmenter, one between two others are weak: the smallest goes to its nearest strong neighbor,
 // until none is left. Then the two most alike are joined while their centroids'
 // cosine is at least same, unless they are rivals or apart. It stops at least groups. The result maps base clusters to groups
 // 0 … n−1.

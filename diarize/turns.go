@@ -90,7 +90,7 @@ func nearest(speech []audio.Span, out []piece) []piece {
 	return joinTouching(out)
 }
 
-// joinTouching makes one piece of neighbours of one speaker without a gap.
+// joinTouching makes one piece of neighbors of one speaker without a gap.
 func joinTouching(in []piece) []piece {
 	out := in[:0]
 	for _, p := range in {

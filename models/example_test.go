@@ -10,7 +10,7 @@ import (
 )
 
 // Read from the file itself what it is.
-func ExampleRecognise() {
+func ExampleRecognize() {
 	detector, _ := demo.Models().Role(models.RoleVAD)
 	data, err := detector.Main().Bytes()
 	if err != nil {
@@ -28,7 +28,7 @@ func ExampleRecognise() {
 		fmt.Println(err)
 		return
 	}
-	found, err := models.Recognise(name)
+	found, err := models.Recognize(name)
 	if err != nil {
 		fmt.Println(err)
 		return

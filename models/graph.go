@@ -19,11 +19,11 @@ type Graph struct {
 	Metadata        map[string]string
 }
 
-// Recognise identifies a graph by its inputs, outputs and metadata alone. It is
+// Recognize identifies a graph by its inputs, outputs and metadata alone. It is
 // the only place that distinguishes model families: importing and opening use
 // it, and so do the engines if a model states no contract. Its errors wrap
 // ErrUnsupported, and ErrUnknown for a graph of no known family.
-func (g Graph) Recognise() (*Recognised, error) {
+func (g Graph) Recognize() (*Recognized, error) {
 	for _, r := range families {
 		if len(g.Inputs) == 0 || !r.when(g) {
 			continue
@@ -31,7 +31,7 @@ func (g Graph) Recognise() (*Recognised, error) {
 		if r.refuse != "" {
 			return nil, fmt.Errorf("%w: this is %s; it has %s", ErrUnsupported, r.refuse, g.signature())
 		}
-		found := &Recognised{
+		found := &Recognized{
 			Role: r.role, Contract: r.contract, Part: r.part, Candidates: r.candidates, Helper: r.helper,
 			Languages: languagesIn(g.Metadata), Signature: g.signature(),
 		}
@@ -125,7 +125,7 @@ var families = []family{
 	refused("a recognizer that requires features normalized by mean and deviation, as Dolphin and FireRedASR",
 		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),
 
-	// Recognisers without metadata.
+	// Recognizers without metadata.
 	model(ContractSenseVoice, anonymous, inputs(4), in("language"), either(in("text_norm"), in("textnorm"))),
 	model(ContractParaformer, anonymous, in("speech", "speech_lengths"), out("logits", "token_num")),
 	model(ContractZipformerCTC, anonymous, in("x", "x_lens"), inputs(2), out("log_probs", "log_probs_len")),

@@ -115,8 +115,8 @@ type Model struct {
 	// Notice is a paragraph to show to users once: for a demo model what it can
 	// do, what it can't, and how to get a real one.
 	Notice string
-	// Licence names the license of the weights; empty if unknown.
-	Licence string
+	// License names the license of the weights; empty if unknown.
+	License string
 }
 
 // File returns the file that is the given part of the model.

@@ -7,7 +7,7 @@ import (
 )
 
 // Delete removes a task with its audio, its result, its checkpoints and its callback; a retry that it waits for is
-// cancelled and its hold released. Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
+// canceled and its hold released. Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	var pending []string
 	forgotten := s.erased.take()

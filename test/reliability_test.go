@@ -281,7 +281,7 @@ func TestT5Poison(t *testing.T) {
 	}
 	assert.Zero(t, count(t, d, "SELECT COALESCE(SUM(failures), 0) FROM tasks WHERE id <> $1", poison))
 	exact(t, d)
-	t.Logf("T5: abandoned after %d deaths of its worker (%q); %d of %d neighbours done without a lost attempt", crashes, final["error_message"], len(healthy), len(healthy))
+	t.Logf("T5: abandoned after %d deaths of its worker (%q); %d of %d neighbors done without a lost attempt", crashes, final["error_message"], len(healthy), len(healthy))
 }
 
 // T7: the corpus of broken files through the service.

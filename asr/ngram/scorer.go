@@ -12,7 +12,7 @@ const (
 	// weight is the share of the model's log probabilities in a search, and wordBonus
 	// what each word adds against the preference for few words that they bring (natural
 	// logarithms): of a dozen pairs those with the fewest errors on the clips that the
-	// demonstration recogniser was chosen by (docs/performance.md).
+	// demonstration recognizer was chosen by (docs/performance.md).
 	weight    = 0.35
 	wordBonus = 2.0
 )
@@ -30,7 +30,7 @@ type Scorer struct {
 	spared []string
 }
 
-// NewScorer prepares a model for a recogniser's tokens: what each of them writes in
+// NewScorer prepares a model for a recognizer's tokens: what each of them writes in
 // UTF-8 (single tokens need not be whole characters); nil for one that writes nothing.
 // Words are what stands between spaces and punctuation but for apostrophes and
 // hyphens, without case; each kana or Chinese character is a word; a sentence ends

@@ -2,7 +2,7 @@
 // relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and its
 // kin, the transducers of NeMo and icefall, Paraformer) run through ONNX Runtime.
 //
-// A model is recognised by its metadata or by its inputs and outputs; whatever
+// A model is recognized by its metadata or by its inputs and outputs; whatever
 // does not fit a known contract is refused with an error that names the file,
 // its role, what was expected and what was found. Families with a CTC output or
 // a transducer give words, when these are asked for.
@@ -41,7 +41,7 @@ var (
 	// detect languages.
 	ErrNoLanguage = errors.New("the model does not detect languages")
 	// ErrClosed is returned by an Engine after Close.
-	ErrClosed = errors.New("recogniser is closed")
+	ErrClosed = errors.New("recognizer is closed")
 )
 
 // sideFile is a small file beside the model, in memory.
@@ -52,7 +52,7 @@ type sideFile struct {
 
 // parts holds the files of one recognizer.
 type parts struct {
-	// Name names the recogniser in errors.
+	// Name names the recognizer in errors.
 	Name string
 	// ONNX is the graph; of a transducer the encoder.
 	ONNX ort.Source
@@ -70,7 +70,7 @@ type parts struct {
 	// LM is a language model over words in the ARPA format that the search takes
 	// into account; optional.
 	LM sideFile
-	// Contract is one of the models.Contract constants, or "" to recognise the
+	// Contract is one of the models.Contract constants, or "" to recognize the
 	// model by its metadata and shapes.
 	Contract string
 	// Languages are the codes the model serves, as spec.NormalizeLanguage writes
@@ -170,7 +170,7 @@ type network interface {
 	close() error
 }
 
-// Engine is an open recogniser: an asr.Transcriber and an asr.LanguageDetector.
+// Engine is an open recognizer: an asr.Transcriber and an asr.LanguageDetector.
 // It is safe for concurrent use.
 type Engine struct {
 	name      string
@@ -192,7 +192,7 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// openParts recognises the model, checks its files against each other and makes
+// openParts recognizes the model, checks its files against each other and makes
 // its sessions.
 func openParts(m parts, opt Options) (*Engine, error) {
 	if m.ONNX.Role == "" {
@@ -238,7 +238,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Contract returns the contract that the model was recognised as.
+// Contract returns the contract that the model was recognized as.
 func (e *Engine) Contract() string { return e.contract }
 
 // Languages lists the codes that asr.Options.Language may have; empty when the

@@ -38,7 +38,7 @@ func skipWithoutRuntime(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// demoModel is the embedded recogniser.
+// demoModel is the embedded recognizer.
 func demoModel(t testing.TB) parts {
 	t.Helper()
 	m, err := demo.Models().Need(models.RoleOptimized)

@@ -201,7 +201,7 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err = e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
-	require.ErrorIs(t, err, context.Canceled, "a cancelled run is no silence")
+	require.ErrorIs(t, err, context.Canceled, "a canceled run is no silence")
 
 	g = ox.New()
 	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")

@@ -64,7 +64,7 @@ func TestTokensFollowFrames(t *testing.T) {
 	assert.InDelta(t, 0.16, got[2].start, 1e-9)
 	assert.InDelta(t, 0.24, got[2].end, 1e-9)
 	assert.InDelta(t, math.Log(0.9), got[0].logProb, 1e-6)
-	// Raw logits give the same once normalised.
+	// Raw logits give the same once normalized.
 	raw := make([]float32, len(rows))
 	for i, x := range rows {
 		raw[i] = x + 7

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// The made-up recognisers below know two sounds: a low tone is one token, a high
+// The made-up recognizers below know two sounds: a low tone is one token, a high
 // tone another, anything else is blank. Their graphs are linear maps from the
 // family's features to scores, so what they hear depends on features, layout,
 // lengths and subsampling being right.
@@ -253,7 +253,7 @@ func madeUpNano() *ox.Graph {
 		Meta("model_type", "sense_voice_ctc").Meta("comment", "FunASR Nano").Meta("blank_id", "0")
 }
 
-// madeUpNeMo has no lengths among its outputs; features are normalised, so the
+// madeUpNeMo has no lengths among its outputs; features are normalized, so the
 // blank stands between tone and silence, and the scores are multiplied to be as
 // sure as a trained network's.
 func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {

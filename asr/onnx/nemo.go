@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// nemoFront is the front end of NeMo models: log-mel, normalised per band where
+// nemoFront is the front end of NeMo models: log-mel, normalized per band where
 // the model wants it, laid out [bands, T].
 type nemoFront struct {
 	mel       *dsp.NeMoMel

@@ -112,7 +112,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"window":        {func() parts { m := sense(); m.WindowSeconds = 1e6; return m }(), ErrFile, []string{"window of 1e+06 s"}},
 		"gigaam":        {parts{ONNX: source(madeUpNeMo(64, 4, true).Meta("is_giga_am", "1"), "giga.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"GigaAM"}},
 		"mel bands":     {parts{ONNX: graph(ports{f32("audio_signal", -1, 40, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected 64, 80 or 128 mel bands, found 40"}},
-		"normalisation": {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
+		"normalization": {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
 		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: sideFile{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},
 		"no decoder":    {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrFile, []string{"encoder.onnx", "decoder and joiner (or decoder_joint)"}},
 		"no joiner":     {parts{ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"decoder.onnx", "found a decoder without encoder_outputs and no joiner"}},
@@ -196,7 +196,7 @@ func TestCancellationAndClose(t *testing.T) {
 	_, err := e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 
-	// Cancelled on the way: no later batch starts.
+	// Canceled on the way: no later batch starts.
 	x := make([]float32, 100*audio.SampleRate)
 	var speech []audio.Span
 	for i := range 40 {

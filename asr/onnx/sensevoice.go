@@ -20,7 +20,7 @@ const (
 	lfrDim              = 80 * lfrWindow
 	lfrSeconds          = lfrShift * 0.01
 	// prompts is how many rows the network puts before the speech: language,
-	// emotion, event, text normalisation.
+	// emotion, event, text normalization.
 	prompts  = 4
 	noSpeech = "nospeech"
 )

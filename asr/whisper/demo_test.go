@@ -24,7 +24,7 @@ import (
 func demoModel(t testing.TB) Model {
 	t.Helper()
 	m, ok := demo.Models().Role(models.RoleStandard)
-	require.True(t, ok, "the demo set has a standard recogniser")
+	require.True(t, ok, "the demo set has a standard recognizer")
 	data, err := m.Main().Bytes()
 	require.NoError(t, err)
 	return Model{Data: data, Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}

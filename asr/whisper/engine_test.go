@@ -357,7 +357,7 @@ func TestCancellation(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
 	}
-	e.running.Wait() // what was cancelled ends in the background
+	e.running.Wait() // what was canceled ends in the background
 	assert.Empty(t, e.jobs)
 	assert.Zero(t, e.busy)
 	tr, err := e.Transcribe(context.Background(), pcm, speech[:1], greedy())

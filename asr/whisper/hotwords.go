@@ -9,7 +9,7 @@ import (
 
 // How hotwords are favored, in natural logarithms (logits). The first token of a
 // hotword of at most hotParts tokens gets a small bonus; that of one in more parts is
-// the beginning of many other words, which it would raise, too, and gets none
+// the beginning of many other words, which it would also raise, and gets none
 // (docs/performance.md#hotwords). Each further token gets a larger one, so that a
 // hotword once begun is spelled to its end. Only tokens within reach of the best one
 // are lifted at all.

@@ -8,7 +8,7 @@ import (
 )
 
 // role is the engine's name for a model file in errors.
-const role = "standard recogniser"
+const role = "standard recognizer"
 
 // melBins is the number of bins of a Fourier transform of 400 samples.
 const melBins = 201

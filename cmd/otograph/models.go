@@ -66,7 +66,7 @@ func (c *modelsListCmd) Run() error {
 	if c.JSON {
 		return printJSON(shown)
 	}
-	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENCE", "STATE")
+	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE")
 	for _, l := range shown {
 		state := ""
 		switch {
@@ -76,7 +76,7 @@ func (c *modelsListCmd) Run() error {
 			state = "installed"
 		}
 		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
-			strings.Join(l.Profiles, " "), clip(l.Licence, 28), state)
+			strings.Join(l.Profiles, " "), clip(l.License, 28), state)
 	}
 	return t.flush()
 }

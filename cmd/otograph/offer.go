@@ -129,7 +129,7 @@ func describeProfile(store *library.Store, profile string) (string, error) {
 			continue
 		}
 		total += l.Size
-		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, terminal.Line(l.Name), size(l.Size), terminal.Line(l.Licence))
+		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, terminal.Line(l.Name), size(l.Size), terminal.Line(l.License))
 		for _, address := range downloads(l.Catalog) {
 			if u, err := url.Parse(address); err == nil && u.Host != "" {
 				hosts[u.Host] = true

@@ -16,8 +16,8 @@ import (
 
 // textStyle configures the text format.
 type textStyle struct {
-	words  bool // times and probabilities of the words below each segment
-	colour bool // for a terminal
+	words bool // times and probabilities of the words below each segment
+	color bool // for a terminal
 }
 
 // line is a segment or a sound, to be sorted by time.
@@ -27,8 +27,8 @@ type line struct {
 	sound      string
 }
 
-// speakerColours are the terminal's colours of the speakers, in turn.
-var speakerColours = []int{36, 33, 35, 32, 34, 31}
+// speakerColors are the terminal's colors of the speakers, in turn.
+var speakerColors = []int{36, 33, 35, 32, 34, 31}
 
 // writeText prints a result for people: one line a segment, with its time and
 // speaker, sounds between them at their time.
@@ -54,7 +54,7 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		who = 0
 	}
 	paint := func(code, text string) string {
-		if !style.colour {
+		if !style.color {
 			return text
 		}
 		return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -70,7 +70,7 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		}
 		fmt.Fprint(out, paint("2", stamp), "  ")
 		if who > 0 {
-			fmt.Fprint(out, paint(speakerColour(l.segment.Speaker), fmt.Sprintf("%-*s", who, terminal.Line(l.segment.Speaker))), "  ")
+			fmt.Fprint(out, paint(speakerColor(l.segment.Speaker), fmt.Sprintf("%-*s", who, terminal.Line(l.segment.Speaker))), "  ")
 		}
 		fmt.Fprintln(out, terminal.Line(l.segment.Text))
 		if style.words {
@@ -87,15 +87,15 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	return out.Flush()
 }
 
-func speakerColour(speaker string) string {
+func speakerColor(speaker string) string {
 	n := 0
 	_, number, _ := strings.Cut(speaker, "_")
-	if _, err := fmt.Sscan(number, &n); err != nil || n < 0 { // a name, or no speaker: the first colour
+	if _, err := fmt.Sscan(number, &n); err != nil || n < 0 { // a name, or no speaker: the first color
 		for _, b := range []byte(speaker) {
 			n += int(b)
 		}
 	}
-	return fmt.Sprint(speakerColours[n%len(speakerColours)])
+	return fmt.Sprint(speakerColors[n%len(speakerColors)])
 }
 
 // clock prints seconds as 1:02:03.4.

@@ -193,8 +193,8 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
-	colour := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	if err := c.render(ctx, &buf, file, name, res, waveform, colour); err != nil {
+	color := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	if err := c.render(ctx, &buf, file, name, res, waveform, color); err != nil {
 		return err
 	}
 	if path == "" {
@@ -209,7 +209,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 	})
 }
 
-func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, colour bool) error {
+func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, color bool) error {
 	known := c.known.identify(res)
 	if c.Format == "json" {
 		return writeJSON(w, voicedResult{res, known})
@@ -217,7 +217,7 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 	res = named(res, known)
 	switch c.Format {
 	case "text":
-		return writeText(w, res, textStyle{words: c.Words, colour: colour})
+		return writeText(w, res, textStyle{words: c.Words, color: color})
 	case "html":
 		return c.writeHTML(ctx, w, file, name, res, waveform)
 	default:

@@ -79,7 +79,7 @@ func source(g *onnxgraph.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "embedder"}
 }
 
-// sound is noise that grows and changes colour, so that every frame is its own.
+// sound is noise that grows and changes color, so that every frame is its own.
 func sound(n int) []float32 {
 	x := make([]float32, n)
 	seed, last := uint32(3), float32(0)
@@ -256,9 +256,9 @@ func TestFixedFrames(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	ambiguous := featureNet("input", "output", 192)
-	recogniser := onnxgraph.New().Input("audio_signal", onnxgraph.Float32, "B", 80, "T").Input("length", onnxgraph.Int64, "B")
-	recogniser.Node("Identity", []string{"audio_signal"}, []string{"logprobs"})
-	recogniser.Output("logprobs", onnxgraph.Float32, "B", "T", 129)
+	recognizer := onnxgraph.New().Input("audio_signal", onnxgraph.Float32, "B", 80, "T").Input("length", onnxgraph.Int64, "B")
+	recognizer.Node("Identity", []string{"audio_signal"}, []string{"logprobs"})
+	recognizer.Output("logprobs", onnxgraph.Float32, "B", "T", 129)
 	wideFeatures := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 40)
 	wideFeatures.Node("Identity", []string{"feats"}, []string{"embs"})
 	wideFeatures.Output("embs", onnxgraph.Float32, "B", 192)
@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		say   []string
 	}{
 		{"several contracts fit", ambiguous, "", []string{"embedder model made-up.onnx", "features differ", "name the contract", "input float32[?,?,80]"}},
-		{"a recogniser", recogniser, "", []string{"role embedder: expected one of 3d-speaker", "logprobs"}},
+		{"a recognizer", recognizer, "", []string{"role embedder: expected one of 3d-speaker", "logprobs"}},
 		{"40 bands", wideFeatures, "", []string{"contract wespeaker", "float32 input [B,T,80]", "feats float32[?,?,40]"}},
 		{"integers", integers, models.ContractWeSpeaker, []string{"expected one float32 input", "int64"}},
 		{"another contract given", featureNet("feats", "embs", 192), models.ContractNeMoSpeaker, []string{"contract nemo-speaker", "audio_signal", "feats"}},

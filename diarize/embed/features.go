@@ -42,7 +42,7 @@ func (k kaldi) write(dst, x []float32) {
 	dsp.SubtractMean(dst, n, k.bank.Bands())
 }
 
-// nemo: normalised log-mel, [bands, T] with T filled up with zeros to a multiple
+// nemo: normalized log-mel, [bands, T] with T filled up with zeros to a multiple
 // of 16, as the networks were trained.
 type nemo struct{ mel *dsp.NeMoMel }
 

@@ -117,7 +117,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 		require.NoError(t, err)
 		cancel()
 		_, err = w.Commit()
-		require.Error(t, err, "a cancelled request leaves no file")
+		require.Error(t, err, "a canceled request leaves no file")
 		assert.Empty(t, keys(t, s, ""))
 	})
 }

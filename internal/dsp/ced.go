@@ -2,8 +2,8 @@ package dsp
 
 // CEDMel computes the features of CED sound taggers: transform and periodic Hann
 // window of 512, hop 160, power, 64 bands 0-8000 Hz on the HTK scale (triangles
-// linear in Hz, not normalised), 10·log10(max(x, 1e-10)) clamped to 120 dB below
-// the maximum. Frames are centred with reflection, as in training.
+// linear in Hz, not normalized), 10·log10(max(x, 1e-10)) clamped to 120 dB below
+// the maximum. Frames are centered with reflection, as in training.
 type CEDMel struct{ a analyzer }
 
 // NewCEDMel prepares the features.

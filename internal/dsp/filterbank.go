@@ -52,7 +52,7 @@ func triangle(x, left, centre, right float64) float64 {
 	return max(0, min((x-left)/(centre-left), (right-x)/(right-centre)))
 }
 
-// kaldiBank: triangles linear in mel, not normalised, over bins 0 … fft/2-1 (the
+// kaldiBank: triangles linear in mel, not normalized, over bins 0 … fft/2-1 (the
 // Nyquist bin is never used). skipDC leaves bin 0 out, as TensorFlow does.
 func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
 	lo, hi := kaldiMel(low), kaldiMel(high)
@@ -68,7 +68,7 @@ func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
 }
 
 // edgesBank: triangles linear in Hz between consecutive edges, optionally
-// divided by half their width (Slaney's area normalisation).
+// divided by half their width (Slaney's area normalization).
 func edgesBank(bands, fft, rate int, edges []float64, area bool) []band {
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
 		w := triangle(float64(k)*float64(rate)/float64(fft), edges[b], edges[b+1], edges[b+2])
@@ -89,7 +89,7 @@ func melEdges(bands int, low, high float64, toMel, toHz func(float64) float64) [
 }
 
 // speechbrainBank: each triangle is symmetric, its half-width being the distance
-// from its centre to the lower neighbour's.
+// from its center to the lower neighbor's.
 func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 	e := melEdges(bands, low, high, htkMel, htkHz)
 	return sparse(bands, fft/2+1, func(b, k int) float64 {

@@ -3,15 +3,15 @@ package dsp
 import "math"
 
 // NeMoMel computes NVIDIA NeMo's log-mel features in evaluation mode: signal
-// pre-emphasis 0.97, centred transform of 512 with zeros beyond the ends,
+// pre-emphasis 0.97, centered transform of 512 with zeros beyond the ends,
 // symmetric Hann window of 400 in its middle, power, Slaney mel scale with area
-// normalisation, 0-8000 Hz, ln(x + 2^-24).
+// normalization, 0-8000 Hz, ln(x + 2^-24).
 type NeMoMel struct{ a analyzer }
 
 // NewNeMoMel prepares features with the given number of bands (64, 80 and 128
 // are in use).
 func NewNeMoMel(bands int) *NeMoMel {
-	// Centred frame t spans [160t-256, 160t+256); the window covers its middle
+	// Centered frame t spans [160t-256, 160t+256); the window covers its middle
 	// 400 samples. Zeros around a frame do not change the power spectrum.
 	m := &NeMoMel{a: analyzer{
 		hop: 160, offset: -200, edge: edgeZero, window: WindowHann.coefficients(400), scale: 1, signalPre: 0.97,
@@ -25,7 +25,7 @@ func NewNeMoMel(bands int) *NeMoMel {
 // Bands returns the number of values per frame.
 func (m *NeMoMel) Bands() int { return len(m.a.bands) }
 
-// Frames returns all frames of the centred transform of n samples, n/160 + 1.
+// Frames returns all frames of the centered transform of n samples, n/160 + 1.
 func (m *NeMoMel) Frames(n int) int { return n/160 + 1 }
 
 // Valid returns the frames that NeMo counts as valid, n/160: NeMo masks or

@@ -1,6 +1,6 @@
 package dsp
 
-// SpeechbrainFbank computes the features of speechbrain's ECAPA recipes: centred
+// SpeechbrainFbank computes the features of speechbrain's ECAPA recipes: centered
 // transform of 400 with zeros beyond the ends, periodic Hamming window, hop 160,
 // power, 80 symmetric triangles, 10·log10(max(x, 1e-10)) clamped to 80 dB below
 // the utterance's maximum, mean per band subtracted.

@@ -36,7 +36,7 @@ func TestMadeUpModelRuns(t *testing.T) {
 	assert.Empty(t, out[1].Shape())
 }
 
-// Every operator that the tests of the recognisers, embedders and taggers are made of.
+// Every operator that the tests of the recognizers, embedders and taggers are made of.
 func TestOperators(t *testing.T) {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "B", "T", 2)

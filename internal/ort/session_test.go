@@ -226,7 +226,7 @@ func TestCancel(t *testing.T) {
 	_, err = s.Run(ctx, in(1))
 	require.ErrorIs(t, err, context.Canceled, "an ended context must not even start")
 	_, err = s.Run(context.Background(), in(1))
-	require.NoError(t, err, "the session is usable after a cancelled run")
+	require.NoError(t, err, "the session is usable after a canceled run")
 }
 
 func TestConcurrentRuns(t *testing.T) {

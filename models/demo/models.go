@@ -55,10 +55,10 @@ var (
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )
 
-// licence is the license of every embedded model: they contain no third-party
+// license is the license of every embedded model: they contain no third-party
 // weights and were not trained on a synthesizer's voice whose terms exclude
 // commercial use or derivatives (training/asr/README.md).
-const licence = "MIT; trained from scratch on synthetic speech and sound, no third-party weights"
+const license = "MIT; trained from scratch on synthetic speech and sound, no third-party weights"
 
 // Figures of the models, measured after training.
 const (
@@ -100,7 +100,7 @@ func Models() *models.Set {
 	return &models.Set{Name: "demo", Models: []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, License: license,
 			Files: []models.File{whisper.file(models.PartModel)},
 			Notice: "the demonstration recognizer knows synthetic voices in English, Spanish, French, Portuguese, " +
 				"German and Chinese and a small vocabulary; in real recordings it gets most words wrong. " +
@@ -108,7 +108,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Calibration: ctcCalibration(), Demo: true, Licence: licence,
+			Languages: languages(), WindowSeconds: ctcWindow, Calibration: ctcCalibration(), Demo: true, License: license,
 			Files: []models.File{
 				ctc.file(models.PartModel),
 				{
@@ -124,27 +124,27 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleVAD, Name: "demo-vad", Contract: models.ContractSileroV5,
-			SampleRate: 16000, Demo: true, Licence: licence,
+			SampleRate: 16000, Demo: true, License: license,
 			Files: []models.File{vad.file(models.PartModel)},
 			Notice: "the demonstration voice detector comes close to Silero on clean recordings, " +
 				"not with distant voices in noise, nor with singing. " + fmt.Sprintf(getReal, "silero-v6.2.1"),
 		},
 		{
 			Role: models.RoleEmbedder, Name: "demo-speaker", Contract: models.ContractWeSpeaker,
-			SampleRate: 16000, SameSpeaker: sameSpeaker, KnownVoice: knownVoice, Demo: true, Licence: licence,
+			SampleRate: 16000, SameSpeaker: sameSpeaker, KnownVoice: knownVoice, Demo: true, License: license,
 			Files: []models.File{speaker.file(models.PartModel)},
 			Notice: "the demonstration speaker model tells synthetic voices apart; it does not know real ones. " +
 				fmt.Sprintf(getReal, "wespeaker-ecapa512-LM"),
 		},
 		{
 			Role: models.RoleSegmenter, Name: "demo-segmenter", Contract: models.ContractPyannote,
-			SampleRate: 16000, Demo: true, Licence: licence,
+			SampleRate: 16000, Demo: true, License: license,
 			Files:  []models.File{segmenter.file(models.PartModel)},
 			Notice: "the demonstration segmentation detects where synthetic voices overlap; it is not used with a real speaker model.",
 		},
 		{
 			Role: models.RoleTagger, Name: "demo-tagger", Contract: models.ContractYAMNet,
-			SampleRate: 16000, Demo: true, Licence: licence,
+			SampleRate: 16000, Demo: true, License: license,
 			Files: []models.File{tagger.file(models.PartModel)},
 			Notice: "the demonstration sound tagger knows 50 synthesized sounds and speech; " +
 				"it never reports any of the other classes. " + fmt.Sprintf(getReal, "ced-mini"),

@@ -24,7 +24,7 @@ func TestModelsFillEveryRole(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, m.Demo)
 		assert.NotEmpty(t, m.Notice)
-		assert.NotEmpty(t, m.Licence)
+		assert.NotEmpty(t, m.License)
 		served, ok := models.ContractRole(m.Contract)
 		assert.True(t, ok, m.Contract)
 		assert.Equal(t, role, served)
@@ -35,7 +35,7 @@ func TestModelsFillEveryRole(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, 20.0, optimized.WindowSeconds)
 	_, ok = set.OptimizedFor("ja")
-	assert.False(t, ok, "the demo recogniser does not know Japanese")
+	assert.False(t, ok, "the demo recognizer does not know Japanese")
 	embedder, _ := set.Role(models.RoleEmbedder)
 	assert.Equal(t, 0.49, embedder.SameSpeaker)
 }
@@ -112,7 +112,7 @@ func TestEmbeddedSizeStaysSmall(t *testing.T) {
 		total += len(p.data)
 	}
 	assert.LessOrEqual(t, total, 16_600_000)
-	assert.LessOrEqual(t, len(ctcTokens)+len(ctc.data)+len(ctcLM.data)+len(whisper.data), 14_000_000, "the two recognisers")
+	assert.LessOrEqual(t, len(ctcTokens)+len(ctc.data)+len(ctcLM.data)+len(whisper.data), 14_000_000, "the two recognizers")
 }
 
 func TestSetsAreIndependent(t *testing.T) {

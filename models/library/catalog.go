@@ -19,7 +19,7 @@ type Entry struct {
 	Role      models.Role `json:"role"`
 	Contract  string      `json:"contract"`
 	Languages []string    `json:"languages"` // empty: any, or all of Whisper's
-	Licence   string      `json:"licence"`
+	License   string      `json:"licence"`
 	// Sources counts the independent public texts that state the hash. One is
 	// weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`

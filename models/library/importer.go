@@ -27,7 +27,7 @@ type ImportOptions struct {
 	// are possible.
 	Contract      string
 	Languages     []string
-	Licence       string
+	License       string
 	WindowSeconds float64 // seconds
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
@@ -56,7 +56,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	switch {
 	case info.IsDir():
 		dir = source
-		found, ignored, err = recogniseFiles(dir, ".")
+		found, ignored, err = recognizeFiles(dir, ".")
 	case isArchive(base):
 		dir = filepath.Join(s.Dir, partials, "unpacked")
 		if err := emptyDir(dir); err != nil {
@@ -69,9 +69,9 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		for _, end := range []string{".bz2", ".gz", ".tbz2", ".tgz", ".tar"} {
 			base = strings.TrimSuffix(base, end)
 		}
-		found, ignored, err = recogniseFiles(dir, ".")
+		found, ignored, err = recognizeFiles(dir, ".")
 	default:
-		found, err = recogniseOne(source)
+		found, err = recognizeOne(source)
 	}
 	if err != nil {
 		return nil, err
@@ -126,9 +126,9 @@ func worthUnpacking(name string) bool {
 	}, name)
 }
 
-// recogniseOne returns an entry for a single model file.
-func recogniseOne(file string) (map[models.Role][]entry, error) {
-	found, err := models.Recognise(file)
+// recognizeOne returns an entry for a single model file.
+func recognizeOne(file string) (map[models.Role][]entry, error) {
+	found, err := models.Recognize(file)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func recogniseOne(file string) (map[models.Role][]entry, error) {
 }
 
 func (s *Store) importOne(ctx context.Context, dir, base string, role models.Role, e entry, o ImportOptions) (*Stored, error) {
-	e.Contract, e.Languages, e.Licence = o.Contract, o.Languages, o.Licence
+	e.Contract, e.Languages, e.License = o.Contract, o.Languages, o.License
 	e.WindowSeconds, e.SampleRate, e.SameSpeaker = o.WindowSeconds, o.SampleRate, o.SameSpeaker
 	if err := e.check(role); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.Files[e.mainPart()]), err)
@@ -166,7 +166,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 
 	recorded := entry{
 		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
-		Licence: m.Licence, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
+		License: m.License, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
 		NoTranslation: m.NoTranslation, Calibration: m.Calibration,
 	}
 	stored := &Stored{Role: role, Name: name, Dir: target}

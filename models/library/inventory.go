@@ -144,7 +144,7 @@ type Listed struct {
 	Name      string
 	Contract  string
 	Languages []string
-	Licence   string
+	License   string
 	// Size is the download size in bytes (0 if unknown) or, for a model that is
 	// not in the catalog, the size on disk.
 	Size int64
@@ -171,7 +171,7 @@ func (s *Store) List() ([]Listed, error) {
 				continue
 			}
 			line := Listed{
-				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, Licence: c.Licence, Size: c.bytes(), Catalog: &c,
+				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, License: c.License, Size: c.bytes(), Catalog: &c,
 			}
 			for _, p := range Profiles() {
 				if slices.Contains(catalog().Profiles[p], c.Name) {
@@ -193,7 +193,7 @@ func (s *Store) List() ([]Listed, error) {
 			if listed[e.name()] {
 				continue
 			}
-			line := Listed{Role: role, Name: e.name(), Contract: e.Contract, Languages: e.Languages, Licence: e.Licence, Installed: true, InUse: true}
+			line := Listed{Role: role, Name: e.name(), Contract: e.Contract, Languages: e.Languages, License: e.License, Installed: true, InUse: true}
 			for _, name := range e.allFiles() {
 				info, err := os.Stat(filepath.Join(s.Dir, filepath.FromSlash(name)))
 				if err != nil {

@@ -83,7 +83,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	})
 	reported := map[string]int64{}
 	s := &Store{Dir: filepath.Join(t.TempDir(), "m"), Progress: func(p Progress) { reported[p.File] = p.Done }}
-	done, err := s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Languages: []string{"en", "fr"}, Licence: "CC-BY-4.0"})
+	done, err := s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Languages: []string{"en", "fr"}, License: "CC-BY-4.0"})
 	require.NoError(t, err)
 	require.Len(t, done, 1)
 	assert.Equal(t, "parakeet-v3", done[0].Name, "a general file name gives way to the folder's")
@@ -97,7 +97,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	m, ok := set.OptimizedFor("fr")
 	require.True(t, ok)
 	assert.Equal(t, models.ContractNeMoTransducer, m.Contract)
-	assert.Equal(t, "CC-BY-4.0", m.Licence)
+	assert.Equal(t, "CC-BY-4.0", m.License)
 	for _, f := range m.Files {
 		sum, _, err := HashFile(f.Path)
 		require.NoError(t, err)
@@ -348,7 +348,7 @@ func TestCatalogIsSound(t *testing.T) {
 		assert.Equal(t, e.Name, modelName(e.Name), "a name that is a folder")
 		served, ok := models.ContractRole(e.Contract)
 		assert.True(t, ok && served == e.Role, "%s: contract %s", e.Name, e.Contract)
-		assert.NotEmpty(t, e.Licence, e.Name)
+		assert.NotEmpty(t, e.License, e.Name)
 		for _, code := range e.Languages {
 			assert.True(t, models.ValidLanguage(code), "%s: %s", e.Name, code)
 		}

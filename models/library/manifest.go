@@ -53,7 +53,7 @@ type entry struct {
 	// SHA256 holds the hash of each file, by its name as in Files.
 	SHA256        map[string]string `json:"sha256,omitempty"`
 	Languages     []string          `json:"languages,omitempty"`
-	Licence       string            `json:"licence,omitempty"`
+	License       string            `json:"licence,omitempty"`
 	Source        string            `json:"source,omitempty"`
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
 	SampleRate    int               `json:"sample_rate,omitempty"`

@@ -119,7 +119,7 @@ func OpenFile(role models.Role, file string) (*models.Model, error) {
 			}
 		}
 	}
-	found, err := models.Recognise(file)
+	found, err := models.Recognize(file)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
 	}
@@ -133,7 +133,7 @@ func OpenFile(role models.Role, file string) (*models.Model, error) {
 	return e.open(filepath.Dir(file), role)
 }
 
-func wrongRole(file string, role models.Role, found *models.Recognised) error {
+func wrongRole(file string, role models.Role, found *models.Recognized) error {
 	return fmt.Errorf("%w: %s: role %s: expected %s; found a model for role %s (%s): %s",
 		models.ErrBroken, file, role, strings.Join(models.ContractsOf(role), " or "), found.Role, found.Contract, found.Signature)
 }
@@ -174,7 +174,7 @@ var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig,
 // from the files and the catalog.
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
-		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), Licence: e.Licence,
+		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), License: e.License,
 		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
 		Calibration: e.Calibration,
 	}
@@ -205,7 +205,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 			}
 			continue
 		}
-		found, err := models.Recognise(file)
+		found, err := models.Recognize(file)
 		switch {
 		case errors.Is(err, models.ErrUnknown) && e.Contract != "" && role != models.RoleStandard:
 			// The engine checks inputs and outputs when it opens it.
@@ -293,7 +293,7 @@ func published(m *models.Model) {
 			if len(m.Languages) == 0 {
 				m.Languages = slices.Clone(e.Languages)
 			}
-			m.Licence = cmp.Or(m.Licence, e.Licence)
+			m.License = cmp.Or(m.License, e.License)
 			m.WindowSeconds = cmp.Or(m.WindowSeconds, e.WindowSeconds)
 			m.SampleRate = cmp.Or(m.SampleRate, e.SampleRate)
 			m.SameSpeaker = cmp.Or(m.SameSpeaker, e.SameSpeaker)

@@ -21,7 +21,7 @@ const maxScan = 2000
 // scan opens a folder without a manifest.
 func scan(dir string) (*models.Set, error) {
 	set := &models.Set{Name: filepath.Base(dir)}
-	m, ignored, err := recogniseFolder(dir)
+	m, ignored, err := recognizeFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +34,10 @@ func scan(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// recogniseFolder returns a manifest of the models that it finds in a folder
+// recognizeFolder returns a manifest of the models that it finds in a folder
 // and its direct subfolders. ignored holds the reason for each model file that
 // serves no role.
-func recogniseFolder(dir string) (m *manifest, ignored []error, err error) {
+func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 	m = &manifest{Name: filepath.Base(dir), Roles: map[string]oneOrMany[entry]{}}
 	folders := []string{"."}
 	names, err := list(dir)
@@ -50,7 +50,7 @@ func recogniseFolder(dir string) (m *manifest, ignored []error, err error) {
 		}
 	}
 	for _, folder := range folders {
-		entries, skipped, err := recogniseFiles(dir, folder)
+		entries, skipped, err := recognizeFiles(dir, folder)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,11 +108,11 @@ func unique(entries []entry) {
 // candidate is one recognized file of a folder.
 type candidate struct {
 	name  string
-	found *models.Recognised
+	found *models.Recognized
 }
 
-// recogniseFiles groups the model files of dir/folder into models.
-func recogniseFiles(dir, folder string) (map[models.Role][]entry, []error, error) {
+// recognizeFiles groups the model files of dir/folder into models.
+func recognizeFiles(dir, folder string) (map[models.Role][]entry, []error, error) {
 	names, err := list(filepath.Join(dir, folder))
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +126,7 @@ func recogniseFiles(dir, folder string) (map[models.Role][]entry, []error, error
 		default:
 			continue
 		}
-		found, err := models.Recognise(filepath.Join(dir, folder, name))
+		found, err := models.Recognize(filepath.Join(dir, folder, name))
 		switch {
 		case errors.Is(err, models.ErrUnsupported), err != nil && extension != ".onnx" && !isGGML(filepath.Join(dir, folder, name)):
 			ignored = append(ignored, err)
@@ -187,7 +187,7 @@ func onePrecision(files []candidate) []candidate {
 	})
 }
 
-// quantised reports whether a file's name indicates 8-bit weights:
+// quantized reports whether a file's name indicates 8-bit weights:
 // model.int8.onnx, model_quant.onnx, model_quantized.onnx.
 func quantised(name string) bool {
 	name = strings.ToLower(name)
@@ -236,7 +236,7 @@ func groups(files []candidate) [][]candidate {
 // companions completes an entry of the optimized tier with the files in the
 // folder of its main file: the other graphs of a transducer, tokens, am.mvn,
 // config.json, a language model.
-func (e *entry) companions(dir string, found *models.Recognised) error {
+func (e *entry) companions(dir string, found *models.Recognized) error {
 	if found.Role != models.RoleOptimized {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (e *entry) companions(dir string, found *models.Recognised) error {
 				if e.Files[part] != "" || name == of || !exists(name) {
 					continue
 				}
-				if other, err := models.Recognise(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
+				if other, err := models.Recognize(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
 					e.Files[part] = path.Join(folder, name)
 				}
 			}

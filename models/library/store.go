@@ -147,7 +147,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	stored := &Stored{Role: c.Role, Name: c.Name, Dir: target, Convert: c.Convert}
 	e := entry{
 		Name: c.Name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages,
-		Licence: c.Licence, WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
+		License: c.License, WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	}
 	recorded := m.hashes(c.Role, c.Name)
 	if sums, ok := s.present(c, recorded); ok {
@@ -302,7 +302,7 @@ func (s *Store) manifest() (*manifest, error) {
 	if err == nil || !errors.Is(err, models.ErrMissing) {
 		return m, err
 	}
-	found, _, err := recogniseFolder(s.Dir)
+	found, _, err := recognizeFolder(s.Dir)
 	switch {
 	case errors.Is(err, ErrAmbiguous), errors.Is(err, fs.ErrNotExist):
 		return &manifest{Name: filepath.Base(s.Dir), Roles: map[string]oneOrMany[entry]{}}, nil

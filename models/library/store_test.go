@@ -154,7 +154,7 @@ func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) 
 	server.Config.ErrorLog = nil
 	server.Start()
 	t.Cleanup(server.Close)
-	e := Entry{Name: "made-up-vad", Role: models.RoleVAD, Contract: models.ContractSileroV5, Licence: "MIT", Files: []Asset{
+	e := Entry{Name: "made-up-vad", Role: models.RoleVAD, Contract: models.ContractSileroV5, License: "MIT", Files: []Asset{
 		{Part: models.PartModel, Download: Download{Name: "vad.onnx", URL: server.URL + "/models/vad.onnx", Size: int64(len(data)), SHA256: hexSum(data)}},
 	}}
 	client := server.Client()
@@ -218,7 +218,7 @@ func TestPull(t *testing.T) {
 	m, err := set.Need(models.RoleVAD)
 	require.NoError(t, err)
 	assert.Equal(t, "made-up-vad", m.Name)
-	assert.Equal(t, "MIT", m.Licence)
+	assert.Equal(t, "MIT", m.License)
 	assert.Equal(t, hexSum(h.data), m.Files[0].SHA256)
 	left, err := os.ReadDir(filepath.Join(s.Dir, partials))
 	require.NoError(t, err)
@@ -624,8 +624,8 @@ func TestHostileArchives(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"climbs out":    {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "leads out"},
-		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "leads out"},
+		"climbs out":    {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "points outside"},
+		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "points outside"},
 		"twice":         {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
 		"sparse bomb":   {sparse(t), "unpacks to more"},
 		"bomb":          {zip(t, tarball(t, big)), "unpacks to more"},

@@ -17,7 +17,7 @@ import (
 // Engine turns a local audio file into a result. Errors that are the input's fault are marked with spec.Permanent (or have a
 // method Permanent() bool that says true); all others are retried.
 type Engine interface {
-	// Run works on one task. It honours ctx within seconds; one that does not come back costs the process.
+	// Run works on one task. It honors ctx within seconds; one that does not come back costs the process.
 	Run(ctx context.Context, job Job) (tasks.Outcome, error)
 	// ModelSet identifies models and version: checkpoints of one set are never given to another.
 	ModelSet() string

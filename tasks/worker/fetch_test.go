@@ -35,7 +35,7 @@ type source struct {
 	etags    []string
 	cutAfter int  // bytes after which each of the first cuts connections breaks
 	cuts     int  // how many connections break
-	rude     bool // honours Range but not If-Range
+	rude     bool // honors Range but not If-Range
 	noRanges bool
 	requests atomic.Int64
 	served   atomic.Int64
@@ -90,7 +90,7 @@ func TestT31ChangingSource(t *testing.T) {
 		served   int64
 	}{
 		{"same content, ranges", source{versions: [][]byte{one}, etags: []string{`"1"`}, cuts: 2, cutAfter: 100_000}, one, 3, 300_000},
-		{"changed, honours If-Range", source{versions: [][]byte{one, two}, etags: []string{`"1"`, `"2"`}, cuts: 1, cutAfter: 100_000}, two, 2, 400_000},
+		{"changed, honors If-Range", source{versions: [][]byte{one, two}, etags: []string{`"1"`, `"2"`}, cuts: 1, cutAfter: 100_000}, two, 2, 400_000},
 		{"changed, ignores If-Range", source{versions: [][]byte{one, two}, etags: []string{`"1"`, `"2"`}, cuts: 1, cutAfter: 100_000, rude: true}, two, 3, 600_000},
 		{"shorter than before, ignores If-Range", source{versions: [][]byte{one, two[:200_000]}, etags: []string{`"1"`, `"1"`}, cuts: 1, cutAfter: 100_000, rude: true}, two[:200_000], 3, 400_000},
 		{"no ranges", source{versions: [][]byte{one}, etags: []string{`"1"`}, cuts: 1, cutAfter: 100_000, noRanges: true}, one, 2, 400_000},

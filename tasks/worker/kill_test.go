@@ -199,9 +199,9 @@ func TestT5Poison(t *testing.T) {
 		}
 		serve.end(t)
 		assert.Equal(t, tasks.MaxCrashes, f.Count("SELECT crashes FROM tasks WHERE id = $1", poison.ID))
-		assert.Zero(t, f.Count("SELECT COALESCE(SUM(failures), 0) FROM tasks WHERE id <> $1", poison.ID), "neighbours lost no attempt")
+		assert.Zero(t, f.Count("SELECT COALESCE(SUM(failures), 0) FROM tasks WHERE id <> $1", poison.ID), "neighbors lost no attempt")
 		f.Exact()
-		t.Logf("T5: abandoned after %d crashes (%q), %d of %d neighbours done without a lost attempt", tasks.MaxCrashes, *gone.ErrorMessage, len(healthy), len(healthy))
+		t.Logf("T5: abandoned after %d crashes (%q), %d of %d neighbors done without a lost attempt", tasks.MaxCrashes, *gone.ErrorMessage, len(healthy), len(healthy))
 	})
 }
 
@@ -227,7 +227,7 @@ func TestT6Hang(t *testing.T) {
 		serve.end(t)
 		assert.Equal(t, 4, f.Count("SELECT failures FROM tasks WHERE id = $1", hang.ID), "each hang is an attempt")
 		f.Exact()
-		t.Logf("T6: 4 attempts ended by the wall clock, then abandoned: %q; %d neighbours done", *gone.ErrorMessage, len(healthy))
+		t.Logf("T6: 4 attempts ended by the wall clock, then abandoned: %q; %d neighbors done", *gone.ErrorMessage, len(healthy))
 	})
 }
 

@@ -74,7 +74,7 @@ func build(dir string) error {
 	return os.Rename(next, dist)
 }
 
-// licences collects the licences of the bundled packages.
+// licenses collects the licenses of the bundled packages.
 func licences(modules string) ([]byte, error) {
 	var files []string
 	for _, pattern := range []string{"*/LICENSE*", "@preact/*/LICENSE*", "@tanstack/*/LICENSE*"} {

@@ -1,4 +1,4 @@
-// The text: speakers in their colours, the word that is being said, search.
+// The text: speakers in their colors, the word that is being said, search.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';

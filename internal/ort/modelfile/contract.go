@@ -23,7 +23,7 @@ func Inspect(src ort.Source, role models.Role, stated string) (*ort.Graph, strin
 }
 
 // Contract returns the contract of a model's graph for a role: the one that is
-// stated, or, where none is, the one that the graph is recognised by. An error
+// stated, or, where none is, the one that the graph is recognized by. An error
 // wraps ort.ErrContract; it does not name the file.
 func Contract(g *ort.Graph, role models.Role, stated string) (string, error) {
 	known := strings.Join(models.ContractsOf(role), ", ")
@@ -33,7 +33,7 @@ func Contract(g *ort.Graph, role models.Role, stated string) (string, error) {
 		}
 		return stated, nil
 	}
-	found, err := models.Graph{Inputs: g.Inputs, Outputs: g.Outputs, Metadata: g.Metadata}.Recognise()
+	found, err := models.Graph{Inputs: g.Inputs, Outputs: g.Outputs, Metadata: g.Metadata}.Recognize()
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w: role %s: expected one of %s: %w", ort.ErrContract, role, known, err)

@@ -25,6 +25,7 @@ func TestMarkers(t *testing.T) {
 		"the person who is to read it":                        `"should", "the person who"`,
 		"Close lets the store go":                             `"closes", "continues", "starts"`,
 		"one clause; a second; a third; and a fourth of them": `three sentences`,
+		"the recogniser of the standard tier":                 `American spelling`,
 	} {
 		found := markersIn(text)
 		require.NotEmpty(t, found, text)

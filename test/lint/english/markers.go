@@ -35,6 +35,7 @@ var markers = []marker{
 	mark(`the person or program`, `\b(nobody|somebody|whoever|nothing but|everybody)\b`),
 	mark(`"also"`, `, too\b[,.;]?|\bbeside (it|them|that|this|these|each|one)\b`),
 	mark(`three sentences`, `[^.;]*;[^.;]*;[^.;]*;`),
+	mark(`American spelling`, `\b(recognis|normalis|synthesis(e|i)|optimis|initialis|organis(e|i)|quantis|internationalis|analyse[sd]?\b|colour|neighbour|behaviour|honour|favour|cancell(ed|ing)|centred?\b|grey\b|licences\b|catalogue)`),
 	mark(`the field's word`, `\b(wish|wishes|trouble of|makes nothing of|takes? note|in the house|from when on|a place of|given up|gives up)\b`),
 }
 

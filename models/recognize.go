@@ -23,8 +23,8 @@ var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 // with a contract given by hand. It wraps ErrUnsupported.
 var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
 
-// Recognised describes a recognized model file.
-type Recognised struct {
+// Recognized describes a recognized model file.
+type Recognized struct {
 	Role Role
 	// Contract is empty if the file could have several contracts and does not
 	// state which (80 filter banks in, 192 numbers out, no metadata): it must
@@ -50,10 +50,10 @@ type Recognised struct {
 	Helper bool
 }
 
-// Recognise identifies a model file without loading it. The error names the
+// Recognize identifies a model file without loading it. The error names the
 // file, what was expected and what was found, and wraps ErrMissing,
 // ErrUnsupported or ErrBroken.
-func Recognise(path string) (*Recognised, error) {
+func Recognize(path string) (*Recognized, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func Recognise(path string) (*Recognised, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s: expected a model file, found a %s", ErrBroken, path, kind(info.Mode()))
 	}
-	found, err := recognise(f, info.Size())
+	found, err := recognize(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -88,8 +88,8 @@ func kind(m fs.FileMode) string {
 	return "device"
 }
 
-// recognise is Recognise for any bytes; its errors do not name the file.
-func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
+// recognize is Recognize for any bytes; its errors do not name the file.
+func recognize(r io.ReaderAt, size int64) (*Recognized, error) {
 	var head [8]byte
 	n, err := r.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -103,7 +103,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 		if err != nil {
 			return nil, notModel(err, ggmlfile.ErrNotWhisper)
 		}
-		found := &Recognised{
+		found := &Recognized{
 			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel, NoTranslation: !w.Translates(),
 			Signature: fmt.Sprintf("ggml Whisper, %d + %d layers of %d, %d mel bands, %d tokens", w.AudioLayers, w.TextLayers, w.AudioState, w.Mels, w.Vocabulary),
 		}
@@ -121,7 +121,7 @@ func recognise(r io.ReaderAt, size int64) (*Recognised, error) {
 			return nil, fmt.Errorf("%w: it names the data file %q: expected a plain name in the same folder", ErrBroken, name)
 		}
 	}
-	found, err := Graph{Inputs: h.Inputs, Outputs: h.Outputs, Metadata: h.Metadata}.Recognise()
+	found, err := Graph{Inputs: h.Inputs, Outputs: h.Outputs, Metadata: h.Metadata}.Recognize()
 	if err != nil {
 		return nil, err
 	}

@@ -80,14 +80,14 @@ func fireRed() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1)
 }
 
-func TestEveryFamilyIsRecognised(t *testing.T) {
+func TestEveryFamilyIsRecognized(t *testing.T) {
 	cases := everyFamily()
 	dir := t.TempDir()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "_")+".onnx")
 			made.Place(t, file, c.graph.Bytes())
-			found, err := Recognise(file)
+			found, err := Recognize(file)
 			require.NoError(t, err)
 			assert.Equal(t, c.role, found.Role)
 			assert.Equal(t, c.contract, found.Contract)
@@ -116,7 +116,7 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 	for name, want := range map[string][]string{
 		"sv.onnx": {"en", "ja", "ko", "yue", "zh"}, "demo.onnx": {"en", "es"}, "whisper.bin": nil, "english.bin": {"en"}, "unknown.onnx": nil,
 	} {
-		found, err := Recognise(filepath.Join(dir, name))
+		found, err := Recognize(filepath.Join(dir, name))
 		require.NoError(t, err, name)
 		assert.Equal(t, want, found.Languages, name)
 	}
@@ -127,7 +127,7 @@ func TestSampleRateComesFromTheFile(t *testing.T) {
 		"a.onnx": made.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": made.PANNs().Bytes(), "c.onnx": made.PANNs().Meta("sample_rate", "7e9").Bytes(),
 	})
 	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0, "c.onnx": 0} {
-		found, err := Recognise(filepath.Join(dir, name))
+		found, err := Recognize(filepath.Join(dir, name))
 		require.NoError(t, err)
 		assert.Equal(t, want, found.SampleRate, name)
 	}
@@ -192,35 +192,35 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.onnx")
 			made.Place(t, file, c.data)
-			_, err := Recognise(file)
+			_, err := Recognize(file)
 			require.ErrorIs(t, err, c.is)
 			require.ErrorIs(t, err, ErrBroken)
 			assert.ErrorContains(t, err, file)
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
-	_, err := Recognise(t.TempDir())
+	_, err := Recognize(t.TempDir())
 	require.ErrorIs(t, err, ErrBroken)
-	_, err = Recognise(filepath.Join(t.TempDir(), "none.onnx"))
+	_, err = Recognize(filepath.Join(t.TempDir(), "none.onnx"))
 	require.ErrorIs(t, err, ErrMissing)
 }
 
 func TestExternalDataMustStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
 		g := made.ZipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
-		_, err := recognise(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())))
+		_, err := recognize(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())))
 		require.ErrorIs(t, err, ErrBroken, name)
 		assert.ErrorContains(t, err, "data file")
 	}
 }
 
-func FuzzRecognise(f *testing.F) {
+func FuzzRecognize(f *testing.F) {
 	f.Add(made.SileroV5().Bytes())
 	f.Add(made.SenseVoice().Bytes())
 	f.Add(made.Whisper(51865))
 	f.Add([]byte("PK\x03\x04"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found, err := recognise(bytes.NewReader(data), int64(len(data)))
+		found, err := recognize(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			if !errors.Is(err, ErrBroken) {
 				t.Fatalf("an error of another kind: %v", err)
@@ -245,7 +245,7 @@ func TestPublishedModels(t *testing.T) {
 		t.Skip("OTOGRAPH_SHARED is not set: no published models at hand")
 	}
 	for name, contract := range map[string]string{"silero_vad.onnx": ContractSileroV5, "yamnet.onnx": ContractYAMNetPatches} {
-		found, err := Recognise(filepath.Join(shared, "models", "real", name))
+		found, err := Recognize(filepath.Join(shared, "models", "real", name))
 		require.NoError(t, err)
 		assert.Equal(t, contract, found.Contract)
 	}

@@ -36,7 +36,7 @@ type (
 	SpeakerEmbedding = spec.SpeakerEmbedding
 	// Turn is a stretch of time, in seconds, in which one speaker speaks.
 	Turn = spec.Turn
-	// AudioEvent is a sound that was heard.
+	// AudioEvent is a detected sound.
 	AudioEvent = spec.AudioEvent
 	// Warning reports an option that a run could not honor.
 	Warning = spec.Warning

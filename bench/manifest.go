@@ -28,7 +28,7 @@ var ErrManifest = errors.New("bench: not a manifest")
 // nil (or empty, for Language) is unknown and not scored.
 type Item struct {
 	Name      string        // the recording as named in the manifest; unique
-	Path      string        // where it lies
+	Path      string        // of the file
 	Text      *string       // spoken text; empty if nothing is said
 	Language  string        // ISO 639-1
 	Turns     []SpeakerTurn // who speaks when

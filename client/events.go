@@ -56,10 +56,10 @@ const (
 	maxEvent = 1 << 20
 )
 
-// Follow returns the states of a task as they come, beginning with the one it has,
-// and its sentences, until the state is final. A stream that breaks off is taken
-// up again, for two minutes even if the service cannot be reached; a state may be
-// left out, a sentence is told once an attempt. An error is the last that is told.
+// Follow returns the states of a task as they arrive, beginning with the current one,
+// and its sentences, until the state is final. An interrupted stream is resumed,
+// for two minutes even if the service cannot be reached. A state may be skipped; a
+// sentence is returned once per attempt. An error is the last value.
 func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := follower{client: c, id: id, yield: yield}

@@ -29,7 +29,7 @@ func (c *Client) Login(ctx context.Context, username, password string) (*Client,
 // Key is an API key of the account.
 type Key struct {
 	ID string `json:"id"`
-	// Secret is the key itself, told once, when it is made.
+	// Secret is the key itself, returned only when it is created.
 	Secret    string     `json:"key"`
 	Hint      string     `json:"hint"` // how the key begins
 	ReadOnly  bool       `json:"read_only"`

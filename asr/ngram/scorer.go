@@ -32,8 +32,8 @@ type Scorer struct {
 
 // NewScorer prepares a model for a recognizer's tokens: what each of them writes in
 // UTF-8 (single tokens need not be whole characters); nil for one that writes nothing.
-// Words are what stands between spaces and punctuation but for apostrophes and
-// hyphens, without case; each kana or Chinese character is a word; a sentence ends
+// Words are separated by spaces and punctuation other than apostrophes and hyphens,
+// without case; each kana or Chinese character is a word; a sentence ends
 // with a full stop, a question or an exclamation mark.
 func NewScorer(m *Model, tokens [][]byte) *Scorer {
 	s := &Scorer{model: m, text: make([][]byte, len(tokens))}

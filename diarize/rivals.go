@@ -115,8 +115,8 @@ func (s *sums) sizes(group []int, n int) []float64 {
 	return out
 }
 
-// rivalling reports whether two of n groups with these sizes and this rivalry are never
-// to be joined.
-func rivalling(rivals, sizes []float64, a, b int) bool {
+// areRivals reports whether groups a and b, of these sizes and with this rivalry,
+// must never be joined.
+func areRivals(rivals, sizes []float64, a, b int) bool {
 	return rivals != nil && rivals[a*len(sizes)+b] >= max(rivalLeast, rivalShare*min(sizes[a], sizes[b]))
 }

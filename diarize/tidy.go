@@ -106,7 +106,7 @@ func (s *sums) mostAlike(group []int, alike likeness, usual float64, cos []float
 	rivals := s.groupRivalry(group, n)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if rivalling(rivals, alike.sizes, i, j) || alike.apart(i, j, usual) {
+			if areRivals(rivals, alike.sizes, i, j) || alike.apart(i, j, usual) {
 				continue
 			}
 			if cos[i*n+j] > cosine {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Run runs testdata/sherpa.js on a folder, with more arguments behind it, and reads
-// its result.json. Without sherpa-onnx the test is skipped.
+// Run runs testdata/sherpa.js with a folder and args and reads the folder's
+// result.json. It skips the test if sherpa-onnx is not installed.
 func Run(t testing.TB, result any, folder string, args ...string) {
 	t.Helper()
 	installed := os.Getenv("SHERPA_ONNX")

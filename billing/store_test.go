@@ -188,8 +188,9 @@ func TestConcurrencyGate(t *testing.T) {
 	require.NoError(t, hold(s, a, "t3", 1, true), "batch tasks are exempt")
 }
 
-// TestT13RaceToTheLastCoin lets 100 submissions race for the balance of 10.
-func TestT13RaceToTheLastCoin(t *testing.T) {
+// TestChargesCannotOverdraw lets 100 submissions race for the balance of 10.
+// It covers T13 of test/README.md.
+func TestChargesCannotOverdraw(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := New(d, nil)
 		a := addAccount(t, s, "a")
@@ -241,8 +242,9 @@ type heldTask struct {
 	batch  bool
 }
 
-// TestT22MoneyHistories runs random histories of all that moves money against a model, with transactions that fail half-way.
-func TestT22MoneyHistories(t *testing.T) {
+// TestMoneyAlwaysAddsUp runs random histories of all that moves money against a model, with transactions that fail half-way.
+// It covers T22 of test/README.md.
+func TestMoneyAlwaysAddsUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ran, steps, refused, broken := 0, 0, 0, 0
 		ctx := context.Background()

@@ -21,8 +21,9 @@ import (
 	"github.com/otograph/otograph/internal/clientaddr"
 )
 
-// TestT15Keys: every key that isn't the right one gives the same 401.
-func TestT15Keys(t *testing.T) {
+// TestWrongKeysGetTheSame401: every key that isn't the right one gives the same 401.
+// It covers T15 of test/README.md.
+func TestWrongKeysGetTheSame401(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	revoked, k, err := w.accounts.CreateKey(ctx, w.account.ID)
@@ -315,8 +316,9 @@ func (s *slowLogins) Login(context.Context, string, string) (accounts.User, erro
 	return accounts.User{}, accounts.ErrUnauthorized
 }
 
-// TestT14Isolation: another account's tasks can't be read, listed or deleted.
-func TestT14Isolation(t *testing.T) {
+// TestAccountsAreIsolated: another account's tasks can't be read, listed or deleted.
+// It covers T14 of test/README.md.
+func TestAccountsAreIsolated(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
 	_, other := w.newAccount("other", "10")

@@ -15,9 +15,10 @@ import (
 	"github.com/otograph/otograph/billing"
 )
 
-// TestT12DoubleSubmit: 50 parallel identical requests with one key make one
+// TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key make one
 // task and one hold, and get one answer.
-func TestT12DoubleSubmit(t *testing.T) {
+// It covers T12 of test/README.md.
+func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	for name, body := range map[string]any{"base64": upload(nil), "url": map[string]any{"audio_url": "https://a.example.com/a.wav"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -116,9 +117,10 @@ func TestAKeyDoesNotOpenTheDoor(t *testing.T) {
 	assert.Equal(t, codeInsufficientBalance, refused.code(t))
 }
 
-// TestT13LastCoin: of 100 parallel submissions exactly those pass that the
+// TestSubmissionsCannotOverdraw: of 100 parallel submissions exactly those pass that the
 // balance covers.
-func TestT13LastCoin(t *testing.T) {
+// It covers T13 of test/README.md.
+func TestSubmissionsCannotOverdraw(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.newAccount("ten", "0.1330") // a minute of everything costs 0.0133
 	var mu sync.Mutex

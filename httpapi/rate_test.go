@@ -24,9 +24,10 @@ func (c *clock) now() time.Time       { c.mu.Lock(); defer c.mu.Unlock(); return
 func (c *clock) move(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.t = c.t.Add(d) }
 func newClock() *clock                { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
-// TestT16RateOverHTTP sends a burst through the real server: exactly the burst
+// TestRateLimitOverHTTP sends a burst through the real server: exactly the burst
 // passes at once, on every kind of request alike, and Retry-After is right.
-func TestT16RateOverHTTP(t *testing.T) {
+// It covers T16 of test/README.md.
+func TestRateLimitOverHTTP(t *testing.T) {
 	for _, store := range []string{"memory", "database"} {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, func(c *Config) {

@@ -126,9 +126,10 @@ func TestTroubleInside(t *testing.T) {
 	assert.Equal(t, 200, w.do("GET", "/account", nil).status)
 }
 
-// TestT2DiskFull: a submission that finds no room is 507 in JSON and leaves
+// TestFullDiskIs507: a submission that finds no room is 507 in JSON and leaves
 // nothing; afterwards the service goes on.
-func TestT2DiskFull(t *testing.T) {
+// It covers T2 of test/README.md.
+func TestFullDiskIs507(t *testing.T) {
 	var full atomic.Bool
 	for _, op := range []string{"create", "write", "commit"} {
 		w2 := newWorld(t)
@@ -150,9 +151,10 @@ func TestT2DiskFull(t *testing.T) {
 	t.Log("T2: 3 of 3 places without room gave 507, 0 tasks, 0 holds; then 201")
 }
 
-// TestT3DatabaseGone: while the store is closed every request that needs it is
+// TestDatabaseOutageIs503: while the store is closed every request that needs it is
 // 503, and the health check says so.
-func TestT3DatabaseGone(t *testing.T) {
+// It covers T3 of test/README.md.
+func TestDatabaseOutageIs503(t *testing.T) {
 	var gone atomic.Bool
 	d := openFaulty(t, &gone)
 	w := newWorldOn(t, d)

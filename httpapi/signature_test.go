@@ -32,9 +32,10 @@ func verify(secret string, r *http.Request) (body []byte, ok bool) {
 	return body, hmac.Equal([]byte(want), []byte(r.Header.Get("X-Signature")))
 }
 
-// TestT11Signature delivers a callback to receivers in Go and in Python, which
+// TestSignatureIsVerifiable delivers a callback to receivers in Go and in Python, which
 // take it; the same callback with one byte changed is refused by both.
-func TestT11Signature(t *testing.T) {
+// It covers T11 of test/README.md.
+func TestSignatureIsVerifiable(t *testing.T) {
 	const secret = "whsec-är$%"
 	goVerdicts := make(chan bool, 10)
 	var captured *http.Request

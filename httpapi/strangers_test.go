@@ -25,9 +25,10 @@ var oddValues = []string{
 	strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), `NaN`, `Infinity`, `0x10`, `01`, `'x'`, `undefined`, `True`, ``,
 }
 
-// TestT21Strangers sends every field every odd value, and bodies and requests
+// TestOddValuesAreRefused sends every field every odd value, and bodies and requests
 // that no client would: always a 4xx in JSON, and what is accepted is a task.
-func TestT21Strangers(t *testing.T) {
+// It covers T21 of test/README.md.
+func TestOddValuesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	_, broke := w.newAccount("broke", "0") // so that what is valid ends in 402
 	as := with("X-Api-Key", broke)
@@ -92,8 +93,9 @@ func TestT21Strangers(t *testing.T) {
 	assert.Empty(t, blobKeys(t, w))
 }
 
-// TestT21RawRequests sends what no HTTP library sends.
-func TestT21RawRequests(t *testing.T) {
+// TestRawRequests sends what no HTTP library sends.
+// It covers T21 of test/README.md.
+func TestRawRequests(t *testing.T) {
 	w := newWorld(t)
 	addr := strings.TrimPrefix(w.url, "http://")
 	for name, raw := range map[string]string{

@@ -22,8 +22,9 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// TestT12DoubleSubmit sends 50 equal requests with one key at the same time.
-func TestT12DoubleSubmit(t *testing.T) {
+// TestEqualSubmissionsMakeOneTask sends 50 equal requests with one key at the same time.
+// It covers T12 of test/README.md.
+func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
@@ -89,8 +90,9 @@ func TestT12DoubleSubmit(t *testing.T) {
 	})
 }
 
-// TestT13RaceToTheLastCoinOfTasks lets 100 submissions race for the balance of 10.
-func TestT13RaceToTheLastCoinOfTasks(t *testing.T) {
+// TestSubmissionsCannotOverdraw lets 100 submissions race for the balance of 10.
+// It covers T13 of test/README.md.
+func TestSubmissionsCannotOverdraw(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		poor := f.NewAccount("poor", 10*133+132) // (0.60 + 0.10 + 0.10) / 60 for a minute

@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/tasks/webhook"
 )
 
-// TestT18DeletionInEveryState deletes a task in each state it can be in.
-func TestT18DeletionInEveryState(t *testing.T) {
+// TestDeletionInEveryState deletes a task in each state it can be in.
+// It covers T18 of test/README.md.
+func TestDeletionInEveryState(t *testing.T) {
 	states := []struct {
 		name    string
 		reach   func(f *taskstest.Fixture, task tasks.Task)

@@ -197,8 +197,9 @@ func (f proberFunc) Probe(ctx context.Context, path, filename string) (float64, 
 	return f(ctx, path, filename)
 }
 
-// TestT34BilledByDecodedSeconds lets a container lie about its length in both directions.
-func TestT34BilledByDecodedSeconds(t *testing.T) {
+// TestDecodedSecondsAreBilled lets a container lie about its length in both directions.
+// It covers T34 of test/README.md.
+func TestDecodedSecondsAreBilled(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		declared, decoded float64

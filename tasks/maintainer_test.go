@@ -85,8 +85,9 @@ func TestF7CleanupListsNoFiles(t *testing.T) {
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 }
 
-// TestT33BigResult stores and reads a result of 100,000 words.
-func TestT33BigResult(t *testing.T) {
+// TestResultOf100000Words stores and reads a result of 100,000 words.
+// It covers T33 of test/README.md.
+func TestResultOf100000Words(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
 	var big bytes.Buffer

@@ -40,7 +40,7 @@ func demoFiles(t *testing.T) map[models.Role][]byte {
 
 // T8: model files that are cut off, damaged, or of another kind. What comes out is an error that names file and role,
 // or, where only numbers changed, a transcript; never the death of the process by a signal.
-func TestT8HostileModels(t *testing.T) {
+func TestHostileModels(t *testing.T) {
 	good := demoFiles(t)
 	dir := t.TempDir()
 	recording := filepath.Join(dir, "clip.wav")
@@ -88,7 +88,7 @@ func TestT8HostileModels(t *testing.T) {
 }
 
 // T8: a model file breaks while the service runs. The serving process goes on, and so do the tasks when the file is back.
-func TestT8ModelBreaksUnderTheService(t *testing.T) {
+func TestModelBreaksUnderTheService(t *testing.T) {
 	data := demoFiles(t)[models.RoleVAD]
 	file := filepath.Join(t.TempDir(), "voice.onnx")
 	require.NoError(t, os.WriteFile(file, data, 0o600))

@@ -232,8 +232,9 @@ func TestF10Migrations(t *testing.T) {
 	oneLine(t, refusedStart(t, s.data), "newer than this program")
 }
 
-// TestH3PermissionsOfState: what the service writes is its owner's alone, whatever the umask and the folder were.
-func TestH3PermissionsOfState(t *testing.T) {
+// TestStateIsItsOwnersAlone: what the service writes is its owner's alone, whatever the umask and the folder were.
+// It covers H3 of the security findings.
+func TestStateIsItsOwnersAlone(t *testing.T) {
 	data := t.TempDir()
 	require.NoError(t, os.Chmod(data, 0o755))
 	s := serveUnder(t, data, []string{"/bin/sh", "-c", `umask 0000; exec "$0" "$@"`, binary}, "--workers", "0").unlimited()
@@ -267,8 +268,9 @@ func TestH3PermissionsOfState(t *testing.T) {
 	assert.EqualValues(t, 0o755, info.Mode().Perm(), "a folder that is not ours stays as it was")
 }
 
-// TestM2CommandLines: no command line shows the database's password.
-func TestM2CommandLines(t *testing.T) {
+// TestCommandLinesHideThePassword: no command line shows the database's password.
+// It covers M2 of the security findings.
+func TestCommandLinesHideThePassword(t *testing.T) {
 	source := strings.Replace(dbtest.PostgresSource(t), "postgres@", "postgres:geheim@", 1)
 	s := &server{t: t, data: t.TempDir(), database: source}
 	cmd := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", s.data)

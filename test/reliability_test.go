@@ -60,7 +60,7 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after int) {
 }
 
 // T1: SIGKILL of workers and of the serving process, which supervises them, at random moments while tasks flow.
-func TestT1Kill(t *testing.T) {
+func TestKilledProcessesLoseNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1))
 	out := newOutside(t)
@@ -108,7 +108,7 @@ func TestT1Kill(t *testing.T) {
 }
 
 // T2: a small disk under the data folder runs full, and has room again.
-func TestT2DiskFull(t *testing.T) {
+func TestServiceSurvivesFullDisk(t *testing.T) {
 	fullDisk(t, "T2: 32 MB disk", "size=32m", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
 		return func() error { return os.Remove(ballast) }, os.WriteFile(ballast, make([]byte, 8<<20), 0o600)
@@ -116,7 +116,7 @@ func TestT2DiskFull(t *testing.T) {
 }
 
 // T28: a small table of inodes runs full, and has room again.
-func TestT28Inodes(t *testing.T) {
+func TestServiceSurvivesFullInodeTable(t *testing.T) {
 	fullDisk(t, "T28: 100 inodes", "nr_inodes=100", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
 		err := os.Mkdir(ballast, 0o700)
@@ -167,7 +167,7 @@ func fullDisk(t *testing.T, name, options string, fill func(folder string) (clea
 }
 
 // T3: PostgreSQL goes away and comes back.
-func TestT3PostgreSQLGone(t *testing.T) {
+func TestServiceSurvivesPostgreSQLOutage(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed (Debian: apt-get install postgresql)")
 	}
@@ -211,7 +211,7 @@ func TestT3PostgreSQLGone(t *testing.T) {
 }
 
 // T3: another process holds SQLite's write lock.
-func TestT3SQLiteLocked(t *testing.T) {
+func TestServiceSurvivesSQLiteLock(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	d := s.store()
 	audio := clip(t, 8, 1.5)
@@ -251,7 +251,7 @@ func TestT3SQLiteLocked(t *testing.T) {
 }
 
 // T5: an input that kills the process that works on it, each time.
-func TestT5Poison(t *testing.T) {
+func TestPoisonedTaskIsGivenUp(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	d := s.store()
 	poison := s.create(upload(clip(t, 0, 60), map[string]any{"optimize": false}))
@@ -285,7 +285,7 @@ func TestT5Poison(t *testing.T) {
 }
 
 // T7: the corpus of broken files through the service.
-func TestT7Corpus(t *testing.T) {
+func TestBrokenFilesThroughTheService(t *testing.T) {
 	listing, err := os.ReadFile("../audio/testdata/bad/manifest.jsonl")
 	require.NoError(t, err)
 	s := serve(t, t.TempDir()).unlimited()
@@ -339,7 +339,7 @@ func TestT7Corpus(t *testing.T) {
 }
 
 // T19: the service is asked to end under load.
-func TestT19Drain(t *testing.T) {
+func TestDrainUnderLoad(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	audio := clip(t, 8, 1.5)
 	var mu sync.Mutex
@@ -394,7 +394,7 @@ func TestT19Drain(t *testing.T) {
 }
 
 // T20: stop and start: every state is as before, also when several processes bring the tables up to date at once.
-func TestT20Restart(t *testing.T) {
+func TestRestartKeepsEveryState(t *testing.T) {
 	out := newOutside(t)
 	s := serve(t, t.TempDir(), "--allow-outbound", out.host()).unlimited()
 	ids := []string{s.create(upload(clip(t, 8, 1.5), quick)), s.create(map[string]any{"audio_url": out.URL + "/gone.wav"}), s.create(map[string]any{"audio_url": out.URL + "/broken.wav"})}
@@ -433,7 +433,7 @@ func TestT20Restart(t *testing.T) {
 }
 
 // T24: a backup is taken under load and started elsewhere.
-func TestT24Backup(t *testing.T) {
+func TestBackupStartsElsewhere(t *testing.T) {
 	out := newOutside(t)
 	s := serve(t, t.TempDir(), "--keep-audio", "1h", "--allow-outbound", out.host()).unlimited()
 	audio := clip(t, 8, 1.5)
@@ -483,7 +483,7 @@ func TestT24Backup(t *testing.T) {
 }
 
 // T28: the process runs out of descriptors, and has them again.
-func TestT28Descriptors(t *testing.T) {
+func TestServiceSurvivesDescriptorExhaustion(t *testing.T) {
 	s := serveUnder(t, t.TempDir(), []string{"/bin/sh", "-c", `ulimit -n 90; exec "$0" "$@"`, binary}, "--workers", "0").unlimited()
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
 	var held []net.Conn
@@ -530,7 +530,7 @@ func TestT28Descriptors(t *testing.T) {
 }
 
 // T33: five hours with a hundred thousand words are streamed.
-func TestT33BigResult(t *testing.T) {
+func TestBigResultIsStreamed(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	id := s.create(upload(clip(t, 8, 1.5), nil))
 	d := s.store()
@@ -597,7 +597,7 @@ func (n wordy) Run(context.Context, worker.Job) (tasks.Outcome, error) {
 }
 
 // T34: a container lies about its length, both ways.
-func TestT34LyingContainer(t *testing.T) {
+func TestLyingContainerIsBilledByItsSound(t *testing.T) {
 	honest, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)
 	s := serve(t, t.TempDir()).unlimited()

@@ -267,7 +267,8 @@ func TestServiceEndToEnd(t *testing.T) {
 }
 
 // A worker that is killed in the middle costs nothing but time.
-func TestT1WorkerKilled(t *testing.T) {
+// It covers T1 of test/README.md.
+func TestKilledWorkerCostsOnlyTime(t *testing.T) {
 	s := serve(t, t.TempDir())
 	body := map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")}
 	status, task := s.call("POST", "/tasks", body)
@@ -320,7 +321,8 @@ func killWorkers(t *testing.T, parent int) (n int) {
 }
 
 // Two servers on one data folder: the second says so and stops.
-func TestT32TwoServers(t *testing.T) {
+// It covers T32 of test/README.md.
+func TestSecondServerOnAFolderStops(t *testing.T) {
 	data := t.TempDir()
 	serve(t, data, "--workers", "0")
 	out, err := exec.Command(binary, "serve", "--data", data, "--addr", "127.0.0.1:0").CombinedOutput()

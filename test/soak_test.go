@@ -21,7 +21,7 @@ var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 // T23: half an hour of mixed load. What is looked at is flat from its first third on: memory, descriptors, goroutines of
 // the serving process, and the size of a database whose tasks are deleted when they are done. OTOGRAPH_SOAK sets
 // another length.
-func TestT23Soak(t *testing.T) {
+func TestSoak(t *testing.T) {
 	length := 30 * time.Minute
 	if text := os.Getenv("OTOGRAPH_SOAK"); text != "" {
 		var err error

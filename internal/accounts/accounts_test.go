@@ -40,8 +40,9 @@ func TestAccounts(t *testing.T) {
 	})
 }
 
-// TestT15Keys tries invalid keys.
-func TestT15Keys(t *testing.T) {
+// TestInvalidKeys tries invalid keys.
+// It covers T15 of test/README.md.
+func TestInvalidKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := accounts.New(d, nil)
 		a, err := s.Create(t.Context(), "a")

@@ -11,8 +11,9 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestT16SharedBucket checks the bucket in the database: burst + rate × time pass, and T26, a clock that jumps.
-func TestT16SharedBucket(t *testing.T) {
+// TestSharedBucket checks the bucket in the database: burst + rate × time pass, and T26, a clock that jumps.
+// It covers T16 of test/README.md.
+func TestSharedBucket(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		s := New(d, func() time.Time { return now })

@@ -25,9 +25,10 @@ func (c *clock) move(d time.Duration)    { c.mu.Lock(); defer c.mu.Unlock(); c.t
 func newClock() *clock                   { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 func bucketsAt(c *clock, n int) *Buckets { b := NewBuckets(n); b.now = c.now; return b }
 
-// TestT16BucketIsExact checks that for a burst and a stream over the limit,
+// TestBucketIsExact checks that for a burst and a stream over the limit,
 // exactly burst + tps × t pass.
-func TestT16BucketIsExact(t *testing.T) {
+// It covers T16 of test/README.md.
+func TestBucketIsExact(t *testing.T) {
 	for _, l := range []Limits{{TPS: 2, Burst: 4}, {TPS: 5, Burst: 10}, {TPS: 0.5, Burst: 1}, {TPS: 50, Burst: 100}, {TPS: 3, Burst: 7}} {
 		c := newClock()
 		b := bucketsAt(c, 1)
@@ -93,9 +94,10 @@ func TestBucketFollowsChangedLimits(t *testing.T) {
 	assert.Zero(t, take(big))
 }
 
-// TestT26ClockGoesBack checks that no caller waits forever after a clock jumped
+// TestNoCallerWaitsForeverAfterAClockJump checks that no caller waits forever after a clock jumped
 // back.
-func TestT26ClockGoesBack(t *testing.T) {
+// It covers T26 of test/README.md.
+func TestNoCallerWaitsForeverAfterAClockJump(t *testing.T) {
 	c := newClock()
 	b := bucketsAt(c, 1)
 	l := Limits{TPS: 2, Burst: 2}

@@ -172,9 +172,10 @@ func TestDeletePrefix(t *testing.T) {
 	})
 }
 
-// TestT25BlobFaults lets the n-th operation of writing a file fail, for every
+// TestFailedWritesLeaveNothing lets the n-th operation of writing a file fail, for every
 // n, and checks that no partial file appears.
-func TestT25BlobFaults(t *testing.T) {
+// It covers T25 of test/README.md.
+func TestFailedWritesLeaveNothing(t *testing.T) {
 	points, clean := 0, 0
 	for n := 1; ; n++ {
 		s, err := blob.Open(t.Context(), t.TempDir())

@@ -11,9 +11,10 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 )
 
-// TestT2FullDisk fills a small tmpfs and checks for ErrFull, no partial file,
+// TestFullDiskLeavesNothing fills a small tmpfs and checks for ErrFull, no partial file,
 // and free space afterwards.
-func TestT2FullDisk(t *testing.T) {
+// It covers T2 of test/README.md.
+func TestFullDiskLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("mounting a tmpfs needs privileges: %v", err)

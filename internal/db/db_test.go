@@ -76,8 +76,9 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 	})
 }
 
-// TestT20MigrateTogether starts several migrations of one empty store at the same time, and again over the finished one.
-func TestT20MigrateTogether(t *testing.T) {
+// TestMigrationsRunTogether starts several migrations of one empty store at the same time, and again over the finished one.
+// It covers T20 of test/README.md.
+func TestMigrationsRunTogether(t *testing.T) {
 	together := func(t *testing.T, source string) {
 		var wait sync.WaitGroup
 		errs := make([]error, 6)
@@ -120,8 +121,9 @@ func TestT20MigrateTogether(t *testing.T) {
 	})
 }
 
-// TestT3SQLiteLocked holds the write lock past the busy timeout: writers get ErrUnavailable, and go on afterwards.
-func TestT3SQLiteLocked(t *testing.T) {
+// TestLockedSQLiteIsUnavailable holds the write lock past the busy timeout: writers get ErrUnavailable, and go on afterwards.
+// It covers T3 of test/README.md.
+func TestLockedSQLiteIsUnavailable(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	holder := dbtest.Open(t, path, db.Options{})
 	d := dbtest.Open(t, path, db.Options{BusyTimeout: 200 * time.Millisecond})
@@ -137,8 +139,9 @@ func TestT3SQLiteLocked(t *testing.T) {
 	require.NoError(t, d.Write(t.Context(), func(*sql.Tx) error { return nil }))
 }
 
-// TestT3PostgresGone stops the server under an open store: ErrUnavailable while it is away, work afterwards.
-func TestT3PostgresGone(t *testing.T) {
+// TestStoppedPostgresIsUnavailable stops the server under an open store: ErrUnavailable while it is away, work afterwards.
+// It covers T3 of test/README.md.
+func TestStoppedPostgresIsUnavailable(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
 	}
@@ -167,8 +170,9 @@ func TestT3PostgresGone(t *testing.T) {
 	t.Logf("T3: %d of 5 writes answered unavailable while the server was away, 1 of 1 rows there afterwards", unavailable)
 }
 
-// TestT24BackupUnderLoad copies a store while rows are written: the copy opens, is whole, and holds a prefix of the rows.
-func TestT24BackupUnderLoad(t *testing.T) {
+// TestBackupUnderLoad copies a store while rows are written: the copy opens, is whole, and holds a prefix of the rows.
+// It covers T24 of test/README.md.
+func TestBackupUnderLoad(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	ctx, stop := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
@@ -206,8 +210,9 @@ func TestT24BackupUnderLoad(t *testing.T) {
 	t.Logf("T24: backup under load holds %d of the %d rows written in the end, integrity %s", rows, written, verdict)
 }
 
-// TestT32FolderLock takes a data folder twice.
-func TestT32FolderLock(t *testing.T) {
+// TestFolderIsLocked takes a data folder twice.
+// It covers T32 of test/README.md.
+func TestFolderIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	first, err := db.LockFolder(dir)
 	require.NoError(t, err)

@@ -76,9 +76,10 @@ func (w *world) verdict(url string) error {
 	return nil
 }
 
-// TestT9Corpus runs every row of the corpus: denied URLs are refused with
+// TestForbiddenAddressesAreNotDialed runs every row of the corpus: denied URLs are refused with
 // ErrRefused, allowed ones are fetched, and no forbidden address is dialed.
-func TestT9Corpus(t *testing.T) {
+// It covers T9 of test/README.md.
+func TestForbiddenAddressesAreNotDialed(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
 	var denied, allowed, dials, forbidden int
@@ -115,9 +116,10 @@ func post(c *Client, url string) (*http.Response, error) {
 	return c.Do(req)
 }
 
-// TestT9CallbacksFollowNothing posts to every row with a redirect: at most one
+// TestCallbacksFollowNothing posts to every row with a redirect: at most one
 // request is sent, and the redirect is returned as a failure.
-func TestT9CallbacksFollowNothing(t *testing.T) {
+// It covers T9 of test/README.md.
+func TestCallbacksFollowNothing(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
 	n := 0
@@ -137,10 +139,11 @@ func TestT9CallbacksFollowNothing(t *testing.T) {
 	require.Greater(t, n, 15)
 }
 
-// TestT9LiteralsNeverReachTheResolver shows that the differences between Go's
+// TestLiteralsNeverReachTheResolver shows that the differences between Go's
 // and C's resolver don't matter: addresses in any notation are checked before a
 // resolver is asked.
-func TestT9LiteralsNeverReachTheResolver(t *testing.T) {
+// It covers T9 of test/README.md.
+func TestLiteralsNeverReachTheResolver(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
 	n := 0
@@ -157,9 +160,10 @@ func TestT9LiteralsNeverReachTheResolver(t *testing.T) {
 	require.Greater(t, n, 150)
 }
 
-// TestT9RealResolversRealSockets uses the real dialer and both resolvers of Go
+// TestRealResolversRealSockets uses the real dialer and both resolvers of Go
 // with a server on loopback that must receive nothing.
-func TestT9RealResolversRealSockets(t *testing.T) {
+// It covers T9 of test/README.md.
+func TestRealResolversRealSockets(t *testing.T) {
 	var hits atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer srv.Close()
@@ -196,9 +200,10 @@ func TestControlIsTheLastLook(t *testing.T) {
 	conn.Close()
 }
 
-// TestT35MixedAnswer checks that one private address among public ones refuses
+// TestMixedAnswerIsRefused checks that one private address among public ones refuses
 // the name.
-func TestT35MixedAnswer(t *testing.T) {
+// It covers T35 of test/README.md.
+func TestMixedAnswerIsRefused(t *testing.T) {
 	server := newRedirector(t)
 	for _, list := range []string{"8.8.8.8,10.0.0.1", "10.0.0.1,8.8.8.8", "8.8.8.8,::1", "8.8.8.8,1.1.1.1,169.254.169.254"} {
 		row := &corpusRow{dns: map[string][][]netip.Addr{"mixed.example.com": {addrs(t, list, ",")}}}

@@ -138,9 +138,10 @@ func TestUnheardClaimIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestT10CallbackAttempts has receivers that fail in every way: attempts at 0, 1, 5 and 30 s after the failure before, with
+// TestCallbacksAreTriedOnScheduleThenGivenUp has receivers that fail in every way: attempts at 0, 1, 5 and 30 s after the failure before, with
 // the same bytes, and then none.
-func TestT10CallbackAttempts(t *testing.T) {
+// It covers T10 of test/README.md.
+func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
 	answers := map[string]func(n int, r *http.Request) (*http.Response, error){
 		"down": func(int, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
 		"slow": func(_ int, r *http.Request) (*http.Response, error) {
@@ -234,8 +235,9 @@ func TestSignatures(t *testing.T) {
 	assert.Equal(t, "msg_1", h.Get("Webhook-Id"))
 }
 
-// TestT27DeliveredOrNot lets a notifier die between a delivery and its record.
-func TestT27DeliveredOrNot(t *testing.T) {
+// TestDeliveryIsRepeatedUnlessRecorded lets a notifier die between a delivery and its record.
+// It covers T27 of test/README.md.
+func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := finish(f, "https://receiver.example/", "s")
@@ -267,8 +269,9 @@ func TestT27DeliveredOrNot(t *testing.T) {
 	})
 }
 
-// TestT29SlowReceivers has many callbacks to a receiver that never answers, and others, in virtual time.
-func TestT29SlowReceivers(t *testing.T) {
+// TestSlowReceiversDelayNoOthers has many callbacks to a receiver that never answers, and others, in virtual time.
+// It covers T29 of test/README.md.
+func TestSlowReceiversDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {

@@ -160,8 +160,9 @@ func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 	return deliveries
 }
 
-// TestT25NthOperation makes the n-th operation of database and file store fail, for n = 1 … N, each commit in both ways.
-func TestT25NthOperation(t *testing.T) {
+// TestAnyFailedOperationIsSurvived makes the n-th operation of database and file store fail, for n = 1 … N, each commit in both ways.
+// It covers T25 of test/README.md.
+func TestAnyFailedOperationIsSurvived(t *testing.T) {
 	points, twice := 0, 0
 	for n := 1; ; n += faultStride {
 		fired := false

@@ -78,9 +78,10 @@ func pattern(seed byte, n int) []byte {
 	return data
 }
 
-// TestT31ChangingSource drops connections of sources that change, or not, in between: what is stored is one version, never
+// TestChangingSourceIsNeverMixed drops connections of sources that change, or not, in between: what is stored is one version, never
 // two joined.
-func TestT31ChangingSource(t *testing.T) {
+// It covers T31 of test/README.md.
+func TestChangingSourceIsNeverMixed(t *testing.T) {
 	one, two := pattern(1, 300_000), pattern(2, 300_000)
 	cases := []struct {
 		name     string
@@ -213,8 +214,9 @@ func TestURLTask(t *testing.T) {
 	})
 }
 
-// TestT30MixedFleet runs attempts of one task on workers with different model sets: checkpoints of one are never another's.
-func TestT30MixedFleet(t *testing.T) {
+// TestCheckpointsStayWithTheirModels runs attempts of one task on workers with different model sets: checkpoints of one are never another's.
+// It covers T30 of test/README.md.
+func TestCheckpointsStayWithTheirModels(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.RetryDelays = []time.Duration{0, 0, 0} })
 	task := f.Add(nil)
 	seen := map[string][]string{}

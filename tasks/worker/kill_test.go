@@ -62,8 +62,9 @@ func isChild(pid int) bool {
 	return err == nil && exe == me && pid != os.Getpid()
 }
 
-// TestT1Kill kills workers and the serving process (supervisor, notifier, maintainer) at random moments while tasks flow.
-func TestT1Kill(t *testing.T) {
+// TestKilledProcessesLoseNothing kills workers and the serving process (supervisor, notifier, maintainer) at random moments while tasks flow.
+// It covers T1 of test/README.md.
+func TestKilledProcessesLoseNothing(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		seed := uint64(time.Now().UnixNano())
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -123,8 +124,9 @@ func TestT1Kill(t *testing.T) {
 	})
 }
 
-// TestT4StaleAttempt stops a worker process (SIGSTOP) past its heartbeat, lets another finish its task, and continues it.
-func TestT4StaleAttempt(t *testing.T) {
+// TestStaleAttemptHasNoEffect stops a worker process (SIGSTOP) past its heartbeat, lets another finish its task, and continues it.
+// It covers T4 of test/README.md.
+func TestStaleAttemptHasNoEffect(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		hook := newReceiver(t)
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 2s x"); r.CallbackURL = hook.URL })
@@ -182,8 +184,9 @@ func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	}, 20*time.Second, 7*time.Millisecond)
 }
 
-// TestT5Poison has one input that kills the worker each time, among healthy ones.
-func TestT5Poison(t *testing.T) {
+// TestPoisonedTaskIsGivenUp has one input that kills the worker each time, among healthy ones.
+// It covers T5 of test/README.md.
+func TestPoisonedTaskIsGivenUp(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
 		poison := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("crash") })
@@ -205,8 +208,9 @@ func TestT5Poison(t *testing.T) {
 	})
 }
 
-// TestT6Hang has an engine that never comes back.
-func TestT6Hang(t *testing.T) {
+// TestHangingEngineIsEnded has an engine that never comes back.
+// It covers T6 of test/README.md.
+func TestHangingEngineIsEnded(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve", envTimeout+"=2s")
 		hang := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("hang") })
@@ -231,8 +235,9 @@ func TestT6Hang(t *testing.T) {
 	})
 }
 
-// TestT19Drain asks the serving process to end under load.
-func TestT19Drain(t *testing.T) {
+// TestDrainUnderLoad asks the serving process to end under load.
+// It covers T19 of test/README.md.
+func TestDrainUnderLoad(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
 		var ids []string

@@ -25,8 +25,9 @@ import (
 	"github.com/otograph/otograph/tasks/worker"
 )
 
-// TestT3DatabaseGone stops PostgreSQL while workers work and customers submit.
-func TestT3DatabaseGone(t *testing.T) {
+// TestWorkSurvivesDatabaseOutage stops PostgreSQL while workers work and customers submit.
+// It covers T3 of test/README.md.
+func TestWorkSurvivesDatabaseOutage(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
 	}
@@ -68,8 +69,9 @@ func TestT3DatabaseGone(t *testing.T) {
 	t.Logf("T3: database away for %s: %d requests answered unavailable, 20 of 20 tasks done afterwards, %d attempts lost", outage, refused, failures)
 }
 
-// TestT2DiskFull fills a small disk under database and files.
-func TestT2DiskFull(t *testing.T) {
+// TestWorkSurvivesFullDisk fills a small disk under database and files.
+// It covers T2 of test/README.md.
+func TestWorkSurvivesFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=10m"); err != nil {
 		t.Skipf("mounting a tmpfs needs privileges: %v", err)
@@ -142,8 +144,9 @@ func TestT2DiskFull(t *testing.T) {
 	t.Logf("T2: disk of 10 MB: %d tasks accepted before it was full, %d submissions refused as full, %d uploaded tasks done and submissions taken once there was room", accepted, refused, rows)
 }
 
-// TestT20Restart stops the service with tasks in every state, migrates and starts again: everything is as before.
-func TestT20Restart(t *testing.T) {
+// TestRestartKeepsEveryState stops the service with tasks in every state, migrates and starts again: everything is as before.
+// It covers T20 of test/README.md.
+func TestRestartKeepsEveryState(t *testing.T) {
 	open := func(t *testing.T, source string) {
 		f := taskstest.New(t, dbtest.Open(t, source, db.Options{}))
 		var ids []string
@@ -208,8 +211,9 @@ func TestT20Restart(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { open(t, dbtest.PostgresSource(t)) })
 }
 
-// TestT24BackupResumes copies the store under load and runs the copy: every task in it resumes.
-func TestT24BackupResumes(t *testing.T) {
+// TestBackupResumesEveryTask copies the store under load and runs the copy: every task in it resumes.
+// It covers T24 of test/README.md.
+func TestBackupResumesEveryTask(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.KeepAudio = time.Hour })
 	stop := f.Start(2, worker.Config{Engine: scripted, Heartbeat: 50 * time.Millisecond})
 	for i := range 60 {

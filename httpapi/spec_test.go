@@ -868,7 +868,11 @@ var statements = []statement{
 			{"POST", "/audio/transcriptions"},
 			{"POST", "/audio/translations"},
 		} {
-			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, codeUnauthorized)
+			code := codeUnauthorized
+			if strings.HasPrefix(q[1], "/audio/t") { // OpenAI's interface has codes of its own
+				code = "invalid_api_key"
+			}
+			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, code)
 		}
 	}},
 	{"Error responses are JSON with error, and error_code beside it, also for unknown paths and wrong methods ≡", func(t *testing.T, s *specWorld) {

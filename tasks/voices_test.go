@@ -132,7 +132,7 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 			many.Vectors = append(many.Vectors, voiceOf("", axis).Vectors[0])
 		}
 		_, err = f.AddVoice(t.Context(), f.Account, many)
-		assert.ErrorContains(t, err, "the voice would have 21, and 20 are kept")
+		assert.ErrorContains(t, err, "the voice would have 21, and the limit is 20")
 		f.Exec(`INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
 			SELECT 'v' || n.i, v.account_id, 'voice ' || n.i, v.model, v.consent, v.dimension, v.vectors, 1 FROM n, voices v`)

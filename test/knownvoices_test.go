@@ -76,7 +76,7 @@ func TestTheServiceKnowsVoices(t *testing.T) {
 	nobody = run(new(true))
 	assert.Equal(t, speakers(plain), speakers(nobody))
 	require.Len(t, nobody.Notices, 1)
-	assert.Contains(t, nobody.Notices[0].Reason, "of the speaker model demo-speaker")
+	assert.Contains(t, nobody.Notices[0].Reason, "was made with the speaker model demo-speaker")
 
 	other.Model = ruth.Model // what `otograph voices export` writes has the same fields
 	_, err = c.AddVoice(ctx, other)

@@ -59,7 +59,7 @@ func TestTheHashOfTheSpeakerModel(t *testing.T) {
 	register := &diarize.Register{Voices: []diarize.Voice{{Name: "Ann", Model: want, Vectors: [][]float32{{1}}}}}
 	out, err := m.name(res, register, "")
 	require.NoError(t, err)
-	assert.Contains(t, string(out), "could not tell which speaker model it ran")
+	assert.Contains(t, string(out), "could not identify its speaker model")
 	out, err = m.name(res, register, want)
 	require.NoError(t, err)
 	assert.Contains(t, string(out), `"name":"Ann"`)

@@ -106,8 +106,8 @@ static void no_memory(device *d, size_t *free, size_t *total) { (void)d, *free =
 static int accelerator(device *d) { return (void)d, OG_ACCEL; }
 static ggml_buffer_type *common_memory(device *d) { return (void)d, p_ggml_backend_cpu_buffer_type(); }
 
-/* packs tells whether this memory is that of ggml's AMX code, which lays quantized weights
- * out in a way of its own, and 16-bit ones as they are. */
+/* packs reports whether this is the memory of ggml's AMX code, which repacks quantized
+ * weights and keeps 16-bit ones unchanged. */
 static bool packs(ggml_buffer_type *t) { return !strcmp(p_ggml_backend_buft_name(t), "AMX"); }
 
 static bool reads(device *d, ggml_buffer_type *t) { return (void)d, p_ggml_backend_buft_is_host(t) || packs(t); }
@@ -120,10 +120,10 @@ static void describe(device *d, og_device_props *p)
 	memset(p->caps, 0, sizeof p->caps);
 }
 
-/* in_rows tells whether a tensor's rows are without gaps in them, and end where a float can begin. */
+/* in_rows reports whether a tensor's rows have no gaps and end where a float can begin. */
 static bool in_rows(const og_tensor *t, size_t size) { return t->nb[0] == size && t->nb[1] % 4 == 0 && t->ne[3] == 1; }
 
-/* multiplies tells whether the kernels compute a product: of plain matrices. */
+/* multiplies reports whether the kernels compute this product of plain matrices. */
 static bool multiplies(const og_tensor *op)
 {
 	const og_tensor *a = op->src[0], *b = op->src[1];

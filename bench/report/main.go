@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ type result struct {
 	Reference []cost    `json:"reference,omitempty"`
 	Ours      []cost    `json:"ours"`
 	Command   string    `json:"command"` // ours
-	Load      []float64 `json:"load"`    // load average of the machine before each round
+	Others    []float64 `json:"others"`  // cores that other programs took, for each round; -1 if unknown
 }
 
 // report holds the measurements of one session.
@@ -166,19 +165,27 @@ func (b *setup) measure(ctx context.Context, row row, rounds int) (result, error
 		return r, err
 	}
 	for range rounds {
-		r.Load = append(r.Load, loadAverage())
+		before, known := busySeconds()
+		begun, used := time.Now(), 0.0
 		if len(row.reference) > 0 {
 			c, err := once(ctx, row.reference)
 			if err != nil {
 				return r, err
 			}
 			r.Reference = append(r.Reference, c)
+			used += c.Processor
 		}
 		c, err := once(ctx, row.ours)
 		if err != nil {
 			return r, err
 		}
 		r.Ours = append(r.Ours, c)
+		used += c.Processor
+		others := -1.0
+		if after, _ := busySeconds(); known {
+			others = max(0, after-before-used) / time.Since(begun).Seconds()
+		}
+		r.Others = append(r.Others, others)
 	}
 	return r, nil
 }
@@ -193,13 +200,6 @@ func once(ctx context.Context, args []string) (cost, error) {
 	}
 	s := cmd.ProcessState
 	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, nil
-}
-
-// loadAverage returns the machine's load average over a minute, or 0 if the
-// system does not report it.
-func loadAverage() float64 {
-	average, _ := strconv.ParseFloat(bench.ThisMachine().LoadAverage[0], 64)
-	return average
 }
 
 // median returns the median of one of the figures.

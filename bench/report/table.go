@@ -18,15 +18,18 @@ func processing(c cost) float64 { return c.Processor }
 // table renders a report as Markdown.
 func (r report) table(rounds int) string {
 	var b strings.Builder
-	least, most := r.Rows[0].Load[0], 0.0
-	for _, row := range r.Rows {
-		for _, l := range row.Load {
-			least, most = min(least, l), max(most, l)
-		}
+	times := "rounds"
+	if rounds == 1 {
+		times = "round"
 	}
-	fmt.Fprintf(&b, "%s, source %s, on %s; %d rounds a row, medians. The load average was %.1f to %.1f before a round", r.Date, r.Version, r.Machine, rounds, least, most)
-	if most > 0.5 {
-		b.WriteString(": other programs ran, and of the two ratios **only processor time counts**")
+	fmt.Fprintf(&b, "%s, source %s, on %s; %d %s a row, medians. ", r.Date, r.Version, r.Machine, rounds, times)
+	switch most, known := r.taken(); {
+	case !known:
+		b.WriteString("The system does not say what other programs took")
+	case most > 0.1:
+		fmt.Fprintf(&b, "Other programs took up to %.1f cores during a round: of the two ratios **only processor time counts**", most)
+	default:
+		fmt.Fprintf(&b, "Other programs took at most %.2f of a core during a round", most)
 	}
 	b.WriteString(".\n\n| what | against | processor time | ratio | by the clock | ratio | wanted |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range r.Rows {
@@ -40,6 +43,20 @@ func (r report) table(rounds int) string {
 		fmt.Fprintf(&b, "| %s | %s |%s|%s| %s |\n", row.What, against, cells(row, processing), cells(row, wall), want)
 	}
 	return b.String()
+}
+
+// taken returns the most that other programs took of the cores in a round;
+// false if that is unknown for one of them.
+func (r report) taken() (most float64, known bool) {
+	for _, row := range r.Rows {
+		for _, cores := range row.Others {
+			if cores < 0 {
+				return 0, false
+			}
+			most = max(most, cores)
+		}
+	}
+	return most, true
 }
 
 // cells returns the figures of both sides and their ratio.

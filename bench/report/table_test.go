@@ -12,18 +12,22 @@ import (
 func TestTable(t *testing.T) {
 	r := report{Machine: "a machine", Version: "abc", Date: "today", Rows: []result{
 		{
-			What: "a minute", Against: "another", Want: 1.5, Load: []float64{0.1, 0.2, 0.3},
+			What: "a minute", Against: "another", Want: 1.5, Others: []float64{0.01, 0.02, 0.03},
 			Reference: []cost{{3, 30}, {1, 10}, {2, 20}}, Ours: []cost{{1, 10}, {1, 5}, {4, 16}},
 		},
-		{What: "five seconds", Load: []float64{0.1, 4}, Ours: []cost{{1, 2}, {2, 4}}},
+		{What: "five seconds", Others: []float64{0.01, 1.4}, Ours: []cost{{1, 2}, {2, 4}}},
 	}}
 	table := r.table(3)
 	assert.Contains(t, table, "| a minute | another | 10.00 against 20.00 s | 2.00 × | 1.00 against 2.00 s | 2.00 × | 1.50 × |\n")
 	assert.Contains(t, table, "| five seconds | – | 3.00 s | | 1.50 s | |  |\n")
-	assert.Contains(t, table, "0.1 to 4.0")
+	assert.Contains(t, table, "3 rounds a row, medians. Other programs took up to 1.4 cores")
 	assert.Contains(t, table, "only processor time counts")
-	r.Rows[1].Load = []float64{0.1, 0.4}
-	assert.NotContains(t, r.table(3), "only processor time counts")
+	r.Rows[1].Others = []float64{0.01, 0.04}
+	quiet := r.table(1)
+	assert.Contains(t, quiet, "1 round a row, medians. Other programs took at most 0.04 of a core during a round.\n")
+	assert.NotContains(t, quiet, "only processor time counts")
+	r.Rows[0].Others = []float64{-1}
+	assert.Contains(t, r.table(3), "does not say")
 
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("# Page\n"+begin+"old\n"+end+"after\n"), 0o600))
@@ -41,10 +45,20 @@ func TestTable(t *testing.T) {
 	assert.Contains(t, string(text), end)
 }
 
+func TestBusySeconds(t *testing.T) {
+	got, known := busyOf("cpu  100 10 20 5000 300 4 6 60 7 0\ncpu0 50 5 10 2500 150 2 3 30 3 0\n")
+	assert.True(t, known)
+	assert.InDelta(t, 2.0, got, 1e-9)
+	for _, stat := range []string{"", "cpu 1 2 3\n", "cpu0 1 2 3 4 5 6 7 8 9 10\n", "cpu a b c d e f g h i j\n"} {
+		_, known := busyOf(stat)
+		assert.False(t, known, stat)
+	}
+}
+
 // Measuring some rows keeps the others, with the lines above them.
 func TestSomeRowsMeasured(t *testing.T) {
 	row := func(name string, seconds float64) result {
-		return result{What: name, Load: []float64{0}, Ours: []cost{{seconds, seconds}}}
+		return result{What: name, Others: []float64{0}, Ours: []cost{{seconds, seconds}}}
 	}
 	run := func(version string, rows ...result) report { return report{Version: version, Rows: rows} }
 	dir := t.TempDir()

@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // refusedStart runs a serve that must not come up and returns what it printed.
@@ -193,6 +194,12 @@ func TestF8Start(t *testing.T) {
 	oneLine(t, out, "database unavailable")
 	assert.Contains(t, out, "waiting for the database")
 	assert.NotContains(t, out, "geheim")
+
+	// A worker says by its exit code that it did not crash.
+	_, err := (&server{t: t, data: t.TempDir()}).run("work", "--database", nowhere, "--database-wait", "1s")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, worker.ExitAway, exit.ExitCode())
 
 	// A database that comes while the server waits.
 	if dbtest.Programs() == "" {

@@ -10,12 +10,14 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/otograph/otograph/tasks/worker"
 )
 
 // version is set by the Makefile.
 var version = "dev"
 
-// Exit codes of every command.
+// Exit codes of every command; work has worker.ExitAway as well.
 const (
 	exitFailed      = 1   // something went wrong; the message says what
 	exitUsage       = 2   // the command line is wrong
@@ -88,7 +90,8 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	err = k.Run()
-	switch usage := (*usageError)(nil); {
+	usage, away := (*usageError)(nil), (*awayError)(nil)
+	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -99,6 +102,9 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.As(err, &away):
+		warn("otograph: %v\n", err)
+		return worker.ExitAway
 	default:
 		warn("otograph: %v\n", err)
 		return exitFailed

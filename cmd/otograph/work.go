@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/tasks"
 	"github.com/otograph/otograph/tasks/worker"
 )
 
@@ -37,6 +38,20 @@ type workCmd struct {
 
 // Run works on tasks until it is told to end, or the supervisor that started it is gone.
 func (c *workCmd) Run(ctx context.Context) error {
+	err := c.work(ctx)
+	if tasks.Outage(err) {
+		return &awayError{err}
+	}
+	return err
+}
+
+// awayError is an error of a database or store that is away. The supervisor
+// tells it by the exit code from a worker that crashed.
+type awayError struct{ error }
+
+func (e *awayError) Unwrap() error { return e.error }
+
+func (c *workCmd) work(ctx context.Context) error {
 	ctx, stop := worker.Supervised(ctx)
 	defer stop()
 	log := newLog(c.LogLevel)

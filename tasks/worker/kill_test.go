@@ -351,7 +351,7 @@ func TestUsualAfterTheCarefulTurn(t *testing.T) {
 
 // TestVerdict tells deaths apart.
 func TestVerdict(t *testing.T) {
-	for script, want := range map[string]tasks.Ending{"exit 0": tasks.EndHandedBack, "exit 3": tasks.EndCrash, "kill -SEGV $$": tasks.EndCrash, "kill -ABRT $$": tasks.EndCrash, "kill -KILL $$": tasks.EndInterrupted, "kill -TERM $$": tasks.EndInterrupted} {
+	for script, want := range map[string]tasks.Ending{"exit 0": tasks.EndHandedBack, "exit 3": tasks.EndCrash, "exit 75": tasks.EndInterrupted, "kill -SEGV $$": tasks.EndCrash, "kill -ABRT $$": tasks.EndCrash, "kill -KILL $$": tasks.EndInterrupted, "kill -TERM $$": tasks.EndInterrupted} {
 		v, err := worker.NewSupervisor(nil, worker.SupervisorConfig{Command: append(strings.Fields("/bin/sh -c"), script), N: 1, Grace: time.Second})
 		require.NoError(t, err)
 		how, message, err := v.RunOne(t.Context(), "x", worker.OOMKills())

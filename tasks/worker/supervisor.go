@@ -235,6 +235,11 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	return how, message, nil
 }
 
+// ExitAway is the exit code of a worker that gave up because its database or
+// store is away (EX_TEMPFAIL of sysexits.h): neither its task nor its command
+// is to blame.
+const ExitAway = 75
+
 // verdict returns what the death of a child means for its task. Signals that
 // native code brings upon itself and exit codes are crashes. SIGKILL comes from
 // outside, and so does SIGTERM: the task is not to blame, unless the kernel
@@ -252,6 +257,8 @@ func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, str
 		return tasks.EndCrash, fmt.Sprintf("the worker died of %v", status.Signal())
 	case status.ExitStatus() == 0:
 		return tasks.EndHandedBack, "the worker ended"
+	case status.ExitStatus() == ExitAway:
+		return tasks.EndInterrupted, "the worker gave up because its database or store is away"
 	}
 	return tasks.EndCrash, fmt.Sprintf("the worker ended with code %d", status.ExitStatus())
 }

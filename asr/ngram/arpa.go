@@ -1,8 +1,6 @@
 package ngram
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrFormat marks a file that is no language model in the ARPA format.
@@ -19,6 +18,8 @@ var ErrFormat = errors.New("no language model in the ARPA format")
 const (
 	// maxOrder is the longest n-gram accepted, the longest of KenLM as it comes.
 	maxOrder = 6
+	// maxLine bounds a line, in bytes.
+	maxLine = 64 << 10
 	// maxNGrams bounds a model in memory, where an n-gram takes 20 bytes.
 	maxNGrams = 100 << 20
 )
@@ -37,10 +38,10 @@ const (
 // errors, which wrap ErrFormat and contain the line, what was expected and what
 // was found.
 func Parse(name string, data []byte) (*Model, error) {
-	p := &reader{lines: bufio.NewScanner(bytes.NewReader(data))}
+	p := &reader{rest: string(data)}
 	m, err := p.model()
-	if errors.Is(p.lines.Err(), bufio.ErrTooLong) {
-		err = fmt.Errorf("line %d: more than %d bytes long", p.line+1, bufio.MaxScanTokenSize)
+	if p.tooLong {
+		err = fmt.Errorf("line %d: more than %d bytes long", p.line+1, maxLine)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
@@ -56,21 +57,61 @@ type gram struct {
 
 // reader goes through the lines of a file.
 type reader struct {
-	lines *bufio.Scanner
-	line  int
-	text  string // of that line, without spaces around it
+	rest    string // what follows the present line
+	line    int
+	text    string // of that line, without spaces around it
+	tooLong bool   // the line after it is
+	fields  []string
+	number  map[string]int32 // of the words of the 1-grams
+	last    path
+}
+
+// path is the way of the n-gram read last through the trie. Files list n-grams with
+// the same beginning one after the other, so that it need not be looked up again.
+type path struct {
+	words []string
+	ids   []int32 // of the words
+	nodes []int32 // of the n-grams that they begin
 }
 
 // next moves to the next line with something on it.
 func (p *reader) next() bool {
-	for p.lines.Scan() {
+	for p.rest != "" {
+		line, rest, _ := strings.Cut(p.rest, "\n")
+		if len(line) >= maxLine {
+			p.tooLong = true
+			break
+		}
+		p.rest = rest
 		p.line++
-		if p.text = strings.TrimSpace(p.lines.Text()); p.text != "" {
+		if p.text = strings.TrimSpace(line); p.text != "" {
 			return true
 		}
 	}
 	p.text = "the end of the file"
 	return false
+}
+
+// split appends the fields of a line to list, as strings.Fields finds them.
+func split(list []string, line string) []string {
+	begin := -1
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c >= utf8.RuneSelf: // there are spaces among these, too
+			return append(list[:0], strings.Fields(line)...)
+		case c == ' ' || c >= '\t' && c <= '\r':
+			if begin >= 0 {
+				list = append(list, line[begin:i])
+			}
+			begin = -1
+		case begin < 0:
+			begin = i
+		}
+	}
+	if begin >= 0 {
+		list = append(list, line[begin:])
+	}
+	return list
 }
 
 func (p *reader) expected(format string, a ...any) error {
@@ -140,16 +181,20 @@ func (p *reader) entry(order, count, i int) (g gram, words []string, err error) 
 	if !p.next() || p.text[0] == '\\' {
 		return g, nil, p.expected("n-gram %d of the %d with %d words", i+1, count, order)
 	}
-	fields := strings.Fields(p.text)
+	p.fields = split(p.fields[:0], p.text)
+	fields := p.fields
 	if len(fields) != order+1 && len(fields) != order+2 {
 		return g, nil, p.expected("a probability, %d words and perhaps a back-off weight", order)
 	}
 	numbers := [2]float64{}
-	for k, s := range append(fields[:1:1], fields[order+1:]...) {
+	for k, at := range []int{0, order + 1} {
+		if at == len(fields) {
+			break
+		}
 		// Beyond ± 99, which stands for a probability of 0, nothing is sensible.
-		x, err := strconv.ParseFloat(s, 64)
+		x, err := strconv.ParseFloat(fields[at], 64)
 		if err != nil || !(math.Abs(x) <= 100) || k == 0 && x > 0 {
-			return g, nil, p.expected("the log10 of a probability and of a back-off weight, not %q", s)
+			return g, nil, p.expected("the log10 of a probability and of a back-off weight, not %q", fields[at])
 		}
 		numbers[k] = x * math.Ln10
 	}
@@ -173,11 +218,13 @@ func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
 		}
 	}
 	for w := range found {
-		m.words = append(m.words, w)
+		m.words = append(m.words, strings.Clone(w)) // not with the whole file around it
 	}
 	sort.Strings(m.words)
 	grams := make([]gram, len(m.words))
+	p.number = make(map[string]int32, len(m.words))
 	for i, w := range m.words {
+		p.number[w] = int32(i)
 		grams[i] = found[w]
 		grams[i].word = int32(i)
 		switch w {
@@ -198,27 +245,60 @@ func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
 
 func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
 	var grams []gram
+	p.last = path{}
 	for i := range count {
 		g, words, err := p.entry(order, count, i)
 		if err != nil {
 			return nil, err
 		}
-		for k, w := range words {
-			n, ok := slices.BinarySearch(m.words, w)
-			if !ok {
-				return nil, p.expected("words of the 1-grams, not %q", w)
-			}
-			if k > 0 {
-				if g.parent, ok = m.child(g.parent, g.word); !ok {
-					return nil, p.expected("an n-gram whose beginning %q is one of the shorter ones", strings.Join(words[:k], " "))
-				}
-			}
-			g.word = int32(n)
+		if err := p.follow(m, words); err != nil {
+			return nil, err
 		}
+		g.parent, g.word = p.last.nodes[order-2], p.last.ids[order-1]
 		grams = append(grams, g)
 	}
 	slices.SortFunc(grams, func(a, b gram) int {
-		return cmp.Or(cmp.Compare(a.parent, b.parent), cmp.Compare(a.word, b.word), cmp.Compare(b.logProb, a.logProb), cmp.Compare(b.backoff, a.backoff))
+		switch {
+		case a.parent != b.parent:
+			return cmp.Compare(a.parent, b.parent)
+		case a.word != b.word:
+			return cmp.Compare(a.word, b.word)
+		case a.logProb != b.logProb:
+			return cmp.Compare(b.logProb, a.logProb)
+		}
+		return cmp.Compare(b.backoff, a.backoff)
 	})
 	return slices.CompactFunc(grams, func(a, b gram) bool { return a.parent == b.parent && a.word == b.word }), nil
+}
+
+// follow finds the words' numbers, and the nodes of the n-grams that all but the last
+// of them begin.
+func (p *reader) follow(m *Model, words []string) error {
+	same := 0
+	for same < len(p.last.words) && p.last.words[same] == words[same] {
+		same++
+	}
+	l := &p.last
+	l.ids, l.nodes = l.ids[:same], l.nodes[:min(same, len(l.nodes))]
+	for k, w := range words[same:] {
+		k += same
+		id, ok := p.number[w]
+		if !ok {
+			return p.expected("words of the 1-grams, not %q", w)
+		}
+		l.ids = append(l.ids, id)
+		if k == len(words)-1 {
+			break
+		}
+		node := int32(0)
+		if k > 0 {
+			node = l.nodes[k-1]
+		}
+		if node, ok = m.child(node, id); !ok {
+			return p.expected("an n-gram whose beginning %q is one of the shorter ones", strings.Join(words[:k+1], " "))
+		}
+		l.nodes = append(l.nodes, node)
+	}
+	l.words = append(l.words[:0], words...)
+	return nil
 }

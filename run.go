@@ -393,35 +393,54 @@ func (r *run) needsStandard(said *transcription) bool {
 	return said != nil && (said.Tier == TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || r.opt.ASRLanguage == nil && r.engines.available.Standard)
 }
 
-// preload opens the models that come after the voice activity detector while the
-// recording is still being decoded and searched for speech: what tells the language
-// and, where it is known which, the recognizer. The run does not wait for it, and
-// trouble is left to the stage that needs the model.
+// preload opens the run's models while the recording is still being decoded and
+// searched for speech, two at a time, first what the text needs: the voice activity
+// detector and, beside it, what tells the language and, where it is known which, the
+// recognizer. The run does not wait for it, and trouble is left to the stage that
+// needs the model.
 func (r *run) preload() {
-	if !*r.opt.EnableASR {
-		return
-	}
-	done, err := r.p.enter()
-	if err != nil { // Close has begun
-		return
-	}
 	e := r.engines
-	go func() {
-		defer done()
-		switch {
-		case r.opt.ASRLanguage != nil:
-			code, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
-			_, _ = e.recognizer(r.tier(language{Code: code}), code)
-		case e.available.Standard:
-			_, _ = e.loadStandard()
-			fallthrough
-		default:
-			only := e.set.All(models.RoleOptimized)
-			if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
-				_, _ = e.loadOptimized("")
-			}
+	var lanes [2][]func()
+	if *r.opt.EnableASR {
+		lanes[0] = append(lanes[0], func() { _, _ = e.loadVAD() })
+		lanes[1] = append(lanes[1], r.preloadRecognizer)
+		if *r.opt.EnableDiarize {
+			lanes[0] = append(lanes[0], func() { _, _ = e.loadEmbedder() }, func() { _, _ = e.loadSegmenter() })
 		}
-	}()
+	}
+	if *r.opt.EnableAudioEvents {
+		lanes[1] = append(lanes[1], func() { _, _ = e.loadTagger() })
+	}
+	for _, lane := range lanes {
+		done, err := r.p.enter()
+		if err != nil { // Close has begun
+			return
+		}
+		go func() {
+			defer done()
+			for _, load := range lane {
+				load()
+			}
+		}()
+	}
+}
+
+// preloadRecognizer opens what tells the language and, where it is known which, the
+// recognizer.
+func (r *run) preloadRecognizer() {
+	e := r.engines
+	if r.opt.ASRLanguage != nil {
+		code, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
+		_, _ = e.recognizer(r.tier(language{Code: code}), code)
+		return
+	}
+	if e.available.Standard {
+		_, _ = e.loadStandard()
+	}
+	only := e.set.All(models.RoleOptimized)
+	if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
+		_, _ = e.loadOptimized("")
+	}
 }
 
 // stage runs one stage, measures it, reports its end and names it in its error.

@@ -204,14 +204,24 @@ func openParts(m parts, opt Options) (*Engine, error) {
 	if m.WindowSeconds < 0 || m.WindowSeconds > longestWindow || math.IsNaN(m.WindowSeconds) {
 		return nil, fmt.Errorf("%s: %w: window of %g s, want 0 to %g", m.ONNX, ErrFile, m.WindowSeconds, longestWindow)
 	}
+	var (
+		grams   *ngram.Model
+		badLM   error
+		reading sync.WaitGroup
+	)
+	reading.Go(func() { grams, badLM = readLM(m) }) // beside the network
 	net, contract, vocab, err := open(m, opt)
+	reading.Wait()
 	if err != nil {
 		return nil, err
 	}
-	lm, err := openLM(m, vocab)
-	if err != nil {
+	if badLM != nil {
 		_ = net.close()
-		return nil, err
+		return nil, badLM
+	}
+	var lm *ngram.Scorer
+	if grams != nil {
+		lm = ngram.NewScorer(grams, vocab.texts())
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, lm: lm, window: m.WindowSeconds, batch: opt.Batch}
 	if e.window == 0 {

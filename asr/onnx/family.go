@@ -98,8 +98,8 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	return net, contract, vocab, nil
 }
 
-// openLM reads the language model; nil without a file.
-func openLM(m parts, vocab *vocabulary) (*ngram.Scorer, error) {
+// readLM reads the language model; nil without a file.
+func readLM(m parts) (*ngram.Model, error) {
 	if m.LM.Name == "" {
 		return nil, nil
 	}
@@ -107,5 +107,5 @@ func openLM(m parts, vocab *vocabulary) (*ngram.Scorer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
 	}
-	return ngram.NewScorer(model, vocab.texts()), nil
+	return model, nil
 }

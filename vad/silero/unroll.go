@@ -69,13 +69,25 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 			break
 		}
 	}
-	for _, build := range []func(*weights) (front, cell []byte){published, demonstration} {
-		w := &weights{all: all}
-		if front, cell = build(w); !w.missing {
-			return front, cell
+	build := demonstration
+	if find(all, "decoder.rnn.weight_ih") {
+		build = published
+	}
+	w := &weights{all: all}
+	if front, cell = build(w); w.missing {
+		return nil, nil
+	}
+	return front, cell
+}
+
+// find reports whether a tensor's name has the end.
+func find(all map[string]onnxfile.Weight, suffix string) bool {
+	for name := range all {
+		if strings.HasSuffix(name, suffix) {
+			return true
 		}
 	}
-	return nil, nil
+	return false
 }
 
 // published is Silero VAD v5 and v6: magnitudes of a spectrum, four

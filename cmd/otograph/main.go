@@ -60,6 +60,7 @@ const description = `Otograph turns a recording into what was said, by whom, and
 Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.`
 
 func main() {
+	lateFirstCollection()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second Ctrl-C ends the program immediately, in case a stage does not

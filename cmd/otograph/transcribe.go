@@ -82,7 +82,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	// p is not closed: the process ends, and to free the models one by one takes it
+	// longer than that.
 	if !c.Quiet {
 		c.notice(set, opt)
 	}

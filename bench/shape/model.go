@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 )
 
@@ -41,6 +40,8 @@ type Type string
 const (
 	F16  Type = "f16"
 	Q8_0 Type = "q8_0" // blocks of 32 eight-bit values with one scale
+	Q5_1 Type = "q5_1" // blocks of 32 five-bit values with a scale and the least value
+	Q5_0 Type = "q5_0" // blocks of 32 five-bit values with one scale
 )
 
 // Options configures a model. The zero value of each field means its default.
@@ -124,10 +125,10 @@ func WriteModel(w io.Writer, size Size, o Options) error {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
-	fileType, ok := map[Type]int{F16: 1, Q8_0: 2007}[o.Type]
+	_, fileType, ok := o.Type.Numbers()
 	switch {
 	case !ok:
-		return fmt.Errorf("shape: type %q: expected %s or %s", o.Type, F16, Q8_0)
+		return fmt.Errorf("shape: type %q: expected %s, %s, %s or %s", o.Type, F16, Q8_0, Q5_1, Q5_0)
 	case o.Tokens < 1 || o.Tokens > 170:
 		return fmt.Errorf("shape: %d tokens in a window: expected 1 to 170", o.Tokens)
 	case size.textState == 0:
@@ -225,70 +226,14 @@ func (m *modelWriter) tensor(name string, typ int, dims []int, row rows) {
 	v := make([]float32, dims[0])
 	for i := range rows {
 		row(i, v)
-		m.row = appendValues(m.row[:0], v, typ)
+		m.row = AppendValues(m.row[:0], v, typ)
 		m.bytes(m.row)
 	}
 }
 
-// Tensor types of ggml.
-const (
-	tensorF32  = 0
-	tensorF16  = 1
-	tensorQ8_0 = 8
-)
-
 func (m *modelWriter) large() int {
-	if m.opt.Type == Q8_0 {
-		return tensorQ8_0
-	}
-	return tensorF16
-}
-
-// appendValues appends a row of values in a tensor type.
-func appendValues(b []byte, row []float32, typ int) []byte {
-	switch typ {
-	case tensorF16:
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint16(b, half(v))
-		}
-	case tensorQ8_0:
-		for block := range slices.Chunk(row, 32) {
-			var peak float32
-			for _, v := range block {
-				peak = max(peak, v, -v)
-			}
-			d := peak / 127
-			b = binary.LittleEndian.AppendUint16(b, half(d))
-			for _, v := range block {
-				q := 0.0
-				if d > 0 {
-					q = math.Round(float64(v / d))
-				}
-				b = append(b, byte(int8(max(-127, min(127, q)))))
-			}
-		}
-	default:
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-	}
-	return b
-}
-
-// half rounds to the nearest 16-bit float.
-func half(f float32) uint16 {
-	bits := math.Float32bits(f)
-	sign, exponent, mantissa := uint16(bits>>16&0x8000), int(bits>>23&0xff)-112, bits&0x7fffff
-	switch {
-	case exponent >= 31:
-		return sign | 0x7bff // the largest value
-	case exponent < -10:
-		return sign
-	case exponent <= 0: // below the normal range
-		shift := uint(14 - exponent)
-		return sign | uint16((mantissa|0x800000+1<<(shift-1))>>shift)
-	}
-	return sign | uint16((uint32(exponent)<<23+mantissa+0x1000)>>13)
+	tensor, _, _ := m.opt.Type.Numbers()
+	return tensor
 }
 
 // rows fills row i of a tensor.

@@ -95,7 +95,7 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 		half[i] = 0
 	}
 	speech := []audio.Span{{Start: 8000, End: whole.Len() - 8000}}
-	for _, typ := range []shape.Type{shape.F16, shape.Q8_0} {
+	for _, typ := range []shape.Type{shape.F16, shape.Q8_0, shape.Q5_1, shape.Q5_0} {
 		path := filepath.Join(t.TempDir(), "m.bin")
 		f, err := os.Create(path)
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 
 type benchShapeCmd struct {
 	Size     []string `default:"tiny,base" placeholder:"SIZE" help:"micro, tiny, base, small, turbo; default: tiny,base."`
-	Type     []string `enum:"f16,q8_0" default:"f16" placeholder:"TYPE" help:"f16, q8_0."`
+	Type     []string `enum:"f16,q8_0,q5_1,q5_0" default:"f16" placeholder:"TYPE" help:"f16, q8_0, q5_1, q5_0."`
 	Tokens   int      `default:"100" placeholder:"N" help:"Text tokens that the models generate for 30 s of speech, 1 to 170; 100 are about 75 words."`
 	Seconds  float64  `default:"120" placeholder:"N" help:"Length of the synthetic speech."`
 	Audio    string   `placeholder:"FILE" help:"Measure on this recording instead of synthetic speech."`

@@ -1,0 +1,141 @@
+// Command quantize writes a Whisper model in ggml's format with quantized weights, as
+// whisper.cpp's program of that name does:
+//
+//	go run ./bench/quantize [-type q8_0|q5_1|q5_0] [MODEL] OUTPUT
+//
+// Without MODEL it takes the demonstration recognizer. Matrices of 16-bit or 32-bit
+// numbers are quantized; convolutions, biases and the tables of positions stay as they
+// are.
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+)
+
+func main() {
+	typ := flag.String("type", string(shape.Q8_0), "q8_0, q5_1 or q5_0")
+	flag.Parse()
+	if err := run(shape.Type(*typ), flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "quantize:", err)
+		os.Exit(1)
+	}
+}
+
+func run(typ shape.Type, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return errors.New("expected [MODEL] OUTPUT")
+	}
+	tensor, file, ok := typ.Numbers()
+	if !ok || typ == shape.F16 {
+		return fmt.Errorf("-type: expected q8_0, q5_1 or q5_0, found %q", typ)
+	}
+	data, err := read(args[:len(args)-1])
+	if err != nil {
+		return err
+	}
+	if _, err := ggmlfile.Check(bytes.NewReader(data), int64(len(data)), nil); err != nil {
+		return err
+	}
+	out, err := quantized(data, tensor, file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(args[len(args)-1], out, 0o666)
+}
+
+// read returns the model of a file, or the demonstration recognizer.
+func read(file []string) ([]byte, error) {
+	if len(file) > 0 {
+		return os.ReadFile(file[0])
+	}
+	m, err := demo.Models().Need(models.RoleStandard)
+	if err != nil {
+		return nil, err
+	}
+	return m.Main().Bytes()
+}
+
+// reader takes a valid file apart.
+type reader struct{ rest []byte }
+
+func (r *reader) bytes(n int) (b []byte) {
+	b, r.rest = r.rest[:n], r.rest[n:]
+	return b
+}
+
+func (r *reader) word() int { return int(int32(binary.LittleEndian.Uint32(r.bytes(4)))) }
+
+// quantized returns a valid model with matrices in another tensor type.
+func quantized(data []byte, tensor, file int) ([]byte, error) {
+	const header = 12 * 4 // magic and hyper parameters, the last of which is the type
+	out := slices.Clone(data[:header])
+	binary.LittleEndian.PutUint32(out[header-4:], uint32(file))
+	r := &reader{data[header:]}
+	r.bytes(4 * r.word() * r.word()) // mel filters
+	for range r.word() {
+		r.bytes(r.word())
+	}
+	out = append(out, data[header:len(data)-len(r.rest)]...)
+	for len(r.rest) > 0 {
+		begin := r.rest
+		dims, length, kind := r.word(), r.word(), r.word()
+		sizes, count := make([]int, dims), 1
+		for i := range sizes {
+			sizes[i] = r.word()
+			count *= sizes[i]
+		}
+		name := string(r.bytes(length))
+		if kind != 0 && kind != 1 {
+			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers, found type %d", name, kind)
+		}
+		values := numbers(r.bytes(count*(4-2*kind)), kind)
+		if !matrix(name, sizes) {
+			out = append(out, begin[:len(begin)-len(r.rest)]...)
+			continue
+		}
+		head := slices.Clone(begin[:12+4*dims+length])
+		binary.LittleEndian.PutUint32(head[8:], uint32(tensor))
+		out = append(out, head...)
+		out = appendRows(out, values, sizes[0], tensor)
+	}
+	return out, nil
+}
+
+// matrix reports whether a tensor is quantized.
+func matrix(name string, sizes []int) bool {
+	kept := []string{"encoder.conv1.bias", "encoder.conv2.bias", "encoder.positional_embedding", "decoder.positional_embedding"}
+	return len(sizes) == 2 && sizes[0]%shape.Block == 0 && !slices.Contains(kept, name)
+}
+
+func appendRows(out []byte, values []float32, width, tensor int) []byte {
+	for row := range slices.Chunk(values, width) {
+		out = shape.AppendValues(out, row, tensor)
+	}
+	return out
+}
+
+// numbers returns the values of a tensor of 32-bit (kind 0) or 16-bit numbers.
+func numbers(data []byte, kind int) []float32 {
+	list := make([]float32, 0, len(data)/(4-2*kind))
+	for b := range slices.Chunk(data, 4-2*kind) {
+		if kind == 1 {
+			list = append(list, onnxfile.Half(binary.LittleEndian.Uint16(b)))
+		} else {
+			list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/ggmlfile"
+)
+
+// A quantized file is valid, smaller, and has the same tensors.
+func TestQuantized(t *testing.T) {
+	size, err := shape.Find("micro")
+	require.NoError(t, err)
+	var model bytes.Buffer
+	require.NoError(t, shape.WriteModel(&model, size, shape.Options{}))
+	before, err := ggmlfile.Check(bytes.NewReader(model.Bytes()), int64(model.Len()), nil)
+	require.NoError(t, err)
+	in, out := filepath.Join(t.TempDir(), "in.bin"), filepath.Join(t.TempDir(), "out.bin")
+	require.NoError(t, os.WriteFile(in, model.Bytes(), 0o600))
+	last := int64(model.Len())
+	for _, c := range []struct {
+		typ  shape.Type
+		file int32
+	}{{shape.Q8_0, 2007}, {shape.Q5_1, 2009}, {shape.Q5_0, 2008}} {
+		require.NoError(t, run(c.typ, []string{in, out}))
+		after, err := ggmlfile.CheckFile(out, nil)
+		require.NoError(t, err, c.typ)
+		assert.Equal(t, before.Tensors, after.Tensors, c.typ)
+		assert.Equal(t, c.file, after.Type, c.typ)
+		info, err := os.Stat(out)
+		require.NoError(t, err)
+		assert.Less(t, info.Size(), last, c.typ)
+		last = info.Size()
+	}
+	require.ErrorContains(t, run(shape.Q8_0, []string{out, in}), "16-bit numbers, found type 6")
+	require.ErrorContains(t, run("q4", []string{in, out}), `found "q4"`)
+	require.ErrorContains(t, run(shape.Q8_0, nil), "expected [MODEL] OUTPUT")
+}

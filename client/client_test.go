@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -237,6 +238,9 @@ func TestFollowComesBackToARestartedService(t *testing.T) {
 		"gone":          {[]any{begun, refused}, []Status{Processing}, "connection refused", followPatience},
 		"never there":   {[]any{refused, begun}, nil, "connection refused", 0},
 		"not wanted":    {[]any{begun, 403}, []Status{Processing}, "403", followPause},
+		"empty streams": {[]any{begun, ""}, []Status{Processing}, "expected server-sent events, found none in 30 answers in a row", followFruitless * followPause},
+		"a page":        {[]any{"<html>\n\n<p>Please log in: here</p>\n"}, nil, "found none in 30 answers", (followFruitless - 1) * followPause},
+		"long queue":    {append(append([]any{begun, ": no news\n\n"}, slices.Repeat([]any{"", ": no news\n\n"}, 40)...), done), []Status{Processing, Done}, "", 82 * followPause},
 		"no end of it":  {[]any{begun + "data: " + strings.Repeat("x", maxEvent)}, []Status{Processing}, "longer than 1048576 bytes", 0},
 		"broken events": {[]any{"event: task\ndata: {\n\n", done}, nil, "event of task 7", 0},
 	} {

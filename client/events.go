@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,14 +53,18 @@ const (
 	// followPatience is how long Follow tries to come back to a service that cannot
 	// be reached.
 	followPatience = 2 * time.Minute
+	// followFruitless is how many streams in a row may end without a line of an
+	// event stream; the service begins each with one.
+	followFruitless = 30
 	// maxEvent bounds a line of a stream, in bytes.
 	maxEvent = 1 << 20
 )
 
 // Follow returns the states of a task as they arrive, beginning with the current one,
 // and its sentences, until the state is final. An interrupted stream is resumed,
-// for two minutes even if the service cannot be reached. A state may be skipped; a
-// sentence is returned once per attempt. An error is the last value.
+// for two minutes even if the service cannot be reached, and up to 30 times in a row
+// if it is empty. A state may be skipped; a sentence is returned once per attempt. An
+// error is the last value.
 func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := follower{client: c, id: id, yield: yield}
@@ -70,6 +75,9 @@ func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] 
 				return
 			case err != nil && !f.passing(ctx, err):
 				yield(Event{}, err)
+				return
+			case f.fruitless >= followFruitless:
+				yield(Event{}, fmt.Errorf("client: events of task %s: expected server-sent events, found none in %d answers in a row; does a proxy hold them back?", id, f.fruitless))
 				return
 			case !backoff.Sleep(ctx, followPause):
 				yield(Event{}, fmt.Errorf("client: task %s is not final: %w", id, ctx.Err()))
@@ -87,6 +95,8 @@ type follower struct {
 	last   string    // id of the last event
 	heard  time.Time // end of the last answer; zero before the first
 	over   bool      // the end was told, or is not wanted
+	// fruitless is how many streams in a row held no line of an event stream.
+	fruitless int
 	// attempt and next are the sentence that has not been told yet.
 	attempt int64
 	next    int
@@ -100,6 +110,9 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	away := errors.As(err, &network) || errors.As(err, &failed) && failed.Status >= http.StatusBadGateway && failed.Status <= http.StatusGatewayTimeout
 	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < followPatience
 }
+
+// eventFields begin the lines of an event stream; a comment has an empty one.
+var eventFields = []string{"", "event", "id", "data", "retry"}
 
 // stream reads one answer; it returns nil when that breaks off.
 func (f *follower) stream(ctx context.Context) error {
@@ -119,12 +132,16 @@ func (f *follower) stream(ctx context.Context) error {
 		body.Close()
 		f.heard = time.Now()
 	}()
+	f.fruitless++
 	var name, id, data string
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEvent)
 	for !f.over && lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
+		if slices.Contains(eventFields, field) && lines.Text() != "" {
+			f.fruitless = 0
+		}
 		switch {
 		case lines.Text() == "":
 			if err := f.event(name, id, data); err != nil {

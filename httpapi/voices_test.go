@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/tasks"
 )
 
 // modelSum is the hash of a speaker model.
@@ -85,6 +88,38 @@ func TestVoicesThatAreRefused(t *testing.T) {
 	}
 	a := w.do("POST", "/voices", io.MultiReader(strings.NewReader("{"), strings.NewReader(strings.Repeat(" ", maxVoiceBody)), strings.NewReader("}")))
 	assert.Equal(t, []any{413, codePayloadTooLarge}, []any{a.status, a.code(t)})
+}
+
+// TestASpeakerOfADeletedTask: a task that is deleted while a speaker of it is
+// remembered is not there any more; the trouble is not the service's.
+func TestASpeakerOfADeletedTask(t *testing.T) {
+	w := newWorld(t)
+	doomed := ""
+	w.blobs.Inject(func(op, _ string) error {
+		switch {
+		case op == "delete":
+			return errors.New("the file stays for the clean-up")
+		case op == "open" && doomed != "":
+			id := doomed
+			doomed = ""
+			return w.tasks.Delete(t.Context(), w.account.ID, id)
+		}
+		return nil
+	})
+	id := w.create(upload(nil))
+	result, err := json.Marshal(spec.Result{
+		Ran: spec.Capabilities{ASR: true, Diarize: true}, NumSpeakers: 1,
+		SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: []float32{0.6, 0.8}, SegmentCount: 1}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.tasks.Complete(t.Context(), w.claim("worker"), tasks.Outcome{Result: result, Seconds: 2, VoiceModel: modelSum}))
+	body := `{"name":"Ann","consent":"yes","task_id":"` + id + `","speaker":"SPEAKER_0"}`
+	require.Equal(t, 201, w.do("POST", "/voices", body).status)
+	doomed = id
+	a := w.do("POST", "/voices", body)
+	assert.Equal(t, 404, a.status, "%s", a.body)
+	assert.Equal(t, "task_id: there is no such task", a.object(t)["error"])
+	assert.Empty(t, doomed, "the task was deleted meanwhile")
 }
 
 // specified are the options of the specification, which workers of every release

@@ -206,7 +206,11 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 	}
 	defer r.Close()
 	var model sql.NullString
-	if err := s.db.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model); err != nil {
+	err = s.db.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model)
+	if errors.Is(err, sql.ErrNoRows) { // deleted at this moment
+		err = fmt.Errorf("%w: %.40q", ErrNotFound, task)
+	}
+	if err != nil {
 		return Voice{}, s.wrap("voice", err)
 	}
 	if !model.Valid {
@@ -216,6 +220,9 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 		Speakers []spec.SpeakerEmbedding `json:"speaker_embeddings"`
 	}
 	if err := json.NewDecoder(r.body).Decode(&result); err != nil {
+		if _, gone := s.Get(ctx, account, task); gone != nil {
+			err = gone // deleted while its result was read
+		}
 		return Voice{}, s.wrap("voice", err)
 	}
 	i := slices.IndexFunc(result.Speakers, func(e spec.SpeakerEmbedding) bool { return e.SpeakerID == speaker })

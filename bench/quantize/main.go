@@ -1,11 +1,11 @@
 // Command quantize writes a Whisper model in ggml's format with quantized weights, as
 // whisper.cpp's program of that name does:
 //
-//	go run ./bench/quantize [-type q8_0|q5_1|q5_0] [MODEL] OUTPUT
+//	go run ./bench/quantize [-type q8_0|q5_1|q5_0|f16] [MODEL] OUTPUT
 //
-// Without MODEL it takes the demonstration recognizer. Matrices of 16-bit or 32-bit
-// numbers are quantized; convolutions, biases and the tables of positions stay as they
-// are.
+// Without MODEL it takes the demonstration recognizer. Matrices (of 16-bit or 32-bit
+// numbers, or q6_K) are quantized; convolutions, biases and the tables of positions stay
+// as they are.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	typ := flag.String("type", string(shape.Q8_0), "q8_0, q5_1 or q5_0")
+	typ := flag.String("type", string(shape.Q8_0), "q8_0, q5_1, q5_0 or f16")
 	flag.Parse()
 	if err := run(shape.Type(*typ), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "quantize:", err)
@@ -39,8 +39,8 @@ func run(typ shape.Type, args []string) error {
 		return errors.New("expected [MODEL] OUTPUT")
 	}
 	tensor, file, ok := typ.Numbers()
-	if !ok || typ == shape.F16 {
-		return fmt.Errorf("-type: expected q8_0, q5_1 or q5_0, found %q", typ)
+	if !ok {
+		return fmt.Errorf("-type: expected q8_0, q5_1, q5_0 or f16, found %q", typ)
 	}
 	data, err := read(args[:len(args)-1])
 	if err != nil {
@@ -98,10 +98,11 @@ func quantized(data []byte, tensor, file int) ([]byte, error) {
 			count *= sizes[i]
 		}
 		name := string(r.bytes(length))
-		if kind != 0 && kind != 1 {
-			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers, found type %d", name, kind)
+		decode, ok := decoders[kind]
+		if !ok {
+			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers or q6_K, found type %d", name, kind)
 		}
-		values := numbers(r.bytes(count*(4-2*kind)), kind)
+		packed := r.bytes(count / decode.block * decode.size)
 		if !matrix(name, sizes) {
 			out = append(out, begin[:len(begin)-len(r.rest)]...)
 			continue
@@ -109,6 +110,10 @@ func quantized(data []byte, tensor, file int) ([]byte, error) {
 		head := slices.Clone(begin[:12+4*dims+length])
 		binary.LittleEndian.PutUint32(head[8:], uint32(tensor))
 		out = append(out, head...)
+		var values []float32
+		for block := range slices.Chunk(packed, decode.size) {
+			values = decode.values(values, block)
+		}
 		out = appendRows(out, values, sizes[0], tensor)
 	}
 	return out, nil
@@ -127,14 +132,37 @@ func appendRows(out []byte, values []float32, width, tensor int) []byte {
 	return out
 }
 
-// numbers returns the values of a tensor of 32-bit (kind 0) or 16-bit numbers.
-func numbers(data []byte, kind int) []float32 {
-	list := make([]float32, 0, len(data)/(4-2*kind))
-	for b := range slices.Chunk(data, 4-2*kind) {
-		if kind == 1 {
-			list = append(list, onnxfile.Half(binary.LittleEndian.Uint16(b)))
-		} else {
-			list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+// decoder reads a tensor type: blocks of so many numbers and bytes.
+type decoder struct {
+	block, size int
+	values      func(list []float32, block []byte) []float32 // appends a block's numbers
+}
+
+// decoders by ggml's number of the type.
+var decoders = map[int]decoder{
+	0: {1, 4, func(list []float32, b []byte) []float32 {
+		return append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}},
+	1: {1, 2, func(list []float32, b []byte) []float32 {
+		return append(list, onnxfile.Half(binary.LittleEndian.Uint16(b)))
+	}},
+	14: {256, 210, fromQ6K},
+}
+
+// fromQ6K appends the 256 numbers of a block of six-bit ones: lower four bits, upper
+// two, a scale for each 16, and the block's scale. Each half of the block holds four
+// rows of 32, whose bits lie side by side.
+func fromQ6K(list []float32, b []byte) []float32 {
+	low, high, scales := b[:128], b[128:192], b[192:208]
+	d := onnxfile.Half(binary.LittleEndian.Uint16(b[208:]))
+	for half := range 2 {
+		for row := range 4 {
+			for i := range 32 {
+				four := low[64*half+32*(row%2)+i] >> (row / 2 * 4) & 15
+				two := high[32*half+i] >> (2 * row) & 3
+				scale := int8(scales[8*half+2*row+i/16])
+				list = append(list, d*float32(scale)*float32(int(four|two<<4)-32))
+			}
 		}
 	}
 	return list

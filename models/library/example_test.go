@@ -40,7 +40,7 @@ func ExampleFind() {
 		fmt.Printf("%-9s %s\n", e.Role, e.Name)
 	}
 	// Output:
-	// standard  whisper-base-q5_1
+	// standard  whisper-base-q8_0
 	// optimized sense-voice-int8-2024-07-17
 	// vad       silero-v6.2.1
 	// embedder  wespeaker-ecapa512-LM

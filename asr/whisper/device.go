@@ -25,6 +25,10 @@ const (
 // libwhisper built by the user, and is untested.
 var backends = []string{"vulkan", "cuda"}
 
+// EnvDriverCrashed says why no plug-in for devices is to be loaded: its value is the
+// reason. A process that restarts one whose driver crashed sets it.
+const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
+
 // ErrDevice marks a device, or its driver, that failed.
 var ErrDevice = errors.New("the device failed")
 
@@ -89,8 +93,10 @@ func openDevices() error {
 	if err := prepareDevices(); err != nil {
 		return fmt.Errorf("whisper: devices: %w: %w", err, ErrLibrary)
 	}
-	file := filepath.Join(dir, "vulkan", "libggml-vulkan.so")
-	if dir != "" && isFile(file) {
+	crashed := os.Getenv(EnvDriverCrashed)
+	if file := pluginFile(dir); crashed != "" {
+		library.plugin = errors.New(crashed)
+	} else if dir != "" && isFile(file) {
 		library.plugin = errors.New("the plug-in for Vulkan finds no GPU: is its driver installed?")
 		if err := loadPlugin(file); err != nil {
 			library.plugin = fmt.Errorf("the plug-in for Vulkan finds no driver: %w", err)
@@ -98,6 +104,16 @@ func openDevices() error {
 	}
 	library.devices = true
 	return nil
+}
+
+// pluginFile is ggml's plug-in for Vulkan in the folder of the native libraries.
+func pluginFile(dir string) string { return filepath.Join(dir, "vulkan", "libggml-vulkan.so") }
+
+// HasPlugin reports whether a plug-in for devices is installed, so that a driver will
+// be loaded where a device is asked for.
+func HasPlugin() bool {
+	dir, err := native.Whisper()
+	return err == nil && dir != "" && isFile(pluginFile(dir)) && os.Getenv(EnvDriverCrashed) == ""
 }
 
 func isFile(path string) bool {

@@ -60,6 +60,9 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if done, err := supervised(ctx, c.Device, "the device has no measurement"); done {
+		return err
+	}
 	config := bench.Config{
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,

@@ -57,6 +57,13 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err := errors.Join(c.checkOutput(files), c.checkHTML(files)); err != nil {
 		return err
 	}
+	once := ""
+	if slices.Contains(files, "-") {
+		once = "standard input has been read"
+	}
+	if done, err := supervised(ctx, c.Device, once); done {
+		return err
+	}
 	set, err := c.open()
 	if err != nil {
 		return err

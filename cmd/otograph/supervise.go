@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/otograph/otograph/asr/whisper"
+)
+
+// envSupervised marks the process that does the work of another.
+const envSupervised = "OTOGRAPH_SUPERVISED"
+
+// childExit is the exit code of a process that did our work, and has said why.
+type childExit int
+
+func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// supervised does a command's work in a process of its own where a GPU's driver may be
+// loaded: a driver that faults in a thread of its own ends its process, and nothing in
+// that can prevent it. Then the work is done again without the driver, and what the
+// first process wrote to standard output is dropped; or, with a reason why that cannot
+// be, the error says so. done is false where the caller has to do the work.
+func supervised(ctx context.Context, d device, once string) (done bool, err error) {
+	if d == whisper.DeviceCPU || os.Getenv(envSupervised) != "" || !whisper.HasPlugin() {
+		return false, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return false, nil //nolint:nilerr // then the driver is trusted
+	}
+	signal, err := delegate(ctx, program, true)
+	if signal == 0 || ctx.Err() != nil {
+		return true, err
+	}
+	warn("otograph: the driver of the device crashed (%v)\n", signal)
+	if once != "" {
+		return true, fmt.Errorf("%s: run the command again with --device cpu", once)
+	}
+	warn("otograph: the CPU computes, from the beginning\n")
+	_, err = delegate(ctx, program, false, whisper.EnvDriverCrashed+"=the driver crashed: "+signal.String())
+	return true, err
+}
+
+// delegate runs this command line in another process. It returns the signal if that
+// crashed, else the error for its exit code. Standard output is held back until it is
+// sure that it does not crash, if asked for.
+func delegate(ctx context.Context, program string, hold bool, env ...string) (crash syscall.Signal, err error) {
+	child := exec.CommandContext(ctx, program, os.Args[1:]...)
+	child.Env = slices.Concat(os.Environ(), []string{envSupervised + "=1", "GOTRACEBACK=crash"}, env)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	child.WaitDelay = 10 * time.Second
+	if hold {
+		held, err := os.CreateTemp("", "otograph-output-*")
+		if err != nil {
+			return 0, err
+		}
+		defer held.Close()
+		defer os.Remove(held.Name())
+		child.Stdout = held
+		defer func() {
+			if _, seekErr := held.Seek(0, io.SeekStart); crash == 0 && seekErr == nil {
+				_, _ = io.Copy(os.Stdout, held)
+			}
+		}()
+	}
+	err = child.Run()
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(err, &exit) {
+		return 0, err
+	}
+	if s := crashSignal(exit); s != 0 {
+		return s, nil
+	}
+	return 0, childExit(exit.ExitCode())
+}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+)
+
+// crashSignal returns the signal of a process that native code ended; 0 if it ended
+// otherwise.
+func crashSignal(exit *exec.ExitError) syscall.Signal {
+	status, _ := exit.Sys().(syscall.WaitStatus)
+	crashes := []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT, syscall.SIGTRAP}
+	if status.Signaled() && slices.Contains(crashes, status.Signal()) {
+		return status.Signal()
+	}
+	return 0
+}

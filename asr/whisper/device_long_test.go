@@ -20,7 +20,7 @@ import (
 
 // TestDevicesOnTenRecordings: on the first ten recordings of the evaluation set each
 // device, a processor that has a driver for Vulkan among them, gives the CPU's text.
-// It runs in a process of its own, as ggml reads which devices it may see only once.
+// It runs in a separate process, as ggml reads which devices it may see only once.
 func TestDevicesOnTenRecordings(t *testing.T) {
 	needLibrary(t)
 	const visible = "GGML_VK_VISIBLE_DEVICES"

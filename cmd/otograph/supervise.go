@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -58,16 +57,16 @@ func delegate(ctx context.Context, program string, hold bool, env ...string) (cr
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = 10 * time.Second
 	if hold {
-		held, err := os.CreateTemp("", "otograph-output-*")
-		if err != nil {
-			return 0, err
+		held, createErr := os.CreateTemp("", "otograph-output-*")
+		if createErr != nil {
+			return 0, createErr
 		}
 		defer held.Close()
 		defer os.Remove(held.Name())
 		child.Stdout = held
 		defer func() {
-			if _, seekErr := held.Seek(0, io.SeekStart); crash == 0 && seekErr == nil {
-				_, _ = io.Copy(os.Stdout, held)
+			if text, readErr := os.ReadFile(held.Name()); crash == 0 {
+				err = errors.Join(err, readErr, printDocument(text, "", false))
 			}
 		}()
 	}

@@ -3,6 +3,8 @@ package diarize
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/otograph/otograph/audio"
 )
 
@@ -86,13 +88,10 @@ func (s *sums) likeness(group []int, n int) likeness {
 // doubtful reports whether group g is small and its windows are less alike than those
 // of a voice usually are.
 func (l likeness) doubtful(g int, usual float64) bool {
-	all := 0.0
-	for _, size := range l.sizes {
-		all += size
-	}
-	if l.sizes[g] >= smallGroup*all {
+	if !l.small(g) {
 		return false
 	}
+	all := floats.Sum(l.sizes)
 	at := g*len(l.sizes) + g
 	pairs := l.pairs[at] / 2
 	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/perAccident))
@@ -101,4 +100,44 @@ func (l likeness) doubtful(g int, usual float64) bool {
 // apart reports whether two groups have windows enough to say that they are two voices.
 func (l likeness) apart(g, h int, usual float64) bool {
 	return min(l.sizes[g], l.sizes[h]) >= settled && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
+}
+
+// small reports whether a group has to prove that it is a voice.
+func (l likeness) small(g int) bool { return l.sizes[g] < smallGroup*floats.Sum(l.sizes) }
+
+// between reports whether group g is small and its centroid lies between those of two
+// larger groups, as windows do in which both are heard at once: whether that mixture
+// of the two (weights not negative) which is most like it is as like it as two groups
+// of one voice are. cos are the cosines of the centroids; what all voices of the
+// recording have in common is taken off first.
+func (l likeness) between(g int, cos []float64, same float64) bool {
+	if !l.small(g) {
+		return false
+	}
+	n := len(l.sizes)
+	common, pairs := 0.0, 0.0
+	for a := range n {
+		for b := range a {
+			if a != g && b != g {
+				common, pairs = common+cos[a*n+b], pairs+1
+			}
+		}
+	}
+	common = max(0, common/max(pairs, 1))
+	if common >= same {
+		return false
+	}
+	own := func(cos float64) float64 { return (cos - common) / (1 - common) }
+	for a := range n {
+		for b := range a {
+			if a == g || b == g || min(l.sizes[a], l.sizes[b]) <= l.sizes[g] {
+				continue
+			}
+			toA, toB, apart := own(cos[g*n+a]), own(cos[g*n+b]), own(cos[a*n+b])
+			if min(toA-apart*toB, toB-apart*toA) > 0 && toA*toA+toB*toB-2*apart*toA*toB >= own(same)*own(same)*(1-apart*apart) {
+				return true
+			}
+		}
+	}
+	return false
 }

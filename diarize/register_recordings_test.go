@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
@@ -77,6 +79,29 @@ func equalError(same, other []float64) (rate, threshold float64) {
 		}
 	}
 	return 1, 1
+}
+
+// TestVoiceOfAnExcerpt: the voice of a few seconds is that of the recording they
+// come from, and the segmenter hears one voice there, too.
+func TestVoiceOfAnExcerpt(t *testing.T) {
+	l := newListener(t)
+	segmenter, err := segment.Open(demoModel(t, models.RoleSegmenter), segment.Options{Threads: 2})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, segmenter.Close()) }()
+	opt := diarize.DefaultOptions()
+	opt.Segmenter = segmenter
+	whole := open(t, "../testdata/conversation.flac")
+	_, all := l.diarize(t, whole, opt)
+	require.NotEmpty(t, all.Speakers)
+	for _, from := range []float64{11.5, 12.5} {
+		start := int(from * audio.SampleRate)
+		end := int(15.9 * audio.SampleRate)
+		_, part := l.diarize(t, audio.FromSamples(slices.Clone(whole.Samples(start, end))), opt)
+		require.Len(t, part.Speakers, 1)
+		c := cosine(part.Speakers[0].Embedding, all.Speakers[0].Embedding)
+		t.Logf("%.1f to 15.9 s: cosine %.3f", from, c)
+		assert.Greater(t, c, 0.85)
+	}
 }
 
 // TestKnownVoices measures how well voices are known again: OTOGRAPH_VOICES_TUNE and

@@ -9,6 +9,11 @@ import "math/bits"
 // are joined.
 const rivalShare = 0.25
 
+// rivalLeast is how many windows that must be at least: a segmenter that parts one
+// voice in two for a moment is heard by the two tiles that it lies in. Less makes two
+// speakers of a voice, more joins voices that are alike.
+const rivalLeast = 3
+
 // neighbor is an embedded window as one tile hears it.
 type neighbor struct{ window, local int }
 
@@ -108,4 +113,10 @@ func (s *sums) sizes(group []int, n int) []float64 {
 		out[g] += float64(s.count[c])
 	}
 	return out
+}
+
+// areRivals reports whether groups a and b, of these sizes and with this rivalry,
+// must never be joined.
+func areRivals(rivals, sizes []float64, a, b int) bool {
+	return rivals != nil && rivals[a*len(sizes)+b] >= max(rivalLeast, rivalShare*min(sizes[a], sizes[b]))
 }

@@ -33,11 +33,12 @@ type clusters struct {
 	heap  []bool // per group: it is a heap
 }
 
-// tidy joins groups of base clusters. A group with less than enough seconds, a heap
-// and a doubtful group are weak: the smallest goes to its nearest strong neighbor,
-// until none is left. Then the two most alike are joined while their centroids'
-// cosine is at least same, unless they are rivals or apart. It stops at least groups. The result maps base clusters to groups
-// 0 … n−1.
+// tidy joins groups of base clusters. A group with less than enough seconds, a
+// heap, a doubtful group and, with a segmenter, one between two others are weak:
+// the smallest goes to its nearest strong neighbor, until none is left. Then the
+// two most alike are joined while their centroids' cosine is at least same,
+// unless they are rivals or apart. It stops at least groups. The result maps base
+// clusters to groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
 func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
@@ -46,11 +47,11 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 	usual := s.likeness(tidied, n).usual
 	for n > max(least, 1) {
 		alike, unfit := s.likeness(tidied, n), make([]bool, n)
+		cos := s.centroidCosines(tidied, n)
 		for g := range unfit {
-			unfit[g] = heap[g] || alike.doubtful(g, usual)
+			unfit[g] = heap[g] || alike.doubtful(g, usual) || s.rivals != nil && alike.between(g, cos, same)
 		}
 		from, targets := weakest(s.seconds(tidied, n, windows), unfit, enough)
-		cos := s.centroidCosines(tidied, n)
 		var to int
 		if from >= 0 {
 			to = mostLike(from, targets, cos[from*n:])
@@ -102,11 +103,11 @@ func mostLike(from int, targets []int, cos []float64) int {
 // groups that are apart aside, and their cosine: −Inf without any.
 func (s *sums) mostAlike(group []int, alike likeness, usual float64, cos []float64) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
-	sizes, n := alike.sizes, len(alike.sizes)
+	n := len(alike.sizes)
 	rivals := s.groupRivalry(group, n)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if rivals != nil && rivals[i*n+j] >= rivalShare*min(sizes[i], sizes[j]) || alike.apart(i, j, usual) {
+			if areRivals(rivals, alike.sizes, i, j) || alike.apart(i, j, usual) {
 				continue
 			}
 			if cos[i*n+j] > cosine {

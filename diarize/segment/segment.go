@@ -190,8 +190,10 @@ func (m *Model) Window() int { return m.window }
 // Close frees the network after the calls in progress; it may be called more than once.
 func (m *Model) Close() error { return m.session.Close() }
 
-// Segment implements diarize.Segmenter. A window shorter than Window is followed by
-// silence for the network; its frames end with it.
+// Segment implements diarize.Segmenter. A window shorter than Window is repeated
+// for the network; its frames end with it. Silence instead would spoil what
+// networks that normalize over the window hear: demo-segmenter then takes most of
+// one voice for two.
 func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
 	for i, w := range windows {
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 || w.Len() > m.window {
@@ -210,8 +212,10 @@ func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 		defer buffers.Put(buffer)
 		samples := (*buffer)[:len(batch)*m.window]
 		for i, w := range batch {
-			n := copy(samples[i*m.window:(i+1)*m.window], pcm.Samples(w.Start, w.End))
-			clear(samples[i*m.window+n : (i+1)*m.window])
+			row, sound := samples[i*m.window:(i+1)*m.window], pcm.Samples(w.Start, w.End)
+			for len(row) > 0 {
+				row = row[copy(row, sound):]
+			}
 		}
 		scores, err := m.run(ctx, samples, len(batch))
 		if err != nil {

@@ -50,7 +50,7 @@ var (
 	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,
 		"6cda8feae5026367108e8a49a736fb256cfa8a97f43ba57cb4415cf6a45036e9")
 	segmenter = newPacked("demo-segmenter.onnx", segmenterZst, 4, 772303,
-		"64f3ca9fd4a90ab11785714028f2f132cdab6e84883c5b4100bfccb182792d3e")
+		"14be24d87dc9b4046bf07fcab8ad3ebe494c83e19809cf225f3bdd4a8e65fd8c")
 	tagger = newPacked("demo-tagger.onnx", taggerZst, 4, 962134,
 		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 )
 
-// envSupervised marks the process that does the work of another.
-const envSupervised = "OTOGRAPH_SUPERVISED"
+// envDelegated marks a process that does the work of another.
+const envDelegated = "OTOGRAPH_DELEGATED"
 
 // childExit is the exit code of a process that did our work, and has said why.
 type childExit int
@@ -27,7 +27,7 @@ func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // first process wrote to standard output is dropped; or, with a reason why that cannot
 // be, the error says so. done is false where the caller has to do the work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {
-	if d == whisper.DeviceCPU || os.Getenv(envSupervised) != "" || !whisper.HasPlugin() {
+	if d == whisper.DeviceCPU || os.Getenv(envDelegated) != "" || !whisper.HasPlugin() {
 		return false, nil
 	}
 	program, err := os.Executable()
@@ -52,7 +52,7 @@ func supervised(ctx context.Context, d device, once string) (done bool, err erro
 // sure that it does not crash, if asked for.
 func delegate(ctx context.Context, program string, hold bool, env ...string) (crash syscall.Signal, err error) {
 	child := exec.CommandContext(ctx, program, os.Args[1:]...)
-	child.Env = slices.Concat(os.Environ(), []string{envSupervised + "=1", "GOTRACEBACK=crash"}, env)
+	child.Env = slices.Concat(os.Environ(), []string{envDelegated + "=1", "GOTRACEBACK=crash"}, env)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = 10 * time.Second

@@ -51,7 +51,7 @@ func supervised(ctx context.Context, d device, once string) (done bool, err erro
 // crashed, else the error for its exit code. Standard output is held back until it is
 // sure that it does not crash, if asked for.
 func delegate(ctx context.Context, program string, hold bool, env ...string) (crash syscall.Signal, err error) {
-	child := exec.CommandContext(ctx, program, os.Args[1:]...)
+	child := exec.CommandContext(ctx, program, os.Args[1:]...) //nolint:gosec // our own program and the arguments that it was given
 	child.Env = slices.Concat(os.Environ(), []string{envDelegated + "=1", "GOTRACEBACK=crash"}, env)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/processor"
 )
 
 // Machine describes the machine of the measurements.
@@ -26,18 +28,16 @@ type Machine struct {
 // ThisMachine describes the current machine; what the system does not report
 // stays empty.
 func ThisMachine() Machine {
-	m := Machine{Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
+	m := Machine{CPU: processor.Name(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
 	fields("/proc/cpuinfo", func(key, value string) {
-		switch key {
-		case "model name":
-			m.CPU = value
-		case "flags", "Features":
-			m.Features = m.Features[:0]
-			for _, f := range strings.Fields(value) {
-				switch f {
-				case "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "amx_bf16", "asimd", "asimddp", "sve":
-					m.Features = append(m.Features, f)
-				}
+		if key != "flags" && key != "Features" {
+			return
+		}
+		m.Features = m.Features[:0]
+		for _, f := range strings.Fields(value) {
+			switch f {
+			case "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "amx_bf16", "asimd", "asimddp", "sve":
+				m.Features = append(m.Features, f)
 			}
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/processor"
 	"github.com/otograph/otograph/internal/userdata"
 )
 
@@ -211,7 +212,7 @@ func kernelsKey() string {
 // raceKey names what a measurement depends on: the processor, the libraries, the kernels
 // and the weights. A data folder may be shared by machines.
 func raceKey(kind int32) string {
-	parts := []string{processor(), strings.Join(strings.Fields(systemInfo()), " "), kernelsKey()}
+	parts := []string{processor.Name(), strings.Join(strings.Fields(systemInfo()), " "), kernelsKey()}
 	if facts, err := native.Versions(); err == nil {
 		for _, p := range facts.Parts {
 			if strings.Contains(p.Name, "ggml0") || strings.Contains(p.Name, "openblas") {
@@ -221,20 +222,6 @@ func raceKey(kind int32) string {
 	}
 	return strings.Join(append(parts, typeName(kind)), "; ")
 }
-
-// processor returns the processor's name, "" where the system does not tell it.
-var processor = sync.OnceValue(func() string {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(info)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-})
 
 // readRaces reads the file; one that is not there, or is damaged, is empty.
 func readRaces() map[string]Race {

@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 type benchCmd struct {
@@ -81,6 +82,9 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 			warn("The measurements so far are in %s: run the same command to continue.\n", config.RunFile)
 		}
 		return err
+	}
+	if err := library.RememberCosts(report.ModelCosts(systems)); err != nil {
+		warn("models list will not show what the models cost: %v\n", err)
 	}
 	return writeReport(report, c.Format, c.Output)
 }

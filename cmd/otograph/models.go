@@ -14,7 +14,7 @@ import (
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder."`
+	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder, with the processor time for an hour of sound where bench has measured it on this machine."`
 	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh)."`
 	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
 	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
@@ -66,7 +66,7 @@ func (c *modelsListCmd) Run() error {
 	if c.JSON {
 		return printJSON(shown)
 	}
-	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE")
+	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST")
 	for _, l := range shown {
 		state := ""
 		switch {
@@ -75,8 +75,12 @@ func (c *modelsListCmd) Run() error {
 		case l.Installed:
 			state = "installed"
 		}
+		cost := ""
+		if l.Cost != nil {
+			cost = fmt.Sprintf("%.3g s/h", l.Cost.Hour)
+		}
 		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
-			strings.Join(l.Profiles, " "), clip(l.License, 28), state)
+			strings.Join(l.Profiles, " "), clip(l.License, 28), state, cost)
 	}
 	return t.flush()
 }

@@ -68,7 +68,7 @@ func TestDriverThatFaults(t *testing.T) {
 	got, said, err := run(recording, "vulkan:0")
 	require.NoError(t, err, said)
 	assert.Equal(t, want, got)
-	assert.Contains(t, said, "otograph: the driver of the device crashed (segmentation fault)\n")
+	assert.Contains(t, said, "otograph: the driver of the device crashed (segmentation fault); starting again without it\n")
 	assert.Contains(t, said, "--device: vulkan:0 is not there (no device is known: the driver crashed: segmentation fault); the CPU computes")
 
 	got, said, err = run("-", "vulkan:0")
@@ -76,5 +76,16 @@ func TestDriverThatFaults(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 1, exit.ExitCode())
 	assert.Empty(t, strings.TrimSpace(got))
-	assert.Contains(t, said, "standard input has been read: run the command again with --device cpu")
+	assert.Contains(t, said, "otograph: the driver of the device crashed (segmentation fault); standard input has been read: run the command again with --device cpu")
+
+	_, said, err = run("nowhere.wav", "auto")
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.ExitCode())
+	assert.NotContains(t, said, "exit code")
+
+	cmd := exec.Command(binary, "doctor")
+	cmd.Env = append(os.Environ(), "OTOGRAPH_NATIVE="+dir)
+	out, _ = cmd.CombinedOutput() // its code tells whether anything is missing
+	assert.Contains(t, string(out), "starting again without it")
+	assert.Contains(t, string(out), "the driver crashed: segmentation fault")
 }

@@ -33,6 +33,9 @@ type finding struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
+	if done, err := supervised(ctx, whisper.DeviceAuto, ""); done {
+		return err
+	}
 	findings := []finding{c.program(), c.machine(), c.whisper(), c.blas(), c.devices(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
 	findings = append(findings, c.models()...)
 	healthy := true

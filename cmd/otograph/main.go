@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	err = k.Run()
-	usage, away := (*usageError)(nil), (*awayError)(nil)
+	usage, away, child := (*usageError)(nil), (*awayError)(nil), childExit(0)
 	switch {
 	case err == nil:
 		return 0
@@ -103,6 +103,8 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.As(err, &child):
+		return int(child)
 	case errors.As(err, &away):
 		warn("otograph: %v\n", err)
 		return worker.ExitAway

@@ -38,11 +38,10 @@ func supervised(ctx context.Context, d device, once string) (done bool, err erro
 	if signal == 0 || ctx.Err() != nil {
 		return true, err
 	}
-	warn("otograph: the driver of the device crashed (%v)\n", signal)
 	if once != "" {
-		return true, fmt.Errorf("%s: run the command again with --device cpu", once)
+		return true, fmt.Errorf("the driver of the device crashed (%v); %s: run the command again with --device cpu", signal, once)
 	}
-	warn("otograph: the CPU computes, from the beginning\n")
+	warn("otograph: the driver of the device crashed (%v); starting again without it\n", signal)
 	_, err = delegate(ctx, program, false, whisper.EnvDriverCrashed+"=the driver crashed: "+signal.String())
 	return true, err
 }
@@ -77,6 +76,9 @@ func delegate(ctx context.Context, program string, hold bool, env ...string) (cr
 	}
 	if s := crashSignal(exit); s != 0 {
 		return s, nil
+	}
+	if exit.ExitCode() < 0 {
+		return 0, fmt.Errorf("the process that did the work was ended: %w", exit)
 	}
 	return 0, childExit(exit.ExitCode())
 }

@@ -1,10 +1,12 @@
 package diarize
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -24,6 +26,7 @@ type setting struct {
 	main      float64    // share of the speech of one voice; 0: shares at random
 	drift     float64    // cosine of a voice at the beginning and at the end; 0: no drift
 	strangers float64    // share of windows that are nobody's: laughter, knocking
+	least     int        // right of 60; 0: 57
 }
 
 // settings are five conditions. Cosines of two voices deviate by 0.1 from their mean,
@@ -133,6 +136,21 @@ func (c setting) recording(r *rand.Rand, speakers int) *Embeddings {
 	return e
 }
 
+// scales are the cosines of other embedders, counted as those of a model that does not say
+// its own threshold: two windows of two voices have common on average, two of one
+// voice common plus voice and, in one turn, turn more. The first three are roughly what
+// published families are said to have; no such model was measured here. In the
+// next the noise is as it is above and the voices are weaker, in the last two the network's
+// vectors have a large part in common.
+var scales = []setting{
+	{name: "ResNet34", common: 0.15, voice: [2]float64{0.4, 0.6}, turn: 0.05, longest: 12},
+	{name: "CAM++", common: 0.1, voice: [2]float64{0.45, 0.65}, turn: 0.05, longest: 12},
+	{name: "TitaNet", common: 0.1, voice: [2]float64{0.5, 0.7}, turn: 0.05, longest: 12},
+	{name: "weak", common: 0.02, voice: [2]float64{0.15, 0.3}, turn: 0.05, longest: 12, least: 36},
+	{name: "not centered", common: 0.45, voice: [2]float64{0.3, 0.4}, turn: 0.03, longest: 12},
+	{name: "and drifting", common: 0.4, voice: [2]float64{0.25, 0.4}, turn: 0.04, longest: 12, drift: 0.6},
+}
+
 // TestCounting counts the voices of simulated recordings. OTOGRAPH_COUNTING_SEED asks
 // for the whole table with another seed; the rules were chosen with 1 and 2.
 func TestCounting(t *testing.T) {
@@ -147,13 +165,13 @@ func TestCounting(t *testing.T) {
 		counts = []int{5}
 	}
 	right, near, all := 0, 0, 0
-	for _, c := range settings {
+	for _, c := range slices.Concat(settings, scales) {
 		var wrong []string
 		before := right
 		for _, speakers := range counts {
 			for round := range rounds {
 				e := c.recording(rand.New(rand.NewPCG(seed*1000+uint64(round), uint64(speakers))), speakers)
-				_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
+				_, k, err := label(t.Context(), e, Options{SingleSpeakerThreshold: 0.05}.filled())
 				require.NoError(t, err)
 				all++
 				if k == speakers {
@@ -168,7 +186,7 @@ func TestCounting(t *testing.T) {
 		}
 		t.Logf("%-16s number of voices right in %d of %d %v", c.name, right-before, rounds*len(counts), wrong)
 		if given != "" {
-			assert.GreaterOrEqual(t, right-before, 57, c.name)
+			assert.GreaterOrEqual(t, right-before, cmp.Or(c.least, 57), c.name)
 		}
 	}
 	t.Logf("right in %d of %d, within one in %d", right, all, near)

@@ -50,10 +50,10 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	opt = opt.filled()
 	if opt.SameSpeakerCosine == 0 && e.embedder != nil {
 		opt.SameSpeakerCosine = e.embedder.SameSpeaker()
 	}
+	opt = opt.filled()
 	labels, k, err := label(ctx, e, opt)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ type Embedder interface {
 	Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error)
 	// Dim is the number of dimensions.
 	Dim() int
-	// SameSpeaker is the cosine from which the centroids of two clusters are one voice.
+	// SameSpeaker is the cosine from which the centroids of two clusters are one voice,
+	// 0 if that is not known.
 	SameSpeaker() float64
 	// Close frees the model; it may be called more than once.
 	Close() error

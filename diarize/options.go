@@ -36,7 +36,8 @@ type Options struct {
 	SingleSpeakerThreshold float64
 	// SameSpeakerCosine is the cosine of two clusters' centroids from which they
 	// are one voice. It is a property of the embedder; 0 takes the embedder's
-	// own value.
+	// own value. If that is 0, too, it is DefaultSameSpeaker, and what the voices of
+	// the recording have in common beyond the usual is taken off first.
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
 	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
@@ -49,7 +50,13 @@ type Options struct {
 	// Threads is how many goroutines clustering may use; 0 means 1. The result
 	// does not depend on it.
 	Threads int
+
+	estimate bool // the embedder does not say from which cosine two clusters are one voice
 }
+
+// DefaultSameSpeaker is the cosine from which two clusters are one voice if the embedder
+// does not say.
+const DefaultSameSpeaker = 0.5
 
 // DefaultOptions are the defaults of the service's specification.
 func DefaultOptions() Options {
@@ -99,6 +106,9 @@ func (o Options) filled() Options {
 	}
 	if o.MaxSpeakers == 0 {
 		o.MaxSpeakers = max(defaultMaxSpeakers, o.MinSpeakers)
+	}
+	if o.SameSpeakerCosine == 0 {
+		o.SameSpeakerCosine, o.estimate = DefaultSameSpeaker, true
 	}
 	if o.ExactWindows == 0 {
 		o.ExactWindows = defaultExactWindows

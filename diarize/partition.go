@@ -107,7 +107,11 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 	n := len(s.base)
 	finest := len(s.count)
 	sizes := nodeSizes(merges, n)
-	enough, loose := s.enough(windows), leastCohesion*s.usualCohesion()
+	common := 0.0
+	if opt.estimate {
+		common = s.takeOffCommon()
+	}
+	enough, loose := s.enough(windows), common+(1-common)*leastCohesion*s.usualCohesion()
 	all := s.seconds(make([]int, finest), 1, windows)[0]
 	fewest := int(math.Ceil(enough / all * float64(n)))
 	if opt.NumSpeakers > 0 {

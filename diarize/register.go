@@ -147,6 +147,11 @@ func (r *Register) Identify(model string, speakers []Speaker, alike float64) []M
 		centre []float32
 	}
 	var people []person
+	defer func() {
+		for _, p := range people {
+			clear(p.centre)
+		}
+	}()
 	for _, v := range r.Voices {
 		if v.Model != model {
 			continue

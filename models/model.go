@@ -98,7 +98,8 @@ type Model struct {
 	// translate into English.
 	NoTranslation bool
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
-	// count as one person; 0 uses the engine's default.
+	// count as one person; 0 uses the engine's default and an estimate of the
+	// model's scale from the recording.
 	SameSpeaker float64
 	// KnownVoice is the cosine at which a speaker counts as a known voice; 0
 	// uses SameSpeaker. It is higher because two parts of one recording share

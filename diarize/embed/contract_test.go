@@ -168,7 +168,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, c.contract, m.Contract())
 			assert.Equal(t, c.dim, m.Dim())
-			assert.Equal(t, DefaultSameSpeaker, m.SameSpeaker())
+			assert.Zero(t, m.SameSpeaker())
 			pcm := audio.FromSamples(sound(30 * audio.SampleRate))
 			// More windows than a batch, of two lengths, in an order of their own.
 			var windows []audio.Span

@@ -19,7 +19,7 @@ import (
 
 // DefaultSameSpeaker is the cosine from which two clusters' centroids are one
 // voice by default: right for published ECAPA networks (about 0.45 to 0.5).
-const DefaultSameSpeaker = 0.5
+const DefaultSameSpeaker = diarize.DefaultSameSpeaker
 
 const (
 	// batchWindows bounds the windows of one call of the network. More were not
@@ -54,7 +54,7 @@ type Options struct {
 type config struct {
 	Threads     int
 	Contract    string  // one of the models.Contract constants; "" recognizes it
-	SameSpeaker float64 // cosine; 0 is DefaultSameSpeaker
+	SameSpeaker float64 // cosine; 0 if the model does not say
 }
 
 // Model is an open network. It is safe for concurrent use.
@@ -82,9 +82,6 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 func openSource(model ort.Source, opt config) (*Model, error) {
 	if opt.SameSpeaker < 0 || opt.SameSpeaker > 1 || math.IsNaN(opt.SameSpeaker) {
 		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", model, opt.SameSpeaker)
-	}
-	if opt.SameSpeaker == 0 {
-		opt.SameSpeaker = DefaultSameSpeaker
 	}
 	opt.Threads = max(opt.Threads, 1)
 	graph, contract, err := modelfile.Inspect(model, models.RoleEmbedder, opt.Contract)
@@ -133,7 +130,8 @@ func (m *Model) Contract() string { return m.layout.contract }
 // service takes).
 func (m *Model) Dim() int { return m.layout.dim }
 
-// SameSpeaker is the cosine from which two clusters are one voice.
+// SameSpeaker is the cosine from which two clusters are one voice, 0 if the model does
+// not say.
 func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
 
 // Close frees the network after the calls in progress; it may be called more than once.

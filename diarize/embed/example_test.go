@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -41,7 +42,7 @@ func Example() {
 		for i := range a {
 			cosine += float64(a[i]) * float64(b[i])
 		}
-		return cosine >= voices.SameSpeaker()
+		return cosine >= cmp.Or(voices.SameSpeaker(), embed.DefaultSameSpeaker)
 	}
 	fmt.Println(alike(vectors[0], vectors[1]), alike(vectors[0], vectors[2]))
 	// Output: false true

@@ -106,6 +106,7 @@ func checkVoice(v diarize.Voice) error {
 		}
 	}
 	var alone diarize.Register
+	defer ForgetVoices(&alone)
 	if err := alone.Add(v); err != nil {
 		return bad("vectors: must all have %d finite numbers that are not all zero", len(v.Vectors[0]))
 	}
@@ -129,6 +130,7 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 		return Voice{}, err
 	}
 	var register diarize.Register
+	defer ForgetVoices(&register)
 	old, err := readVoice(tx.QueryRowContext(ctx, selectVoices+" AND name = $2 AND model = $3", account, v.Name, v.Model))
 	known := err == nil
 	switch {
@@ -154,9 +156,11 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	if len(v.Vectors) > MaxVoiceVectors {
 		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and the limit is %d: delete it and add it again", ErrVoice, len(v.Vectors), MaxVoiceVectors)
 	}
+	vectors := packVectors(v.Vectors)
+	defer clear(vectors)
 	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, added_at = excluded.added_at`,
-		old.id, account, v.Name, v.Model, v.Consent, len(v.Vectors[0]), packVectors(v.Vectors), db.Micros(v.Added))
+		old.id, account, v.Name, v.Model, v.Consent, len(v.Vectors[0]), vectors, db.Micros(v.Added))
 	return Voice{ID: old.id, Name: v.Name, Model: v.Model, Consent: v.Consent, Recordings: len(v.Vectors), AddedAt: v.Added}, err
 }
 
@@ -225,6 +229,11 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 		}
 		return Voice{}, s.wrap("voice", err)
 	}
+	defer func() {
+		for _, e := range result.Speakers {
+			clear(e.Embedding)
+		}
+	}()
 	i := slices.IndexFunc(result.Speakers, func(e spec.SpeakerEmbedding) bool { return e.SpeakerID == speaker })
 	if i < 0 {
 		return Voice{}, fmt.Errorf("%w: speaker: there is no %q in the task's speaker_embeddings", ErrVoice, spec.Shorten(speaker))
@@ -338,7 +347,11 @@ func readVoice(row scanner) (v storedVoice, err error) {
 
 // packVectors returns vectors as the database keeps them.
 func packVectors(vectors [][]float32) []byte {
-	var out []byte
+	size := 0
+	for _, x := range vectors {
+		size += 4 * len(x)
+	}
+	out := make([]byte, 0, size) // never moved: who packs can clear it
 	for _, x := range vectors {
 		for _, w := range x {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))

@@ -76,18 +76,26 @@ func (e *pipelineEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)
 		}
 	}
-	if job.Known == nil {
-		out.Result, err = json.Marshal(res)
-	} else {
-		out.Result, err = e.voices.name(res, job.Known, out.VoiceModel)
-	}
-	if err != nil {
+	if out.Result, err = e.written(ctx, job, res, out.VoiceModel); err != nil {
 		return tasks.Outcome{}, err
 	}
 	if job.Extras.Measures || len(res.Names) > 0 {
 		out.Additions = res.Additions()
 	}
 	return out, nil
+}
+
+// written returns a result as the service keeps it, with the names of the voices that the
+// account knows at this moment if the task asks for them.
+func (e *pipelineEngine) written(ctx context.Context, job worker.Job, res *otograph.Result, hash string) ([]byte, error) {
+	if job.Known == nil {
+		return json.Marshal(res)
+	}
+	register, err := job.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.voices.name(res, register, hash)
 }
 
 // ModelSet implements worker.Engine.

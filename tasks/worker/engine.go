@@ -31,9 +31,10 @@ type Job struct {
 	Options  json.RawMessage
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
-	// Known are the voices that the account knows, nil unless the task asks for them.
-	// Their vectors are cleared when the run has ended.
-	Known       *diarize.Register
+	// Known reads the voices that the account knows at this moment; nil unless the task
+	// asks for them. An engine calls it when it needs them, so that a voice deleted
+	// before that names nobody. Their vectors are cleared when the run has ended.
+	Known       func(context.Context) (*diarize.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	Segments    func([]spec.Segment)             // never nil; takes the sentences that follow those it took before

@@ -309,11 +309,8 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if err != nil {
 		return err
 	}
-	known, err := w.known(ctx, c)
-	defer tasks.ForgetVoices(known)
-	if err != nil {
-		return err
-	}
+	known, forgetKnown := w.known(c)
+	defer forgetKnown()
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
@@ -435,18 +432,27 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// known returns the known voices of a task's account, nil if the task does not
-// request them. They are read when the task begins, so a voice deleted before
-// that names no speaker.
-func (w *Worker) known(ctx context.Context, c *tasks.Claim) (register *diarize.Register, err error) {
+// known returns how to read the known voices of a task's account, nil if the task does
+// not request them; forget overwrites what was read. They are not read earlier than
+// they are needed, so a voice deleted before that names no speaker.
+func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
 	if c.Extras.KnownVoices == nil || !*c.Extras.KnownVoices {
-		return nil, nil
+		return nil, func() {}
 	}
-	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
-		register, err = w.service.KnownVoices(ctx, c.AccountID)
-		return err
-	})
-	return register, err
+	var registers []*diarize.Register
+	read = func(ctx context.Context) (register *diarize.Register, err error) {
+		err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+			register, err = w.service.KnownVoices(ctx, c.AccountID)
+			return err
+		})
+		registers = append(registers, register)
+		return register, err
+	}
+	return read, func() {
+		for _, r := range registers {
+			tasks.ForgetVoices(r)
+		}
+	}
 }
 
 // complete finishes a task and claims the next one with it, unless the worker ends

@@ -76,7 +76,7 @@ func segments(f findings, at clock) []Segment {
 		}
 		out[i].Words = make([]Word, len(s.Words))
 		for j, w := range s.Words {
-			out[i].Words[j] = Word{Word: w.Text, Start: at.centi(w.Start), End: at.centi(w.End), Probability: round4(w.Probability), Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
+			out[i].Words[j] = Word{Word: w.Text, Start: at.centi(w.Start), End: at.centi(w.End), Probability: round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
 		}
 	}
 	return out

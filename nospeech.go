@@ -18,13 +18,13 @@ func coarse(probs []float32) []byte {
 	return out
 }
 
-// silence returns the detector's probability of no speech in a segment: one
-// minus the mean over its windows. ok is false where the detector's
-// probabilities are not known (a checkpoint of an earlier version).
-func (s *speech) silence(segment asr.Segment) (p float64, ok bool) {
+// silence returns the detector's probability of no speech between two times
+// (seconds): one minus the mean over its windows. ok is false where the
+// detector's probabilities are not known (a checkpoint of an earlier version).
+func (s *speech) silence(start, end float64) (p float64, ok bool) {
 	const seconds = float64(vad.Window) / audio.SampleRate
-	from := min(max(int(segment.Start/seconds), 0), len(s.Probabilities))
-	to := min(max(int(math.Ceil(segment.End/seconds)), from), len(s.Probabilities))
+	from := min(max(int(start/seconds), 0), len(s.Probabilities))
+	to := min(max(int(math.Ceil(end/seconds)), from), len(s.Probabilities))
 	if from == to {
 		return 0, false
 	}
@@ -43,7 +43,7 @@ func (s *speech) discard(t *asr.Transcript, abilities asr.Abilities, threshold f
 	before := len(t.Segments)
 	for i := range t.Segments {
 		segment := &t.Segments[i]
-		if silent, ok := s.silence(*segment); ok && abilities.NoSpeech {
+		if silent, ok := s.silence(segment.Start, segment.End); ok && abilities.NoSpeech {
 			segment.NoSpeechProb = (segment.NoSpeechProb + silent) / 2
 		} else if ok {
 			segment.NoSpeechProb = silent

@@ -117,7 +117,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.Gate = s.gate
 	opt.Progress = report
 	if found.Tier == TierStandard {
-		found.Transcript, err = s.standardText(ctx, t, pcm, speech, opt)
+		found.Transcript, err = s.standardText(ctx, t, pcm, heard, opt)
 	} else {
 		found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt)
 	}
@@ -129,7 +129,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	}
 	if found.Tier == TierOptimized {
 		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
-		found.Cascade, err = s.again(ctx, pcm, speech, found.Transcript, opt)
+		found.Cascade, err = s.again(ctx, pcm, heard, found.Transcript, opt)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
@@ -143,20 +143,21 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 
 // standardText transcribes with the standard tier. A CTC model of the language times
 // the words, where they are asked for, and looks for hotwords.
-func (s *stages) standardText(ctx context.Context, t asr.Transcriber, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
+func (s *stages) standardText(ctx context.Context, t asr.Transcriber, pcm *audio.PCM, heard *speech, opt asr.Options) (*asr.Transcript, error) {
 	timed := opt.WordTimestamps
 	aligner := s.standardAligner(ctx, opt)
 	if aligner != nil && len(opt.Hotwords) > 0 {
 		opt.WordTimestamps, opt.Settled = true, nil // the text is not settled before
 	}
-	text, err := t.Transcribe(ctx, pcm, speech, opt)
+	text, err := t.Transcribe(ctx, pcm, heard.Spans, opt)
 	if err != nil || aligner == nil || !opt.WordTimestamps {
 		return text, err
 	}
 	o := align.Options{Hotwords: opt.Hotwords, Parallel: s.cores, Gate: s.gate}
-	if err := align.Transcript(ctx, aligner, pcm, speech, text, o); err != nil {
+	if err := align.Transcript(ctx, aligner, pcm, heard.Spans, text, o); err != nil {
 		return nil, err
 	}
+	heard.doubt(text)
 	for i := range text.Segments {
 		if !timed {
 			text.Segments[i].Words = nil
@@ -168,13 +169,13 @@ func (s *stages) standardText(ctx context.Context, t asr.Transcriber, pcm *audio
 // again decodes what the optimized tier is unsure of with the standard tier, where
 // there is a model of it that knows the language, and puts the better text into t. With
 // an error t is as it was. A demonstration does not judge a real model.
-func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, err error) {
+func (s *stages) again(ctx context.Context, pcm *audio.PCM, heard *speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, err error) {
 	optimized, standard := s.engines.model(TierOptimized, t.Language), s.engines.model(TierStandard, t.Language)
 	if s.cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
 		return done, nil
 	}
-	done.Segments, done.Seconds = len(t.Segments), spoken(speech)
-	list := doubts(t.Segments, speech, t.Language, optimized.Languages, s.cascade)
+	done.Segments, done.Seconds = len(t.Segments), spoken(heard.Spans)
+	list := doubts(t.Segments, heard.Spans, t.Language, optimized.Languages, s.cascade)
 	if len(list) == 0 {
 		return done, nil
 	}
@@ -185,7 +186,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 		return done, err
 	}
 	list, err = compute(ctx, s.gate, s.engines.loadStandard, func(d *whisper.Engine) (kept []doubt, err error) {
-		kept, done.Hearings, err = heardOtherwise(ctx, d, pcm, list, hearings(speech))
+		kept, done.Hearings, err = heardOtherwise(ctx, d, pcm, list, hearings(heard.Spans))
 		return kept, err
 	})
 	if err != nil || len(list) == 0 {
@@ -198,7 +199,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 	}
 	done.DoubtfulSeconds = spoken(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
-	fresh, err := s.standardText(ctx, recognizer, pcm, unsure, opt)
+	fresh, err := s.standardText(ctx, recognizer, pcm, &speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
 	if err != nil {
 		return done, err
 	}

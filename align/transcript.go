@@ -50,15 +50,19 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 }
 
 // move sets the words' times. Words that were not found keep their places
-// between their neighbors, and stay doubtful.
+// between their neighbors, and stay interpolated.
 func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
 		return !found[i].Missing && !found[i].Wild && -farOff < off && off < farOff
 	}
 	for i, w := range words {
-		if taken(i) {
-			w.Start, w.End, w.Doubtful = found[i].Start, found[i].End, false
+		switch {
+		case taken(i):
+			w.Start, w.End, w.Interpolated = found[i].Start, found[i].End, false
+			w.Heard = &found[i].Probability
+		case !found[i].Wild:
+			w.Heard = new(float64) // not there, though it may be elsewhere
 		}
 	}
 	for i := 0; i < len(words); i++ { // words that were not found fit in between

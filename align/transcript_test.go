@@ -17,19 +17,21 @@ func seconds(s ...float64) (spans []audio.Span) {
 }
 
 // A word that was not found shares the sound of the one before when that had taken
-// all of it; it does not move into the pause. It is doubtful, what was heard is not.
+// all of it; it does not move into the pause. Its time is interpolated, those of the
+// others are not.
 func TestMissingWordsShareTheSound(t *testing.T) {
 	words := []*asr.Word{
-		{Text: "my", Start: 18.4, End: 18.6, Doubtful: true},
-		{Text: "husband.", Start: 18.6, End: 19, Doubtful: true},
-		{Text: "Turn", Start: 19.6, End: 20, Doubtful: true},
+		{Text: "my", Start: 18.4, End: 18.6, Interpolated: true},
+		{Text: "husband.", Start: 18.6, End: 19, Interpolated: true},
+		{Text: "Turn", Start: 19.6, End: 20, Interpolated: true},
 	}
 	speech := seconds(17.8, 19.01, 19.58, 21)
 	move(words, []Word{{Start: 18.54, End: 19.01}, {Missing: true}, {Start: 19.59, End: 19.95}}, speech)
 	assert.InDelta(t, 18.54, words[0].Start, 1e-9)
 	assert.Greater(t, words[1].Start, 18.6)
 	assert.InDelta(t, 19.01, words[1].End, 1e-6)
-	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Doubtful, words[1].Doubtful, words[2].Doubtful})
+	assert.Zero(t, *words[1].Heard)
+	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated})
 }
 
 // A token that fires in the pause behind a stretch of speech does not carry its word

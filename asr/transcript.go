@@ -23,9 +23,14 @@ type Word struct {
 	Start, End float64
 	// Probability is the mean probability of the word's tokens, 0 to 1.
 	Probability float64
-	// Doubtful reports that Start and End were not measured: they are interpolated
-	// by letters between times that were.
-	Doubtful bool
+	// Interpolated reports that Start and End were not measured: they are
+	// interpolated by letters between times that were.
+	Interpolated bool `json:",omitzero"`
+	// Heard is the probability, 0 to 1, that the model that times the words gives
+	// the word where it is; nil if none did, or if it can't spell the word.
+	Heard *float64 `json:",omitempty"`
+	// Doubtful reports that the sound speaks against the word: see spec.Word.
+	Doubtful bool `json:",omitzero"`
 	// Tokens is how many of its segment's tokens belong to the word.
 	Tokens int `json:",omitzero"`
 }

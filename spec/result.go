@@ -102,8 +102,12 @@ type Word struct {
 	Start       float64 `json:"start"`
 	End         float64 `json:"end"`
 	Probability float64 `json:"probability"`
-	// Doubtful reports that Start and End were not measured but interpolated by
+	// Interpolated reports that Start and End were not measured but interpolated by
 	// letters between measured times. It is not part of the JSON form.
+	Interpolated bool `json:"-"`
+	// Doubtful reports that the sound speaks against a word of the standard tier:
+	// neither the model that times words nor the voice activity detector hears it.
+	// It is not part of the JSON form.
 	Doubtful bool `json:"-"`
 	// Overlapped reports that two speakers are known to talk during at least
 	// half of the word. It is not part of the JSON form.

@@ -62,7 +62,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	transcript.Segments = asr.Sentences(words, opt.WordTimestamps)
 	for _, s := range transcript.Segments {
 		for i := range s.Words { // in proportion to letters, without the heads of a published model
-			s.Words[i].Doubtful = e.opt.AlignmentHeads == ""
+			s.Words[i].Interpolated = e.opt.AlignmentHeads == ""
 		}
 	}
 	return transcript, nil

@@ -76,15 +76,24 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		if style.words {
 			indent := strings.Repeat(" ", 2*times+3)
 			for _, w := range l.segment.Words {
-				doubt := ""
-				if w.Doubtful {
-					doubt = "  (time interpolated)"
-				}
-				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s%s\n", indent, w.Start, w.End, w.Probability*100, terminal.Line(w.Word), doubt)
+				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s%s\n", indent, w.Start, w.End, w.Probability*100, terminal.Line(w.Word), reservations(w))
 			}
 		}
 	}
 	return out.Flush()
+}
+
+// reservations says what is not certain about a word.
+func reservations(w otograph.Word) string {
+	switch {
+	case w.Doubtful && w.Interpolated:
+		return "  (doubtful, time interpolated)"
+	case w.Doubtful:
+		return "  (doubtful)"
+	case w.Interpolated:
+		return "  (time interpolated)"
+	}
+	return ""
 }
 
 func speakerColor(speaker string) string {

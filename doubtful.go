@@ -1,0 +1,24 @@
+package otograph
+
+import "github.com/otograph/otograph/asr"
+
+// A word is doubtful where neither of two models hears it: the one that times
+// words gives it less than leastHeard, and the voice activity detector's
+// probability of silence during it is above mostSilent. TestDoubtfulWords
+// measures both limits.
+const (
+	leastHeard = 0.02
+	mostSilent = 0.8
+)
+
+// doubt marks the words of a transcript that the sound speaks against. A word of
+// which one of the two models says nothing is not marked.
+func (s *speech) doubt(t *asr.Transcript) {
+	for i := range t.Segments {
+		for k := range t.Segments[i].Words {
+			w := &t.Segments[i].Words[k]
+			silent, known := s.silence(w.Start, w.End)
+			w.Doubtful = known && silent > mostSilent && w.Heard != nil && *w.Heard < leastHeard
+		}
+	}
+}

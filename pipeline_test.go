@@ -623,6 +623,37 @@ func TestCascade(t *testing.T) {
 	assert.NotContains(t, string(data), "confidence", "the service's JSON is that of its specification")
 }
 
+// TestHotwordsWithoutEffect: what Whisper writes in many tokens is looked for by the CTC
+// model; without one a warning names it, and what the CTC model's tokens cannot spell.
+func TestHotwordsWithoutEffect(t *testing.T) {
+	alone := demo.Models()
+	alone.Models = slices.DeleteFunc(alone.Models, func(m models.Model) bool { return m.Role == models.RoleOptimized })
+	const parts, spelling = "have hardly any effect on", "have no effect on"
+	for _, test := range []struct {
+		set      *models.Set
+		fast     bool
+		hotwords []string
+		reason   string
+	}{
+		{alone, false, []string{"Yarrowick", "month"}, parts + ` "Yarrowick":`},
+		{demo.Models(), false, []string{"Yarrowick"}, ""},
+		{demo.Models(), true, []string{"Yarrowick"}, ""},
+		{demo.Models(), true, []string{"Yarrowick", "Ωμέγα"}, spelling + ` "Ωμέγα":`},
+	} {
+		opt := otograph.Options{ASRLanguage: new("en"), Optimize: &test.fast, Hotwords: test.hotwords, EnableDiarize: new(false), EnableAudioEvents: new(false)}
+		res, err := open(t, test.set).Run(t.Context(), excerpt(t), opt)
+		require.NoError(t, err)
+		if test.reason == "" {
+			assert.Empty(t, res.Warnings, test.hotwords)
+			continue
+		}
+		if assert.Len(t, res.Warnings, 1, test.hotwords) {
+			assert.Equal(t, "hotwords", res.Warnings[0].Option)
+			assert.Contains(t, res.Warnings[0].Reason, test.reason)
+		}
+	}
+}
+
 // A standard tier that does not work takes nothing from the text of the optimized one.
 func TestCascadeThatFails(t *testing.T) {
 	off := false

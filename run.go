@@ -297,8 +297,10 @@ func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side,
 			if err != nil {
 				return nil, err
 			}
-			all.Abilities = found.Abilities
 			all.Transcript.Stats.Add(found.Transcript.Stats)
+			if found.Abilities != nil {
+				all.Abilities, all.Transcript.Powerless = found.Abilities, found.Transcript.Powerless // the same in every channel
+			}
 			all.Cascade.Add(found.Cascade)
 			all.Uncorrected = cmp.Or(all.Uncorrected, found.Uncorrected)
 			for _, segment := range found.Transcript.Segments {

@@ -3,6 +3,8 @@ package otograph
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/spec"
@@ -17,7 +19,8 @@ type circumstances struct {
 	abilities asr.Abilities // of the recognizer
 	heard     bool          // whether the recognizer ran: otherwise tier and abilities say nothing
 	segments  []asr.Segment
-	words     bool // whether the optimized tier is to give words
+	powerless []string // hotwords
+	words     bool     // whether the optimized tier is to give words
 }
 
 // effects is the table of options: for each one why it has no effect, "" where it
@@ -54,6 +57,7 @@ func warnings(given Options, opt EffectiveOptions, said *transcription, words bo
 	c := circumstances{given: given, opt: opt, words: words}
 	if said != nil && said.Abilities != nil {
 		c.heard, c.tier, c.language, c.abilities, c.segments = true, said.Tier, said.Language.Code, *said.Abilities, said.Transcript.Segments
+		c.powerless = said.Transcript.Powerless
 	}
 	changed := given.Changed()
 	for _, name := range given.Given() {
@@ -152,11 +156,28 @@ func bestOfEffect(c circumstances) string {
 	return ""
 }
 
+// mostNamed is how many hotwords a warning names.
+const mostNamed = 10
+
 func hotwordsEffect(c circumstances) string {
-	if !c.abilities.Hotwords {
+	switch {
+	case !c.abilities.Hotwords:
 		return "have no effect: the model does not support hotwords"
+	case len(c.powerless) == 0:
+		return ""
 	}
-	return ""
+	var list []string
+	for _, word := range c.powerless[:min(len(c.powerless), mostNamed)] {
+		list = append(list, strconv.Quote(word))
+	}
+	named := strings.Join(list, ", ")
+	if more := len(c.powerless) - mostNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	if c.tier == TierStandard {
+		return "have hardly any effect on " + named + ": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them"
+	}
+	return "have no effect on " + named + ": the model's vocabulary cannot spell them"
 }
 
 func promptEffect(c circumstances) string {

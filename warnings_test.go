@@ -2,6 +2,7 @@ package otograph
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,4 +107,36 @@ func TestWarningsOfMissingWords(t *testing.T) {
 	}
 	fast.Transcript.Segments[0].Words = []asr.Word{{Text: "a"}}
 	assert.Empty(t, warnings(o, effective, fast, true))
+}
+
+// TestWarningsOfHotwords names those that no recognizer can favor.
+func TestWarningsOfHotwords(t *testing.T) {
+	names := []string{"Belvost", `a"b`}
+	many := strings.Split("a b c d e f g h i j k l", " ")
+	tests := []struct {
+		name      string
+		tier      Tier
+		abilities asr.Abilities
+		powerless []string
+		want      string
+	}{
+		{"all have", TierOptimized, asr.Abilities{Hotwords: true}, nil, ""},
+		{"spelled", TierOptimized, asr.Abilities{Hotwords: true}, names, `have no effect on "Belvost", "a\"b": the model's vocabulary cannot spell them`},
+		{"parts", TierStandard, asr.Abilities{Hotwords: true}, names[:1], `have hardly any effect on "Belvost": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them`},
+		{"many", TierOptimized, asr.Abilities{Hotwords: true}, many, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more: the model's vocabulary cannot spell them`},
+		{"no ability", TierOptimized, asr.Abilities{}, names, "have no effect: the model does not support hotwords"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := Options{Hotwords: many}
+			effective, err := o.Effective()
+			require.NoError(t, err)
+			said := &transcription{Tier: test.tier, Transcript: &asr.Transcript{Powerless: test.powerless}, Abilities: &test.abilities}
+			var want []spec.Warning
+			if test.want != "" {
+				want = []spec.Warning{{Option: "hotwords", Reason: test.want}}
+			}
+			assert.Equal(t, want, warnings(o, effective, said, false))
+		})
+	}
 }

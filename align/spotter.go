@@ -72,9 +72,7 @@ func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	s := &Spotter{vocab: v, ends: []int{-1}, into: make([][]int32, 1)}
 	tree := spotTree{Spotter: s, next: map[spotEdge]int{}, known: map[state]bool{}}
 	for _, text := range words {
-		text = strings.Join(strings.Fields(text), " ")
-		letters, ok := v.spell(fold(text))
-		if w := (spotWord{text, letters, weight(letters)}); ok && len(letters) <= longestWord && w.weight >= leastLetters {
+		if w, ok := newSpotWord(text, v); ok {
 			tree.add(w)
 			s.most = max(s.most, w.allowed())
 		}
@@ -86,6 +84,20 @@ func NewSpotter(words []string, v *Vocabulary) *Spotter {
 		s.lead(state{stateBlank, -1, n, n})
 	}
 	return s
+}
+
+// Spottable reports whether a Spotter looks for the word: the vocabulary can spell
+// it, and it is long enough.
+func Spottable(word string, v *Vocabulary) bool {
+	_, ok := newSpotWord(word, v)
+	return ok
+}
+
+func newSpotWord(text string, v *Vocabulary) (w spotWord, ok bool) {
+	text = strings.Join(strings.Fields(text), " ")
+	letters, ok := v.spell(fold(text))
+	w = spotWord{text, letters, weight(letters)}
+	return w, ok && len(letters) <= longestWord && w.weight >= leastLetters
 }
 
 // weight counts the letters of a word.

@@ -30,6 +30,13 @@ func spotRows(rows ...map[int]float64) (scores []float32, norms []float64) {
 	return scores, make([]float64, len(rows))
 }
 
+func TestSpottable(t *testing.T) {
+	v := NewVocabulary(spotTokens, 0)
+	for word, want := range map[string]bool{"Boris": true, " boris ": true, "Bor": false, "": false, "żółw": false, "Bo-ris": true, "王李小": true} {
+		assert.Equal(t, want, Spottable(word, v), word)
+	}
+}
+
 func TestSpotter(t *testing.T) {
 	v := NewVocabulary(spotTokens, 0)
 	blank := map[int]float64{0: 0.98}

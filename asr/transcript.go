@@ -76,6 +76,9 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
+	// Powerless are those of Options.Hotwords that changed nothing, or next to
+	// nothing, whatever was said.
+	Powerless []string `json:",omitempty"`
 }
 
 // Options configures a single transcription. DefaultOptions returns the

@@ -47,12 +47,17 @@ type trieNode struct {
 	fail, word int
 }
 
+// boosted is a hotword as the tree has it.
+func boosted(hotword string) string {
+	return strings.Join(strings.Fields(strings.ToLower(hotword)), " ")
+}
+
 // newBooster builds the tree for tokens that write the given texts; nil when
 // there is nothing to boost. spaced reports whether words stand between spaces.
 func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	b := &booster{nodes: []trieNode{{}}}
 	for i, w := range hotwords {
-		w = strings.Join(strings.Fields(strings.ToLower(w)), " ")
+		w = boosted(w)
 		if w == "" || len(w) > maxHotwordBytes || i >= maxHotwords {
 			continue
 		}
@@ -72,6 +77,57 @@ func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 		b.start = n // a window begins where a word may begin
 	}
 	return b
+}
+
+// speller holds what each token writes, lower-cased, by its first byte.
+type speller struct {
+	texts  [256][][]byte
+	spaced bool
+}
+
+func newSpeller(texts [][]byte, spaced bool) *speller {
+	s := &speller{spaced: spaced}
+	for _, t := range texts {
+		if len(t) == 0 {
+			continue
+		}
+		if utf8.Valid(t) {
+			t = bytes.ToLower(t)
+		}
+		s.texts[t[0]] = append(s.texts[t[0]], t)
+	}
+	return s
+}
+
+// spells reports whether tokens can write the hotword as a booster matches it. The
+// first may begin with a space or without, and the last may go on behind the word
+// with what is no part of one.
+func (s *speller) spells(hotword string) bool {
+	word := []byte(boosted(hotword))
+	if len(word) == 0 || len(word) > maxHotwordBytes {
+		return false
+	}
+	reached := make([]bool, len(word)+2)
+	if first, _ := utf8.DecodeRune(word); s.spaced && !spec.Unspaced(first) {
+		word = append([]byte{' '}, word...)
+		reached[1] = true // a window begins where a word may begin
+	}
+	reached[0] = true
+	for at, first := range word {
+		if !reached[at] {
+			continue
+		}
+		for _, t := range s.texts[first] {
+			rest := word[at:]
+			switch {
+			case bytes.HasPrefix(rest, t):
+				reached[at+len(t)] = true
+			case bytes.HasPrefix(t, rest) && border(t[len(rest)]):
+				return true
+			}
+		}
+	}
+	return reached[len(word)]
 }
 
 func (b *booster) add(word string, spaced bool) {

@@ -108,6 +108,34 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"al icecream"}, v, nil))))
 }
 
+func TestHotwordsThatTokensSpell(t *testing.T) {
+	pieces := sampleVocabulary(t, "▁al", "▁ox", "ice", "Is", "▁t", "o.", "王")
+	unspaced := sampleVocabulary(t, "你", "好", "ab", "<0xE7>")
+	for _, test := range []struct {
+		v    *vocabulary
+		word string
+		want bool
+	}{
+		{pieces, "Alice", true},
+		{pieces, "  ALICE  ox ", true},
+		{pieces, "ice", true}, // at the beginning of a window
+		{pieces, "is al", true},
+		{pieces, "to", true}, // what goes on behind it is no part of a word
+		{pieces, "toice", false},
+		{pieces, "al王", true},
+		{pieces, "Zürich", false},
+		{pieces, "alic", false},
+		{pieces, " ", false},
+		{pieces, strings.Repeat("ice", 70), false},
+		{unspaced, "你好", true},
+		{unspaced, "好ab", true},
+		{unspaced, "好a", false},
+		{unspaced, "您好", false},
+	} {
+		assert.Equal(t, test.want, newSpeller(test.v.texts(), test.v.spaced).spells(test.word), test.word)
+	}
+}
+
 func TestHotwordIsNeverInventedInSilence(t *testing.T) {
 	v := sampleVocabulary(t, "▁al", "ice", "▁wonder", "land")
 	h := head{vocab: v, blank: 0, shift: 0.04}

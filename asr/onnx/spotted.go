@@ -22,6 +22,28 @@ func (e *Engine) newSpotter(hotwords []string) *align.Spotter {
 	return align.NewSpotter(hotwords[:min(len(hotwords), maxHotwords)], v)
 }
 
+// powerless returns the hotwords that neither a search nor a Spotter can find: the
+// tokens do not spell them, or they are not among the first maxHotwords.
+func (e *Engine) powerless(hotwords []string) (list []string) {
+	if len(hotwords) == 0 {
+		return nil
+	}
+	tokens := newSpeller(e.vocab.texts(), e.vocab.spaced)
+	var v *align.Vocabulary
+	if e.net.ctc() != nil {
+		v, _ = e.Vocabulary() // without one nothing is spotted
+	}
+	for i, word := range hotwords {
+		switch {
+		case strings.TrimSpace(word) == "":
+		case i < maxHotwords && (tokens.spells(word) || v != nil && align.Spottable(word, v)):
+		default:
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
 // decodedWord is a word among the emissions: first to end, with the time from its
 // first letter to its last.
 type decodedWord struct {

@@ -28,14 +28,15 @@ type hotwords struct {
 
 // newHotwords builds the tree from each word's spellings: as given, in lower case,
 // with a capital, in capitals; each with and without a space before it.
-func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
+// weak are the words of which no spelling's first token gets a bonus.
+func newHotwords(words []string, tokenize func(string) []int32) (h *hotwords, weak []string) {
 	type branch struct {
 		token    int32
 		bonus    float32
 		children []*branch
 	}
 	root := &branch{}
-	add := func(tokens []int32) {
+	add := func(tokens []int32) (begins bool) {
 		at := root
 		for k, t := range tokens {
 			i := slices.IndexFunc(at.children, func(b *branch) bool { return b.token == t })
@@ -48,12 +49,13 @@ func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
 			case k > 0:
 				at.bonus = hotNext
 			case len(tokens) <= hotParts:
-				at.bonus = hotStart
+				at.bonus, begins = hotStart, true
 			}
 		}
+		return begins
 	}
-	for _, w := range words {
-		w = strings.Join(strings.Fields(w), " ")
+	for _, word := range words {
+		w := strings.Join(strings.Fields(word), " ")
 		if w == "" {
 			continue
 		}
@@ -63,15 +65,19 @@ func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
 		lowFirst, lowSize := utf8.DecodeRuneInString(lower)
 		spellings = append(spellings, string(unicode.ToUpper(lowFirst))+lower[lowSize:])
 		slices.Sort(spellings)
+		begins := false
 		for _, s := range slices.Compact(spellings) {
-			add(tokenize(s))
-			add(tokenize(" " + s))
+			begins = add(tokenize(s)) || begins
+			begins = add(tokenize(" "+s)) || begins
+		}
+		if !begins {
+			weak = append(weak, word)
 		}
 	}
 	if len(root.children) == 0 {
-		return nil
+		return nil, weak
 	}
-	h := &hotwords{nodes: []node{{}}, reach: hotReach}
+	h = &hotwords{nodes: []node{{}}, reach: hotReach}
 	level := []*branch{root}
 	for at := 0; len(level) > 0; at++ { // breadth first: children lie side by side
 		b := level[0]
@@ -82,5 +88,5 @@ func newHotwords(words []string, tokenize func(string) []int32) *hotwords {
 		}
 		level = append(level, b.children...)
 	}
-	return h
+	return h, weak
 }

@@ -43,7 +43,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		t.initial = e.tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
-		t.hot = newHotwords(opt.Hotwords, e.tokenize)
+		t.hot, transcript.Powerless = newHotwords(opt.Hotwords, e.tokenize)
 	}
 	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {

@@ -56,6 +56,7 @@ func (i ItemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, 
 		return otograph.StageEmbed, len(set.All(models.RoleSegmenter)) == 0
 	case models.RoleTagger:
 		return otograph.StageEvents, true
+	case models.RoleSegmenter: // the embedder works in the same stage
 	}
 	return "", false
 }

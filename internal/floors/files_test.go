@@ -26,6 +26,7 @@ var rootFiles = [][]string{
 	{"checkpoints.go", "engines.go", "progress.go", "speakers.go"},
 	{"findings.go"},
 	{"assemble.go", "cascade.go", "nospeech.go", "warnings.go"},
+	{"doubtful.go"},
 	{"stages.go"},
 	{"channels.go", "pipeline.go"},
 	{"voices.go"},

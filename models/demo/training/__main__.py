@@ -1,7 +1,7 @@
 """Runs one round of a stage.  usage: python3 -m training STAGE ROUND [NAME=VALUE …]
 
 Stages: speech, events (corpora of sound), embedder, vad, tagger, segmenter, border;
-clips (sentences), ctc, lm, whisper.  Rounds and their settings are in config/STAGE.toml;
+clips (sentences), ctc, lm, whisper, transducer.  Rounds and their settings are in config/STAGE.toml;
 NAME=VALUE changes one setting.  Paths are relative to the working folder.
 """
 
@@ -21,6 +21,7 @@ STAGES = {
     "clips": "asr.synth",
     "ctc": "asr.ctc",
     "lm": "asr.lm",
+    "transducer": "asr.transducer",
     "whisper": "asr.whisp",
 }
 

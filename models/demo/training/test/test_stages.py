@@ -137,7 +137,69 @@ class StagesTest(unittest.TestCase):
             self.steps("ctc", "k0", *same, "out=ck/k1.pt")
             self.steps("whisper", "w0", *same)
             self.steps("whisper", "w2", *same, "origin=ck/w0.pt", "long_every=2", "long_seconds=40.0", "out=ck/w2.pt")
+            self.steps("transducer", "r0", *same, 'dev=["data/d1.jsonl"]', "origin=ck/k1.pt", "pieces=30")
             self.files()
+            self.transducers()
+
+    def transducers(self) -> None:
+        """What the transducers' checkpoint is exported as."""
+        from ..asr import transducer_files
+
+        transducer_files.main("ck/r0.pt", "transducers")
+        for path, inputs in {
+            "rnnt/encoder": ["x", "x_lens"],
+            "rnnt/decoder": ["y"],
+            "rnnt/joiner": ["encoder_out", "decoder_out"],
+            "tdt/encoder": ["audio_signal", "length"],
+            "tdt/decoder": ["targets", "target_length", "states", "cells"],
+            "tdt/joiner": ["encoder_outputs", "decoder_outputs"],
+        }.items():
+            self.assertEqual(inputs, self.inputs(f"transducers/{path}.onnx"))
+        for kind, blank in ("rnnt", 0), ("tdt", 30):
+            lines = Path(f"transducers/{kind}/tokens.txt").read_text(encoding="utf-8").splitlines()
+            self.assertEqual(31, len(lines))
+            self.assertEqual(f"<blk> {blank}", lines[blank])
+
+    def test_transducer_loss(self) -> None:
+        """The loss is the sum over all alignments, counted one by one."""
+        import torch
+
+        from ..asr.transducer import transducer_loss
+
+        torch.manual_seed(5)
+        for longest, lens, counts in (1, [5, 3], [2, 3]), (3, [5, 4], [2, 0]):
+            said, blank = torch.randn(2, 5, 3), torch.randn(2, 5, 4)
+            stays = torch.randn(2, 5, 4, longest)
+
+            def ways(b: int, t: int, u: int) -> float:
+                if t >= lens[b]:
+                    return float(u == counts[b])
+                total = 0.0
+                for d in range(longest):
+                    stay = stays[b, t, u, d].item()
+                    total += math.exp(blank[b, t, u].item() + stay) * ways(b, t + d + 1, u)
+                    if u < counts[b]:
+                        total += math.exp(said[b, t, u].item() + stay) * ways(b, t + d + 1, u + 1)
+                return total
+
+            loss = transducer_loss(said, blank, stays, torch.tensor(lens), torch.tensor(counts))
+            for b in range(2):
+                self.assertAlmostEqual(-math.log(ways(b, 0, 0)), loss[b].item(), places=4)
+
+    def test_made_up_names(self) -> None:
+        """Names of the evaluation side and of the training side do not mix, and stand in the place of words."""
+        import random
+
+        from ..asr import texts
+
+        r = random.Random(3)
+        for held in False, True:
+            for _ in range(50):
+                self.assertEqual(held, texts.heldout(texts.made_up(r, held)))
+        words = texts.put_names("Where is the station, please?", r).split()
+        self.assertEqual(["is", "the"], words[1:3])
+        self.assertEqual("?", words[4][-1])
+        self.assertNotEqual("Where is the station, please?", " ".join(words))
 
     def files(self) -> None:
         """What the recognizers' checkpoints are exported as."""

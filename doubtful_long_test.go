@@ -257,7 +257,7 @@ func (d *doubtTrial) nowhere(h heardBy) {
 	d.count("words of another recording", other, t, never)
 }
 
-// copyOf returns a transcript of its own.
+// copyOf returns a copy that shares no segments or words.
 func copyOf(t *asr.Transcript) *asr.Transcript {
 	out := *t
 	out.Segments = slices.Clone(t.Segments)

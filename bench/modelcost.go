@@ -13,9 +13,9 @@ const leastSound = 60
 
 // ModelCosts returns what the models on disk cost, by the paths of their main files,
 // for library.RememberCosts: the processor time of the stage that each serves, over at
-// least a minute of sound. Word times belong to the recognizer. What cannot be told apart is left out: several models of
-// one role, an embedder beside a segmenter, recordings that both tiers worked
-// on, and a run without the stages.
+// least a minute of sound. Word times belong to the recognizer. What cannot be told
+// apart is left out: several models of one role, an embedder beside a segmenter,
+// recordings that both tiers worked on, and a run without the stages.
 func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 	costs := map[string]library.Cost{}
 	for i, s := range systems {

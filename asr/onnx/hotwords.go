@@ -100,8 +100,8 @@ func newSpeller(texts [][]byte, spaced bool) *speller {
 }
 
 // spells reports whether tokens can write the hotword as a booster matches it. The
-// first may begin with a space or without, and the last may go on behind the word
-// with what is no part of one.
+// first token may start with a space, and the last may continue after the word with
+// characters that are not part of a word.
 func (s *speller) spells(hotword string) bool {
 	word := []byte(boosted(hotword))
 	if len(word) == 0 || len(word) > maxHotwordBytes {

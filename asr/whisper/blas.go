@@ -2,11 +2,7 @@ package whisper
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -158,10 +154,13 @@ func race(kind int32) (Race, error) {
 	return r, nil
 }
 
+// blasTable is the file of the measurements in the user's data folder.
+const blasTable = "blas.json"
+
 // blasFile returns the path of the file that holds the measurements, "" where the user
 // has no data folder.
 func blasFile() string {
-	name, err := userdata.Dir("blas.json")
+	name, err := userdata.Dir(blasTable)
 	if err != nil {
 		return ""
 	}
@@ -196,7 +195,7 @@ func (m *memory) remember(kind int32, r Race) {
 	maps.Copy(all, m.known)
 	all[raceKey(kind)] = r
 	m.known = all
-	_ = writeRaces(all)
+	_ = userdata.WriteTable(blasTable, all)
 }
 
 // kernelsVersion changes when the kernels do, so that they are measured again.
@@ -223,44 +222,9 @@ func raceKey(kind int32) string {
 	return strings.Join(append(parts, typeName(kind)), "; ")
 }
 
-// readRaces reads the file; one that is not there, or is damaged, is empty.
+// readRaces returns the measurements that the file holds.
 func readRaces() map[string]Race {
-	all := map[string]Race{}
-	f, err := os.Open(blasFile())
-	if err != nil {
-		return all
-	}
-	defer f.Close()
-	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&all); err != nil || all == nil {
-		return map[string]Race{}
-	}
+	all := userdata.ReadTable[Race](blasTable)
 	maps.DeleteFunc(all, func(_ string, r Race) bool { return r.Packed == "" && (r.CPU <= 0 || r.BLAS <= 0) })
 	return all
-}
-
-// writeRaces replaces the file atomically.
-func writeRaces(all map[string]Race) error {
-	name := blasFile()
-	if name == "" {
-		return errors.New("no data folder")
-	}
-	text, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".blas-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

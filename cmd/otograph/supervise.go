@@ -21,11 +21,11 @@ type childExit int
 
 func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// supervised does a command's work in a process of its own where a GPU's driver may be
-// loaded: a driver that faults in a thread of its own ends its process, and nothing in
-// that can prevent it. Then the work is done again without the driver, and what the
-// first process wrote to standard output is dropped; or, with a reason why that cannot
-// be, the error says so. done is false where the caller has to do the work.
+// supervised does a command's work in a second process if a GPU driver may be loaded:
+// a driver that faults in one of its own threads ends the process, which nothing can
+// prevent. The work is then done again without the driver, and the first process's
+// standard output is dropped. once says why the work cannot be repeated; the error
+// repeats it. done is false if the caller has to do the work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {
 	if d == whisper.DeviceCPU || os.Getenv(envDelegated) != "" || !whisper.HasPlugin() {
 		return false, nil

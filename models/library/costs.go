@@ -1,11 +1,7 @@
 package library
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -26,37 +22,23 @@ type Cost struct {
 	Size int64 `json:"size"`
 }
 
+// costTable is the file of measured costs in the user's data folder.
+const costTable = "costs.json"
+
 // RememberCosts keeps measured costs, by the paths of the models' main files, in the
 // user's data folder. Those of other files and processors stay.
 func RememberCosts(costs map[string]Cost) error {
 	if len(costs) == 0 {
 		return nil
 	}
-	name, err := userdata.Dir("costs.json")
-	if err != nil {
-		return err
-	}
-	all := readCosts(name)
+	all := userdata.ReadTable[Cost](costTable)
 	for path, c := range costs {
 		all[costKey(path)] = c
 	}
-	text, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := userdata.WriteTable(costTable, all); err != nil {
 		return fmt.Errorf("costs of models: %w", err)
 	}
-	partial, err := os.CreateTemp(filepath.Dir(name), "costs-*.part")
-	if err != nil {
-		return fmt.Errorf("costs of models: %w", err)
-	}
-	defer os.Remove(partial.Name())
-	_, err = partial.Write(append(text, '\n'))
-	if err = errors.Join(err, partial.Close()); err != nil {
-		return fmt.Errorf("costs of models: %w", err)
-	}
-	return os.Rename(partial.Name(), name)
+	return nil
 }
 
 // costKey names a file on a processor: a data folder may be shared by machines.
@@ -67,37 +49,16 @@ func costKey(path string) string {
 	return path + "; " + processor.Name()
 }
 
-// readCosts reads the file; one that is not there, or is damaged, is empty.
-func readCosts(name string) map[string]Cost {
-	all := map[string]Cost{}
-	f, err := os.Open(name)
-	if err != nil {
-		return all
-	}
-	defer f.Close()
-	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&all); err != nil || all == nil {
-		return map[string]Cost{}
-	}
-	maps.DeleteFunc(all, func(_ string, c Cost) bool { return !(c.Hour > 0 && c.Sound > 0) })
-	return all
-}
-
 // known are the costs measured on this processor.
 type known map[string]Cost
 
-func knownCosts() known {
-	name, err := userdata.Dir("costs.json")
-	if err != nil {
-		return nil
-	}
-	return readCosts(name)
-}
+func knownCosts() known { return userdata.ReadTable[Cost](costTable) }
 
 // of returns what the model with these files cost; nil if it was not measured.
 func (k known) of(paths ...string) *Cost {
 	for _, path := range paths {
 		c, ok := k[costKey(path)]
-		if !ok {
+		if !ok || !(c.Hour > 0 && c.Sound > 0) {
 			continue
 		}
 		if info, err := os.Stat(path); err == nil && info.Size() == c.Size {

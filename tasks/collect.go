@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/otograph/otograph/internal/blob"
@@ -30,9 +31,9 @@ type Collected struct {
 }
 
 // ours matches the keys that the service gives to its files: all begin with the
-// id of a file, a task or a worker. Unfinished files of a folder store have a
-// suffix.
-var ours = regexp.MustCompile(`^(audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)`)
+// id of a file, a task or a worker, or with a probe's random text. Unfinished
+// files of a folder store have a suffix.
+var ours = regexp.MustCompile(`^((audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)|probe/[a-z2-7]{26}(\.|$))`)
 
 // collectBatch is how many files are compared with the database at a time.
 const collectBatch = 500
@@ -40,7 +41,8 @@ const collectBatch = 500
 // Collect compares the files of the service with the database. Files that
 // nothing points at are marked; those marked by an earlier pass for long enough
 // are deleted, within the limits of c. Each deletion is logged. Only files under
-// blob.Prefixes whose names the service gives are ever looked at. A store that
+// blob.Prefixes and blob.ProbePrefix whose names the service gives are ever
+// looked at. A store that
 // belongs to another database, because the database was exchanged under a running
 // server, is refused with blob.ErrForeign.
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
@@ -52,7 +54,7 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 	if err := s.ownsFiles(ctx); err != nil {
 		return p.found, err
 	}
-	for _, prefix := range blob.Prefixes {
+	for _, prefix := range slices.Concat(blob.Prefixes, []string{blob.ProbePrefix}) {
 		err := s.blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
 		if err != nil {
 			return p.found, err

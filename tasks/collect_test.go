@@ -1,9 +1,11 @@
 package tasks_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,25 @@ func TestF1Collect(t *testing.T) {
 			assert.Contains(t, left, key)
 		}
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = $1", wanted))
+	})
+}
+
+// TestCollectDeletesProbes: a process that is killed while it tries the store
+// leaves a file or an unfinished file, which is deleted like other orphans.
+func TestCollectDeletesProbes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		probe := blob.ProbePrefix + strings.ToLower(rand.Text())
+		for _, key := range []string{probe, probe + ".18c0f.tmp", "probe/1", "probe/notes.txt"} {
+			path := filepath.Join(f.Dir, filepath.FromSlash(key))
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		}
+		taskstest.Tidy(t, f.Service)
+		left := f.Files()
+		assert.NotContains(t, left, probe)
+		assert.NotContains(t, left, probe+".18c0f.tmp")
+		assert.Subset(t, left, []string{"probe/1", "probe/notes.txt"}, "not the service's")
 	})
 }
 

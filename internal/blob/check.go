@@ -13,8 +13,10 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// probePrefix is the prefix of the keys that Probe writes.
-const probePrefix = "probe/"
+// ProbePrefix is the prefix of the keys that Probe writes. The rest of a key is
+// 26 letters and digits. A file remains there if the process is killed before
+// Probe deletes it.
+const ProbePrefix = "probe/"
 
 // Check requests the store's identity object, which need not exist, to find out
 // whether the store can be reached and read. The error is one line that says
@@ -36,7 +38,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	if err := s.Check(ctx); err != nil {
 		return err
 	}
-	key := probePrefix + strings.ToLower(rand.Text())
+	key := ProbePrefix + strings.ToLower(rand.Text())
 	if err := s.Put(ctx, key, strings.NewReader(key)); err != nil {
 		return s.explain(err)
 	}

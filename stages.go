@@ -17,7 +17,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
-	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -116,12 +115,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report
-	if found.Tier == TierStandard {
-		found.Transcript, err = s.standardText(ctx, t, pcm, heard, opt)
-	} else {
-		found.Transcript, err = t.Transcribe(ctx, pcm, speech, opt)
-	}
-	if err != nil {
+	if found.Transcript, err = s.text(ctx, found.Tier, t, pcm, heard, opt); err != nil {
 		return nil, err
 	}
 	if !s.translate {
@@ -141,11 +135,12 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	return found, nil
 }
 
-// standardText transcribes with the standard tier. A CTC model of the language times
-// the words, where they are asked for, and looks for hotwords.
-func (s *stages) standardText(ctx context.Context, t asr.Transcriber, pcm *audio.PCM, heard *speech, opt asr.Options) (*asr.Transcript, error) {
+// text transcribes with a tier's recognizer. A CTC model of the language looks for
+// hotwords in what another kind of model writes, and times the standard tier's words
+// where they are asked for.
+func (s *stages) text(ctx context.Context, tier Tier, t asr.Transcriber, pcm *audio.PCM, heard *speech, opt asr.Options) (*asr.Transcript, error) {
 	timed := opt.WordTimestamps
-	aligner := s.standardAligner(ctx, opt)
+	aligner := s.companion(ctx, tier, opt)
 	if aligner != nil && len(opt.Hotwords) > 0 {
 		opt.WordTimestamps, opt.Settled = true, nil // the text is not settled before
 	}
@@ -199,7 +194,7 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, heard *speech, t *as
 	}
 	done.DoubtfulSeconds = spoken(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
-	fresh, err := s.standardText(ctx, recognizer, pcm, &speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
+	fresh, err := s.text(ctx, TierStandard, recognizer, pcm, &speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
 	if err != nil {
 		return done, err
 	}
@@ -306,21 +301,23 @@ func or[T any](p *T, def T) T {
 	return *p
 }
 
-// standardAligner returns the CTC model that hears the words of the standard tier;
-// nil where there is none of their language. Then words keep the times that they
-// have.
-func (s *stages) standardAligner(ctx context.Context, opt asr.Options) align.Model {
+// companion returns the CTC model that hears the words which another model of a tier
+// writes; nil where there is none of their language, or nothing for it to do. Words
+// of the optimized tier keep their own times unless hotwords are looked for.
+func (s *stages) companion(ctx context.Context, tier Tier, opt asr.Options) align.Model {
 	m, ok := s.engines.set.AlignerFor(opt.Language)
-	standard, has := s.engines.set.Role(models.RoleStandard)
+	writer := s.engines.model(tier, opt.Language)
 	switch {
-	case !ok || s.translate || !opt.WordTimestamps && len(opt.Hotwords) == 0:
+	case !ok || s.translate || len(opt.Hotwords) == 0 && (tier == TierOptimized || !opt.WordTimestamps):
 		return nil
-	case m.Demo && has && !standard.Demo:
-		return nil // a demonstration does not time the words of a real model
+	case m == writer: // it hears for itself
+		return nil
+	case m.Demo && writer != nil && !writer.Demo:
+		return nil // a demonstration does not correct a real model
 	}
 	model, err := s.engines.openOptimized(m)
 	if err != nil {
-		s.log.WarnContext(ctx, "words keep the times of the standard tier", "error", err)
+		s.log.WarnContext(ctx, "words stay as they were recognized", "error", err)
 		return nil
 	}
 	return model

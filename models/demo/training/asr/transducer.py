@@ -65,7 +65,7 @@ class Transducer(nn.Module):
 
     def __init__(s, ctc: CTC, V: int, d: int = 256):
         super().__init__()
-        s.ctc, s.V = ctc, V
+        s.ctc, s.V, s.blank = ctc, V, 0
         s.adapt = nn.Conv1d(80, 80, 3, padding=1)
         s.nl, s.low, s.block = nn.LayerNorm(d), nn.Linear(d, d), Block(d, 4, 2 * d)
         s.emb, s.now, s.before = nn.Embedding(V, d), nn.Linear(d, d), nn.Linear(d, d)
@@ -100,7 +100,7 @@ class Transducer(nn.Module):
         there = torch.arange(T)[None] < lens[:, None]
         keep, bias = there.unsqueeze(2).to(low.dtype), (~there)[:, None, None, :].to(low.dtype) * -1e4
         z = s.heard[kind](s.block(high + s.low(s.nl(low)), keep, bias)).float()
-        rest = (torch.arange(T) % 2).unsqueeze(1) * (torch.arange(z.shape[2]) == 0).unsqueeze(0)
+        rest = (torch.arange(T) % 2).unsqueeze(1) * (torch.arange(z.shape[2]) == s.blank).unsqueeze(0)
         return z + rest.float() * s.rest.float()
 
     def embed(s, y: torch.Tensor) -> torch.Tensor:

@@ -86,6 +86,7 @@ def write(
 
 def blank_last(net: Transducer) -> None:
     """Renumbers the tokens as NeMo does: the blank behind all others."""
+    net.blank = net.V - 1
     order = list(range(1, net.V)) + [0]
     net.emb.weight.data, net.again.data = net.emb.weight.data[order], net.again.data[order]
     order += range(net.V, net.V + STAYS)

@@ -160,6 +160,27 @@ class StagesTest(unittest.TestCase):
             self.assertEqual(31, len(lines))
             self.assertEqual(f"<blk> {blank}", lines[blank])
 
+    def test_transducer_numbers(self) -> None:
+        """NeMo's numbers of the tokens change what they are called, not their scores."""
+        import torch
+
+        from ..asr import transducer_files
+        from ..asr.ctc import CTC
+        from ..asr.transducer import Transducer
+
+        torch.manual_seed(6)
+        net = Transducer(CTC(9), 7).eval()
+        low, high, lens = torch.randn(1, 6, 256), torch.randn(1, 3, 256), torch.tensor([6])
+        order = [1, 2, 3, 4, 5, 6, 0]
+        last = torch.tensor([2])
+        with torch.no_grad():
+            heard = net.scores(low, high, lens, "tdt")
+            told = net.predict(net.embed(torch.tensor([0])), last, "tdt")
+            transducer_files.blank_last(net)
+            order += range(7, heard.shape[2])
+            self.assertTrue(torch.allclose(heard[..., order], net.scores(low, high, lens, "tdt")))
+            self.assertTrue(torch.allclose(told[..., order], net.predict(net.embed(torch.tensor([6])), last - 1, "tdt")))
+
     def test_transducer_loss(self) -> None:
         """The loss is the sum over all alignments, counted one by one."""
         import torch

@@ -192,7 +192,7 @@ func TestCascadePutsNoWordsIntoSilence(t *testing.T) {
 		text := &asr.Transcript{Language: "en", Segments: slices.Clone(said)}
 		opt := asr.DefaultOptions()
 		opt.Parallel, opt.Gate = p.cores, p.gate
-		done, err := s.again(t.Context(), pcm, &speech{Spans: []audio.Span{span(1, 4)}}, text, opt)
+		done, _, err := s.again(t.Context(), pcm, &speech{Spans: []audio.Span{span(1, 4)}}, text, opt)
 		require.NoError(t, err)
 		assert.Equal(t, said, text.Segments, name)
 		assert.Equal(t, 2, done.Doubtful, name)

@@ -45,9 +45,18 @@ type transcription struct {
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts what the standard tier decoded again.
 	Cascade spec.CascadeStats
+	// Again is what the standard tier honored there; nil where it decoded nothing.
+	Again *honored `json:",omitempty"`
 	// Uncorrected is the reason why the standard tier could not decode again
 	// what it should have; "" if it could.
 	Uncorrected string `json:",omitempty"`
+}
+
+// honored is what a recognizer could honor of a run's options.
+type honored struct {
+	Abilities asr.Abilities
+	Powerless []string `json:",omitempty"` // hotwords, as in asr.Transcript
+	Unspelled []string `json:",omitempty"`
 }
 
 // sounds are the sound events of a recording.

@@ -639,6 +639,8 @@ func TestHotwordsWithoutEffect(t *testing.T) {
 		{demo.Models(), false, []string{"Yarrowick"}, ""},
 		{demo.Models(), true, []string{"Yarrowick"}, ""},
 		{demo.Models(), true, []string{"Yarrowick", "Ωμέγα"}, spelling + ` "Ωμέγα":`},
+		{demo.Models(), false, []string{"Yarrowick", "Ωμέγα"}, spelling + ` "Ωμέγα":`},
+		{alone, false, []string{"Ωμέγα"}, spelling + ` "Ωμέγα":`},
 	} {
 		opt := otograph.Options{ASRLanguage: new("en"), Optimize: &test.fast, Hotwords: test.hotwords, EnableDiarize: new(false), EnableAudioEvents: new(false)}
 		res, err := open(t, test.set).Run(t.Context(), excerpt(t), opt)

@@ -299,8 +299,10 @@ func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side,
 			}
 			all.Transcript.Stats.Add(found.Transcript.Stats)
 			if found.Abilities != nil {
-				all.Abilities, all.Transcript.Powerless = found.Abilities, found.Transcript.Powerless // the same in every channel
+				all.Abilities = found.Abilities // with these hotwords the same in every channel
+				all.Transcript.Powerless, all.Transcript.Unspelled = found.Transcript.Powerless, found.Transcript.Unspelled
 			}
+			all.Again = cmp.Or(all.Again, found.Again)
 			all.Cascade.Add(found.Cascade)
 			all.Uncorrected = cmp.Or(all.Uncorrected, found.Uncorrected)
 			for _, segment := range found.Transcript.Segments {

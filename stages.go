@@ -123,7 +123,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	}
 	if found.Tier == TierOptimized {
 		heard.discard(found.Transcript, abilities, opt.NoSpeechThreshold)
-		found.Cascade, err = s.again(ctx, pcm, heard, found.Transcript, opt)
+		found.Cascade, found.Again, err = s.again(ctx, pcm, heard, found.Transcript, opt)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
@@ -162,30 +162,31 @@ func (s *stages) text(ctx context.Context, tier Tier, t asr.Transcriber, pcm *au
 }
 
 // again decodes what the optimized tier is unsure of with the standard tier, where
-// there is a model of it that knows the language, and puts the better text into t. With
-// an error t is as it was. A demonstration does not judge a real model.
-func (s *stages) again(ctx context.Context, pcm *audio.PCM, heard *speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, err error) {
+// there is a model of it that knows the language, and puts the better text into t.
+// with is what the standard tier honored of the options; nil if it decoded nothing.
+// With an error t is as it was. A demonstration does not judge a real model.
+func (s *stages) again(ctx context.Context, pcm *audio.PCM, heard *speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *honored, err error) {
 	optimized, standard := s.engines.model(TierOptimized, t.Language), s.engines.model(TierStandard, t.Language)
 	if s.cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
-		return done, nil
+		return done, nil, nil
 	}
 	done.Segments, done.Seconds = len(t.Segments), spoken(heard.Spans)
 	list := doubts(t.Segments, heard.Spans, t.Language, optimized.Languages, s.cascade)
 	if len(list) == 0 {
-		return done, nil
+		return done, nil, nil
 	}
 	start := time.Now()
 	defer func() { done.Took = time.Since(start).Seconds() }()
 	recognizer, err := s.engines.loadStandard()
 	if err != nil {
-		return done, err
+		return done, nil, err
 	}
 	list, err = compute(ctx, s.gate, s.engines.loadStandard, func(d *whisper.Engine) (kept []doubt, err error) {
 		kept, done.Hearings, err = heardOtherwise(ctx, d, pcm, list, hearings(heard.Spans))
 		return kept, err
 	})
 	if err != nil || len(list) == 0 {
-		return done, err
+		return done, nil, err
 	}
 	var unsure []audio.Span
 	for _, d := range list {
@@ -196,12 +197,12 @@ func (s *stages) again(ctx context.Context, pcm *audio.PCM, heard *speech, t *as
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
 	fresh, err := s.text(ctx, TierStandard, recognizer, pcm, &speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
 	if err != nil {
-		return done, err
+		return done, nil, err
 	}
 	done.ASR = fresh.Stats
 	calibrate(fresh, standard)
 	t.Segments, done.Replaced = replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
-	return done, nil
+	return done, &honored{recognizer.Abilities(), fresh.Powerless, fresh.Unspelled}, nil
 }
 
 // tier returns the tier that a recording in the language gets.

@@ -12,15 +12,15 @@ import (
 
 // circumstances are what an option's effect depends on.
 type circumstances struct {
-	given     Options
-	opt       EffectiveOptions
-	tier      Tier
-	language  string
-	abilities asr.Abilities // of the recognizer
-	heard     bool          // whether the recognizer ran: otherwise tier and abilities say nothing
-	segments  []asr.Segment
-	powerless []string // hotwords
-	words     bool     // whether the optimized tier is to give words
+	given    Options
+	opt      EffectiveOptions
+	tier     Tier
+	language string
+	honored           // by the recognizer
+	heard    bool     // whether the recognizer ran: otherwise tier and honored say nothing
+	again    *honored // by the standard tier in the cascade
+	segments []asr.Segment
+	words    bool // whether the optimized tier is to give words
 }
 
 // effects is the table of options: for each one why it has no effect, "" where it
@@ -56,8 +56,8 @@ var effects = map[string]func(c circumstances) string{
 func warnings(given Options, opt EffectiveOptions, said *transcription, words bool) (list []spec.Warning) {
 	c := circumstances{given: given, opt: opt, words: words}
 	if said != nil && said.Abilities != nil {
-		c.heard, c.tier, c.language, c.abilities, c.segments = true, said.Tier, said.Language.Code, *said.Abilities, said.Transcript.Segments
-		c.powerless = said.Transcript.Powerless
+		c.heard, c.tier, c.language, c.segments = true, said.Tier, said.Language.Code, said.Transcript.Segments
+		c.honored, c.again = honored{*said.Abilities, said.Transcript.Powerless, said.Transcript.Unspelled}, said.Again
 	}
 	changed := given.Changed()
 	for _, name := range given.Given() {
@@ -82,8 +82,22 @@ func ofTranscription(effect func(c circumstances) string) func(c circumstances) 
 		case effect == nil || !c.heard:
 			return ""
 		}
-		return effect(c)
+		return beside(c, effect)
 	}
+}
+
+// beside is an effect of the recognizer that also names where the option had its
+// effect all the same: in the passages of the cascade.
+func beside(c circumstances, effect func(c circumstances) string) string {
+	reason := effect(c)
+	if reason == "" || c.again == nil {
+		return reason
+	}
+	c.tier, c.honored = TierStandard, *c.again
+	if effect(c) != "" {
+		return reason
+	}
+	return reason + "; the standard tier used it for the passages that it decoded again"
 }
 
 // ofDiarization is the same for the identification of speakers.
@@ -127,20 +141,20 @@ func timestampEffect(c circumstances) string {
 
 func beamEffect(c circumstances) string {
 	switch {
-	case c.abilities.Beam == 0:
+	case c.Abilities.Beam == 0:
 		return "has no effect: the model does not search with a beam"
-	case c.abilities.Temperature && *c.opt.ASRTemperature > 0:
+	case c.Abilities.Temperature && *c.opt.ASRTemperature > 0:
 		return "has no effect: an asr_temperature above 0 samples instead"
-	case c.abilities.BeamForHotwords && len(c.opt.Hotwords) == 0:
+	case c.Abilities.BeamForHotwords && len(c.opt.Hotwords) == 0:
 		return "has no effect: without hotwords the model takes the best token at each step"
-	case *c.opt.ASRBeamSize > c.abilities.Beam:
-		return fmt.Sprintf("the decoder ran with its limit of %d beams", c.abilities.Beam)
+	case *c.opt.ASRBeamSize > c.Abilities.Beam:
+		return fmt.Sprintf("the decoder ran with its limit of %d beams", c.Abilities.Beam)
 	}
 	return ""
 }
 
 func temperatureEffect(c circumstances) string {
-	if !c.abilities.Temperature {
+	if !c.Abilities.Temperature {
 		return "has no effect: the model does not sample"
 	}
 	return ""
@@ -148,7 +162,7 @@ func temperatureEffect(c circumstances) string {
 
 func bestOfEffect(c circumstances) string {
 	switch {
-	case !c.abilities.Temperature:
+	case !c.Abilities.Temperature:
 		return "has no effect: the model does not sample"
 	case *c.opt.ASRTemperature == 0:
 		return "has no effect at an asr_temperature of 0"
@@ -160,28 +174,35 @@ func bestOfEffect(c circumstances) string {
 const mostNamed = 10
 
 func hotwordsEffect(c circumstances) string {
-	switch {
-	case !c.abilities.Hotwords:
+	if !c.Abilities.Hotwords {
 		return "have no effect: the model does not support hotwords"
-	case len(c.powerless) == 0:
-		return ""
 	}
+	var reasons []string
+	if len(c.Unspelled) > 0 {
+		reasons = append(reasons, "have no effect on "+named(c.Unspelled)+": the model's vocabulary cannot spell them")
+	}
+	if len(c.Powerless) > 0 {
+		reasons = append(reasons, "have hardly any effect on "+named(c.Powerless)+
+			": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them")
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// named returns the first hotwords of a list, and how many more there are.
+func named(words []string) string {
 	var list []string
-	for _, word := range c.powerless[:min(len(c.powerless), mostNamed)] {
+	for _, word := range words[:min(len(words), mostNamed)] {
 		list = append(list, strconv.Quote(word))
 	}
-	named := strings.Join(list, ", ")
-	if more := len(c.powerless) - mostNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
+	out := strings.Join(list, ", ")
+	if more := len(words) - mostNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
 	}
-	if c.tier == TierStandard {
-		return "have hardly any effect on " + named + ": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them"
-	}
-	return "have no effect on " + named + ": the model's vocabulary cannot spell them"
+	return out
 }
 
 func promptEffect(c circumstances) string {
-	if !c.abilities.InitialPrompt {
+	if !c.Abilities.InitialPrompt {
 		return "is ignored: the model does not support prompts"
 	}
 	return ""

@@ -113,25 +113,33 @@ func TestWarningsOfMissingWords(t *testing.T) {
 func TestWarningsOfHotwords(t *testing.T) {
 	names := []string{"Belvost", `a"b`}
 	many := strings.Split("a b c d e f g h i j k l", " ")
+	able := asr.Abilities{Hotwords: true}
+	const weak = ": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them"
+	const unspelled = ": the model's vocabulary cannot spell them"
+	const again = "; the standard tier used it for the passages that it decoded again"
 	tests := []struct {
-		name      string
-		tier      Tier
-		abilities asr.Abilities
-		powerless []string
-		want      string
+		name string
+		tier Tier
+		made honored
+		then *honored
+		want string
 	}{
-		{"all have", TierOptimized, asr.Abilities{Hotwords: true}, nil, ""},
-		{"spelled", TierOptimized, asr.Abilities{Hotwords: true}, names, `have no effect on "Belvost", "a\"b": the model's vocabulary cannot spell them`},
-		{"parts", TierStandard, asr.Abilities{Hotwords: true}, names[:1], `have hardly any effect on "Belvost": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them`},
-		{"many", TierOptimized, asr.Abilities{Hotwords: true}, many, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more: the model's vocabulary cannot spell them`},
-		{"no ability", TierOptimized, asr.Abilities{}, names, "have no effect: the model does not support hotwords"},
+		{"all have", TierOptimized, honored{Abilities: able}, nil, ""},
+		{"spelled", TierOptimized, honored{able, nil, names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
+		{"parts", TierStandard, honored{able, names[:1], nil}, nil, `have hardly any effect on "Belvost"` + weak},
+		{"both", TierStandard, honored{able, names[:1], names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
+		{"many", TierOptimized, honored{able, nil, many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
+		{"no ability", TierOptimized, honored{Powerless: names}, nil, "have no effect: the model does not support hotwords"},
+		{"cascade", TierOptimized, honored{able, nil, names[:1]}, &honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
+		{"not in the cascade either", TierOptimized, honored{able, nil, names[:1]}, &honored{able, nil, names[:1]}, `have no effect on "Belvost"` + unspelled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := Options{Hotwords: many}
 			effective, err := o.Effective()
 			require.NoError(t, err)
-			said := &transcription{Tier: test.tier, Transcript: &asr.Transcript{Powerless: test.powerless}, Abilities: &test.abilities}
+			text := &asr.Transcript{Powerless: test.made.Powerless, Unspelled: test.made.Unspelled}
+			said := &transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
 			var want []spec.Warning
 			if test.want != "" {
 				want = []spec.Warning{{Option: "hotwords", Reason: test.want}}
@@ -139,4 +147,17 @@ func TestWarningsOfHotwords(t *testing.T) {
 			assert.Equal(t, want, warnings(o, effective, said, false))
 		})
 	}
+}
+
+// TestWarningsBesideTheCascade: what the optimized tier could not honor and the standard
+// tier did, where it decoded again, is not said to have no effect at all.
+func TestWarningsBesideTheCascade(t *testing.T) {
+	o := Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
+	effective, err := o.Effective()
+	require.NoError(t, err)
+	said := &transcription{Tier: TierOptimized, Transcript: &asr.Transcript{}, Abilities: &asr.Abilities{}, Again: &honored{Abilities: asr.Abilities{Temperature: true}}}
+	assert.Equal(t, []spec.Warning{
+		{Option: "asr_temperature", Reason: "has no effect: the model does not sample; the standard tier used it for the passages that it decoded again"},
+		{Option: "initial_prompt", Reason: "is ignored: the model does not support prompts"},
+	}, warnings(o, effective, said, false))
 }

@@ -15,14 +15,15 @@ const farOff = 2.0
 // Transcript sets the times of a transcript's words to those at which another
 // model recognizes them. A word that it does not find keeps its place between its
 // neighbors. Hotwords that the model recognizes replace the transcript's words
-// there, and those that it can look for are not powerless. Segments begin and end
-// with their words; the model's passes are counted in the transcript's Stats.
+// there, and those that it can look for are neither powerless nor unspelled.
+// Segments begin and end with their words; the model's passes are counted in the transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	vocab, err := m.Vocabulary()
 	if err != nil {
 		return err
 	}
-	t.Powerless = slices.DeleteFunc(t.Powerless, func(word string) bool { return slices.Contains(opt.Hotwords, word) && Spottable(word, vocab) })
+	found := func(word string) bool { return slices.Contains(opt.Hotwords, word) && Spottable(word, vocab) }
+	t.Powerless, t.Unspelled = slices.DeleteFunc(t.Powerless, found), slices.DeleteFunc(t.Unspelled, found)
 	var words []*asr.Word
 	var texts []string
 	for i := range t.Segments {

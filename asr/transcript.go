@@ -76,9 +76,12 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Powerless are those of Options.Hotwords that changed nothing, or next to
-	// nothing, whatever was said.
+	// Powerless are those of Options.Hotwords that change next to nothing,
+	// whatever is said.
 	Powerless []string `json:",omitempty"`
+	// Unspelled are those that change nothing, because the model's vocabulary
+	// cannot spell them.
+	Unspelled []string `json:",omitempty"`
 }
 
 // Options configures a single transcription. DefaultOptions returns the

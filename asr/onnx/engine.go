@@ -294,7 +294,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
-	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: passes}, Powerless: e.powerless(opt.Hotwords)}
+	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: passes}, Unspelled: e.unspelled(opt.Hotwords)}
 	for _, h := range hyps {
 		t.Stats.DecoderSteps += h.steps
 	}

@@ -22,9 +22,9 @@ func (e *Engine) newSpotter(hotwords []string) *align.Spotter {
 	return align.NewSpotter(hotwords[:min(len(hotwords), maxHotwords)], v)
 }
 
-// powerless returns the hotwords that neither a search nor a Spotter can find: the
+// unspelled returns the hotwords that neither a search nor a Spotter can find: the
 // tokens do not spell them, or they are not among the first maxHotwords.
-func (e *Engine) powerless(hotwords []string) (list []string) {
+func (e *Engine) unspelled(hotwords []string) (list []string) {
 	if len(hotwords) == 0 {
 		return nil
 	}

@@ -299,6 +299,10 @@ func TestDemoTokenizes(t *testing.T) {
 			b.WriteString(e.weights.text(k))
 		}
 		assert.Equal(t, text, b.String())
+		assert.Equal(t, tokens, e.spell(text))
+	}
+	for _, text := range []string{"Ωμέγα", " Ωμέγα", "Łódź", "Ω London"} { // a vocabulary without these letters
+		assert.Empty(t, e.spell(text), text)
 	}
 }
 

@@ -28,15 +28,16 @@ type hotwords struct {
 
 // newHotwords builds the tree from each word's spellings: as given, in lower case,
 // with a capital, in capitals; each with and without a space before it.
-// weak are the words of which no spelling's first token gets a bonus.
-func newHotwords(words []string, tokenize func(string) []int32) (h *hotwords, weak []string) {
+// spell returns no tokens for a text that they cannot write. weak are the words of
+// which no spelling's first token gets a bonus, unspelled those without any spelling.
+func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak, unspelled []string) {
 	type branch struct {
 		token    int32
 		bonus    float32
 		children []*branch
 	}
 	root := &branch{}
-	add := func(tokens []int32) (begins bool) {
+	add := func(tokens []int32) (spelled, begins bool) {
 		at := root
 		for k, t := range tokens {
 			i := slices.IndexFunc(at.children, func(b *branch) bool { return b.token == t })
@@ -52,7 +53,7 @@ func newHotwords(words []string, tokenize func(string) []int32) (h *hotwords, we
 				at.bonus, begins = hotStart, true
 			}
 		}
-		return begins
+		return len(tokens) > 0, begins
 	}
 	for _, word := range words {
 		w := strings.Join(strings.Fields(word), " ")
@@ -65,17 +66,22 @@ func newHotwords(words []string, tokenize func(string) []int32) (h *hotwords, we
 		lowFirst, lowSize := utf8.DecodeRuneInString(lower)
 		spellings = append(spellings, string(unicode.ToUpper(lowFirst))+lower[lowSize:])
 		slices.Sort(spellings)
-		begins := false
+		spelled, begins := false, false
 		for _, s := range slices.Compact(spellings) {
-			begins = add(tokenize(s)) || begins
-			begins = add(tokenize(" "+s)) || begins
+			for _, text := range []string{s, " " + s} {
+				writes, lifts := add(spell(text))
+				spelled, begins = spelled || writes, begins || lifts
+			}
 		}
-		if !begins {
+		switch {
+		case !spelled:
+			unspelled = append(unspelled, word)
+		case !begins:
 			weak = append(weak, word)
 		}
 	}
 	if len(root.children) == 0 {
-		return nil, weak
+		return nil, weak, unspelled
 	}
 	h = &hotwords{nodes: []node{{}}, reach: hotReach}
 	level := []*branch{root}
@@ -88,5 +94,5 @@ func newHotwords(words []string, tokenize func(string) []int32) (h *hotwords, we
 		}
 		level = append(level, b.children...)
 	}
-	return h, weak
+	return h, weak, unspelled
 }

@@ -33,27 +33,30 @@ func (h *hotwords) spelt(tokens []int32) bool {
 }
 
 func TestHotwordSpellings(t *testing.T) {
-	h, _ := newHotwords([]string{"iPhone", "  New   York "}, letters)
+	h, _, _ := newHotwords([]string{"iPhone", "  New   York "}, letters)
 	require.NotNil(t, h)
 	for _, s := range []string{"iPhone", " iPhone", "iphone", " Iphone", "IPHONE", "IPhone", "New York", " new york", "NEW YORK"} {
 		assert.True(t, h.spelt(letters(s)), s)
 	}
 	assert.False(t, h.spelt(letters("phone")))
 	assert.False(t, h.spelt(letters("New  York")))
-	none, weak := newHotwords([]string{"", "  "}, letters)
+	none, weak, unspelled := newHotwords([]string{"", "  "}, letters)
 	assert.Nil(t, none)
 	assert.Empty(t, weak)
-	none, weak = newHotwords([]string{"x"}, func(string) []int32 { return nil })
+	assert.Empty(t, unspelled)
+	none, weak, unspelled = newHotwords([]string{"x"}, func(string) []int32 { return nil })
 	assert.Nil(t, none, "no tokens in this vocabulary")
-	assert.Equal(t, []string{"x"}, weak)
+	assert.Empty(t, weak)
+	assert.Equal(t, []string{"x"}, unspelled)
 }
 
 // TestWeakHotwords: what the tokens divide into more than two parts in every spelling
 // gets no bonus for its beginning, and is named.
 func TestWeakHotwords(t *testing.T) {
-	h, weak := newHotwords([]string{"ab", " b ", "abc", ""}, letters)
+	h, weak, unspelled := newHotwords([]string{"ab", " b ", "abc", ""}, letters)
 	require.NotNil(t, h)
 	assert.Equal(t, []string{"abc"}, weak)
+	assert.Empty(t, unspelled)
 	starts := map[float32]int{}
 	for _, n := range h.nodes[1 : 1+h.nodes[0].count] {
 		starts[n.bonus]++
@@ -64,7 +67,7 @@ func TestWeakHotwords(t *testing.T) {
 func TestHotwordTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,4}`), 1, 6).Draw(t, "words")
-		h, _ := newHotwords(words, letters)
+		h, _, _ := newHotwords(words, letters)
 		for _, w := range words {
 			require.True(t, h.spelt(letters(w)))
 		}

@@ -282,6 +282,20 @@ func (w *weights) tokenize(text string) []int32 {
 	return tokens[:n]
 }
 
+// spell returns the tokens that write the text; nil where the vocabulary lacks some
+// of its characters.
+func (w *weights) spell(text string) []int32 {
+	tokens := w.tokenize(text)
+	var written strings.Builder
+	for _, token := range tokens {
+		written.WriteString(w.text(token))
+	}
+	if written.String() != text {
+		return nil
+	}
+	return tokens
+}
+
 // newState returns a decoding state: its buffers cost about 100 to 200 MB of
 // address space with published models.
 func (w *weights) newState() (*state, error) {

@@ -40,6 +40,7 @@ func (*weights) eot() int32                           { return 0 }
 func (*weights) beg() int32                           { return 0 }
 func (*weights) text(int32) string                    { return "" }
 func (*weights) tokenize(string) []int32              { return nil }
+func (*weights) spell(string) []int32                 { return nil }
 func (*weights) newState() (*state, error)            { return nil, native.ErrNoCgo }
 func (*weights) newJob(*hotwords) (*job, error)       { return nil, native.ErrNoCgo }
 

@@ -43,7 +43,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		t.initial = e.tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
-		t.hot, transcript.Powerless = newHotwords(opt.Hotwords, e.tokenize)
+		t.hot, transcript.Powerless, transcript.Unspelled = newHotwords(opt.Hotwords, e.spell)
 	}
 	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {
@@ -76,6 +76,16 @@ func (e *Engine) tokenize(text string) []int32 {
 		return nil
 	}
 	return e.weights.tokenize(text)
+}
+
+// spell is weights.spell while the engine is open, nil after.
+func (e *Engine) spell(text string) []int32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	return e.weights.spell(text)
 }
 
 // all decodes the windows, several in parallel, and returns their results in

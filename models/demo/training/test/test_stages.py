@@ -179,7 +179,8 @@ class StagesTest(unittest.TestCase):
             transducer_files.blank_last(net)
             order += range(7, heard.shape[2])
             self.assertTrue(torch.allclose(heard[..., order], net.scores(low, high, lens, "tdt")))
-            self.assertTrue(torch.allclose(told[..., order], net.predict(net.embed(torch.tensor([6])), last - 1, "tdt")))
+            predicted = net.predict(net.embed(torch.tensor([6])), last - 1, "tdt")
+            self.assertTrue(torch.allclose(told[..., order], predicted))
 
     def test_transducer_loss(self) -> None:
         """The loss is the sum over all alignments, counted one by one."""

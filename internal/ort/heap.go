@@ -4,6 +4,7 @@ package ort
 
 /*
 #include <stddef.h>
+#include <stdlib.h>
 #if defined(__linux__)
 #include <features.h>
 #endif
@@ -24,7 +25,10 @@ static int og_trim_heap(void) { return 0; }
 */
 import "C"
 
-import "runtime"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // bigBlock is the size, in bytes, from which the C library gets a block from the
 // system and gives it back when it is freed.
@@ -43,3 +47,17 @@ func flattenHeap() {
 // glibc by itself returns only the end of a heap: opened and closed 40 times,
 // the demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }
+
+// block is memory of the C library's heap, which goes back to the system when it is
+// freed: a model's bytes in Go's heap would stay until its next collection.
+type block struct{ start unsafe.Pointer }
+
+func (b *block) get(size int) []byte {
+	b.start = C.malloc(C.size_t(size)) // does not return without memory
+	return unsafe.Slice((*byte)(b.start), size)
+}
+
+func (b *block) free() {
+	C.free(b.start)
+	b.start = nil
+}

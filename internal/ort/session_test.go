@@ -59,6 +59,23 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, empty[0].Float32())
 }
 
+// Weights that are only stored as int8 are multiplied out before ONNX Runtime opens
+// the model.
+func TestRunWithStoredInt8(t *testing.T) {
+	g := onnxgraph.New()
+	g.Input("x", onnxgraph.Float32, "N", 2)
+	g.Constant("q", onnxgraph.Raw(onnxgraph.Int8, []int64{2, 2}, []byte{1, 0xfe, 3, 0x80}))
+	g.Constant("s", onnxgraph.Floats([]int64{1, 2}, 0.5, 2))
+	g.Node("Cast", []string{"q"}, []string{"f"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32)))
+	g.Node("Mul", []string{"f", "s"}, []string{"w"})
+	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
+	g.Output("y", onnxgraph.Float32, "N", 2)
+	s := openModel(t, Source{Data: g.Bytes(), Name: "stored.onnx"}, Options{})
+	out, err := s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{2, 2}, []float32{1, 0, 1, 1})}, "y")
+	require.NoError(t, err)
+	assert.Equal(t, []float32{0.5, -4, 2, -260}, out[0].Float32())
+}
+
 func TestRunFromFileWithExternalData(t *testing.T) {
 	dir := t.TempDir()
 	weights := []byte{0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64, 0, 0, 128, 64} // 1 2 3 4

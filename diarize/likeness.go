@@ -20,7 +20,9 @@ const (
 	sameLikeness  = 0.65 // of the usual likeness: what windows of two parts of a voice have
 	smallGroup    = 0.1  // share of the windows below which a group has to prove itself
 	perAccident   = 200  // windows of a recording for which a group must outweigh one pair unlike each other
-	settled       = 24   // windows from which what a voice says hardly matters any more
+	settled       = 50   // windows from which what a voice says hardly matters any more, times the squared noise
+	settledLeast  = 8
+	settledMost   = 24
 )
 
 // overlaps holds, for each pair of base clusters, the pairs of their windows that
@@ -98,8 +100,11 @@ func (l likeness) doubtful(g int, usual float64) bool {
 }
 
 // apart reports whether two groups have windows enough to say that they are two voices.
+// The noisier windows of one voice are, beside what they have in common, the more it takes.
 func (l likeness) apart(g, h int, usual float64) bool {
-	return min(l.sizes[g], l.sizes[h]) >= settled && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
+	noise := (1 - usual) / max(usual, 0.01)
+	enough := min(max(settled*noise*noise, settledLeast), settledMost)
+	return min(l.sizes[g], l.sizes[h]) >= enough && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
 }
 
 // small reports whether a group has to prove that it is a voice.
@@ -108,9 +113,10 @@ func (l likeness) small(g int) bool { return l.sizes[g] < smallGroup*floats.Sum(
 // between reports whether group g is small and its centroid lies between those of two
 // larger groups, as windows do in which both are heard at once: whether that mixture
 // of the two (weights not negative) which is most like it is as like it as two groups
-// of one voice are. cos are the cosines of the centroids; what all voices of the
-// recording have in common is taken off first.
-func (l likeness) between(g int, cos []float64, same float64) bool {
+// of one voice are. A group that is a rival of one of the two is not a mixture of it.
+// cos are the cosines of the centroids; what all voices of the recording have in common
+// is taken off first.
+func (l likeness) between(g int, cos, rivals []float64, same float64) bool {
 	if !l.small(g) {
 		return false
 	}
@@ -130,7 +136,7 @@ func (l likeness) between(g int, cos []float64, same float64) bool {
 	own := func(cos float64) float64 { return (cos - common) / (1 - common) }
 	for a := range n {
 		for b := range a {
-			if a == g || b == g || min(l.sizes[a], l.sizes[b]) <= l.sizes[g] {
+			if a == g || b == g || min(l.sizes[a], l.sizes[b]) <= l.sizes[g] || areRivals(rivals, l.sizes, a, g) || areRivals(rivals, l.sizes, b, g) {
 				continue
 			}
 			toA, toB, apart := own(cos[g*n+a]), own(cos[g*n+b]), own(cos[a*n+b])

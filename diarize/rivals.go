@@ -4,7 +4,7 @@ import "math/bits"
 
 // rivalShare is the share of the smaller group's windows that must have been heard
 // beside the other group's, as another voice of the same window of the segmenter,
-// for the two never to be joined. From 0.15 to 0.35 the result is the same on the
+// for the two to be rivals, which are hardly ever joined. From 0.15 to 0.35 the result is the same on the
 // conversations of TestOverlappingConversations; above 0.5 voices that are alike
 // are joined.
 const rivalShare = 0.25
@@ -13,6 +13,10 @@ const rivalShare = 0.25
 // voice in two for a moment is heard by the two tiles that it lies in. Less makes two
 // speakers of a voice, more joins voices that are alike.
 const rivalLeast = 3
+
+// rivalLikeness is how alike the centroids of rivals are at most, between the cosine of
+// one voice (0) and 1: above it they are one voice that the segmenter parted in two.
+const rivalLikeness = 0.4
 
 // neighbor is an embedded window as one tile hears it.
 type neighbor struct{ window, local int }
@@ -115,8 +119,8 @@ func (s *sums) sizes(group []int, n int) []float64 {
 	return out
 }
 
-// areRivals reports whether groups a and b, of these sizes and with this rivalry,
-// must never be joined.
+// areRivals reports whether groups a and b, of these sizes and with this rivalry, were
+// heard as two voices.
 func areRivals(rivals, sizes []float64, a, b int) bool {
 	return rivals != nil && rivals[a*len(sizes)+b] >= max(rivalLeast, rivalShare*min(sizes[a], sizes[b]))
 }

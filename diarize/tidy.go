@@ -36,8 +36,8 @@ type clusters struct {
 // tidy joins groups of base clusters. A group with less than enough seconds, a
 // heap, a doubtful group and, with a segmenter, one between two others are weak:
 // the smallest goes to its nearest strong neighbor, until none is left. Then the
-// two most alike are joined while their centroids' cosine is at least same,
-// unless they are rivals or apart. It stops at least groups. The result maps base
+// two most alike are joined while their centroids' cosine is at least same (that of
+// rivals much more than same), unless they are apart. It stops at least groups. The result maps base
 // clusters to groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
@@ -47,9 +47,9 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 	usual := s.likeness(tidied, n).usual
 	for n > max(least, 1) {
 		alike, unfit := s.likeness(tidied, n), make([]bool, n)
-		cos := s.centroidCosines(tidied, n)
+		cos, rivals := s.centroidCosines(tidied, n), s.groupRivalry(tidied, n)
 		for g := range unfit {
-			unfit[g] = heap[g] || alike.doubtful(g, usual) || s.rivals != nil && alike.between(g, cos, same)
+			unfit[g] = heap[g] || alike.doubtful(g, usual) || rivals != nil && alike.between(g, cos, rivals, same)
 		}
 		from, targets := weakest(s.seconds(tidied, n, windows), unfit, enough)
 		var to int
@@ -57,7 +57,7 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 			to = mostLike(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = s.mostAlike(tidied, alike, usual, cos); cosine < same { // also when all that are left are rivals or apart
+			if to, from, cosine = alike.nearest(cos, rivals, usual, same); cosine < same { // also when all that are left are rivals or apart
 				break
 			}
 		}
@@ -99,19 +99,21 @@ func mostLike(from int, targets []int, cos []float64) int {
 	return to
 }
 
-// mostAlike returns the two groups a < b whose centroids are most alike, rivals and
-// groups that are apart aside, and their cosine: −Inf without any.
-func (s *sums) mostAlike(group []int, alike likeness, usual float64, cos []float64) (a, b int, cosine float64) {
+// nearest returns the two groups a < b whose centroids are most alike, rivals (unless
+// they are as good as the same) and groups that are apart aside, and their cosine: −Inf
+// without any.
+func (l likeness) nearest(cos, rivals []float64, usual, same float64) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
-	n := len(alike.sizes)
-	rivals := s.groupRivalry(group, n)
+	n := len(l.sizes)
+	parted := same + rivalLikeness*(1-same)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if areRivals(rivals, alike.sizes, i, j) || alike.apart(i, j, usual) {
+			c := cos[i*n+j]
+			if c < parted && areRivals(rivals, l.sizes, i, j) || l.apart(i, j, usual) {
 				continue
 			}
-			if cos[i*n+j] > cosine {
-				a, b, cosine = i, j, cos[i*n+j]
+			if c > cosine {
+				a, b, cosine = i, j, c
 			}
 		}
 	}

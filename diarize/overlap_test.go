@@ -120,6 +120,58 @@ func TestVoiceOnlyHeardInOverlap(t *testing.T) {
 	assert.Greater(t, same/all, 0.98)
 }
 
+func TestVoiceThatSaysLittleAlone(t *testing.T) {
+	// Speaker 2 says 1.4 s alone, less than a speaker needs, and more over others.
+	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 37.4), 2}, {span(37.4, 48), 1}}
+	speech := []audio.Span{span(0, 48)}
+	opt := DefaultOptions()
+	opt.Segmenter = &earwitness{truth: truth}
+	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.3), silence(48), speech, opt)
+	require.NoError(t, err)
+	assert.Len(t, r.Speakers, 3)
+
+	truth[3].Span, truth[4].Span = span(34, 36.2), span(36.1, 48) // and now hardly anything alone
+	speech = []audio.Span{span(0, 48)}
+	r, err = Diarize(t.Context(), newMadeUp(3, truth, 0.3), silence(48), speech, opt)
+	require.NoError(t, err)
+	assert.Len(t, r.Speakers, 2)
+}
+
+func TestRivals(t *testing.T) {
+	const same = 0.5
+	for name, c := range map[string]struct {
+		size, rivals, cosine float64
+		join                 bool
+	}{
+		"never heard together":         {6, 0, 0.55, true},
+		"heard together":               {6, 4, 0.55, false},
+		"heard together for a moment":  {6, 2, 0.55, true},
+		"one voice parted in two":      {6, 4, 0.75, true},
+		"not alike":                    {6, 0, 0.45, false},
+		"a little of a long recording": {40, 4, 0.55, true},
+	} {
+		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, 0.5, 0.5, 0.6}}
+		_, _, cosine := l.nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, 0.6, same)
+		assert.Equal(t, c.join, cosine >= same, name)
+	}
+}
+
+func TestApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		size, usual, cosine float64
+		apart               bool
+	}{
+		"a clean embedder, little speech": {10, 0.72, 0.4, true},
+		"less":                            {7, 0.72, 0.4, false},
+		"as alike as a voice":             {10, 0.72, 0.5, false},
+		"a noisy embedder":                {20, 0.4, 0.2, false},
+		"more of it":                      {24, 0.4, 0.2, true},
+	} {
+		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, c.cosine, c.cosine, 0.6}}
+		assert.Equal(t, c.apart, l.apart(0, 1, c.usual), name)
+	}
+}
+
 func TestSegmenterThatHearsNobody(t *testing.T) {
 	truth := []said{{span(1, 9), 0}, {span(9, 18), 1}}
 	speech := []audio.Span{span(1, 18)}

@@ -26,7 +26,7 @@ const sampleWindows = 4000
 
 // partition finds who the vectors belong to: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
-func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbor, opt Options) (labels []int, k int, err error) {
+func partition(ctx context.Context, x matrix, windows []audio.Span, near []company, opt Options) (labels []int, k int, err error) {
 	if x.n == 0 {
 		return nil, 0, nil
 	}
@@ -64,7 +64,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]nei
 	return labels, k, nil
 }
 
-func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]neighbor, opt Options) (labels []int, k int, err error) {
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near []company, opt Options) (labels []int, k int, err error) {
 	most := opt.MaxSpeakers
 	least := opt.MinSpeakers
 	if opt.NumSpeakers > 0 {
@@ -81,7 +81,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	finest := min(most+spareClusters, x.n)
 	base, _ := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
-	s.rivals, s.overlaps = s.rivalry(near), s.overlapping(x, windows)
+	s.rivals, s.besides, s.overlaps = s.rivalry(near), s.companionship(near), s.overlapping(x, windows)
 	group, k := s.choose(merges, windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {

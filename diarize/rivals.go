@@ -21,13 +21,19 @@ const rivalLikeness = 0.4
 // neighbor is an embedded window as one tile hears it.
 type neighbor struct{ window, local int }
 
+// company is what one tile hears.
+type company struct {
+	windows []neighbor
+	beside  [maxLocal]int // samples of the tile's middle in which a local speaker speaks with others
+}
+
 // neighbors lists, for each tile, the windows that lie in it and the local speaker
-// of each; nil without a segmenter.
-func (e *Embeddings) neighbors() [][]neighbor {
+// of each, and how long each speaks with others; nil without a segmenter.
+func (e *Embeddings) neighbors() []company {
 	if e.scene == nil {
 		return nil
 	}
-	out := make([][]neighbor, len(e.scene.tiles))
+	out := make([]company, len(e.scene.tiles))
 	first := 0
 	for i, t := range e.scene.tiles {
 		for first < len(e.Windows) && e.Windows[first].End <= t.window.Start {
@@ -39,7 +45,16 @@ func (e *Embeddings) neighbors() [][]neighbor {
 				continue
 			}
 			if who := t.at(middle); bits.OnesCount8(who) == 1 {
-				out[i] = append(out[i], neighbor{j, bits.TrailingZeros8(who)})
+				out[i].windows = append(out[i].windows, neighbor{j, bits.TrailingZeros8(who)})
+			}
+		}
+		for at := t.middle.Start; at < t.middle.End; at += sceneStep {
+			who := t.at(at)
+			if bits.OnesCount8(who) < 2 {
+				continue
+			}
+			for ; who != 0; who &= who - 1 {
+				out[i].beside[bits.TrailingZeros8(who)] += sceneStep
 			}
 		}
 	}
@@ -48,15 +63,16 @@ func (e *Embeddings) neighbors() [][]neighbor {
 
 // selected renumbers neighbors for a selection of the windows: number[i] is the
 // place of window i in it, −1 where it is left out.
-func selected(all [][]neighbor, number []int) [][]neighbor {
+func selected(all []company, number []int) []company {
 	if all == nil {
 		return nil
 	}
-	out := make([][]neighbor, len(all))
+	out := make([]company, len(all))
 	for i, tile := range all {
-		for _, n := range tile {
+		out[i].beside = tile.beside
+		for _, n := range tile.windows {
 			if to := number[n.window]; to >= 0 {
-				out[i] = append(out[i], neighbor{to, n.local})
+				out[i].windows = append(out[i].windows, neighbor{to, n.local})
 			}
 		}
 	}
@@ -66,7 +82,7 @@ func selected(all [][]neighbor, number []int) [][]neighbor {
 // rivalry counts, for each pair of base clusters, the windows that were heard as
 // different voices of one tile: per tile and pair of local speakers the smaller
 // number. It is nil without a segmenter.
-func (s *sums) rivalry(all [][]neighbor) []float64 {
+func (s *sums) rivalry(all []company) []float64 {
 	if all == nil {
 		return nil
 	}
@@ -74,7 +90,7 @@ func (s *sums) rivalry(all [][]neighbor) []float64 {
 	out, counts := make([]float64, k*k), make([]int, maxLocal*k)
 	for _, tile := range all {
 		clear(counts)
-		for _, n := range tile {
+		for _, n := range tile.windows {
 			counts[n.local*k+s.base[n.window]]++
 		}
 		for a := range maxLocal {
@@ -90,6 +106,35 @@ func (s *sums) rivalry(all [][]neighbor) []float64 {
 						out[i*k+j] += float64(min(m, n))
 					}
 				}
+			}
+		}
+	}
+	return out
+}
+
+// companionship counts the samples in which the speakers of the base clusters speak with
+// others: for each local speaker of a tile, those of the cluster that has most of its
+// windows there. It is nil without a segmenter.
+func (s *sums) companionship(all []company) []int {
+	if all == nil {
+		return nil
+	}
+	k := len(s.count)
+	out, counts := make([]int, k), make([]int, maxLocal*k)
+	for _, tile := range all {
+		clear(counts)
+		for _, n := range tile.windows {
+			counts[n.local*k+s.base[n.window]]++
+		}
+		for local, samples := range tile.beside {
+			most := 0
+			for c, n := range counts[local*k : (local+1)*k] {
+				if n > counts[local*k+most] {
+					most = c
+				}
+			}
+			if counts[local*k+most] > 0 {
+				out[most] += samples
 			}
 		}
 	}

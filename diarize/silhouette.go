@@ -16,6 +16,7 @@ type sums struct {
 	gram  []float64   // [base × base]: products of the totals
 
 	rivals   []float64 // [base × base]: windows heard as different voices; nil without a segmenter
+	besides  []int     // per base cluster: samples in which its speaker speaks with others; nil without
 	overlaps overlaps
 }
 

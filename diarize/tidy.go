@@ -16,6 +16,10 @@ const (
 	leastShare  = 0.003 // decides from eleven minutes of speech on
 )
 
+// unlike is up to which share of the cosine of one voice two centroids have nothing in
+// common, not even a little of the other voice in the background.
+const unlike = 0.5
+
 // enough is the speech in seconds that makes a speaker.
 func (s *sums) enough(windows []audio.Span) float64 {
 	all := s.seconds(make([]int, len(s.count)), 1, windows)[0]
@@ -51,7 +55,7 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 		for g := range unfit {
 			unfit[g] = heap[g] || alike.doubtful(g, usual) || rivals != nil && alike.between(g, cos, rivals, same)
 		}
-		from, targets := weakest(s.seconds(tidied, n, windows), unfit, enough)
+		from, targets := weakest(s.heard(tidied, n, windows, enough, cos, same), unfit, enough)
 		var to int
 		if from >= 0 {
 			to = mostLike(from, targets, cos[from*n:])
@@ -161,6 +165,36 @@ func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 	out := make([]float64, n)
 	for g, v := range samples {
 		out[g] = float64(v) / audio.SampleRate
+	}
+	return out
+}
+
+// heard is the speech of each group that shows whether it is a speaker. It is what the
+// group says alone (seconds) and, where that is not enough but unlike all that the others
+// say, also what it says together with others.
+func (s *sums) heard(group []int, n int, windows []audio.Span, enough float64, cos []float64, same float64) []float64 {
+	alone := s.seconds(group, n, windows)
+	if s.besides == nil {
+		return alone
+	}
+	together := make([]float64, n)
+	for c, samples := range s.besides {
+		together[group[c]] += float64(samples) / audio.SampleRate
+	}
+	out := slices.Clone(alone)
+	for g := range out {
+		if alone[g] >= enough {
+			continue
+		}
+		like := math.Inf(-1)
+		for h := range n {
+			if h != g && alone[h] >= enough {
+				like = max(like, cos[g*n+h])
+			}
+		}
+		if like < unlike*min(same, DefaultSameSpeaker) {
+			out[g] += together[g]
+		}
 	}
 	return out
 }

@@ -31,14 +31,14 @@ func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
-	start, cpu := time.Now(), cpuSeconds()
+	start, cpu := time.Now(), ProcessorSeconds()
 	var once sync.Once
 	res, err := p.Run(ctx, src, opt, otograph.OnProgress(func(r otograph.Progress) {
 		if r.Stage == otograph.StageTranscribe {
 			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
 		}
 	}))
-	c.Wall, c.CPU = time.Since(start).Seconds(), cpuSeconds()-cpu
+	c.Wall, c.CPU = time.Since(start).Seconds(), ProcessorSeconds()-cpu
 	c.PeakRSS, _ = peakRSS()
 	if err != nil {
 		return nil, c, err
@@ -65,12 +65,12 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	part := func(asr, diarize, events bool, stages ...otograph.Stage) error {
 		o := opt
 		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
-		last := cpuSeconds()
+		last := ProcessorSeconds()
 		_, err := p.Run(ctx, src, o, otograph.WithCheckpoints(kept), otograph.OnProgress(func(r otograph.Progress) {
 			if !r.Done {
 				return
 			}
-			now, wanted := cpuSeconds(), slices.Contains(stages, r.Stage)
+			now, wanted := ProcessorSeconds(), slices.Contains(stages, r.Stage)
 			if wanted {
 				cost[r.Stage] += now - last
 			}

@@ -2,6 +2,6 @@
 
 package bench
 
-// cpuSeconds returns 0, because this system does not report the processor time
+// ProcessorSeconds returns 0, because this system does not report the processor time
 // of children.
-func cpuSeconds() float64 { return 0 }
+func ProcessorSeconds() float64 { return 0 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,19 @@ import (
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
 )
+
+// emulated reports whether an emulator computes, a hundredth as fast as a processor
+// (test/arm64/run.sh says so). What repeats itself with other clips, threads or options
+// is then left out of some tests; each still decodes and checks the same.
+var emulated = os.Getenv("OTOGRAPH_EMULATED") != ""
+
+// few returns the list, of which n where an emulator computes.
+func few[T any](n int, list ...T) []T {
+	if emulated {
+		return list[:n]
+	}
+	return list
+}
 
 // demoModel is the embedded demonstration model.
 func demoModel(t testing.TB) Model {
@@ -103,7 +117,11 @@ func checkWords(t testing.TB, tr *asr.Transcript, speech []audio.Span) {
 
 func TestDemoClips(t *testing.T) {
 	e := openDemo(t)
-	for _, c := range clips {
+	list := clips
+	if emulated {
+		list = []clip{clips[1], clips[4], clips[8]} // in three languages
+	}
+	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
 			pcm := read(t, c.name)
 			o := asr.DefaultOptions()
@@ -123,11 +141,14 @@ func TestDemoClips(t *testing.T) {
 
 func TestDemoDetectsLanguages(t *testing.T) {
 	e := openDemo(t)
-	for _, c := range clips[3:] {
+	for _, c := range few(2, clips[3:]...) {
 		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
+	}
+	if emulated {
+		return // in silence every language is plausible, and is decoded
 	}
 	language, p, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 5*second)), nil)
 	require.NoError(t, err)
@@ -140,6 +161,9 @@ func TestDemoDetectsLanguages(t *testing.T) {
 // TestDemoReadsTheLanguageInDoubt: in noise the network takes a Chinese sentence for
 // English; its texts in both tell that it is Chinese.
 func TestDemoReadsTheLanguageInDoubt(t *testing.T) {
+	if emulated {
+		t.Skip("decodes in every plausible language, some minutes in an emulator")
+	}
 	e := openDemo(t)
 	c := clips[slices.IndexFunc(clips, func(c clip) bool { return c.language == "zh" })]
 	pcm := read(t, c.name)
@@ -214,7 +238,7 @@ func TestDemoIsTheSameEveryTime(t *testing.T) {
 		assert.InDelta(t, b, s.End, 0.4)
 	}
 	var group sync.WaitGroup
-	for i := range 3 { // at once, and each with another parallelism
+	for _, i := range few(1, 1, 0, 2) { // at once, and each with another parallelism
 		group.Go(func() {
 			o := o
 			o.Parallel = 1 + i
@@ -257,13 +281,13 @@ func TestDemoThreadsDoNotChangeTheText(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	pcm, speech := together(t, 0.3, clips[0], clips[1], clips[2], clips[3], clips[2], clips[1])
-	for _, beam := range []int{1, 5} {
+	for _, beam := range few(1, 5, 1) {
 		o := asr.DefaultOptions()
 		o.Language, o.BeamSize = "en", beam
 		one, err := e.Transcribe(context.Background(), pcm, speech, o)
 		require.NoError(t, err)
 		require.Equal(t, 3, one.Stats.Windows)
-		for _, cores := range []int{2, 3} {
+		for _, cores := range few(1, 2, 3) {
 			o.Parallel = cores
 			tr, err := e.Transcribe(context.Background(), pcm, speech, o)
 			require.NoError(t, err)
@@ -329,5 +353,8 @@ func TestDemoHotwords(t *testing.T) {
 	assert.NotContains(t, without, "London")
 	with := transcribe("LONDON")
 	assert.Contains(t, with, "to London tonight")
+	if emulated {
+		return
+	}
 	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "words that nobody said change nothing")
 }

@@ -34,7 +34,7 @@ func TestNoSpeechThreshold(t *testing.T) {
 		"no speech, unsure, the least one": {buildModelAs(testHeader, silent, 1), 0, false},
 	} {
 		e := open(t, test.model, Options{})
-		for _, temperature := range []float64{0, 0.4} {
+		for _, temperature := range few(1, 0, 0.4) {
 			t.Run(fmt.Sprintf("%s, temperature %g", name, temperature), func(t *testing.T) {
 				o := asr.DefaultOptions()
 				o.Language, o.NoSpeechThreshold, o.Temperature = "en", test.threshold, temperature

@@ -14,7 +14,7 @@ import (
 // these it wrote "mon month." or nothing at all.
 func TestPromptLosesNoSpeech(t *testing.T) {
 	e := openDemo(t)
-	for _, c := range clips[:3] {
+	for _, c := range few(1, clips[:3]...) {
 		pcm := read(t, c.name)
 		for _, prompt := range []string{"Hello.", "Otograph, Kubernetes, PostgreSQL"} {
 			o := asr.DefaultOptions()

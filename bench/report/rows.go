@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -20,8 +21,9 @@ type row struct {
 // setup holds the inputs of the rows: programs, models and sounds in one
 // folder.
 type setup struct {
-	dir, native, otograph, whisper string
-	sherpa                         []string // its command, or nil without it
+	dir, native, otograph, whisper, steps string
+	sherpa                                func(more ...string) []string // its command, or nil without it
+	detector                              string                        // sherpa's model
 }
 
 // sounds are cut from the bundled recording or repeat it; the values are
@@ -38,9 +40,13 @@ func prepare(ctx context.Context, dir string) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &setup{dir: dir, native: native, otograph: filepath.Join(dir, "otograph"), whisper: filepath.Join(dir, "whisper_full")}
+	b := &setup{
+		dir: dir, native: native, otograph: filepath.Join(dir, "otograph"), whisper: filepath.Join(dir, "whisper_full"),
+		steps: filepath.Join(dir, "steps"),
+	}
 	for _, args := range [][]string{
 		{"go", "build", "-o", b.otograph, "./cmd/otograph"},
+		{"go", "build", "-o", b.steps, "./bench/steps"},
 		{
 			"gcc", "-O2", "-I" + native + "/../include", "bench/ref/whisper_full.c", "-o", b.whisper, "-L" + native,
 			"-Wl,-rpath," + native, "-Wl,--disable-new-dtags", "-lwhisper", "-lggml", "-lggml-base",
@@ -68,23 +74,31 @@ func prepare(ctx context.Context, dir string) (*setup, error) {
 			}
 		}
 	}
-	b.sherpa = sherpa(b)
+	b.findSherpa()
 	return b, nil
 }
 
-// sherpa returns the command of sherpa-onnx if its package and models are in
-// the folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx,
-// tokens.txt and speaker.onnx. bench/ref/sherpa.js names their sources.
-func sherpa(b *setup) []string {
+// findSherpa sets the command of sherpa-onnx if its package and models are in the
+// folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx, tokens.txt
+// and speaker.onnx. bench/ref/sherpa.js names their sources. The command detects
+// speech; recognition and voice vectors are more arguments.
+func (b *setup) findSherpa() {
 	dir := os.Getenv("SHERPA_BENCH")
 	if dir == "" {
-		return nil
+		return
 	}
-	at := func(name string) string { return filepath.Join(dir, name) }
-	return []string{
-		"env", "NODE_PATH=" + at("node_modules"), "LD_LIBRARY_PATH=" + at("node_modules/sherpa-onnx-linux-x64"), "node", "bench/ref/sherpa.js",
-		"vad=" + at("silero_vad.onnx"), "ctc=" + at("ctc.onnx"), "tokens=" + at("tokens.txt"), "speaker=" + at("speaker.onnx"),
-		"threads=2", "sound=" + b.sound("10 min", "wav"),
+	b.detector = filepath.Join(dir, "silero_vad.onnx")
+	command := []string{
+		"env", "NODE_PATH=" + filepath.Join(dir, "node_modules"),
+		"LD_LIBRARY_PATH=" + filepath.Join(dir, "node_modules/sherpa-onnx-linux-x64"), "node", "bench/ref/sherpa.js",
+		"vad=" + b.detector, "threads=2", "sound=" + b.sound("10 min", "wav"),
+	}
+	b.sherpa = func(more ...string) []string {
+		for i, arg := range more {
+			name, file, _ := strings.Cut(arg, "=")
+			more[i] = name + "=" + filepath.Join(dir, file)
+		}
+		return append(slices.Clone(command), more...)
 	}
 }
 
@@ -160,10 +174,20 @@ func (b *setup) rows() []row {
 		against("60 min", "base-f16", "base-f16", 0),
 	}
 	if b.sherpa != nil {
-		list = append(list, row{
-			what: "VAD, recognition and voice vectors, 10 min", against: "sherpa-onnx", want: 3.2, reference: b.sherpa,
-			ours: transcribe("10 min", "--demo", "--enable-audio-events=false"),
-		})
+		const other = "sherpa-onnx"
+		all := func() []string { return b.sherpa("ctc=ctc.onnx", "tokens=tokens.txt", "speaker=speaker.onnx") }
+		steps := func(more ...string) []string {
+			return append(append([]string{b.steps}, more...), b.detector, b.sound("10 min", "wav"))
+		}
+		list = append(
+			list,
+			row{what: "VAD alone, 10 min", against: other, want: 5.8, reference: b.sherpa(), ours: steps("-only-vad")},
+			row{what: "VAD, recognition, voice vectors, the same steps, 10 min", against: other, want: 3.2, reference: all(), ours: steps()},
+			row{
+				what: "all of Otograph but events, 10 min", against: other + "'s three steps", reference: all(),
+				ours: transcribe("10 min", "--demo", "--enable-audio-events=false"),
+			},
+		)
 	}
 	return list
 }

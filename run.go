@@ -155,7 +155,9 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	found, errs := find()
 	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
 	res.Demo = r.engines.demonstrates(res)
-	res.Names = r.p.names(register, found)
+	if res.Names, err = r.p.names(register, found); err != nil {
+		errs = append(errs, err)
+	}
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
 	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)

@@ -1,7 +1,6 @@
 package otograph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,19 +105,23 @@ func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e
 func (e *VoiceError) Unwrap() error { return e.Err }
 
 // names returns the speakers whose voices are in the register.
-func (p *Pipeline) names(register *diarize.Register, found findings) map[string]string {
+func (p *Pipeline) names(register *diarize.Register, found findings) (map[string]string, error) {
 	if found.speakers == nil || len(register.Voices) == 0 {
-		return nil
+		return nil, nil
 	}
 	m, ok := p.engines.set.Role(models.RoleEmbedder)
 	if !ok {
-		return nil
+		return nil, nil
+	}
+	by, err := embed.Matching(m)
+	if err != nil {
+		return nil, err
 	}
 	names := map[string]string{}
-	for i, match := range register.Identify("", found.speakers.Speakers, cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)) {
+	for i, match := range register.Identify("", found.speakers.Speakers, by) {
 		if match.Name != "" {
 			names[found.speakerName(i)] = match.Name
 		}
 	}
-	return names
+	return names, nil
 }

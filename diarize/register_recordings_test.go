@@ -1,6 +1,7 @@
 package diarize_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
@@ -104,6 +106,26 @@ func TestVoiceOfAnExcerpt(t *testing.T) {
 	}
 }
 
+// TestVectorsOfVoices writes what training/sound/strangers.py reads: OTOGRAPH_VOICES_COHORT
+// names the folder of recordings, OTOGRAPH_VOICES_EXPORT the file.
+func TestVectorsOfVoices(t *testing.T) {
+	folder, file := os.Getenv("OTOGRAPH_VOICES_COHORT"), os.Getenv("OTOGRAPH_VOICES_EXPORT")
+	if folder == "" || file == "" {
+		t.Skip("OTOGRAPH_VOICES_COHORT and OTOGRAPH_VOICES_EXPORT are not set: no recordings of voices")
+	}
+	type voice struct {
+		Voice  string    `json:"voice"`
+		Vector []float32 `json:"vector"`
+	}
+	var out []voice
+	for _, c := range newListener(t).clips(t, folder) {
+		out = append(out, voice{c.voice, c.vector})
+	}
+	raw, err := json.Marshal(out)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+}
+
 // TestKnownVoices measures how well voices are known again: OTOGRAPH_VOICES_TUNE and
 // OTOGRAPH_VOICES_TEST name folders that models/demo/training/sound/make_voices.py
 // makes, of different voices.
@@ -123,6 +145,8 @@ func TestKnownVoices(t *testing.T) {
 	rate, at := equalError(same, other)
 	t.Logf("test voices: %d pairs of one voice, %d of two; equal error rate %.2f %% at %.3f", len(same), len(other), 100*rate, at)
 
+	by, err := embed.Matching(demoModel(t, models.RoleEmbedder))
+	require.NoError(t, err)
 	var register diarize.Register
 	voices, order := map[string]int{}, map[string]int{}
 	for _, c := range clips {
@@ -147,7 +171,7 @@ func TestKnownVoices(t *testing.T) {
 			if enrolled {
 				continue
 			}
-			m := register.Identify("m", []diarize.Speaker{{Embedding: c.vector}}, demoModel(t, models.RoleEmbedder).KnownVoice)[0]
+			m := register.Identify("m", []diarize.Speaker{{Embedding: c.vector}}, by)[0]
 			switch {
 			case !known:
 				strangers++

@@ -84,12 +84,44 @@ func TestIdentify(t *testing.T) {
 		}
 		return out
 	}
-	matches := r.Identify("m", speakers, 0.8)
+	matches := r.Identify("m", speakers, Matching{Alike: 0.8})
 	assert.Equal(t, []string{"", "Ann", "Bob", ""}, names(matches), "a voice names the speaker that fits it best")
 	assert.InDelta(t, math.Cos(5*math.Pi/180), matches[1].Cosine, 1e-6)
-	assert.Equal(t, []string{"", "", "", ""}, names(r.Identify("another model", speakers, 0.8)))
-	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: unit(46)}}, 0.5)), "between two voices is nobody")
-	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: []float32{1, 0, 0}}}, 0.5)))
+	assert.Equal(t, []string{"", "", "", ""}, names(r.Identify("another model", speakers, Matching{Alike: 0.8})))
+	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: unit(46)}}, Matching{Alike: 0.5})), "between two voices is nobody")
+	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: []float32{1, 0, 0}}}, Matching{Alike: 0.5})))
+}
+
+func TestStrangers(t *testing.T) {
+	r := Register{}
+	v := ann()
+	v.Vectors = [][]float32{unit(0)}
+	require.NoError(t, r.Add(v))
+	for name, c := range map[string]struct {
+		speaker   float64
+		strangers []float64
+		want      string
+	}{
+		"no strangers":               {20, nil, "Ann"},
+		"far from it":                {20, []float64{90, 180}, "Ann"},
+		"nearer than Ann":            {20, []float64{90, 30}, ""},
+		"as near as Ann":             {20, []float64{41}, ""},
+		"not as near":                {20, []float64{60}, "Ann"},
+		"Ann herself is no stranger": {20, []float64{10}, "Ann"},
+		"Ann herself, and another nearer than she": {20, []float64{10, 30}, ""},
+	} {
+		var strangers [][]float32
+		for _, degrees := range c.strangers {
+			long := unit(degrees)
+			for d := range long {
+				long[d] *= 127
+			}
+			strangers = append(strangers, long)
+		}
+		strangers = append(strangers, []float32{1, 2, 3}, []float32{0, 0})
+		got := r.Identify("m", []Speaker{{Embedding: unit(c.speaker)}}, NewMatching(0.8, strangers))
+		assert.Equal(t, c.want, got[0].Name, name)
+	}
 }
 
 func FuzzReadRegister(f *testing.F) {
@@ -107,7 +139,7 @@ func FuzzReadRegister(f *testing.F) {
 		for i := range v {
 			v[i] = rand.Float32()
 		}
-		r.Identify("m", []Speaker{{Embedding: v}}, 0.5)
+		r.Identify("m", []Speaker{{Embedding: v}}, Matching{Alike: 0.5})
 		var out bytes.Buffer
 		require.NoError(t, r.Write(&out))
 		again, err := ReadRegister(&out)

@@ -105,6 +105,10 @@ type Model struct {
 	// uses SameSpeaker. It is higher because two parts of one recording share
 	// its room, and because a stranger must not get a name.
 	KnownVoice float64
+	// Strangers returns vectors of this embedder, of voices that are nobody's: a
+	// speaker who is as like one of them as like a known voice has no name. nil
+	// if the model has none.
+	Strangers func() ([][]float32, error)
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.
 	Calibration *Calibration

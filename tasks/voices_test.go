@@ -164,7 +164,7 @@ func TestSpeakersAreRemembered(t *testing.T) {
 		assert.Equal(t, []any{"Ann", modelOne, 1}, []any{kept.Name, kept.Model, kept.Recordings})
 		register, err := f.KnownVoices(t.Context(), f.Account)
 		require.NoError(t, err)
-		match := register.Identify(modelOne, []diarize.Speaker{{Embedding: register.Voices[0].Vectors[0]}}, 0.9)
+		match := register.Identify(modelOne, []diarize.Speaker{{Embedding: register.Voices[0].Vectors[0]}}, diarize.Matching{Alike: 0.9})
 		assert.Equal(t, "Ann", match[0].Name)
 
 		_, err = f.RememberSpeaker(t.Context(), f.Account, done, "SPEAKER_7", "Ann", "said yes")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/models"
 )
 
@@ -90,7 +91,11 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash
 		if err != nil {
 			return nil, err
 		}
-		known = (&knownVoices{register, hash, knownVoiceCosine(model)}).identify(res)
+		by, err := embed.Matching(model)
+		if err != nil {
+			return nil, err
+		}
+		known = (&knownVoices{register, hash, by}).identify(res)
 	}
 	return servedResult(named(res, known), known, warning)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,8 +214,8 @@ type knownVoice struct {
 // knownVoices is a register with what it takes to compare a speaker model's voices.
 type knownVoices struct {
 	register *diarize.Register
-	model    string  // hash
-	alike    float64 // cosine
+	model    string // hash
+	by       diarize.Matching
 }
 
 // openKnown opens the register that --voices names; its voices must be of the set's
@@ -240,17 +239,16 @@ func openKnown(path string, set *models.Set) (*knownVoices, error) {
 	if !hasModel(register, hash) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	return &knownVoices{register, hash, knownVoiceCosine(m)}, nil
+	by, err := embed.Matching(m)
+	if err != nil {
+		return nil, err
+	}
+	return &knownVoices{register, hash, by}, nil
 }
 
 // hasModel reports whether a register has voices of a speaker model.
 func hasModel(r *diarize.Register, hash string) bool {
 	return slices.ContainsFunc(r.Voices, func(v diarize.Voice) bool { return v.Model == hash })
-}
-
-// knownVoiceCosine is the cosine from which on a speaker has a known voice.
-func knownVoiceCosine(m *models.Model) float64 {
-	return cmp.Or(m.KnownVoice, m.SameSpeaker, embed.DefaultSameSpeaker)
 }
 
 // identify finds the speakers of a result in the register.
@@ -263,7 +261,7 @@ func (k *knownVoices) identify(res *otograph.Result) []knownVoice {
 		speakers[i].Embedding = s.Embedding
 	}
 	var out []knownVoice
-	for i, m := range k.register.Identify(k.model, speakers, k.alike) {
+	for i, m := range k.register.Identify(k.model, speakers, k.by) {
 		if m.Name != "" {
 			out = append(out, knownVoice{res.SpeakerEmbeddings[i].SpeakerID, m.Name, math.Round(m.Cosine*1e4) / 1e4})
 		}

@@ -31,6 +31,8 @@ var (
 	vadZst []byte
 	//go:embed demo-speaker.onnx.zst
 	speakerZst []byte
+	//go:embed demo-speaker-strangers.i8
+	strangersI8 []byte
 	//go:embed demo-segmenter.onnx.zst
 	segmenterZst []byte
 	//go:embed demo-tagger.onnx.zst
@@ -131,7 +133,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleEmbedder, Name: "demo-speaker", Contract: models.ContractWeSpeaker,
-			SampleRate: 16000, SameSpeaker: sameSpeaker, KnownVoice: knownVoice, Demo: true, License: license,
+			SampleRate: 16000, SameSpeaker: sameSpeaker, KnownVoice: knownVoice, Strangers: strangers, Demo: true, License: license,
 			Files: []models.File{speaker.file(models.PartModel)},
 			Notice: "the demonstration speaker model tells synthetic voices apart; it does not know real ones. " +
 				fmt.Sprintf(getReal, "wespeaker-ecapa512-LM"),

@@ -148,3 +148,19 @@ func BenchmarkUnpack(b *testing.B) {
 		})
 	}
 }
+
+// TestStrangers: the strangers are of the embedded speaker model and no bigger than
+// allowed.
+func TestStrangers(t *testing.T) {
+	assert.LessOrEqual(t, len(strangersI8), 50_000)
+	list, err := strangers()
+	require.NoError(t, err)
+	assert.Len(t, list, 256)
+	for _, v := range list {
+		var largest float32
+		for _, x := range v {
+			largest = max(largest, x, -x)
+		}
+		assert.Equal(t, float32(127), largest)
+	}
+}

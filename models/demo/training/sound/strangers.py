@@ -1,0 +1,38 @@
+"""Vectors of many voices, none of them anybody's, for demo-speaker: what a known voice must beat.
+
+usage: python3 -m training.sound.strangers VECTORS MODEL.onnx OUT [COUNT]
+VECTORS is a JSON list of {"voice": name, "vector": [...]}, which OTOGRAPH_VOICES_EXPORT=VECTORS
+go test ./diarize -run VectorsOfVoices writes of the recordings in the folder OTOGRAPH_VOICES_COHORT. Of them COUNT
+(256) are chosen so that each voice has one that is like it. OUT is the model's SHA-256 and then the
+numbers, one signed byte each, scaled by the vector's largest.
+"""
+
+import hashlib
+import json
+import sys
+
+import numpy as np
+
+
+def spread(x: np.ndarray, count: int) -> list[int]:
+    """Greedy facility location: which vectors leave all of them with the nearest possible one."""
+    g, near, out = x @ x.T, np.full(len(x), -1.0), []
+    for _ in range(min(count, len(x))):
+        gain = np.maximum(g, near[None]).sum(1)
+        gain[out] = -np.inf
+        out.append(int(gain.argmax()))
+        near = np.maximum(near, g[out[-1]])
+    return out
+
+
+def main() -> None:
+    vectors, model, out = sys.argv[1:4]
+    x = np.array([v["vector"] for v in json.load(open(vectors))], np.float64)
+    x = x[spread(x, int((sys.argv[4:] + [256])[0]))]
+    q = np.round(x * 127 / np.abs(x).max(1, keepdims=True)).astype(np.int8)
+    with open(out, "wb") as f:
+        f.write(hashlib.sha256(open(model, "rb").read()).digest() + q.tobytes())
+
+
+if __name__ == "__main__":
+    main()

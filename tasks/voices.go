@@ -332,9 +332,24 @@ type storedVoice struct {
 
 const selectVoices = "SELECT id, name, model, consent, dimension, vectors, added_at FROM voices WHERE account_id = $1"
 
+// onlyCopy reads bytes and overwrites those that the driver read them into, which
+// database/sql would copy and leave.
+type onlyCopy []byte
+
+// Scan implements sql.Scanner.
+func (c *onlyCopy) Scan(src any) error {
+	data, ok := src.([]byte)
+	if !ok {
+		return fmt.Errorf("a voice's vectors: expected bytes, found %T", src)
+	}
+	*c = append(onlyCopy(nil), data...)
+	clear(data)
+	return nil
+}
+
 func readVoice(row scanner) (v storedVoice, err error) {
 	var dimension int
-	var vectors []byte
+	var vectors onlyCopy
 	var added int64
 	if err := row.Scan(&v.id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, &added); err != nil {
 		return v, err

@@ -38,7 +38,7 @@ func anonymous(t *testing.T) float64 {
 }
 
 // The speakers of five hours are found, with the segmenter, within 80 MB of what those
-// of five minutes take: 66 MB were measured, with the vectors of all windows and the
+// of five minutes take: 58 MB were measured, with the vectors of all windows and the
 // similarities of a sample.
 func TestFiveHoursOfVoices(t *testing.T) {
 	l := newListener(t)

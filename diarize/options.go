@@ -41,7 +41,7 @@ type Options struct {
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
 	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
-	// 12,000. Above it, evenly spaced windows (4000 at most) are
+	// 12,000. Above it, evenly spaced windows (3200 at most) are
 	// clustered and the others join the nearest cluster.
 	ExactWindows int
 	// Segmenter hears where voices overlap and where they change; nil means that

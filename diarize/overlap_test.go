@@ -3,6 +3,7 @@ package diarize
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -151,9 +152,19 @@ func TestRivals(t *testing.T) {
 		"a little of a long recording": {40, 4, 0.55, true},
 	} {
 		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, 0.5, 0.5, 0.6}}
-		_, _, cosine := l.nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, 0.6, same)
+		_, _, cosine := l.nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, 0.6, same, math.Inf(1))
 		assert.Equal(t, c.join, cosine >= same, name)
 	}
+}
+
+func TestOneVoiceOfAWeakEmbedder(t *testing.T) {
+	const same = 0.5
+	l := likeness{sizes: []float64{60, 6}, cosine: []float64{0.25, 0.15, 0.15, 0.25}}
+	cos := []float64{1, 0.45, 0.45, 1}
+	_, _, cosine := l.nearest(cos, nil, 0.25, same, 0.125)
+	assert.InDelta(t, same, cosine, 0, "as alike as the windows of a voice")
+	_, _, cosine = l.nearest(cos, nil, 0.25, same, math.Inf(1))
+	assert.InDelta(t, 0.45, cosine, 0, "a model that says its own threshold")
 }
 
 func TestApart(t *testing.T) {

@@ -21,8 +21,8 @@ const spareClusters = 24
 const nearlyBest = 0.9
 
 // sampleWindows is how many windows stand for all where there are too many: their
-// similarities take 32 MB, so that the length of a recording does not matter.
-const sampleWindows = 4000
+// similarities take 20 MB, so that the length of a recording does not matter.
+const sampleWindows = 3200
 
 // partition finds who the vectors belong to: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
@@ -108,7 +108,7 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 	finest := len(s.count)
 	sizes := nodeSizes(merges, n)
 	common := 0.0
-	if opt.estimate {
+	if s.estimate = opt.estimate; opt.estimate {
 		common = s.takeOffCommon()
 	}
 	enough, loose := s.enough(windows), common+(1-common)*leastCohesion*s.usualCohesion()

@@ -49,6 +49,10 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 	tidied, n = slices.Clone(c.group), len(c.heap)
 	heap := slices.Clone(c.heap)
 	usual := s.likeness(tidied, n).usual
+	oneVoice := math.Inf(1)
+	if s.estimate {
+		oneVoice = leastLikeness * usual
+	}
 	for n > max(least, 1) {
 		alike, unfit := s.likeness(tidied, n), make([]bool, n)
 		cos, rivals := s.centroidCosines(tidied, n), s.groupRivalry(tidied, n)
@@ -61,7 +65,7 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 			to = mostLike(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = alike.nearest(cos, rivals, usual, same); cosine < same { // also when all that are left are rivals or apart
+			if to, from, cosine = alike.nearest(cos, rivals, usual, same, oneVoice); cosine < same { // also when all that are left are rivals or apart
 				break
 			}
 		}
@@ -105,14 +109,17 @@ func mostLike(from int, targets []int, cos []float64) int {
 
 // nearest returns the two groups a < b whose centroids are most alike, rivals (unless
 // they are as good as the same) and groups that are apart aside, and their cosine: −Inf
-// without any.
-func (l likeness) nearest(cos, rivals []float64, usual, same float64) (a, b int, cosine float64) {
+// without any. Groups whose windows are as alike as oneVoice have at least the cosine same.
+func (l likeness) nearest(cos, rivals []float64, usual, same, oneVoice float64) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
 	n := len(l.sizes)
 	parted := same + rivalLikeness*(1-same)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			c := cos[i*n+j]
+			if l.cosine[i*n+j] >= oneVoice {
+				c = max(c, same) // as alike as a voice's windows, if not as the centroids of clean ones
+			}
 			if c < parted && areRivals(rivals, l.sizes, i, j) || l.apart(i, j, usual) {
 				continue
 			}

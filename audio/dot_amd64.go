@@ -21,3 +21,22 @@ func dot(a, b []float32) float32 {
 	}
 	return dotGo(a, b)
 }
+
+// dot3FMA writes the sums of a[i]·b[i+k·stride] for k = 0, 1, 2, each as dotFMA
+// computes it.
+//
+//go:noescape
+func dot3FMA(out, a, b *float32, n, stride int)
+
+// dot3 returns dot(a, b[k·stride:]) for k = 0, 1, 2, with a read once.
+func dot3(a, b []float32, stride int) (out [3]float32) {
+	if hasFMA {
+		b = b[:2*stride+len(a)]
+		dot3FMA(&out[0], &a[0], &b[0], len(a), stride)
+		return out
+	}
+	for k := range out {
+		out[k] = dotGo(a, b[k*stride:][:len(a)])
+	}
+	return out
+}

@@ -48,3 +48,95 @@ sum:
 	VZEROUPPER
 	MOVSS        X0, ret+24(FP)
 	RET
+
+// func dot3FMA(out, a, b *float32, n, stride int)
+// out[k] is dotFMA(a, b+k·stride, n) for k = 0, 1, 2, to the last bit: each has four
+// sums of eight lanes, and a is read once.
+TEXT ·dot3FMA(SB), NOSPLIT, $0-40
+	MOVQ   out+0(FP), DX
+	MOVQ   a+8(FP), SI
+	MOVQ   b+16(FP), DI
+	MOVQ   n+24(FP), CX
+	MOVQ   stride+32(FP), AX
+	LEAQ   (DI)(AX*4), R8
+	LEAQ   (R8)(AX*4), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+wide3:
+	CMPQ        CX, $32
+	JLT         narrow3
+	VMOVUPS     (SI), Y12
+	VMOVUPS     32(SI), Y13
+	VMOVUPS     64(SI), Y14
+	VMOVUPS     96(SI), Y15
+	VFMADD231PS (DI), Y12, Y0
+	VFMADD231PS 32(DI), Y13, Y1
+	VFMADD231PS 64(DI), Y14, Y2
+	VFMADD231PS 96(DI), Y15, Y3
+	VFMADD231PS (R8), Y12, Y4
+	VFMADD231PS 32(R8), Y13, Y5
+	VFMADD231PS 64(R8), Y14, Y6
+	VFMADD231PS 96(R8), Y15, Y7
+	VFMADD231PS (R9), Y12, Y8
+	VFMADD231PS 32(R9), Y13, Y9
+	VFMADD231PS 64(R9), Y14, Y10
+	VFMADD231PS 96(R9), Y15, Y11
+	ADDQ        $128, SI
+	ADDQ        $128, DI
+	ADDQ        $128, R8
+	ADDQ        $128, R9
+	SUBQ        $32, CX
+	JMP         wide3
+
+narrow3:
+	TESTQ       CX, CX
+	JZ          sum3
+	VMOVUPS     (SI), Y12
+	VFMADD231PS (DI), Y12, Y0
+	VFMADD231PS (R8), Y12, Y4
+	VFMADD231PS (R9), Y12, Y8
+	ADDQ        $32, SI
+	ADDQ        $32, DI
+	ADDQ        $32, R8
+	ADDQ        $32, R9
+	SUBQ        $8, CX
+	JMP         narrow3
+
+sum3:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VADDPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPS       X5, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VADDPS       Y9, Y8, Y8
+	VADDPS       Y11, Y10, Y10
+	VADDPS       Y10, Y8, Y8
+	VEXTRACTF128 $1, Y8, X9
+	VADDPS       X9, X8, X8
+	VHADDPS      X8, X8, X8
+	VHADDPS      X8, X8, X8
+	VMOVSS       X0, (DX)
+	VMOVSS       X4, 4(DX)
+	VMOVSS       X8, 8(DX)
+	VZEROUPPER
+	RET

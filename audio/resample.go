@@ -3,6 +3,7 @@ package audio
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // The resampler's filter is a sinc with a Kaiser window. The stop band begins
@@ -127,6 +128,10 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 	pos, phase, taps := r.skip, r.phase, r.taps
 	step, rest := r.down/r.up, r.down%r.up
 	before := len(dst)
+	if r.lerp == 0 {
+		dst = r.periods(dst, pos, phase)
+		pos += (len(dst) - before) / r.up * r.down
+	}
 	for pos+taps <= len(r.buf) {
 		window := r.buf[pos : pos+taps : pos+taps]
 		var y float32
@@ -154,6 +159,34 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 	}
 	r.skip = 0
 	r.buf = r.buf[:copy(r.buf, r.buf[pos:])]
+	return dst
+}
+
+// periods appends three periods of output samples, or six and so on, as many as the
+// buffer gives from pos on, and a phase. A period is up samples, after which the
+// phases repeat, down input samples later: so three samples share a row of the table.
+func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
+	// The last sample of n·up is ((n·up−1)·down + phase)/up input samples after pos.
+	n := 0
+	if room := len(r.buf) - pos - r.taps + 1; room > 0 {
+		n = ((room*r.up-1-phase)/r.down + 1) / (3 * r.up)
+	}
+	if n <= 0 {
+		return dst
+	}
+	before := len(dst)
+	dst = slices.Grow(dst, 3*n*r.up)[:before+3*n*r.up]
+	for i := range r.up {
+		row := r.table[phase*r.taps:][:r.taps]
+		for k := range n {
+			y := dot3(row, r.buf[pos+3*k*r.down:], r.down)
+			at := dst[before+3*k*r.up+i:]
+			at[0], at[r.up], at[2*r.up] = y[0], y[1], y[2]
+		}
+		phase += r.down
+		pos += phase / r.up
+		phase %= r.up
+	}
 	return dst
 }
 

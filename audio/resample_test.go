@@ -216,6 +216,22 @@ func TestDot(t *testing.T) {
 	}
 }
 
+// TestDot3: three sums at a time are those of one at a time, to the last bit.
+func TestDot3(t *testing.T) {
+	x := make([]float32, 200)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i * i)))
+	}
+	for _, n := range []int{8, 24, 32, 40, 104} {
+		for _, stride := range []int{1, 3, 41} {
+			got := dot3(x[:n], x[5:], stride)
+			for k := range got {
+				assert.Equal(t, dot(x[:n], x[5+k*stride:][:n]), got[k], "%d of %d, %d apart", k, n, stride)
+			}
+		}
+	}
+}
+
 func BenchmarkResample(b *testing.B) {
 	for _, rate := range []int{8000, 12345, 44100, 48000, 96000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {

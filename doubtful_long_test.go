@@ -111,7 +111,7 @@ func (d *doubtTrial) transcribe(samples []float32, language string, o Options) h
 // lay times words that are not those of the recording, and judges them.
 func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 	opt := asr.Options{Language: t.Language, WordTimestamps: true}
-	model := h.stages.standardAligner(d.Context(), opt)
+	model := h.stages.companion(d.Context(), TierStandard, opt)
 	require.NotNil(d, model)
 	require.NoError(d, align.Transcript(d.Context(), model, h.pcm, h.speech.Spans, t, align.Options{Parallel: 2}))
 	h.speech.doubt(t)

@@ -52,3 +52,32 @@ func (s *speech) discard(t *asr.Transcript, abilities asr.Abilities, threshold f
 	t.Segments = slices.DeleteFunc(t.Segments, func(segment asr.Segment) bool { return segment.NoSpeechProb > threshold })
 	t.Stats.Discarded += before - len(t.Segments)
 }
+
+// A recording is taken for one without speech where its segments last hardlyLong
+// seconds at most together, the detector's probability of silence is above
+// hardlySpeech in each and the confidence below hardlySure
+// (docs/performance.md#sounds-without-speech).
+const (
+	hardlyLong   = 2.0
+	hardlySpeech = 0.35
+	hardlySure   = 0.75
+)
+
+// reject removes all segments where they are short and neither the detector nor the
+// recognizer is sure of any: knocks, barks and sneezes pass for speech for a moment,
+// and a recognizer always finds words. One segment of which one of the two is sure,
+// or of which one says nothing, keeps them all.
+func (s *speech) reject(t *asr.Transcript) {
+	length := 0.0
+	for _, segment := range t.Segments {
+		silent, known := s.silence(segment.Start, segment.End)
+		if !known || silent <= hardlySpeech || segment.Confidence == nil || *segment.Confidence >= hardlySure {
+			return
+		}
+		if length += segment.End - segment.Start; length > hardlyLong {
+			return
+		}
+	}
+	t.Stats.Discarded += len(t.Segments)
+	t.Segments = nil
+}

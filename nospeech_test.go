@@ -47,3 +47,31 @@ func TestDiscardByNoSpeechProbability(t *testing.T) {
 		assert.Equal(t, 4-len(left), tr.Stats.Discarded)
 	}
 }
+
+// A text of which neither model is sure anywhere goes, and stays whole where one of
+// them is sure of one segment.
+func TestRejectTextWithoutSpeech(t *testing.T) {
+	probs := make([]float32, 124) // a second each of 1, 0.6, 0.1, 0.1
+	for i := range probs {
+		probs[i] = []float32{1, 0.6, 0.1, 0.1}[i/31]
+	}
+	heard := &speech{Probabilities: coarse(probs)}
+	for _, test := range []struct {
+		name     string
+		segments []asr.Segment
+		left     int
+	}{
+		{"no text", nil, 0},
+		{"unsure of all", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 2.9, "b", 0.3)}, 0},
+		{"long", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 3.2, "b", 0.3)}, 2},
+		{"speech at one", []asr.Segment{sentence(0, 0.9, "a", 0.3), sentence(2, 2.9, "b", 0.3)}, 2},
+		{"sure of one", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 2.9, "b", 0.8)}, 2},
+		{"not calibrated", []asr.Segment{sentence(1, 1.9, "a", -1)}, 1},
+		{"behind the detector's end", []asr.Segment{sentence(5, 6, "a", 0.3)}, 1},
+	} {
+		tr := &asr.Transcript{Segments: test.segments}
+		heard.reject(tr)
+		assert.Len(t, tr.Segments, test.left, test.name)
+		assert.Equal(t, len(test.segments)-test.left, tr.Stats.Discarded, test.name)
+	}
+}

@@ -132,6 +132,9 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 			found.Uncorrected = err.Error()
 		}
 	}
+	if opt.NoSpeechThreshold < 1 { // 1 keeps all text
+		heard.reject(found.Transcript)
+	}
 	return found, nil
 }
 

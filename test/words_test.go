@@ -2,6 +2,9 @@ package test
 
 import (
 	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,4 +53,19 @@ func TestOptimizedLanguagesOfTheService(t *testing.T) {
 	id := s.create(upload(clip(t, 5, 6), map[string]any{"enable_diarize": false, "enable_audio_events": false, "asr_language": "de"}))
 	require.Equal(t, "done", s.wait(id)["status"], s.logged())
 	assert.Equal(t, "zh_lite", object(s.result(id)["billing"])["mode"])
+}
+
+// A CTM lists words: the optimized tier's come without --words.
+func TestCTMOfTheOptimizedTier(t *testing.T) {
+	file := filepath.Join("..", "testdata", "conversation.flac")
+	out, err := exec.Command(binary, "transcribe", "-q", "--demo", "--optimize", "true", "--format", "ctm", file).Output()
+	require.NoError(t, err)
+	words := 0
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(line, ";;") {
+			assert.Len(t, strings.Fields(line), 6, line)
+			words++
+		}
+	}
+	assert.Greater(t, words, 50)
 }

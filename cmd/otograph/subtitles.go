@@ -16,7 +16,7 @@ func writeSubtitle(w io.Writer, format, name string, res *otograph.Result) error
 	err := subtitle.Write(w, subtitle.Format(format), name, time.Now(), res)
 	switch {
 	case errors.Is(err, subtitle.ErrNoWordTimes):
-		return fmt.Errorf("%s: ctm lists words with their times, which the standard tier finds (--optimize=false --timestamp-level=word): %w", name, err)
+		return fmt.Errorf("%s: ctm lists words with their times, and the model or --timestamp-level=segment leaves them out: %w", name, err)
 	case errors.Is(err, subtitle.ErrNoTurns):
 		return fmt.Errorf("%s: rttm lists speaker turns, and diarization did not run (see --enable-diarize)", name)
 	}

@@ -85,7 +85,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		}
 	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithOptimizedWords(c.Words), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true}))
+		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true}))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type transcription struct {
 	Uncorrected string `json:",omitempty"`
 }
 
-// honored is what a recognizer could honor of a run's options.
+// honored describes which options of a run a recognizer could honor.
 type honored struct {
 	Abilities asr.Abilities
 	Powerless []string `json:",omitempty"` // hotwords, as in asr.Transcript

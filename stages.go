@@ -306,7 +306,7 @@ func or[T any](p *T, def T) T {
 }
 
 // companion returns the CTC model that hears the words which another model of a tier
-// writes; nil where there is none of their language, or nothing for it to do. Words
+// writes, or nil if no model serves their language or there is nothing to do. Words
 // of the optimized tier keep their own times unless hotwords are looked for.
 func (s *stages) companion(ctx context.Context, tier Tier, opt asr.Options) align.Model {
 	m, ok := s.engines.set.AlignerFor(opt.Language)

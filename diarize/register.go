@@ -145,11 +145,12 @@ const (
 	sameStranger = 0.97
 )
 
-// Matching is what a speaker model says about when a speaker is a known voice.
+// Matching holds what decides whether a speaker is a known voice; it depends on
+// the speaker model.
 type Matching struct {
 	// Alike is the least cosine of a speaker and a known voice.
 	Alike float64
-	// Strangers are vectors of voices that are nobody's, of unit length; they may be
+	// Strangers are vectors of unknown people, of unit length; they may be
 	// missing (models.Model.Strangers).
 	Strangers [][]float32
 }

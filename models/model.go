@@ -105,9 +105,9 @@ type Model struct {
 	// uses SameSpeaker. It is higher because two parts of one recording share
 	// its room, and because a stranger must not get a name.
 	KnownVoice float64
-	// Strangers returns vectors of this embedder, of voices that are nobody's: a
-	// speaker who is as like one of them as like a known voice has no name. nil
-	// if the model has none.
+	// Strangers returns vectors of this embedder, of unknown people: a
+	// speaker who resembles one of them as much as a known voice gets no name.
+	// nil if the model has none.
 	Strangers func() ([][]float32, error)
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.

@@ -25,8 +25,8 @@ const (
 // libwhisper built by the user, and is untested.
 var backends = []string{"vulkan", "cuda"}
 
-// EnvDriverCrashed says why no plug-in for devices is to be loaded: its value is the
-// reason. A process that restarts one whose driver crashed sets it.
+// EnvDriverCrashed is the environment variable that keeps plug-ins for devices from
+// being loaded; its value is the reason. A process that restarts one whose driver crashed sets it.
 const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
 
 // ErrDevice marks a device, or its driver, that failed.

@@ -96,8 +96,8 @@ func appendQ5_0(b []byte, block []float32) []byte {
 }
 
 // appendFives appends (value + offset) / d of a block, rounded, in five bits: the
-// fifth bits of all first, then the lower halves, that of value i beside that of
-// value i + 16.
+// fifth bits of all first, then the lower halves, those of values i and i + 16
+// in one byte.
 func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	var high uint32
 	var low [Block / 2]byte

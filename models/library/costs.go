@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/userdata"
 )
 
-// Cost is what a model cost on this machine when it was measured.
+// Cost is the measured cost of a model on this machine.
 type Cost struct {
 	// Hour is the processor time for an hour of sound, in seconds.
 	Hour float64 `json:"processor_seconds_per_hour"`

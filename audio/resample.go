@@ -163,8 +163,9 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 }
 
 // periods appends output samples in groups of three periods until the buffer, read
-// from pos, is used up; phase is the first sample's. A period is up samples, after which the
-// phases repeat, down input samples later: so three samples share a row of the table.
+// from pos, is used up; phase is the first sample's. A period is up samples, after
+// which the phases repeat, down input samples later: three samples, one of each
+// period, share a row of the table.
 func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
 	// The last sample of n·up is ((n·up−1)·down + phase)/up input samples after pos.
 	n := 0

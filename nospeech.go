@@ -81,3 +81,23 @@ func (s *speech) reject(t *asr.Transcript) {
 	t.Stats.Discarded += len(t.Segments)
 	t.Segments = nil
 }
+
+// surely returns tell without the sentences that reject may still remove: it waits until
+// those told to it are longer than hardlyLong together.
+func surely(tell func([]asr.Segment)) func([]asr.Segment) {
+	if tell == nil {
+		return nil
+	}
+	var held []asr.Segment
+	length := 0.0
+	return func(segments []asr.Segment) {
+		held = append(held, segments...)
+		for _, segment := range segments {
+			length += segment.End - segment.Start
+		}
+		if length > hardlyLong {
+			tell(held)
+			held = nil
+		}
+	}
+}

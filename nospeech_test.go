@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
 )
@@ -74,4 +75,18 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 		assert.Len(t, tr.Segments, test.left, test.name)
 		assert.Equal(t, len(test.segments)-test.left, tr.Stats.Discarded, test.name)
 	}
+}
+
+// Sentences are told once they can't be rejected any more.
+func TestSurelyTellsWhatStays(t *testing.T) {
+	var told [][]asr.Segment
+	tell := surely(func(s []asr.Segment) { told = append(told, s) })
+	tell([]asr.Segment{sentence(0, 1.5, "a", 0.5)})
+	assert.Empty(t, told)
+	tell([]asr.Segment{sentence(2, 2.6, "b", 0.5), sentence(3, 4, "c", 0.5)})
+	tell([]asr.Segment{sentence(5, 6, "d", 0.5)})
+	require.Len(t, told, 2)
+	assert.Len(t, told[0], 3)
+	assert.Equal(t, "d", told[1][0].Text)
+	assert.Nil(t, surely(nil))
 }

@@ -111,7 +111,7 @@ func (s *stages) transcribe(ctx context.Context, pcm *audio.PCM, heard *speech, 
 	opt.InitialPrompt = or(s.opt.InitialPrompt, "")
 	opt.NoSpeechThreshold = *s.opt.NoSpeechThreshold
 	opt.WordTimestamps = *s.opt.TimestampLevel == TimestampWord && (found.Tier == TierStandard || s.optimizedWords)
-	opt.Translate, opt.Settled = s.translate, s.settled
+	opt.Translate, opt.Settled = s.translate, surely(s.settled)
 	opt.Parallel = s.cores
 	opt.Gate = s.gate
 	opt.Progress = report

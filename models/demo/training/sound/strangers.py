@@ -1,9 +1,10 @@
 """Vectors of many voices, none of them anybody's, for demo-speaker: what a known voice must beat.
 
-usage: python3 -m training.sound.strangers VECTORS MODEL.onnx OUT [COUNT]
+usage: python3 -m training.sound.strangers VECTORS MODEL.onnx OUT [COUNT [VOICE …]]
 VECTORS is a JSON list of {"voice": name, "vector": [...]}, which OTOGRAPH_VOICES_EXPORT=VECTORS
 go test ./diarize -run VectorsOfVoices writes of the recordings in the folder OTOGRAPH_VOICES_COHORT. Of them COUNT
-(256) are chosen so that each voice has one that is like it. OUT is the model's SHA-256 and then the
+(256) are chosen so that each voice has one that is like it. The named voices (before the _) are left out: bdl speaks in the
+bundled recording, and a person who is known from it must not be a stranger. OUT is the model's SHA-256 and then the
 numbers, one signed byte each, scaled by the vector's largest.
 """
 
@@ -27,8 +28,10 @@ def spread(x: np.ndarray, count: int) -> list[int]:
 
 def main() -> None:
     vectors, model, out = sys.argv[1:4]
-    x = np.array([v["vector"] for v in json.load(open(vectors))], np.float64)
-    x = x[spread(x, int((sys.argv[4:] + [256])[0]))]
+    count, left_out = int((sys.argv[4:] + [256])[0]), sys.argv[5:]
+    known = [v for v in json.load(open(vectors)) if v["voice"].split("_")[0] not in left_out]
+    x = np.array([v["vector"] for v in known], np.float64)
+    x = x[spread(x, count)]
     q = np.round(x * 127 / np.abs(x).max(1, keepdims=True)).astype(np.int8)
     with open(out, "wb") as f:
         f.write(hashlib.sha256(open(model, "rb").read()).digest() + q.tobytes())

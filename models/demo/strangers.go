@@ -13,8 +13,9 @@ import (
 const strangersDim = 192
 
 // strangers returns the vectors of 256 of the voices that demo-speaker was trained on
-// (training/sound/strangers.py), without that of the bundled recording. Its file begins with the hash of the model that computed
-// them; of another model they would mean nothing.
+// (training/sound/strangers.py), without that of the bundled recording. Its file begins
+// with the hash of the model that computed them; of another model they would mean
+// nothing.
 var strangers = sync.OnceValues(func() ([][]float32, error) {
 	hash, numbers := strangersI8[:sha256.Size], strangersI8[sha256.Size:]
 	if found := hex.EncodeToString(hash); found != speaker.sha256 {

@@ -16,7 +16,8 @@ const farOff = 2.0
 // model recognizes them. A word that it does not find keeps its place between its
 // neighbors. Hotwords that the model recognizes replace the transcript's words
 // there, and those that it can look for are neither powerless nor unspelled.
-// Segments begin and end with their words; the model's passes are counted in the transcript's Stats.
+// Segments begin and end with their words; the model's passes are counted in the
+// transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	vocab, err := m.Vocabulary()
 	if err != nil {

@@ -19,3 +19,11 @@ func dotGo(a, b []float32) float32 {
 	}
 	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 }
+
+// dot3Go returns dotGo(a, b[k·stride:]) for k = 0, 1, 2.
+func dot3Go(a, b []float32, stride int) (out [3]float32) {
+	for k := range out {
+		out[k] = dotGo(a, b[k*stride:][:len(a)])
+	}
+	return out
+}

@@ -30,13 +30,10 @@ func dot3FMA(out, a, b *float32, n, stride int)
 
 // dot3 returns dot(a, b[k·stride:]) for k = 0, 1, 2, with a read once.
 func dot3(a, b []float32, stride int) (out [3]float32) {
-	if hasFMA {
-		b = b[:2*stride+len(a)]
-		dot3FMA(&out[0], &a[0], &b[0], len(a), stride)
-		return out
+	if !hasFMA {
+		return dot3Go(a, b, stride)
 	}
-	for k := range out {
-		out[k] = dotGo(a, b[k*stride:][:len(a)])
-	}
+	b = b[:2*stride+len(a)]
+	dot3FMA(&out[0], &a[0], &b[0], len(a), stride)
 	return out
 }

@@ -1,5 +1,16 @@
 #include "textflag.h"
 
+// SUM adds up the lanes of y0 to y3 into the first lane of x0, the low half of y0;
+// x1 is the low half of y1.
+#define SUM(y0, y1, y2, y3, x0, x1) \
+	VADDPS       y1, y0, y0 \
+	VADDPS       y3, y2, y2 \
+	VADDPS       y2, y0, y0 \
+	VEXTRACTF128 $1, y0, x1 \
+	VADDPS       x1, x0, x0 \
+	VHADDPS      x0, x0, x0 \
+	VHADDPS      x0, x0, x0
+
 // func dotFMA(a, b *float32, n int) float32
 // Four sums of eight lanes; n is a positive multiple of 8.
 TEXT ·dotFMA(SB), NOSPLIT, $0-28
@@ -38,13 +49,7 @@ narrow:
 	JMP         narrow
 
 sum:
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
 	VZEROUPPER
 	MOVSS        X0, ret+24(FP)
 	RET
@@ -114,27 +119,9 @@ narrow3:
 	JMP         narrow3
 
 sum3:
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VADDPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VEXTRACTF128 $1, Y4, X5
-	VADDPS       X5, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDPS       Y9, Y8, Y8
-	VADDPS       Y11, Y10, Y10
-	VADDPS       Y10, Y8, Y8
-	VEXTRACTF128 $1, Y8, X9
-	VADDPS       X9, X8, X8
-	VHADDPS      X8, X8, X8
-	VHADDPS      X8, X8, X8
+	SUM(Y0, Y1, Y2, Y3, X0, X1)
+	SUM(Y4, Y5, Y6, Y7, X4, X5)
+	SUM(Y8, Y9, Y10, Y11, X8, X9)
 	VMOVSS       X0, (DX)
 	VMOVSS       X4, 4(DX)
 	VMOVSS       X8, 8(DX)

@@ -7,9 +7,4 @@ package audio
 func dot(a, b []float32) float32 { return dotGo(a, b) }
 
 // dot3 returns dot(a, b[k·stride:]) for k = 0, 1, 2.
-func dot3(a, b []float32, stride int) (out [3]float32) {
-	for k := range out {
-		out[k] = dotGo(a, b[k*stride:][:len(a)])
-	}
-	return out
-}
+func dot3(a, b []float32, stride int) [3]float32 { return dot3Go(a, b, stride) }

@@ -1,6 +1,9 @@
 package diarize
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // rivalShare is the share of the smaller group's windows that must have been heard
 // beside the other group's, as another voice of the same window of the segmenter,
@@ -79,6 +82,14 @@ func selected(all []company, number []int) []company {
 	return out
 }
 
+// tally counts a tile's windows by local speaker and base cluster.
+func (s *sums) tally(tile company, counts []int) {
+	clear(counts)
+	for _, n := range tile.windows {
+		counts[n.local*len(s.count)+s.base[n.window]]++
+	}
+}
+
 // rivalry counts, for each pair of base clusters, the windows that were heard as
 // different voices of one tile: per tile and pair of local speakers the smaller
 // number. It is nil without a segmenter.
@@ -89,10 +100,7 @@ func (s *sums) rivalry(all []company) []float64 {
 	k := len(s.count)
 	out, counts := make([]float64, k*k), make([]int, maxLocal*k)
 	for _, tile := range all {
-		clear(counts)
-		for _, n := range tile.windows {
-			counts[n.local*k+s.base[n.window]]++
-		}
+		s.tally(tile, counts)
 		for a := range maxLocal {
 			for b := range maxLocal {
 				if a == b {
@@ -122,18 +130,10 @@ func (s *sums) companionship(all []company) []int {
 	k := len(s.count)
 	out, counts := make([]int, k), make([]int, maxLocal*k)
 	for _, tile := range all {
-		clear(counts)
-		for _, n := range tile.windows {
-			counts[n.local*k+s.base[n.window]]++
-		}
+		s.tally(tile, counts)
 		for local, samples := range tile.beside {
-			most := 0
-			for c, n := range counts[local*k : (local+1)*k] {
-				if n > counts[local*k+most] {
-					most = c
-				}
-			}
-			if counts[local*k+most] > 0 {
+			own := counts[local*k : (local+1)*k]
+			if most := slices.Index(own, slices.Max(own)); own[most] > 0 {
 				out[most] += samples
 			}
 		}

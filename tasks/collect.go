@@ -42,9 +42,8 @@ const collectBatch = 500
 // nothing points at are marked; those marked by an earlier pass for long enough
 // are deleted, within the limits of c. Each deletion is logged. Only files under
 // blob.Prefixes and blob.ProbePrefix whose names the service gives are ever
-// looked at. A store that
-// belongs to another database, because the database was exchanged under a running
-// server, is refused with blob.ErrForeign.
+// looked at. A store that belongs to another database, because the database was
+// exchanged under a running server, is refused with blob.ErrForeign.
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
 	setDefault(&c.MinAge, 24*time.Hour)
 	setDefault(&c.Marked, 7*24*time.Hour)

@@ -185,6 +185,9 @@ type Engine struct {
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
+	written   sync.Once
+	writing   *align.Vocabulary // what the tokens of a CTC output write, after written
+	spell     func() *speller
 }
 
 var (
@@ -224,6 +227,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		lm = ngram.NewScorer(grams, vocab.texts())
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, lm: lm, window: m.WindowSeconds, batch: opt.Batch}
+	e.spell = sync.OnceValue(func() *speller { return newSpeller(vocab.texts(), vocab.spaced) })
 	if e.window == 0 {
 		e.window = defaultWindow
 	}

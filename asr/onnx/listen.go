@@ -21,11 +21,14 @@ func (e *Engine) Vocabulary() (*align.Vocabulary, error) {
 	if h == nil {
 		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
 	}
-	texts := make([]string, len(e.vocab.text))
-	for id, b := range e.vocab.text {
-		texts[id] = string(b)
-	}
-	return align.NewVocabulary(texts, h.blank), nil
+	e.written.Do(func() {
+		texts := make([]string, len(e.vocab.text))
+		for id, b := range e.vocab.text {
+			texts[id] = string(b)
+		}
+		e.writing = align.NewVocabulary(texts, h.blank)
+	})
+	return e.writing, nil
 }
 
 // Listen decodes as Transcribe does and returns, window by window, the model's

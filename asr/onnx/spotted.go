@@ -28,7 +28,7 @@ func (e *Engine) unspelled(hotwords []string) (list []string) {
 	if len(hotwords) == 0 {
 		return nil
 	}
-	tokens := newSpeller(e.vocab.texts(), e.vocab.spaced)
+	tokens := e.spell()
 	var v *align.Vocabulary
 	if e.net.ctc() != nil {
 		v, _ = e.Vocabulary() // without one nothing is spotted

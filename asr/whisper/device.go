@@ -26,7 +26,8 @@ const (
 var backends = []string{"vulkan", "cuda"}
 
 // EnvDriverCrashed is the environment variable that keeps plug-ins for devices from
-// being loaded; its value is the reason. A process that restarts one whose driver crashed sets it.
+// being loaded; its value is the reason. A process that restarts one whose driver
+// crashed sets it.
 const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
 
 // ErrDevice marks a device, or its driver, that failed.

@@ -22,8 +22,7 @@ type childExit int
 func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // supervised does a command's work in a second process if a GPU driver may be loaded:
-// a driver that faults in one of its own threads ends the process, which nothing can
-// prevent. The work is then done again without the driver, and the first process's
+// a fault in a thread of the driver cannot be caught and ends the process. The work is then done again without the driver, and the first process's
 // standard output is dropped. once says why the work cannot be repeated; the error
 // repeats it. done is false if the caller has to do the work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {

@@ -20,9 +20,9 @@ const (
 	sameLikeness  = 0.65 // of the usual likeness: what windows of two parts of a voice have
 	smallGroup    = 0.1  // share of the windows below which a group has to prove itself
 	perAccident   = 200  // windows of a recording for which a group must outweigh one pair unlike each other
-	settled       = 50   // windows from which what a voice says hardly matters any more, times the squared noise
-	settledLeast  = 8
-	settledMost   = 24
+	settled       = 24   // windows from which what a voice says hardly matters any more
+	settledClean  = 50   // with a segmenter: this times the squared noise, at least
+	settledLeast  = 8    // so many and at most settled
 )
 
 // overlaps holds, for each pair of base clusters, the pairs of their windows that
@@ -48,15 +48,16 @@ func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 
 // likeness holds how alike the windows of groups are.
 type likeness struct {
-	sizes  []float64
-	cosine []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
-	pairs  []float64 // [group × group]: twice the pairs within a group
-	usual  float64   // mean within a group, weighed by size
+	sizes     []float64
+	cosine    []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
+	pairs     []float64 // [group × group]: twice the pairs within a group
+	usual     float64   // mean within a group, weighed by size
+	segmented bool      // the windows hold one voice each, as the segmenter hears it
 }
 
 // likeness compares n groups of base clusters.
 func (s *sums) likeness(group []int, n int) likeness {
-	l := likeness{sizes: s.sizes(group, n), cosine: make([]float64, n*n), pairs: make([]float64, n*n)}
+	l := likeness{segmented: s.rivals != nil, sizes: s.sizes(group, n), cosine: make([]float64, n*n), pairs: make([]float64, n*n)}
 	k := len(group)
 	for a, g := range group {
 		for b, h := range group {
@@ -100,10 +101,15 @@ func (l likeness) doubtful(g int, usual float64) bool {
 }
 
 // apart reports whether two groups have windows enough to say that they are two voices.
-// The noisier windows of one voice are, beside what they have in common, the more it takes.
+// With a segmenter, the noisier windows of one voice are, beside what they have in
+// common, the more it takes. Without one, a window may hold two voices, and few of
+// them would part one voice in two.
 func (l likeness) apart(g, h int, usual float64) bool {
-	noise := (1 - usual) / max(usual, 0.01)
-	enough := min(max(settled*noise*noise, settledLeast), settledMost)
+	enough := float64(settled)
+	if l.segmented {
+		noise := (1 - usual) / max(usual, 0.01)
+		enough = min(max(settledClean*noise*noise, settledLeast), settled)
+	}
 	return min(l.sizes[g], l.sizes[h]) >= enough && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
 }
 

@@ -178,8 +178,10 @@ func TestApart(t *testing.T) {
 		"a noisy embedder":                {20, 0.4, 0.2, false},
 		"more of it":                      {24, 0.4, 0.2, true},
 	} {
-		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, c.cosine, c.cosine, 0.6}}
+		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, c.cosine, c.cosine, 0.6}, segmented: true}
 		assert.Equal(t, c.apart, l.apart(0, 1, c.usual), name)
+		l.segmented = false
+		assert.Equal(t, c.apart && c.size >= settled, l.apart(0, 1, c.usual), "%s, without a segmenter", name)
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 var (
 	//go:embed demo-whisper.bin.zst
 	whisperZst []byte
-	//go:embed demo-ctc.onnx.zst
-	ctcZst []byte
+	//go:embed demo-ctc.onnx
+	ctcONNX []byte
 	//go:embed demo-ctc-tokens.txt
 	ctcTokens []byte
 	//go:embed demo-ctc-lm.arpa.zst
@@ -43,8 +43,8 @@ var (
 var (
 	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
 		"0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e")
-	ctc = newPacked("demo-ctc.onnx", ctcZst, 1, 6264922,
-		"bfe63a1ecd31abae299c94a4e11938200e7c4f59474850a5d65606f31e95943e")
+	ctc = newPacked("demo-ctc.onnx", ctcONNX, 0, 6237043,
+		"32ab4cac47e3a7fa20f0221fa9c21a6421c4045ddc64d7034d1cead4f9041816")
 	ctcLM = newPacked("demo-ctc-lm.arpa", ctcLMZst, 1, 553888,
 		"e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb")
 	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,

@@ -17,13 +17,14 @@ import (
 // content.
 type packed struct {
 	name   string
-	data   []byte // zstd of the byte planes
-	planes int    // stride of Split
+	data   []byte // zstd of the byte planes, or the model itself
+	planes int    // stride of Split; 0 for a model that is not compressed
 	size   int    // unpacked, bytes
 	sha256 string // of the unpacked bytes, hex
 
-	mu   sync.Mutex
-	last weak.Pointer[byte] // the first of the bytes returned last
+	mu      sync.Mutex
+	last    weak.Pointer[byte] // the first of the bytes returned last
+	checked bool               // a model that is not compressed
 }
 
 func newPacked(name string, data []byte, planes, size int, sum string) *packed {
@@ -36,12 +37,19 @@ func newPacked(name string, data []byte, planes, size int, sum string) *packed {
 func (p *packed) bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.checked {
+		return p.data, nil
+	}
 	if first := p.last.Value(); first != nil {
 		return unsafe.Slice(first, p.size), nil
 	}
 	data, err := p.unpack()
 	if err != nil {
 		return nil, err
+	}
+	if p.planes == 0 {
+		p.checked = true
+		return data, nil
 	}
 	p.last = weak.Make(unsafe.SliceData(data))
 	return data, nil
@@ -52,9 +60,24 @@ func (p *packed) file(part models.Part) models.File {
 	return models.File{Part: part, Name: p.name, Size: int64(p.size), SHA256: p.sha256, Data: p.bytes}
 }
 
-// unpack decompresses the model and checks size and hash; a mismatch (a damaged
-// executable) is models.ErrBroken.
+// unpack decompresses the model where it is compressed, and checks size and hash; a
+// mismatch (a damaged executable) is models.ErrBroken.
 func (p *packed) unpack() ([]byte, error) {
+	data := p.data
+	if p.planes > 0 {
+		var err error
+		if data, err = p.decompress(); err != nil {
+			return nil, err
+		}
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.sha256 {
+		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.name, p.sha256, sum)
+	}
+	return data, nil
+}
+
+// decompress undoes what the command pack did.
+func (p *packed) decompress() ([]byte, error) {
 	// The frames, which were written through a pipe, declare the largest window
 	// of zstd's highest level, so that is the memory limit. DecodeAll works in
 	// the slice it is given and allocates no window.
@@ -70,9 +93,5 @@ func (p *packed) unpack() ([]byte, error) {
 	if len(planes) != p.size {
 		return nil, fmt.Errorf("%w: embedded %s: expected %d bytes, found %d", models.ErrBroken, p.name, p.size, len(planes))
 	}
-	data := join(planes, p.planes)
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.sha256 {
-		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.name, p.sha256, sum)
-	}
-	return data, nil
+	return join(planes, p.planes), nil
 }

@@ -20,10 +20,9 @@ func dotGo(a, b []float32) float32 {
 	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 }
 
-// dot3Go returns dotGo(a, b[k·stride:]) for k = 0, 1, 2.
-func dot3Go(a, b []float32, stride int) (out [3]float32) {
-	for k := range out {
-		out[k] = dotGo(a, b[k*stride:][:len(a)])
+// dotRowGo is dotRow in plain Go.
+func dotRowGo(out, row, buf []float32, groups, down, up int) {
+	for k := range 3 * groups {
+		out[k*up] = dotGo(row, buf[k*down:][:len(row)])
 	}
-	return out
 }

@@ -22,18 +22,17 @@ func dot(a, b []float32) float32 {
 	return dotGo(a, b)
 }
 
-// dot3FMA writes the sums of a[i]·b[i+k·stride] for k = 0, 1, 2, each as dotFMA
-// computes it.
+// rowFMA writes dotFMA(row, buf[k·down:]) to out[k·up] for k < 3·groups.
 //
 //go:noescape
-func dot3FMA(out, a, b *float32, n, stride int)
+func rowFMA(out, row, buf *float32, taps, groups, down, up int)
 
-// dot3 returns dot(a, b[k·stride:]) for k = 0, 1, 2, with a read once.
-func dot3(a, b []float32, stride int) (out [3]float32) {
+// dotRow writes dot(row, buf[k·down:]) to out[k·up] for k < 3·groups.
+func dotRow(out, row, buf []float32, groups, down, up int) {
 	if !hasFMA {
-		return dot3Go(a, b, stride)
+		dotRowGo(out, row, buf, groups, down, up)
+		return
 	}
-	b = b[:2*stride+len(a)]
-	dot3FMA(&out[0], &a[0], &b[0], len(a), stride)
-	return out
+	_, _ = out[(3*groups-1)*up], buf[(3*groups-1)*down+len(row)-1]
+	rowFMA(&out[0], &row[0], &buf[0], len(row), groups, down, up)
 }

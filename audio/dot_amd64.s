@@ -54,17 +54,24 @@ sum:
 	MOVSS        X0, ret+24(FP)
 	RET
 
-// func dot3FMA(out, a, b *float32, n, stride int)
-// out[k] is dotFMA(a, b+k·stride, n) for k = 0, 1, 2, to the last bit: each has four
-// sums of eight lanes, and a is read once.
-TEXT ·dot3FMA(SB), NOSPLIT, $0-40
-	MOVQ   out+0(FP), DX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   n+24(FP), CX
-	MOVQ   stride+32(FP), AX
-	LEAQ   (DI)(AX*4), R8
-	LEAQ   (R8)(AX*4), R9
+// func rowFMA(out, row, buf *float32, taps, groups, down, up int)
+// out[k·up] is dotFMA(row, buf[k·down:]) for k < 3·groups, to the last bit: each has
+// four sums of eight lanes, and row is read once for three of them.
+TEXT ·rowFMA(SB), NOSPLIT, $0-56
+	MOVQ out+0(FP), DX
+	MOVQ buf+16(FP), BX
+	MOVQ groups+32(FP), R10
+	MOVQ down+40(FP), AX
+	MOVQ up+48(FP), R11
+	SHLQ $2, AX
+	SHLQ $2, R11
+
+group:
+	MOVQ   row+8(FP), SI
+	MOVQ   taps+24(FP), CX
+	MOVQ   BX, DI
+	LEAQ   (DI)(AX*1), R8
+	LEAQ   (DI)(AX*2), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -122,8 +129,14 @@ sum3:
 	SUM(Y0, Y1, Y2, Y3, X0, X1)
 	SUM(Y4, Y5, Y6, Y7, X4, X5)
 	SUM(Y8, Y9, Y10, Y11, X8, X9)
-	VMOVSS       X0, (DX)
-	VMOVSS       X4, 4(DX)
-	VMOVSS       X8, 8(DX)
+	VMOVSS X0, (DX)
+	VMOVSS X4, (DX)(R11*1)
+	VMOVSS X8, (DX)(R11*2)
+	LEAQ   (AX)(AX*2), DI
+	ADDQ   DI, BX
+	LEAQ   (R11)(R11*2), DI
+	ADDQ   DI, DX
+	DECQ   R10
+	JNZ    group
 	VZEROUPPER
 	RET

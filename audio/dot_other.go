@@ -6,5 +6,7 @@ package audio
 // multiple of 8.
 func dot(a, b []float32) float32 { return dotGo(a, b) }
 
-// dot3 returns dot(a, b[k·stride:]) for k = 0, 1, 2.
-func dot3(a, b []float32, stride int) [3]float32 { return dot3Go(a, b, stride) }
+// dotRow writes dot(row, buf[k·down:]) to out[k·up] for k < 3·groups.
+func dotRow(out, row, buf []float32, groups, down, up int) {
+	dotRowGo(out, row, buf, groups, down, up)
+}

@@ -85,10 +85,7 @@ func (d *downmix) flush() error {
 
 func mix(mono, block, w []float32) {
 	if len(w) == 2 {
-		w0, w1 := w[0], w[1]
-		for i := range mono {
-			mono[i] = w0*block[2*i] + w1*block[2*i+1]
-		}
+		mixStereo(mono, block, w[0], w[1])
 		return
 	}
 	for i := range mono {
@@ -111,7 +108,10 @@ func (d *downmix) aim(block []float32, frames int) {
 	sum, square = sum[:d.channels], square[:d.channels]
 	cross := 0.0 // of two channels
 	if d.channels == 2 {
-		cross = stereoSums(block, sum, square)
+		sums := stereoSums(block)
+		copy(sum, sums[:2])
+		copy(square, sums[2:4])
+		cross = sums[4]
 	} else {
 		for i := 0; i+d.channels <= len(block); i += d.channels {
 			for c, x := range block[i : i+d.channels] {
@@ -178,10 +178,9 @@ func (d *downmix) aim(block []float32, frames int) {
 	}
 }
 
-// stereoSums returns the sums, squares and products of two channels in one
-// pass, the case of most recordings.
-func stereoSums(block []float32, sum, square []float64) (cross float64) {
-	var l, r, ll, rr float64
+// stereoSumsGo adds a block's sums to those of stereoSums.
+func stereoSumsGo(sums [5]float64, block []float32) [5]float64 {
+	l, r, ll, rr, cross := sums[0], sums[1], sums[2], sums[3], sums[4]
 	for ; len(block) >= 2; block = block[2:] {
 		a, b := float64(block[0]), float64(block[1])
 		l += a
@@ -190,8 +189,15 @@ func stereoSums(block []float32, sum, square []float64) (cross float64) {
 		rr += b * b
 		cross += a * b
 	}
-	sum[0], sum[1], square[0], square[1] = l, r, ll, rr
-	return cross
+	return [5]float64{l, r, ll, rr, cross}
+}
+
+// mixStereoGo is mixStereo in plain Go.
+func mixStereoGo(mono, block []float32, left, right float32) {
+	block = block[:2*len(mono)]
+	for i := range mono {
+		mono[i] = float32(left*block[2*i]) + float32(right*block[2*i+1])
+	}
 }
 
 func equal(a, b []float32) bool {

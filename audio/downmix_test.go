@@ -117,3 +117,21 @@ func TestDownmixChunks(t *testing.T) {
 	}
 	assert.LessOrEqual(t, cap(newDownmix(maxChannels, maxWAVRate, nil).block), maxBlock)
 }
+
+// TestStereoVectors compares the machine's loops for two channels with the
+// portable ones: the mix to the last bit, the sums up to rounding.
+func TestStereoVectors(t *testing.T) {
+	for frames := range 70 {
+		block := noise(2*frames, 1, uint64(frames))
+		want, got := make([]float32, frames), make([]float32, frames)
+		for _, w := range [][2]float32{{0.5, 0.5}, {1, 0}, {0.3, 0.7}} {
+			mixStereoGo(want, block, w[0], w[1])
+			mixStereo(got, block, w[0], w[1])
+			require.Equal(t, want, got, frames)
+		}
+		exact := stereoSumsGo([5]float64{}, block)
+		for i, sum := range stereoSums(block) {
+			assert.InDelta(t, exact[i], sum, 1e-12, "sum %d of %d frames", i, frames)
+		}
+	}
+}

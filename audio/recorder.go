@@ -2,7 +2,6 @@ package audio
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"unsafe"
 )
@@ -75,12 +74,9 @@ func (r *recorder) keep(samples []float32) error {
 	r.samples += int64(len(samples))
 	for len(samples) > 0 {
 		n := min(len(samples), cap(r.pending)-len(r.pending))
-		for _, x := range samples[:n] {
-			if !plain(math.Float32bits(x)) {
-				x = clamp(x)
-			}
-			r.pending = append(r.pending, x)
-		}
+		at := len(r.pending)
+		r.pending = r.pending[:at+n]
+		clampTo(r.pending[at:], samples[:n])
 		samples = samples[n:]
 		if len(r.pending) == cap(r.pending) {
 			if err := r.spill(); err != nil {

@@ -179,11 +179,7 @@ func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
 	dst = slices.Grow(dst, 3*n*r.up)[:before+3*n*r.up]
 	for i := range r.up {
 		row := r.table[phase*r.taps:][:r.taps]
-		for k := range n {
-			y := dot3(row, r.buf[pos+3*k*r.down:], r.down)
-			at := dst[before+3*k*r.up+i:]
-			at[0], at[r.up], at[2*r.up] = y[0], y[1], y[2]
-		}
+		dotRow(dst[before+i:], row, r.buf[pos:], n, r.down, r.up)
 		phase += r.down
 		pos += phase / r.up
 		phase %= r.up

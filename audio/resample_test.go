@@ -216,17 +216,22 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestDot3: three sums at a time are those of one at a time, to the last bit.
-func TestDot3(t *testing.T) {
-	x := make([]float32, 200)
+// TestDotRow: three sums at a time are those of one at a time, to the last bit.
+func TestDotRow(t *testing.T) {
+	x := make([]float32, 600)
 	for i := range x {
 		x[i] = float32(math.Sin(float64(i * i)))
 	}
 	for _, n := range []int{8, 24, 32, 40, 104} {
-		for _, stride := range []int{1, 3, 41} {
-			got := dot3(x[:n], x[5:], stride)
-			for k := range got {
-				assert.Equal(t, dot(x[:n], x[5+k*stride:][:n]), got[k], "%d of %d, %d apart", k, n, stride)
+		for _, down := range []int{1, 3, 41} {
+			for _, up := range []int{1, 2, 160} {
+				for groups := 1; groups <= 3; groups++ {
+					got := make([]float32, (3*groups-1)*up+1)
+					dotRow(got, x[:n], x[5:], groups, down, up)
+					for k := range 3 * groups {
+						assert.Equal(t, dot(x[:n], x[5+k*down:][:n]), got[k*up], "%d of %d, %d apart", k, n, down)
+					}
+				}
 			}
 		}
 	}

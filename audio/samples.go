@@ -3,6 +3,7 @@ package audio
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 )
 
 // convert converts the samples in src to floats in dst (same count) and returns
@@ -71,14 +72,41 @@ func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-pla
 
 func fromF32LE(dst []float32, src []byte) (bad int) {
 	src = src[:4*len(dst)]
-	for i := range dst {
-		bits := binary.LittleEndian.Uint32(src[4*i:])
-		if !plain(bits) {
-			bits = clampBits(bits, &bad)
+	for len(dst) > 0 {
+		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
+		dst, src = dst[done:], src[4*done:]
+		n := min(len(dst), clampGroup)
+		for i := range dst[:n] {
+			bits := binary.LittleEndian.Uint32(src[4*i:])
+			if !plain(bits) {
+				bits = clampBits(bits, &bad)
+			}
+			dst[i] = math.Float32frombits(bits)
 		}
-		dst[i] = math.Float32frombits(bits)
+		dst, src = dst[n:], src[4*n:]
 	}
 	return bad
+}
+
+// clampGroup is how many samples are converted one by one before eight at a time
+// are tried again.
+const clampGroup = 256
+
+// clampTo writes the samples of src through clamp to dst.
+func clampTo(dst, src []float32) {
+	dst = dst[:len(src)]
+	for len(src) > 0 {
+		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
+		dst, src = dst[done:], src[done:]
+		n := min(len(src), clampGroup)
+		for i, x := range src[:n] {
+			if !plain(math.Float32bits(x)) {
+				x = clamp(x)
+			}
+			dst[i] = x
+		}
+		dst, src = dst[n:], src[n:]
+	}
 }
 
 func fromF32BE(dst []float32, src []byte) (bad int) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -33,4 +34,47 @@ func TestFloatsAreClamped(t *testing.T) {
 		assert.Equal(t, wantBad, fromF32BE(got, big))
 		assert.Equal(t, want, got)
 	})
+}
+
+// TestClampVectors compares the conversion of eight samples at a time with the
+// one of single samples.
+func TestClampVectors(t *testing.T) {
+	odd := []float32{
+		0, float32(math.Copysign(0, -1)), 1, -1, 1.5, -3e38, 1e-20, -1e-21, 1e-45,
+		math.Float32frombits(plainAbove), math.Float32frombits(plainAbove - 1), math.Float32frombits(plainUntil + 1),
+	}
+	bad := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}
+	for n := range 700 {
+		src := noise(n, 1.2, uint64(n))
+		for i := range src {
+			switch {
+			case i%5 == 0:
+				src[i] = odd[(i/5+n)%len(odd)]
+			case n%3 == 0 && i%211 == n%211:
+				src[i] = bad[n%len(bad)]
+			}
+		}
+		want, faults := make([]float32, n), 0
+		raw := make([]byte, 0, 4*n)
+		for i, x := range src {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+			want[i] = math.Float32frombits(clampBits(math.Float32bits(x), &faults))
+		}
+		got := make([]float32, n)
+		require.Equal(t, faults, fromF32LE(got, raw), n)
+		require.Equal(t, floatBits(want), floatBits(got), n)
+		for i, x := range src {
+			want[i] = clamp(x)
+		}
+		clampTo(got, src)
+		require.Equal(t, floatBits(want), floatBits(got), n)
+	}
+}
+
+func floatBits(s []float32) []uint32 {
+	out := make([]uint32, len(s))
+	for i, x := range s {
+		out[i] = math.Float32bits(x)
+	}
+	return out
 }

@@ -164,9 +164,10 @@ func isScript(bin string) bool {
 	return err == nil && string(mark[:]) == "#!"
 }
 
-// childEnvironment returns only the variables that locate shared libraries.
+// childEnvironment returns only the variables that locate shared libraries. Some
+// builds load OpenBLAS, which would start a thread for each core.
 func childEnvironment() []string {
-	env := []string{"LC_ALL=C", "AV_LOG_FORCE_NOCOLOR=1", "HOME=/nonexistent", "PATH=/nonexistent"}
+	env := []string{"LC_ALL=C", "AV_LOG_FORCE_NOCOLOR=1", "OPENBLAS_NUM_THREADS=1", "HOME=/nonexistent", "PATH=/nonexistent"}
 	for _, name := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

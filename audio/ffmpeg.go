@@ -193,19 +193,15 @@ const leastRate = 250
 var errRemap = errors.New("another track is wanted")
 
 // decodeFFmpeg decodes the audio track of f into rec. If seconds > 0, it
-// decodes only that much of the beginning.
+// decodes only that much of the beginning. rec ends a recording that is too long.
 func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
 	bin, err := findFFmpeg(o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("audio: %q (%s): %w", name, c.name, err)
 	}
-	stop := seconds
-	if stop <= 0 && o.MaxDuration >= 0 {
-		stop = o.MaxDuration.Seconds() + 1
-	}
 	track, landlock := -1, true
 	for {
-		rep, h, err := decodeOnce(ctx, name, f, c, o, bin, rec, stop, track, landlock)
+		rep, h, err := decodeOnce(ctx, name, f, c, o, bin, rec, seconds, track, landlock)
 		switch {
 		case errors.Is(err, errRemap) && track < 0:
 			t, _ := rep.wanted()
@@ -265,7 +261,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 	}
 	var h *wavHeader
 	_, err = caged{bin: bin, args: ffmpegArgs(c, stop, track), input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
-		t := &tape{r: bufio.NewReaderSize(out, wavChunk)}
+		t := &tape{r: bufio.NewReaderSize(out, 4096)} // less than wavChunk, so that samples bypass it
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why
 		}
@@ -306,7 +302,7 @@ func ffmpegArgs(c container, stop float64, track int) []string {
 	if stop > 0 {
 		args = append(args, "-t", strconv.FormatFloat(stop, 'f', 3, 64))
 	}
-	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-f", "wav", "pipe:1")
+	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "wav", "pipe:1")
 }
 
 // judge explains how ffmpeg exited. It returns nil for a status that only says

@@ -185,8 +185,7 @@ type Engine struct {
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
-	written   sync.Once
-	writing   *align.Vocabulary // what the tokens of a CTC output write, after written
+	writing   func() *align.Vocabulary // what the tokens of a CTC output write
 	spell     func() *speller
 }
 
@@ -227,6 +226,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		lm = ngram.NewScorer(grams, vocab.texts())
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, lm: lm, window: m.WindowSeconds, batch: opt.Batch}
+	e.writing = sync.OnceValue(e.tokens)
 	e.spell = sync.OnceValue(func() *speller { return newSpeller(vocab.texts(), vocab.spaced) })
 	if e.window == 0 {
 		e.window = defaultWindow

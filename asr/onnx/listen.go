@@ -17,18 +17,19 @@ var ErrNoRows = errors.New("the model has no CTC output to align with")
 // Vocabulary returns what the model's tokens write; an error that wraps
 // ErrNoRows for a model without a CTC output.
 func (e *Engine) Vocabulary() (*align.Vocabulary, error) {
-	h := e.net.ctc()
-	if h == nil {
+	if e.net.ctc() == nil {
 		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
 	}
-	e.written.Do(func() {
-		texts := make([]string, len(e.vocab.text))
-		for id, b := range e.vocab.text {
-			texts[id] = string(b)
-		}
-		e.writing = align.NewVocabulary(texts, h.blank)
-	})
-	return e.writing, nil
+	return e.writing(), nil
+}
+
+// tokens makes the vocabulary of a CTC output.
+func (e *Engine) tokens() *align.Vocabulary {
+	texts := make([]string, len(e.vocab.text))
+	for id, b := range e.vocab.text {
+		texts[id] = string(b)
+	}
+	return align.NewVocabulary(texts, e.net.ctc().blank)
 }
 
 // Listen decodes as Transcribe does and returns, window by window, the model's

@@ -12,7 +12,7 @@ import (
 const (
 	// leastOverlap is the shortest stretch of a second voice that becomes a turn,
 	// in samples: shorter ones are mostly the blur around a change of speaker.
-	leastOverlap = audio.SampleRate / 5
+	leastOverlap = 7 * audio.SampleRate / 20
 	// leastHeard is how much of a local speaker must be heard to be embedded, in
 	// samples, when it never speaks alone.
 	leastHeard = 3 * audio.SampleRate / 10

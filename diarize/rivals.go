@@ -19,7 +19,7 @@ const rivalLeast = 3
 
 // rivalLikeness is how alike the centroids of rivals are at most, between the cosine of
 // one voice (0) and 1: above it they are one voice that the segmenter parted in two.
-const rivalLikeness = 0.4
+const rivalLikeness = 0.25
 
 // neighbor is an embedded window as one tile hears it.
 type neighbor struct{ window, local int }

@@ -4,6 +4,7 @@ A small TDNN (stride 2, three squeeze-excite blocks, attentive statistics poolin
 trained with additive-angular-margin softmax over the training voices.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Settings:
     rate: float
     crops: tuple[int, ...]
     margin_rise: float
+    over: float
     bfloat16: bool
 
 
@@ -117,10 +119,37 @@ def features(sp: Speech, seed: int = 0, augment: bool = True) -> dict[str, np.nd
     return out
 
 
-def crop(r: np.random.Generator, f: np.ndarray, T: int) -> np.ndarray:
+def stretch(r: np.random.Generator, f: np.ndarray, T: int) -> np.ndarray:
     i = r.integers(0, max(1, len(f) - T))
-    x = f[i : i + T].astype(np.float32)
+    return f[i : i + T].astype(np.float32)
+
+
+def crop(r: np.random.Generator, f: np.ndarray, T: int) -> np.ndarray:
+    x = stretch(r, f, T)
     return x - x.mean(0)
+
+
+def spoken_over(r: np.random.Generator, f: np.ndarray, other: np.ndarray, T: int) -> np.ndarray:
+    """A crop in which another voice is heard softly throughout, or about as loud for a moment."""
+    x = stretch(r, f, T)
+    n, a = min(len(x), len(other)), 0
+    if r.random() < 0.5:
+        length, db = n, -r.uniform(8, 22)
+    else:
+        length, db = int(r.uniform(0.1, 0.4) * n), -r.uniform(-3, 12)
+        a = int(r.integers(0, n - length))
+    at = slice(a, a + length)
+    x[at] = np.logaddexp(x[at], stretch(r, other, T)[:n][at] + db * math.log(10) / 10)
+    return x - x.mean(0)
+
+
+def heard(
+    r: np.random.Generator, feats: dict[str, np.ndarray], names: list[str], name: str, T: int, over: float
+) -> np.ndarray:
+    """A crop of a voice, with probability `over` one with another voice in it."""
+    if over and r.random() < over:
+        return spoken_over(r, feats[name], feats[names[int(r.integers(len(names)))]], T)
+    return crop(r, feats[name], T)
 
 
 def eer(same: np.ndarray, diff: np.ndarray) -> tuple[float, float]:
@@ -213,7 +242,7 @@ def run(s: Settings) -> list[float]:
         m = 0.25 * min(1, u / s.margin_rise) if s.margin_rise else 0.25
         T = int(r.choice(s.crops))
         y = r.integers(0, len(names), s.batch)
-        x = torch.from_numpy(np.stack([crop(r, tr[names[k]], T) for k in y]))
+        x = torch.from_numpy(np.stack([heard(r, tr, names, names[k], T, s.over) for k in y]))
         if r.random() < 0.5:  # blank a band
             a = r.integers(0, 74)
             x[:, :, a : a + r.integers(2, 7)] = 0

@@ -1,7 +1,9 @@
 """Conversations of voices held out of training, with overlapping speech, and who speaks when.
 
-usage: python3 -m training.sound.make_overlap SPEECHDIRS OUTDIR [COUNT [SEED]]
+usage: python3 -m training.sound.make_overlap SPEECHDIRS OUTDIR [COUNT [SEED [round]]]
 Writes ovN.flac (16 kHz), ovN.rttm and manifest.json: 2 to 5 voices, 5 to 25 % of the speech overlapped.
+With "round" each voice takes one of the first turns, as people do who introduce themselves; without
+it a voice may say no more than a word while another speaks.
 """
 
 import json
@@ -16,7 +18,7 @@ from .dsp import SR, activity, normal, put, runs
 
 
 def conversation(
-    r: np.random.Generator, sp: Speech, count: int, share: float, seconds: float
+    r: np.random.Generator, sp: Speech, count: int, share: float, seconds: float, introduced: bool
 ) -> tuple[np.ndarray, list[tuple[float, float, int]], list[str], float]:
     """(wave, turns [start, end, voice]) of `count` voices; the share of overlap is approached turn by turn."""
     bases = {}
@@ -28,8 +30,9 @@ def conversation(
     voices = [str(r.choice(bases[b])) for b in order[:count]]
     y, act = np.zeros(int((seconds + 15) * SR), np.float32), np.zeros((count, int((seconds + 15) * 100)), bool)
     p, last = r.uniform(0.2, 1.0), -1
+    waiting = r.permutation(count).tolist() if introduced else []
     while p < seconds:
-        v = int(r.choice([i for i in range(count) if i != last]))
+        v = waiting.pop() if waiting else int(r.choice([i for i in range(count) if i != last]))
         x = np.concatenate([sp.wav(int(k)) for k in r.choice(sp.spk[voices[v]], int(r.integers(1, 3)))])
         x = x * 10 ** (r.uniform(-3, 3) / 20)
         a = activity(x, close=0.3)
@@ -67,7 +70,12 @@ def main() -> None:
     for i in range(count):
         r = np.random.default_rng([seed, i])
         y, turns, voices, share = conversation(
-            r, sp, 2 + i % 4, (0.05, 0.12, 0.2, 0.25)[i // 4 % 4] + r.uniform(-0.02, 0.02), r.uniform(45, 75)
+            r,
+            sp,
+            2 + i % 4,
+            (0.05, 0.12, 0.2, 0.25)[i // 4 % 4] + r.uniform(-0.02, 0.02),
+            r.uniform(45, 75),
+            "round" in sys.argv[5:],
         )
         name = f"ov{i + 1}"
         sf.write(f"{out}/{name}.flac", y, SR)

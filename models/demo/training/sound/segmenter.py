@@ -42,6 +42,7 @@ class Settings:
     epochs: int
     batch: int
     rate: float
+    alike: float
 
 
 class Front(nn.Module):
@@ -93,12 +94,25 @@ def piece(r: np.random.Generator, sp: Speech, voice: str) -> tuple[np.ndarray, n
     return x, activity(x, close=0.3) if len(x) > 3200 else np.zeros(0, bool)
 
 
-def mixture(r: np.random.Generator, sp: Speech) -> tuple[np.ndarray, np.ndarray]:
+def table(r: np.random.Generator, sp: Speech, count: int, alike: float) -> list[str]:
+    """The voices of a mixture; with probability `alike` they are warps of one recorded voice, which are
+    harder to tell apart."""
+    if alike and r.random() < alike:
+        kin: dict[str, list[str]] = {}
+        for name in sp.names:
+            kin.setdefault(sp.u[sp.spk[name][0]]["base"], []).append(name)
+        many = [names for names in kin.values() if len(names) >= count]
+        if many:
+            return [str(v) for v in r.choice(many[int(r.integers(len(many)))], count, replace=False)]
+    return [sp.names[int(k)] for k in r.choice(len(sp.names), count, replace=False)]
+
+
+def mixture(r: np.random.Generator, sp: Speech, alike: float) -> tuple[np.ndarray, np.ndarray]:
     """A stretch of a conversation: (wave, activity of up to 3 voices [3, 10 ms])."""
     n = SAMPLES
     y, act = np.zeros(n, np.float32), np.zeros((SPEAKERS, n // 160), bool)
     count = int(r.choice([1, 2, 3], p=[0.15, 0.45, 0.4]))
-    voices = [sp.names[int(k)] for k in r.choice(len(sp.names), count, replace=False)]
+    voices = table(r, sp, count, alike)
     gains = 10 ** (r.uniform(-4, 4, count) / 20)
     pace = r.choice([0, 1, 2], p=[0.35, 0.4, 0.25])  # few, some, many overlaps
     p, last = r.uniform(-3, 1.5), -1
@@ -135,14 +149,16 @@ def labels(act: np.ndarray) -> np.ndarray:
     return act[:, at].T
 
 
-def build(r: np.random.Generator, sp: Speech, front: Front, count: int, tag: str) -> tuple[np.ndarray, np.ndarray]:
+def build(
+    r: np.random.Generator, sp: Speech, front: Front, count: int, tag: str, alike: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     X, L, t0 = (
         np.zeros((count, 40, (SAMPLES - WINDOW) // HOP + 1), np.float16),
         np.zeros((count, FRAMES, SPEAKERS), bool),
         time.time(),
     )
     for i in range(count):
-        y, act = mixture(r, sp)
+        y, act = mixture(r, sp, alike)
         with torch.no_grad():
             X[i] = front(torch.from_numpy(y)[None, None])[0].half().numpy()
         L[i] = labels(act)
@@ -221,7 +237,7 @@ def run(s: Settings) -> list[float]:
         m.load_state_dict(torch.load(s.origin))
 
     def mixtures(q: int):
-        return build(np.random.default_rng(q), Speech(s.speech, {"train"}), m.front, s.mixtures, f"train {q}")
+        return build(np.random.default_rng(q), Speech(s.speech, {"train"}), m.front, s.mixtures, f"train {q}", s.alike)
 
     sets = [cached(f"{s.out}.{q}", lambda q=q: mixtures(q)) for q in s.seeds]
     XH, LH = cached(

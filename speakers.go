@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // spokenSegment is a transcript segment with the number of its speaker.
@@ -114,7 +115,7 @@ func endsSentence(words []asr.Word, i int) bool {
 	if i+1 < len(words) {
 		next = words[i+1].Text
 	}
-	return asr.EndsSentence(words[i].Text, next)
+	return decode.EndsSentence(words[i].Text, next)
 }
 
 // joinWords cuts the text of words from … to−1 out of the segment's own text,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // Model is a recognizer with a CTC output. asr/onnx.Engine is one.
@@ -30,7 +31,7 @@ type Model interface {
 
 // Heard holds what a model recognized in one window.
 type Heard struct {
-	Window asr.Window
+	Window decode.Window
 	Rows   *Rows
 	// Words are those that the model recognized, in order.
 	Words []HeardWord

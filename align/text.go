@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/numwords"
 )
 
@@ -32,7 +32,7 @@ const longestWord = 200
 // word before it.
 func Split(text string) []string {
 	var out []string
-	for _, p := range asr.Words([]asr.Token{{Text: text}}) {
+	for _, p := range decode.Words([]decode.Token{{Text: text}}) {
 		out = append(out, strings.TrimSpace(p.Text))
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // farOff is how far (seconds) a word may be moved: the recognizer whose words
@@ -112,11 +113,11 @@ func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 // share divides the sound of the first word among all of them, in proportion to
 // their letters.
 func share(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]asr.Piece, len(words))
+	pieces := make([]decode.Piece, len(words))
 	for i, w := range words {
 		pieces[i].Text = w.Text
 	}
-	asr.Align(pieces, words[0].Start, words[0].End, speech)
+	decode.Align(pieces, words[0].Start, words[0].End, speech)
 	for i, w := range words {
 		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}
@@ -124,11 +125,11 @@ func share(words []*asr.Word, speech []audio.Span) {
 
 // settle keeps words in order and inside of speech.
 func settle(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]asr.Piece, len(words))
+	pieces := make([]decode.Piece, len(words))
 	for i, w := range words {
-		pieces[i] = asr.Piece{Start: w.Start, End: w.End}
+		pieces[i] = decode.Piece{Start: w.Start, End: w.End}
 	}
-	asr.Settle(pieces, speech)
+	decode.Settle(pieces, speech)
 	for i, w := range words {
 		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -314,14 +315,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 
 // windows cuts speech into utterances: stretches between pauses of joinPause or
 // more, and where such a stretch is longer than the model takes, parts of it.
-func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []asr.Window {
-	var out []asr.Window
+func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []decode.Window {
+	var out []decode.Window
 	for i := 0; i < len(speech); {
 		j := i + 1
 		for j < len(speech) && float64(speech[j].Start-speech[j-1].End)/audio.SampleRate < joinPause {
 			j++
 		}
-		out = append(out, asr.Pack(speech[i:j], pcm, asr.PackOptions{Max: e.window, Lead: utterancePad, Tail: utterancePad})...)
+		out = append(out, decode.Pack(speech[i:j], pcm, decode.PackOptions{Max: e.window, Lead: utterancePad, Tail: utterancePad})...)
 		i = j
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // ErrNoRows is returned by Listen for a model without a CTC output.
@@ -58,12 +59,12 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 
 // heardWords joins a window's emissions to words with their rows.
 func (e *Engine) heardWords(emissions []emission, shift float64) []align.HeardWord {
-	tokens := make([]asr.Token, 0, len(emissions))
+	tokens := make([]decode.Token, 0, len(emissions))
 	for _, m := range e.vocab.write(emissions) {
-		tokens = append(tokens, asr.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
+		tokens = append(tokens, decode.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
 	}
 	var out []align.HeardWord
-	for _, w := range asr.Words(tokens) {
+	for _, w := range decode.Words(tokens) {
 		out = append(out, align.HeardWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
 	}
 	return out

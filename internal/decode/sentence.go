@@ -1,4 +1,4 @@
-package asr
+package decode
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
 
@@ -20,8 +21,8 @@ const (
 // the speaker pauses for 0.8 s or more; one that runs on for more than 30 s is cut at
 // its longest pause. The words' windows play no part, so a sentence that runs on over
 // a window's border stays whole. Word times are kept only when withWords is set.
-func Sentences(words []Piece, withWords bool) []Segment {
-	var segments []Segment
+func Sentences(words []Piece, withWords bool) []asr.Segment {
+	var segments []asr.Segment
 	begin := 0
 	for i := range words {
 		if i+1 < len(words) && !borders(words[i], words[i+1]) {
@@ -41,8 +42,8 @@ func borders(word, next Piece) bool {
 // Settler emits sentences as soon as no later word can change them: those that
 // Sentences will return in the end, without their words.
 type Settler struct {
-	Speech []audio.Span          // of the recording
-	Give   func(whole []Segment) // called with the sentences that follow those given before
+	Speech []audio.Span              // of the recording
+	Give   func(whole []asr.Segment) // called with the sentences that follow those given before
 
 	open []Piece // of a sentence that may continue
 }
@@ -60,7 +61,7 @@ func (s *Settler) Add(words []Piece) {
 	}
 }
 
-func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment {
+func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr.Segment {
 	n := len(words)
 	if n > 3 && words[n-1].End-words[0].Start > longest {
 		best, at := -1.0, n/2
@@ -75,7 +76,7 @@ func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment
 		}
 		return appendSegments(appendSegments(segments, words[:at], withWords), words[at:], withWords)
 	}
-	s := Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek}
+	s := asr.Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek}
 	var text strings.Builder
 	tokens := 0
 	for _, w := range words {
@@ -86,7 +87,7 @@ func appendSegments(segments []Segment, words []Piece, withWords bool) []Segment
 		s.Temperature = max(s.Temperature, w.Temperature)
 		s.NoSpeechProb += w.NoSpeechProb / float64(n)
 		if withWords {
-			s.Words = append(s.Words, Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Tokens: w.Tokens})
+			s.Words = append(s.Words, asr.Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Tokens: w.Tokens})
 		}
 	}
 	if tokens > 0 {

@@ -1,4 +1,4 @@
-package asr
+package decode
 
 import (
 	"math/rand/v2"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
 
@@ -52,9 +53,9 @@ func TestSentenceFields(t *testing.T) {
 	words[0].NoSpeechProb = 0.2
 	s := Sentences(words, true)
 	require.Len(t, s, 2)
-	assert.Equal(t, Segment{
+	assert.Equal(t, asr.Segment{
 		Start: 0, End: 0.6, Text: "Good morning.", AvgLogProb: -0.5, NoSpeechProb: 0.1,
-		Words: []Word{{Text: "Good", Start: 0, End: 0.3, Probability: 0.5, Tokens: 2}, {Text: "morning.", Start: 0.3, End: 0.6, Probability: 0.5, Tokens: 2}},
+		Words: []asr.Word{{Text: "Good", Start: 0, End: 0.3, Probability: 0.5, Tokens: 2}, {Text: "morning.", Start: 0.3, End: 0.6, Probability: 0.5, Tokens: 2}},
 	}, s[0])
 	assert.InDelta(t, 1.6, s[1].Start, 1e-9)
 	assert.Nil(t, Sentences(words, false)[0].Words)
@@ -90,8 +91,8 @@ func TestSettlerGivesTheSentencesOfTheEnd(t *testing.T) {
 		for from := 0.0; from < at+1; from += 3 {
 			speech = append(speech, audio.Span{Start: int(from * audio.SampleRate), End: int((from + 2.5) * audio.SampleRate)})
 		}
-		var given []Segment
-		s := Settler{Speech: speech, Give: func(whole []Segment) { given = append(given, whole...) }}
+		var given []asr.Segment
+		s := Settler{Speech: speech, Give: func(whole []asr.Segment) { given = append(given, whole...) }}
 		for rest := slices.Clone(words); len(rest) > 0; {
 			n := 1 + random.IntN(len(rest))
 			s.Add(slices.Clone(rest[:n]))
@@ -100,7 +101,7 @@ func TestSettlerGivesTheSentencesOfTheEnd(t *testing.T) {
 		Settle(words, speech)
 		all := Sentences(words, false)
 		require.LessOrEqual(t, len(given), len(all))
-		require.Equal(t, all[:len(given)], append([]Segment{}, given...))
+		require.Equal(t, all[:len(given)], append([]asr.Segment{}, given...))
 		require.GreaterOrEqual(t, len(given), len(all)-1, "only the last one may go on")
 	}
 }

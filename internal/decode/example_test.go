@@ -1,26 +1,11 @@
-package asr_test
+package decode_test
 
 import (
 	"fmt"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/internal/decode"
 )
-
-func ExampleNormalizeLanguage() {
-	for _, s := range []string{"pt-BR", "Mandarin", "deu", "klingon"} {
-		code, ok := spec.NormalizeLanguage(s)
-		fmt.Println(code, ok)
-	}
-	fmt.Println(spec.NearestLanguage("Portugese"))
-	// Output:
-	// pt true
-	// zh true
-	// de true
-	//  false
-	// pt
-}
 
 func ExamplePack() {
 	pcm := audio.FromSamples(make([]float32, 40*audio.SampleRate))
@@ -29,7 +14,7 @@ func ExamplePack() {
 		{Start: 9 * audio.SampleRate, End: 12 * audio.SampleRate}, // after a silence of 5 s
 		{Start: 13 * audio.SampleRate, End: 18 * audio.SampleRate},
 	}
-	for _, w := range asr.Pack(speech, pcm, asr.PackOptions{Max: 10}) {
+	for _, w := range decode.Pack(speech, pcm, decode.PackOptions{Max: 10}) {
 		fmt.Printf("%.1f s of sound, %.1f s of speech, from %.1f s of the file\n",
 			float64(w.Len())/audio.SampleRate, w.SpeechSeconds(), w.Time(0))
 	}

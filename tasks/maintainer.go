@@ -101,11 +101,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge))); err != nil {
-			return err
-		}
-		// Programs from before told_segments end and delete tasks without them.
-		_, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = told_segments.task_id AND t.phase <> 'final')")
+		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 		return err
 	})
 	if err := s.fold(ctx); err != nil {

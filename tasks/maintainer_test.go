@@ -29,7 +29,6 @@ func TestMaintainerCleansUp(t *testing.T) {
 		doomed := f.Audio("doomed")
 		f.Exec("INSERT INTO doomed_blobs (key, due_at) VALUES ($1, 0)", doomed.Key)
 		f.Exec("INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, 'old', '', '', 0)", f.Account)
-		f.Exec("INSERT INTO told_segments (task_id, attempt, first, segments) VALUES ('ended by an older program', 1, 0, '[]')")
 		task := f.Add(nil)
 		taken := f.Take() // by "w", which has no heartbeat and never had one
 		ctx, cancel := context.WithCancel(t.Context())
@@ -38,7 +37,7 @@ func TestMaintainerCleansUp(t *testing.T) {
 			done <- tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{DeadAfter: 300 * time.Millisecond, Interval: 50 * time.Millisecond, Cleanup: time.Second}).Run(ctx)
 		}()
 		require.Eventually(t, func() bool {
-			return f.Count("SELECT COUNT(*) FROM doomed_blobs") == 0 && f.Count("SELECT COUNT(*) FROM idempotency") == 0 && f.Count("SELECT COUNT(*) FROM told_segments") == 0 &&
+			return f.Count("SELECT COUNT(*) FROM doomed_blobs") == 0 && f.Count("SELECT COUNT(*) FROM idempotency") == 0 &&
 				f.Count("SELECT COUNT(*) FROM chores WHERE name = 'cleanup' AND holder IS NULL AND due_at > 0") > 0 &&
 				f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'") == 1
 		}, 30*time.Second, 20*time.Millisecond)

@@ -218,7 +218,7 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 		return Voice{}, s.wrap("voice", err)
 	}
 	if !model.Valid {
-		return Voice{}, fmt.Errorf("%w: it ran without diarization, or on an earlier version", ErrNoVector)
+		return Voice{}, fmt.Errorf("%w: it ran without diarization", ErrNoVector)
 	}
 	var result struct {
 		Speakers []spec.SpeakerEmbedding `json:"speaker_embeddings"`

@@ -18,7 +18,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/otograph/otograph/bench/shape"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxfile"
 	"github.com/otograph/otograph/models"
@@ -26,15 +25,15 @@ import (
 )
 
 func main() {
-	typ := flag.String("type", string(shape.Q8_0), "q8_0, q5_1, q5_0 or f16")
+	typ := flag.String("type", string(ggmlfile.Q8_0), "q8_0, q5_1, q5_0 or f16")
 	flag.Parse()
-	if err := run(shape.Type(*typ), flag.Args()); err != nil {
+	if err := run(ggmlfile.Type(*typ), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "quantize:", err)
 		os.Exit(1)
 	}
 }
 
-func run(typ shape.Type, args []string) error {
+func run(typ ggmlfile.Type, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return errors.New("expected [MODEL] OUTPUT")
 	}
@@ -92,10 +91,10 @@ func quantized(data []byte, tensor, file int) ([]byte, error) {
 	for len(r.rest) > 0 {
 		begin := r.rest
 		dims, length, kind := r.word(), r.word(), r.word()
-		sizes, count := make([]int, dims), 1
+		sizes, count := make([]int32, dims), 1
 		for i := range sizes {
-			sizes[i] = r.word()
-			count *= sizes[i]
+			sizes[i] = int32(r.word())
+			count *= int(sizes[i])
 		}
 		name := string(r.bytes(length))
 		decode, ok := decoders[kind]
@@ -103,7 +102,7 @@ func quantized(data []byte, tensor, file int) ([]byte, error) {
 			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers or q6_K, found type %d", name, kind)
 		}
 		packed := r.bytes(count / decode.block * decode.size)
-		if !matrix(name, sizes) {
+		if !ggmlfile.Quantizes(name, sizes) {
 			out = append(out, begin[:len(begin)-len(r.rest)]...)
 			continue
 		}
@@ -114,20 +113,14 @@ func quantized(data []byte, tensor, file int) ([]byte, error) {
 		for block := range slices.Chunk(packed, decode.size) {
 			values = decode.values(values, block)
 		}
-		out = appendRows(out, values, sizes[0], tensor)
+		out = appendRows(out, values, int(sizes[0]), tensor)
 	}
 	return out, nil
 }
 
-// matrix reports whether a tensor is quantized.
-func matrix(name string, sizes []int) bool {
-	kept := []string{"encoder.conv1.bias", "encoder.conv2.bias", "encoder.positional_embedding", "decoder.positional_embedding"}
-	return len(sizes) == 2 && sizes[0]%shape.Block == 0 && !slices.Contains(kept, name)
-}
-
 func appendRows(out []byte, values []float32, width, tensor int) []byte {
 	for row := range slices.Chunk(values, width) {
-		out = shape.AppendValues(out, row, tensor)
+		out = ggmlfile.AppendValues(out, row, tensor)
 	}
 	return out
 }

@@ -31,13 +31,13 @@ demo: setup ## transcribe the bundled recording: who spoke, what was said, what 
 # they run without it, beside the others. Many tests wait rather than compute:
 # two packages share a processor, 8 at most run at a time, and those that take
 # longest begin first.
-SLOWEST = ./test ./tasks/worker . ./httpapi ./tasks ./asr/whisper ./tasks/webhook
+SLOWEST = ./test ./internal/tasks/worker . ./httpapi ./internal/tasks ./asr/whisper ./internal/tasks/webhook
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 test: setup ## run the tests with the race detector
 	@packages=$$($(GO) list $(SLOWEST) ./...) || exit; \
-	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./tasks/simulation & simulation=$$!; \
+	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./internal/tasks/simulation & simulation=$$!; \
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
-	  $$(grep -v '/tasks/simulation$$' <<<"$$packages"); status=$$?; \
+	  $$(grep -v '/internal/tasks/simulation$$' <<<"$$packages"); status=$$?; \
 	GO='$(GO)' bash asr/whisper/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
 
@@ -45,11 +45,11 @@ test: setup ## run the tests with the race detector
 QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test -race -tags long -timeout 180m ./...
-	@$(GO) test -count 1 -tags long -timeout 180m -v ./tasks/simulation | $(QUIETLY)
+	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/tasks/simulation | $(QUIETLY)
 
 N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
-	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./tasks/simulation | $(QUIETLY)
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/tasks/simulation | $(QUIETLY)
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')

@@ -16,9 +16,9 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/queue"
 )
 
 // follower reads the events of a task as they come.

@@ -23,7 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 var (

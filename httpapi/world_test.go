@@ -32,7 +32,7 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 func TestMain(m *testing.M) {

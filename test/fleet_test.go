@@ -17,8 +17,8 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
 // Two machines' worth on one: two servers without workers and three worker processes on one PostgreSQL and one S3

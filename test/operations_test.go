@@ -20,9 +20,9 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/otograph/otograph/tasks/worker"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
 // refusedStart runs a serve that must not come up and returns what it printed.

@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
@@ -144,7 +145,7 @@ type hypothesis struct {
 	// rows are the log posteriors, when the request asks for them.
 	rows *align.Rows
 	// spotted are the hotwords that were found in the sound.
-	spotted []align.Spotted
+	spotted []ctc.Spotted
 }
 
 // request holds the parameters of a transcription for a network.
@@ -153,7 +154,7 @@ type request struct {
 	beam     int    // beam size; 0 is 1
 	fusion   fusion
 	keep     bool // the log posteriors
-	spotter  *align.Spotter
+	spotter  *ctc.Spotter
 }
 
 // network is one family: features in, tokens out. It is safe for concurrent use.
@@ -186,7 +187,7 @@ type Engine struct {
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
-	writing   func() *align.Vocabulary // what the tokens of a CTC output write
+	writing   func() *ctc.Vocabulary // what the tokens of a CTC output write
 	spell     func() *speller
 }
 

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/spec"
 )
@@ -51,16 +51,16 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	}
 	words := decode.Words(tokens)
 	endTimes(words, stream)
-	var spoken []align.Spoken
+	var spoken []ctc.Spoken
 	if h := e.net.ctc(); h != nil && withWords {
 		spoken = spokenWords(words, stream, h.shift)
-		align.Refine(pcm, spoken, speech)
+		ctc.Refine(pcm, spoken, speech)
 	}
 	snapToSpeech(words, speech)
 	decode.Settle(words, speech)
 	segments := decode.Sentences(words, withWords)
 	if spoken != nil {
-		align.Place(segments, spoken, speech)
+		setTimes(segments, spoken, speech)
 	}
 	for i := range segments {
 		s := &segments[i]
@@ -72,21 +72,21 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 
 // spokenWords returns the words with the rows in which their tokens fire. Words'
 // Start is that of their first token, End that of their last.
-func spokenWords(words []decode.Piece, stream []written, shift float64) []align.Spoken {
-	spoken := make([]align.Spoken, len(words))
+func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Spoken {
+	spoken := make([]ctc.Spoken, len(words))
 	at := 0
 	for i, w := range words {
 		fresh := i == 0 || w.Start-words[i-1].End > freshPause
 		for ; at < len(stream) && stream[at].token.Time <= w.Start; at++ {
 			fresh = fresh || stream[at].fresh && stream[at].token.Time == w.Start
 		}
-		spoken[i] = align.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
+		spoken[i] = ctc.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
 	}
 	return spoken
 }
 
 // freshPause is the time (seconds) without a token after which a word is fresh to
-// align.Refine.
+// ctc.Refine.
 const freshPause = 0.5
 
 // dressWords sets the words of a segment to the letters of its text.
@@ -188,4 +188,18 @@ func closeUp(s string) string {
 		out = append(out, r)
 	}
 	return string(out)
+}
+
+// setTimes sets the times of the words of segments to those that ctc.Refine found; both
+// have the same number of words. The segments keep their times.
+func setTimes(segments []asr.Segment, spoken []ctc.Spoken, speech []audio.Span) {
+	var words []*asr.Word
+	for i := range segments {
+		for k := range segments[i].Words {
+			w := &segments[i].Words[k]
+			w.Start, w.End = spoken[len(words)].Start, spoken[len(words)].End
+			words = append(words, w)
+		}
+	}
+	decode.SettleWords(words, speech)
 }

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/spec"
 )
@@ -342,5 +343,17 @@ func Settle(words []Piece, speech []audio.Span) {
 		w.End = last
 		w.Start = min(w.Start, last-shortest)
 		last = w.Start
+	}
+}
+
+// SettleWords is Settle for the words of a transcript.
+func SettleWords(words []*asr.Word, speech []audio.Span) {
+	pieces := make([]Piece, len(words))
+	for i, w := range words {
+		pieces[i] = Piece{Start: w.Start, End: w.End}
+	}
+	Settle(pieces, speech)
+	for i, w := range words {
+		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}
 }

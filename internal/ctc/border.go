@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	_ "embed" // the network's weights
@@ -106,7 +106,7 @@ func newSpectrum(pcm *audio.PCM, from, to int, speech []audio.Span) *spectrum {
 	const hop = audio.SampleRate / 100
 	from, to = max(from-spectrumMargin, 0), min(to+spectrumMargin, pcm.Len()/hop)
 	s := &spectrum{start: from, frames: max(to-from, 0)}
-	rows := bands(pcm.Samples(from*hop, from*hop+s.frames*hop))
+	rows := Bands(pcm.Samples(from*hop, from*hop+s.frames*hop))
 	s.frames = len(rows) / borderBands
 	var mean [borderBands]float64
 	counted := 0.0
@@ -131,8 +131,8 @@ func newSpectrum(pcm *audio.PCM, from, to int, speech []audio.Span) *spectrum {
 	return s
 }
 
-// bands returns the logarithms of the mel bands of every 10 ms.
-func bands(samples []float32) []float32 {
+// Bands returns the logarithms of the mel bands of every 10 ms.
+func Bands(samples []float32) []float32 {
 	opt := dsp.DefaultFbankOptions()
 	opt.Bands, opt.SnipEdges = borderBands, false
 	bank := dsp.NewFbank(opt)
@@ -221,7 +221,7 @@ func (net *borderNet) lettersOf(before, word string, sum []float32) {
 func solids(text string) []rune {
 	var out []rune
 	for _, r := range text {
-		if isSolid(r) {
+		if IsSolid(r) {
 			out = append(out, r)
 		}
 	}

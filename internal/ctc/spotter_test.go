@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	"math"
@@ -98,7 +98,7 @@ func TestSpotterIsViterbi(t *testing.T) {
 			case id == 0 && (at == 0 || at == len(norms)-1):
 				continue // a word begins and ends with a token
 			case id != 0 && id != last:
-				next += string(v.solid[id])
+				next += string(v.Solid[id])
 				if len(next) > 5 || next != "boris"[:len(next)] || token == "" {
 					continue
 				}

@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	"math"
@@ -20,8 +20,8 @@ type Spoken struct {
 }
 
 const (
-	// pause is how long (seconds) no token must have fired before a fresh word.
-	pause = 0.5
+	// Pause is how long (seconds) no token must have fired before a fresh word.
+	Pause = 0.5
 	// chunk is how many frames of 10 ms are listened to at a time.
 	chunk = 3000
 	// shortest is the least length of a word, in frames.

@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	"slices"
@@ -12,15 +12,16 @@ import (
 // Vocabulary is what the tokens of a CTC model write. It is safe for concurrent
 // use.
 type Vocabulary struct {
-	blank  int
-	tokens int
-	nodes  []trieNode
-	// marks are the tokens between words: punctuation and the bare space.
-	marks []int
+	// Blank is the number of the blank, Size how many tokens there are.
+	Blank, Size int
+	// Marks are the tokens between words: punctuation and the bare space.
+	Marks []int
+	// Solid are the letters and digits that each token writes, folded.
+	Solid [][]rune
+
+	nodes []trieNode
 	// letters are the characters that some token writes.
 	letters map[rune]bool
-	// solid are the letters and digits that each token writes, folded.
-	solid [][]rune
 }
 
 // trieNode is a node of the tree of all tokens, by folded characters.
@@ -29,23 +30,28 @@ type trieNode struct {
 	ids  []int // of tokens that end here
 }
 
+// LongestWord is how many letters are looked for in the sound of one word: a
+// section of the recording is not cut inside of a word, so its lattice grows with
+// them.
+const LongestWord = 200
+
 // NewVocabulary returns a Vocabulary for the text of each token: a space where
 // a word begins, nothing for the blank and other tokens without text. It
 // ignores case and the difference between composed and decomposed characters.
 func NewVocabulary(texts []string, blank int) *Vocabulary {
-	v := &Vocabulary{blank: blank, tokens: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, solid: make([][]rune, len(texts))}
+	v := &Vocabulary{Blank: blank, Size: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, Solid: make([][]rune, len(texts))}
 	for id, text := range texts {
 		if id == blank || text == "" || !utf8.ValidString(text) {
 			continue
 		}
-		letters := []rune(fold(strings.TrimSpace(text)))
+		letters := []rune(Fold(strings.TrimSpace(text)))
 		for _, r := range letters {
-			if isSolid(r) {
-				v.solid[id] = append(v.solid[id], r)
+			if IsSolid(r) {
+				v.Solid[id] = append(v.Solid[id], r)
 			}
 		}
-		if v.solid[id] == nil {
-			v.marks = append(v.marks, id)
+		if v.Solid[id] == nil {
+			v.Marks = append(v.Marks, id)
 			if string(letters) != "'" { // it also occurs inside words: o'clock
 				continue
 			}
@@ -69,8 +75,8 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 	return v
 }
 
-// fold brings text to the form in which it is compared.
-func fold(s string) string {
+// Fold brings text to the form in which it is compared.
+func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '’', 'ʼ', '`':
@@ -82,17 +88,18 @@ func fold(s string) string {
 	}, strings.ToLower(norm.NFKC.String(s)))
 }
 
-func isSolid(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+// IsSolid reports whether r is a letter or a digit.
+func IsSolid(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// spell returns the characters of a folded word that tokens can write; a letter
+// Spell returns the characters of a folded word that tokens can write; a letter
 // without a token loses its accents. ok is false where a letter is left that
 // none writes.
-func (v *Vocabulary) spell(word string) (letters []rune, ok bool) {
+func (v *Vocabulary) Spell(word string) (letters []rune, ok bool) {
 	for _, r := range strings.Trim(word, "'") { // there they are quotation marks
 		switch {
 		case v.letters[r]:
 			letters = append(letters, r)
-		case !isSolid(r): // punctuation, marks
+		case !IsSolid(r): // punctuation, marks
 		default:
 			found := false
 			for _, base := range norm.NFD.String(string(r)) {
@@ -108,7 +115,7 @@ func (v *Vocabulary) spell(word string) (letters []rune, ok bool) {
 	if v.reaches(letters) {
 		return letters, true
 	}
-	letters = slices.DeleteFunc(letters, func(r rune) bool { return !isSolid(r) }) // no token writes it there
+	letters = slices.DeleteFunc(letters, func(r rune) bool { return !IsSolid(r) }) // no token writes it there
 	return letters, v.reaches(letters)
 }
 
@@ -123,13 +130,13 @@ func (v *Vocabulary) reaches(letters []rune) bool {
 		if !reached[i] {
 			continue
 		}
-		v.each(letters[i:], func(n int, _ []int) { reached[i+n] = true })
+		v.Each(letters[i:], func(n int, _ []int) { reached[i+n] = true })
 	}
 	return reached[len(letters)]
 }
 
-// each calls f for every number of letters that tokens write, with the tokens.
-func (v *Vocabulary) each(letters []rune, f func(n int, ids []int)) {
+// Each calls f for every number of letters that tokens write, with the tokens.
+func (v *Vocabulary) Each(letters []rune, f func(n int, ids []int)) {
 	at := 0
 	for n, r := range letters {
 		next, ok := v.nodes[at].next[r]

@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	"testing"
@@ -11,10 +11,10 @@ import (
 func TestSpellSignsInsideWords(t *testing.T) {
 	v := NewVocabulary([]string{"<blk>", " o", "o", "'", "clock", "-", " twen", "ty", " one", "one", "'h", "a", "-x"}, 0)
 	for word, want := range map[string]string{"o'clock": "o'clock", "twenty-one": "twentyone", "o’clock!": "o'clock", "a'h": "a'h", "'clock'": "clock"} {
-		letters, ok := v.spell(fold(word))
+		letters, ok := v.Spell(Fold(word))
 		assert.True(t, ok, word)
 		assert.Equal(t, want, string(letters))
 	}
-	_, ok := v.spell(fold("zzz"))
+	_, ok := v.Spell(Fold("zzz"))
 	assert.False(t, ok)
 }

@@ -1,4 +1,4 @@
-package align
+package ctc
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ type Spotter struct {
 	vocab  *Vocabulary
 	words  []spotWord
 	ends   []int // by node: the word that ends there, or -1
-	states []state
+	states []State
 	into   [][]int32 // by node: the states that lead to it
 	most   float64   // the most that any word may lose
 }
@@ -70,7 +70,7 @@ type Spotted struct {
 // can spell and that is long enough.
 func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	s := &Spotter{vocab: v, ends: []int{-1}, into: make([][]int32, 1)}
-	tree := spotTree{Spotter: s, next: map[spotEdge]int{}, known: map[state]bool{}}
+	tree := spotTree{Spotter: s, next: map[spotEdge]int{}, known: map[State]bool{}}
 	for _, text := range words {
 		if w, ok := newSpotWord(text, v); ok {
 			tree.add(w)
@@ -81,7 +81,7 @@ func NewSpotter(words []string, v *Vocabulary) *Spotter {
 		return nil
 	}
 	for n := 1; n < len(s.ends); n++ {
-		s.lead(state{stateBlank, -1, n, n})
+		s.lead(State{StateBlank, -1, n, n})
 	}
 	return s
 }
@@ -95,9 +95,9 @@ func Spottable(word string, v *Vocabulary) bool {
 
 func newSpotWord(text string, v *Vocabulary) (w spotWord, ok bool) {
 	text = strings.Join(strings.Fields(text), " ")
-	letters, ok := v.spell(fold(text))
+	letters, ok := v.Spell(Fold(text))
 	w = spotWord{text, letters, weight(letters)}
-	return w, ok && len(letters) <= longestWord && w.weight >= leastLetters
+	return w, ok && len(letters) <= LongestWord && w.weight >= leastLetters
 }
 
 // weight counts the letters of a word.
@@ -106,7 +106,7 @@ func weight(letters []rune) (n float64) {
 		switch {
 		case spec.Unspaced(r):
 			n += signLetters
-		case isSolid(r):
+		case IsSolid(r):
 			n++
 		}
 	}
@@ -122,7 +122,7 @@ type spotEdge struct {
 type spotTree struct {
 	*Spotter
 	next  map[spotEdge]int
-	known map[state]bool // the states of tokens
+	known map[State]bool // the states of tokens
 }
 
 func (t *spotTree) add(w spotWord) {
@@ -142,9 +142,9 @@ func (t *spotTree) add(w spotWord) {
 		t.words = append(t.words, w)
 	}
 	for k := range w.letters {
-		t.vocab.each(w.letters[k:], func(n int, ids []int) {
+		t.vocab.Each(w.letters[k:], func(n int, ids []int) {
 			for _, id := range ids {
-				if e := (state{stateToken, id, path[k], path[k+n]}); !t.known[e] {
+				if e := (State{StateToken, id, path[k], path[k+n]}); !t.known[e] {
 					t.known[e] = true
 					t.lead(e)
 				}
@@ -153,8 +153,8 @@ func (t *spotTree) add(w spotWord) {
 	}
 }
 
-func (s *Spotter) lead(e state) {
-	s.into[e.to] = append(s.into[e.to], int32(len(s.states)))
+func (s *Spotter) lead(e State) {
+	s.into[e.To] = append(s.into[e.To], int32(len(s.states)))
 	s.states = append(s.states, e)
 }
 
@@ -177,7 +177,7 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 	for i := range last {
 		last[i].score = math.Inf(-1)
 	}
-	entries := make([]entry, len(s.ends))
+	entries := make([]Entry, len(s.ends))
 	var found []Spotted
 	for t, norm := range norms {
 		s.enter(entries, last)
@@ -185,16 +185,16 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 		for i, st := range s.states {
 			p := s.reach(i, entries, last, t)
 			if p.score > math.Inf(-1) {
-				id := st.id
+				id := st.ID
 				if id < 0 {
-					id = s.vocab.blank
+					id = s.vocab.Blank
 				}
 				if p.score += float64(row[id]) - norm - heard[t].top; p.score < -s.most {
 					p.score = math.Inf(-1)
 				}
 			}
 			now[i] = p
-			if w := s.ends[st.to]; w >= 0 && st.id >= 0 && -p.score <= s.words[w].allowed() {
+			if w := s.ends[st.To]; w >= 0 && st.ID >= 0 && -p.score <= s.words[w].allowed() {
 				found = s.judge(found, w, p, heard, t)
 			}
 		}
@@ -215,38 +215,38 @@ func (s *Spotter) listen(scores []float32, norms []float64, v int) []heardRow {
 	sum := 0.0
 	for t, norm := range norms {
 		row := scores[t*v : (t+1)*v]
-		best := s.vocab.blank
-		for id, x := range row[:s.vocab.tokens] {
+		best := s.vocab.Blank
+		for id, x := range row[:s.vocab.Size] {
 			if x > row[best] {
 				best = id
 			}
 		}
-		sum += float64(row[best] - row[s.vocab.blank])
+		sum += float64(row[best] - row[s.vocab.Blank])
 		heard[t] = heardRow{best, float64(row[best]) - norm, sum}
 	}
 	return heard
 }
 
 // enter computes the best ways to each node; a word may begin at any row.
-func (s *Spotter) enter(entries []entry, last []passage) {
+func (s *Spotter) enter(entries []Entry, last []passage) {
 	for n := range entries {
-		entries[n] = entry{math.Inf(-1), math.Inf(-1), -1, -1}
+		entries[n] = Entry{math.Inf(-1), math.Inf(-1), -1, -1}
 		for _, st := range s.into[n] {
 			if last[st].score > math.Inf(-1) {
-				entries[n].offer(last[st].score, st, s.states)
+				entries[n].Offer(last[st].score, st, s.states)
 			}
 		}
 	}
-	entries[0].score = 0
+	entries[0].Score = 0
 }
 
 // reach returns the best way to a state by row t.
-func (s *Spotter) reach(i int, entries []entry, last []passage, t int) passage {
+func (s *Spotter) reach(i int, entries []Entry, last []passage, t int) passage {
 	st := &s.states[i]
-	e := &entries[st.from]
-	score, from := e.score, e.state
-	if st.id >= 0 && from >= 0 && s.states[from].id == st.id {
-		score, from = e.other, e.alt
+	e := &entries[st.From]
+	score, from := e.Score, e.State
+	if st.ID >= 0 && from >= 0 && s.states[from].ID == st.ID {
+		score, from = e.Other, e.Alt
 	}
 	if best := last[i]; best.score >= score {
 		return best
@@ -279,10 +279,10 @@ func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t i
 
 // letters returns those that the model itself hears in the rows.
 func (s *Spotter) letters(rows []heardRow) (out []rune) {
-	last := s.vocab.blank
+	last := s.vocab.Blank
 	for _, r := range rows {
-		if r.id != last && r.id != s.vocab.blank {
-			out = append(out, s.vocab.solid[r.id]...)
+		if r.id != last && r.id != s.vocab.Blank {
+			out = append(out, s.vocab.Solid[r.id]...)
 		}
 		last = r.id
 	}

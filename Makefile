@@ -16,7 +16,7 @@ setup: ## install what is missing: native libraries, and as root on Debian ffmpe
 	@bash third_party/setup.sh
 
 web: ## build the page that serve offers (needs npm; without it the binary has no page)
-	@bash web/build/build.sh
+	@bash web/build.sh
 
 build: setup web ## build bin/otograph
 	@$(COMPILE)
@@ -38,7 +38,8 @@ test: setup ## run the tests with the race detector
 	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./internal/tasks/simulation & simulation=$$!; \
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
 	  $$(grep -v '/internal/tasks/simulation$$' <<<"$$packages"); status=$$?; \
-	GO='$(GO)' bash asr/whisper/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
+	RAPID_SEED=1 $(GO) test -C tools -race -p $(PARALLEL) -timeout 20m ./... || status=1; \
+	GO='$(GO)' bash tools/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
 
 # QUIETLY leaves out the lines of single histories: seeds and failures remain.
@@ -85,7 +86,9 @@ test-families: setup ## compare the published families of models with sherpa-onn
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...
+	@$(GO) vet -C tools ./...
 	@$(GO) run $(GOLANGCI) run ./...
+	@cd tools && $(GO) run $(GOLANGCI) run ./...
 	@$(MAKE) --no-print-directory cross
 	@bash test/lint/run.sh
 
@@ -101,10 +104,11 @@ bench: setup ## run the micro benchmarks of every stage
 
 ROUNDS ?= 3
 bench-report: setup ## measure anew beside whisper.cpp and others and write the table of docs/performance.md (ROUNDS=3 ROWS='5 s|60 s')
-	@$(GO) run ./bench/report -rounds $(ROUNDS) -only '$(ROWS)'
+	@$(GO) run -C tools ./report -rounds $(ROUNDS) -only '$(ROWS)'
 
 fmt: ## format the source as lint wants it (gofumpt, gci)
 	@$(GO) run $(GOLANGCI) fmt ./...
+	@cd tools && $(GO) run $(GOLANGCI) fmt ./...
 
 audit: ## look the program up in Go's vulnerability database (says so and fails where that cannot be reached)
 	@GO='$(GO)' bash deploy/release/audit.sh

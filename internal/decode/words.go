@@ -45,6 +45,9 @@ type Piece struct {
 	// Temperature is what the word's window was decoded at, and Seek where in the
 	// file (seconds) that window begins.
 	Temperature, Seek float64
+	// First and Last are the tokens in which its letters begin and end, as indices into
+	// what Words was given: punctuation in tokens of its own is outside.
+	First, Last int
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character of a
@@ -132,7 +135,7 @@ func (j *joiner) flush() {
 		return
 	}
 	first, last := j.owner[j.from], j.owner[j.until-1]
-	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek}
+	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek, First: first, Last: last}
 	for _, t := range j.tokens[first : last+1] {
 		w.Probability += t.Probability
 		w.NoSpeechProb += t.NoSpeech

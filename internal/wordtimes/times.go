@@ -20,14 +20,10 @@ type Input struct {
 	Speech []audio.Span
 }
 
-// Word says which tokens of the text spell a word: from From up to, not including,
-// Until. Punctuation is best left out: it takes the pause beside the word.
-type Word struct{ From, Until int }
+// Word says which tokens of the text spell a word: First to Last, indices into the
+// text's tokens. Punctuation in tokens of its own is best left out: it takes the pause
+// beside the word.
+type Word struct{ First, Last int }
 
 // Time is when a word is spoken, in seconds of the window.
 type Time struct{ Start, End float64 }
-
-// Times returns when each word is spoken. Words do not overlap and keep their order;
-// each lies in speech, lasts 20 ms or more where the speech has room for that, and
-// none lies over a pause of 0.3 s.
-func Times(in Input) []Time { return nil }

@@ -14,8 +14,8 @@ const (
 	positionFrames = positionSamples / frame
 	// shortGap is the longest gap in speech, in frames, that does not end a word.
 	shortGap = 10
-	// sliver is the shortest speech, in frames, that may have a word of its own at the
-	// beginning or end of a window: what is shorter was cut off other speech.
+	// sliver is the shortest speech, in frames, that may have a word of its own where an
+	// end of the window cuts it off other speech.
 	sliver = 15
 	// quiet is how far below the loud frames of a window a frame is silent, in decibels,
 	// and quietFrames how long a silence is a pause that the voice detector has not told.
@@ -34,7 +34,7 @@ type clock struct {
 func newClock(samples []float32, speech []audio.Span) *clock {
 	total := len(samples) / frame
 	spoken := make([]bool, total)
-	for _, s := range withoutSlivers(speech) {
+	for _, s := range withoutSlivers(speech, len(samples)) {
 		for f := (s.Start + frame - 1) / frame; f < min(s.End/frame, total); f++ {
 			spoken[f] = true
 		}
@@ -58,13 +58,13 @@ func newClock(samples []float32, speech []audio.Span) *clock {
 	return c
 }
 
-// withoutSlivers leaves out a sliver at the beginning and one at the end, if there is
-// other speech.
-func withoutSlivers(speech []audio.Span) []audio.Span {
-	if n := len(speech); n > 1 && speech[n-1].Len() < sliver*frame {
+// withoutSlivers leaves out slivers that the ends of the window cut off other speech, if
+// there is more.
+func withoutSlivers(speech []audio.Span, samples int) []audio.Span {
+	if n := len(speech); n > 1 && speech[n-1].Len() < sliver*frame && speech[n-1].End >= samples {
 		speech = speech[:n-1]
 	}
-	if len(speech) > 1 && speech[0].Len() < sliver*frame {
+	if len(speech) > 1 && speech[0].Len() < sliver*frame && speech[0].Start <= 0 {
 		speech = speech[1:]
 	}
 	return speech

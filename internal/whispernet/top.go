@@ -6,11 +6,23 @@ type Candidate struct {
 	LogProb float32
 }
 
-// Normalize turns logits into log probabilities in place (log-softmax over the values
-// above -Inf) and returns the logarithm of the sum of the probabilities of the tokens
-// from begin on, and the largest log probability below begin.
-func Normalize(logits []float32, begin int32) (marks, best float32) { return 0, 0 }
-
-// Top returns the k most likely tokens, the most likely first; of equals the one with
-// the smaller number.
-func Top(logProbs []float32, k int, into []Candidate) []Candidate { return nil }
+// Top returns the k most likely tokens, the most likely first; of equals the one with the
+// smaller number. into is overwritten.
+func Top(logProbs []float32, k int, into []Candidate) []Candidate {
+	into = into[:0]
+	for i, p := range logProbs {
+		if len(into) == k && !(p > into[k-1].LogProb) {
+			continue
+		}
+		at := len(into)
+		for at > 0 && p > into[at-1].LogProb {
+			at--
+		}
+		if len(into) < k {
+			into = append(into, Candidate{})
+		}
+		copy(into[at+1:], into[at:])
+		into[at] = Candidate{int32(i), p}
+	}
+	return into
+}

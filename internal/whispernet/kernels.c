@@ -86,41 +86,59 @@ size_t og_panel_bytes(const og_kernels *s, int kind, int k, int n) {
 /* Where a number of an 8-bit panel lies. */
 static size_t q8_at(const og_kernels *s, int k, int column) { return (size_t)k / s->deep * s->deep * s->nr + column * s->deep + k % s->deep; }
 
-static void pack_q8(const og_kernels *s, const float *row, int k, int column, uint8_t *panel, float *scales) {
-	for (int g = 0; g < groups_of(k); g++) {
-		int from = g * GROUP, to = from + GROUP < k ? from + GROUP : k;
-		float high = 0;
-		for (int i = from; i < to; i++) high = fabsf(row[i]) > high ? fabsf(row[i]) : high;
-		scales[g * s->nr + column] = high / 127.0f;
-		float by = high > 0 ? 127.0f / high : 0;
-		for (int i = from; i < to; i++) {
-			float f = row[i] * by + 12582912.0f; /* to the nearest */
-			int32_t q;
-			memcpy(&q, &f, 4);
-			panel[q8_at(s, i, column)] = (uint8_t)(q - 0x4b400000 + s->offset);
-		}
+/* The memory in which a row is packed. */
+typedef struct scratch {
+	float *row;
+	void *numbers; /* halves, or 8-bit numbers as the left side of a product has them */
+	float *scales;
+	int32_t *start;
+} scratch;
+
+static void pack_q8(const og_kernels *s, const scratch *r, int k, int column, uint8_t *panel, float *scales) {
+	s->quantize(r->row, k, 1, k, r->numbers, r->scales, r->start);
+	for (int g = 0; g < groups_of(k); g++) scales[g * s->nr + column] = r->scales[g];
+	uint8_t *to = panel + column * s->deep;
+	if (s->element == 2) {
+		const int16_t *from = r->numbers;
+		for (int i = 0; i < k; i += 2, to += 2 * s->nr) to[0] = (uint8_t)from[i], to[1] = (uint8_t)from[i + 1];
+		return;
+	}
+	const uint8_t *from = r->numbers;
+	uint32_t shift = s->offset ? 0x80808080 : 0; /* adds 128 to each of four bytes */
+	for (int i = 0; i < k; i += 4, to += 4 * s->nr) {
+		uint32_t four;
+		memcpy(&four, from + i, 4);
+		four ^= shift;
+		memcpy(to, &four, 4);
 	}
 }
 
-void og_pack(const og_kernels *s, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales) {
-	float *row = og_alloc((size_t)k * 4);
-	uint16_t *halves = og_alloc((size_t)k * 2);
-	if (!row || !halves) abort(); /* a row of numbers: the system has nothing left */
-	for (int c = from * s->nr; c < to * s->nr; c++) {
-		int p = c / s->nr, j = c % s->nr;
-		if (c < n) og_dequantize(type, (const uint8_t *)rows + c * row_bytes(type, k), k, row);
-		else memset(row, 0, (size_t)k * 4);
-		if (kind == OG_Q8_0) {
-			pack_q8(s, row, k, j, (uint8_t *)data + (size_t)p * k * s->nr, scales + (size_t)p * groups_of(k) * s->nr);
-		} else if (kind == OG_F16) {
-			s->to_half(row, k, halves);
-			for (int i = 0; i < k; i++) ((uint16_t *)data)[((size_t)p * k + i) * s->nr + j] = halves[i];
-		} else {
-			for (int i = 0; i < k; i++) ((float *)data)[((size_t)p * k + i) * s->nr + j] = row[i];
-		}
+static void pack_row(const og_kernels *s, int kind, const scratch *r, int k, int c, void *data, float *scales) {
+	int p = c / s->nr, j = c % s->nr;
+	size_t at = (size_t)p * k * s->nr;
+	if (kind == OG_Q8_0) {
+		pack_q8(s, r, k, j, (uint8_t *)data + at, scales + (size_t)p * groups_of(k) * s->nr);
+	} else if (kind == OG_F16) {
+		s->to_half(r->row, k, r->numbers);
+		for (int i = 0; i < k; i++) ((uint16_t *)data)[at + (size_t)i * s->nr + j] = ((uint16_t *)r->numbers)[i];
+	} else {
+		for (int i = 0; i < k; i++) ((float *)data)[at + (size_t)i * s->nr + j] = r->row[i];
 	}
-	og_release(row);
-	og_release(halves);
+}
+
+int og_pack(const og_kernels *s, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales) {
+	scratch r = {og_alloc((size_t)k * 4), og_alloc((size_t)k * 2), og_alloc((size_t)groups_of(k) * 4), og_alloc((size_t)groups_of(k) * 4)};
+	int enough = r.row && r.numbers && r.scales && r.start;
+	for (int c = from * s->nr; enough && c < to * s->nr; c++) {
+		if (c < n) og_dequantize(type, (const uint8_t *)rows + c * row_bytes(type, k), k, r.row);
+		else memset(r.row, 0, (size_t)k * 4);
+		pack_row(s, kind, &r, k, c, data, scales);
+	}
+	og_release(r.row);
+	og_release(r.numbers);
+	og_release(r.scales);
+	og_release(r.start);
+	return enough;
 }
 
 void og_column(const og_kernels *s, int kind, const og_panels *w, int column, float *out) {

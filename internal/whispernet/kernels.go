@@ -86,7 +86,7 @@ func allocate[T any](n int) memory[T] {
 	var one T
 	p := C.og_alloc(C.size_t(n) * C.size_t(unsafe.Sizeof(one)))
 	if p == nil {
-		panic(fmt.Sprintf("whispernet: out of memory for %d values of %d bytes", n, unsafe.Sizeof(one)))
+		panic(errMemory)
 	}
 	return memory[T]{unsafe.Slice((*T)(p), n)}
 }
@@ -96,6 +96,12 @@ func (m *memory[T]) free() {
 		C.og_release(unsafe.Pointer(unsafe.SliceData(m.values)))
 		m.values = nil
 	}
+}
+
+// bytes returns the memory's content.
+func (m memory[T]) bytes() []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.values))), len(m.values)*int(unsafe.Sizeof(one)))
 }
 
 // grow makes room for n values, whose content is then not set.
@@ -149,8 +155,10 @@ func (k kernels) pack(w *matrix, tensorType int32, rows []byte, from, to int) {
 	if w.kind == kind8 {
 		scales = address(w.scales.values[from*panel*groups(w.k):])
 	}
-	C.og_pack(k.s, C.int(w.kind), C.int(tensorType), unsafe.Pointer(unsafe.SliceData(rows)), C.int(w.k),
-		C.int(min(w.n-from*panel, (to-from)*panel)), 0, C.int(to-from), unsafe.Pointer(unsafe.SliceData(w.data.values[offset:])), scales)
+	if C.og_pack(k.s, C.int(w.kind), C.int(tensorType), unsafe.Pointer(unsafe.SliceData(rows)), C.int(w.k),
+		C.int(min(w.n-from*panel, (to-from)*panel)), 0, C.int(to-from), unsafe.Pointer(unsafe.SliceData(w.data.values[offset:])), scales) == 0 {
+		panic(errMemory)
+	}
 }
 
 // column reads a column of a matrix.

@@ -81,8 +81,8 @@ void og_dequantize(int type, const void *row, int k, float *out);
 
 size_t og_panel_bytes(const og_kernels *, int kind, int k, int n);
 /* Pack panels from .. to-1 of a tensor of n rows of k numbers (its transpose is the right
- * side). kind is OG_F32, OG_F16 or OG_Q8_0. */
-void og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales);
+ * side). kind is OG_F32, OG_F16 or OG_Q8_0. Returns 0 where memory ran out. */
+int og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales);
 /* Read one column of panels back. */
 void og_column(const og_kernels *, int kind, const og_panels *, int column, float *out);
 /* Pack keys (positions by columns: as the transpose) and values of one head as panels. */

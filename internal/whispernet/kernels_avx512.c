@@ -23,6 +23,11 @@ static inline __attribute__((always_inline)) void store_half(uint16_t *p, __m512
 	_mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
+/* s += w * b, in assembly because GCC 12 copies and spills the sums around its builtin. */
+static inline __attribute__((always_inline)) void dot(__m512i *s, __m512i w, __m512i b) {
+	__asm__("vpdpbusd %2, %1, %0" : "+v"(*s) : "v"(w), "v"(b));
+}
+
 static inline __attribute__((always_inline)) void tile_q8(const int m, const uint8_t *a, long stride, const float *as, const int32_t *start, const uint8_t *w, const float *ws, int k, int groups, float *tile) {
 	for (int g = 0; g < groups; g++, ws += 32) {
 		__m512i s[MR][2];
@@ -34,8 +39,8 @@ static inline __attribute__((always_inline)) void tile_q8(const int m, const uin
 #pragma GCC unroll 16
 			for (int i = 0; i < m; i++) {
 				__m512i b = _mm512_set1_epi32(*(const int32_t *)(a + i * stride + x));
-				s[i][0] = _mm512_dpbusd_epi32(s[i][0], w0, b);
-				s[i][1] = _mm512_dpbusd_epi32(s[i][1], w1, b);
+				dot(&s[i][0], w0, b);
+				dot(&s[i][1], w1, b);
 			}
 		}
 		__m512 s0 = _mm512_loadu_ps(ws), s1 = _mm512_loadu_ps(ws + 16);

@@ -3,7 +3,6 @@
 package whispernet
 
 import (
-	"encoding/binary"
 	"math"
 )
 
@@ -32,18 +31,23 @@ func (m *mel) free() {
 func (l *loader) mel() *mel {
 	bands := int(l.info.Mels)
 	m := &mel{bands: bands, fourier: l.k.newMatrix(kindFloat, fftSize, 2*bins), filters: l.k.newMatrix(kindFloat, bins, bands)}
-	rows := make([]byte, 0, 4*fftSize*2*bins)
-	for part := range 2 {
-		for b := range bins {
-			for i := range fftSize {
-				window := 0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/fftSize)
-				sin, cos := math.Sincos(2 * math.Pi * float64(b*i%fftSize) / fftSize)
-				rows = binary.LittleEndian.AppendUint32(rows, math.Float32bits(float32(window*[]float64{cos, sin}[part])))
-			}
+	rows := allocate[float32](fftSize * 2 * bins)
+	defer rows.free()
+	var sin, cos [fftSize]float64
+	for i := range fftSize {
+		sin[i], cos[i] = math.Sincos(2 * math.Pi * float64(i) / fftSize)
+	}
+	for b := range bins {
+		for i := range fftSize {
+			window := 0.5 - 0.5*cos[i]
+			rows.values[b*fftSize+i] = float32(window * cos[b*i%fftSize])
+			rows.values[(bins+b)*fftSize+i] = float32(window * sin[b*i%fftSize])
 		}
 	}
-	l.k.pack(m.fourier, 0, rows, 0, panels(2*bins, l.k.panel()))
-	l.k.pack(m.filters, 0, l.read(l.info.Filters, 4*int64(bands)*bins), 0, panels(bands, l.k.panel()))
+	l.k.pack(m.fourier, 0, rows.bytes(), 0, panels(2*bins, l.k.panel()))
+	filters := l.read(l.info.Filters, 4*int64(bands)*bins)
+	defer filters.free()
+	l.k.pack(m.filters, 0, filters.values, 0, panels(bands, l.k.panel()))
 	return m
 }
 

@@ -3,10 +3,9 @@
 package whispernet
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"sync"
 
@@ -195,12 +194,16 @@ var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8}
 func Computes(tensorType int32) bool { return slices.Contains(tensorTypes, tensorType) }
 
 // read returns size bytes of the file.
-func (l *loader) read(offset, size int64) []byte {
-	data := make([]byte, size)
-	if _, err := l.file.ReadAt(data, offset); err != nil && err != io.EOF {
+func (l *loader) read(offset, size int64) memory[byte] {
+	data := allocate[byte](int(size))
+	l.readInto(data.values, offset)
+	return data
+}
+
+func (l *loader) readInto(data []byte, offset int64) {
+	if _, err := l.file.ReadAt(data, offset); err != nil && !errors.Is(err, io.EOF) {
 		l.fail(err)
 	}
-	return data
 }
 
 // floats returns a tensor's numbers.
@@ -213,7 +216,9 @@ func (l *loader) floats(name string) memory[float32] {
 	for _, d := range t.Dims {
 		n *= int(d)
 	}
-	return dequantize(t.Kind, l.read(t.Offset, t.Size), n)
+	data := l.read(t.Offset, t.Size)
+	defer data.free()
+	return dequantize(t.Kind, data.values, n)
 }
 
 func (l *loader) norm(name string) norm {
@@ -239,6 +244,10 @@ func (l *loader) linear(prefix string, names ...string) *matrix {
 		if !ok {
 			return nil
 		}
+		if len(parts) > 0 && parts[0].Kind != t.Kind {
+			l.fail(fmt.Errorf("%w: tensor %s: expected weights of type %d, as beside it, found type %d", ggmlfile.ErrNotWhisper, t.Name, parts[0].Kind, t.Kind))
+			return nil
+		}
 		parts = append(parts, t)
 		k, n = int(t.Dims[0]), n+int(t.Dims[1])
 		if t.Kind <= 1 {
@@ -261,29 +270,25 @@ func (l *loader) linear(prefix string, names ...string) *matrix {
 	return w
 }
 
-// fill packs tensors, whose rows follow each other, into a matrix.
+// fill packs tensors of one type, whose rows follow each other, into a matrix.
 func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
 	panel, all := l.k.panel(), panels(w.n, l.k.panel())
-	const chunk = 64 // panels that are read together
+	size := parts[0].Size / int64(parts[0].Dims[1]) // of a row
+	const chunk = 64                                // panels that are read together
 	l.crew.each((all+chunk-1)/chunk, func(part, _ int) {
 		from, to := part*chunk, min(part*chunk+chunk, all)
-		rows, kinds := []byte(nil), int32(-1)
-		first := 0
+		rows := allocate[byte]((min(to*panel, w.n) - from*panel) * int(size))
+		defer rows.free()
+		at, first := rows.values, 0
 		for _, t := range parts {
 			n := int(t.Dims[1])
-			a, b := max(from*panel-first, 0), min(to*panel-first, n)
-			if a < b {
-				size := t.Size / int64(n)
-				rows = append(rows, l.read(t.Offset+int64(a)*size, int64(b-a)*size)...)
-				if kinds >= 0 && kinds != t.Kind {
-					l.fail(fmt.Errorf("%w: tensor %s: expected weights of type %d, as beside it, found type %d", ggmlfile.ErrNotWhisper, t.Name, kinds, t.Kind))
-					return
-				}
-				kinds = t.Kind
+			if a, b := max(from*panel-first, 0), min(to*panel-first, n); a < b {
+				l.readInto(at[:int64(b-a)*size], t.Offset+int64(a)*size)
+				at = at[int64(b-a)*size:]
 			}
 			first += n
 		}
-		l.k.pack(w, kinds, rows, from, to)
+		l.k.pack(w, parts[0].Kind, rows.values, from, to)
 	})
 }
 
@@ -299,14 +304,15 @@ func (l *loader) convolution(name string) *matrix {
 	channels, n := int(t.Dims[1]), int(t.Dims[2])
 	w := l.k.newMatrix(kindHalf, 3*channels, n)
 	w.bias = l.floats(name + ".bias")
-	rows := make([]byte, 0, 12*channels*n)
+	rows := allocate[float32](3 * channels * n)
+	defer rows.free()
 	for o := range n {
 		for j := range 3 {
 			for c := range channels {
-				rows = binary.LittleEndian.AppendUint32(rows, math.Float32bits(weights.values[(o*channels+c)*3+j]))
+				rows.values[(o*3+j)*channels+c] = weights.values[(o*channels+c)*3+j]
 			}
 		}
 	}
-	l.k.pack(w, 0, rows, 0, panels(n, l.k.panel()))
+	l.k.pack(w, 0, rows.bytes(), 0, panels(n, l.k.panel()))
 	return w
 }

@@ -8,6 +8,10 @@ import (
 // ErrStopped is returned by computations that were told to stop.
 var ErrStopped = errors.New("whispernet: stopped")
 
+// errMemory is thrown, and caught at the package's border, where the system has no more
+// memory.
+var errMemory = errors.New("whispernet: out of memory")
+
 // Stop tells running computations to end. The zero value is ready.
 type Stop struct{ flag atomic.Bool }
 

@@ -48,7 +48,15 @@ func (c *crew) each(n int, f func(part, worker int)) {
 		taken++
 		return taken - 1
 	}
+	var thrown any
 	run := func(worker int) {
+		defer func() {
+			if p := recover(); p != nil {
+				next.Lock()
+				defer next.Unlock()
+				thrown, taken = p, n
+			}
+		}()
 		for i := take(); i < n; i = take() {
 			f(i, worker)
 		}
@@ -63,6 +71,9 @@ func (c *crew) each(n int, f func(part, worker int)) {
 	}
 	run(0)
 	others.Wait()
+	if thrown != nil {
+		panic(thrown)
+	}
 }
 
 // split divides n things evenly among parts and returns the bounds of one part.

@@ -60,7 +60,8 @@ func (d *Decoder) Free() {
 // a column attends to earlier positions of the same pass too: a prompt is a pass with a
 // column for each of its tokens, all in row 0. The results for one column do not depend on
 // which others share the pass.
-func (d *Decoder) Step(columns []Column, stop *Stop) error {
+func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
+	defer caught(&err)
 	if len(columns) == 0 {
 		return nil
 	}
@@ -178,7 +179,7 @@ func (d *Decoder) listen(l int, queries, out []float32) {
 	d.crew.each(len(runs)*heads, func(part, worker int) {
 		r, h := runs[part/heads], part%heads
 		scores := d.scores[worker].grow(tileRows * d.m.padded(contextPositions))
-		d.m.attend(d.columns[r.from].Window.heads[l][h], queries[r.from*n+h*size:], n, r.to-r.from, scores, out[r.from*n+h*size:], n)
+		d.m.attend(&d.columns[r.from].Window.heads[l][h], queries[r.from*n+h*size:], n, r.to-r.from, scores, out[r.from*n+h*size:], n)
 	})
 }
 
@@ -216,6 +217,7 @@ type Head struct{ Layer, Head int }
 // softmax) of the given cross-attention heads: [head][token][encoder position, 1500 of
 // 20 ms]. The window's cache is overwritten.
 func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop) (scores [][][]float32, err error) {
+	defer caught(&err)
 	w.Forget()
 	columns := make([]Column, len(tokens))
 	for i, t := range tokens {
@@ -236,7 +238,7 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop)
 					continue
 				}
 				all := allocate[float32](len(tokens) * padded)
-				d.m.scores(w.heads[l][h.Head], queries[h.Head*size:], n, len(tokens), all.values, padded)
+				d.m.score(&w.heads[l][h.Head], queries[h.Head*size:], n, len(tokens), all.values, padded)
 				for t := range tokens {
 					scores[i] = append(scores[i], append([]float32(nil), all.values[t*padded:][:contextPositions]...))
 				}

@@ -93,7 +93,7 @@ func (p *pass) attention(heads int) {
 	size := d / heads
 	const n = contextPositions
 	const parts = 5 // of a head's positions, so that threads end together
-	keyBytes, valueBytes := p.attentionBytes(n, size, false)
+	room := p.attentionRoom(kindFloat, n, size)
 	qkv, attended := p.qkv.values, p.attended.grow(n*d)
 	packed := make([]attention, heads)
 	memories := make([]memory[byte], heads)
@@ -101,12 +101,11 @@ func (p *pass) attention(heads int) {
 		w := &p.workers[worker]
 		from, to := split(n, parts, part)
 		scores := w.scores.grow(tileRows * p.padded(n))
-		p.attend(packed[h], qkv[from*3*d+h*size:], 3*d, to-from, scores, attended[from*d+h*size:], d)
+		p.attend(&packed[h], qkv[from*3*d+h*size:], 3*d, to-from, scores, attended[from*d+h*size:], d)
 	}
 	pack := func(h int, m *memory[byte]) {
-		room := m.grow(keyBytes + valueBytes + 64)
-		packed[h] = attentionAt(room, keyBytes, n, size, false)
-		p.packHead(packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
+		packed[h] = p.placeAttention(kindFloat, n, size, m.grow(room))
+		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
 	}
 	if p.crew.threads == 1 {
 		for h := range heads {

@@ -155,31 +155,37 @@ void og_column(const og_kernels *s, int kind, const og_panels *w, int column, fl
 	}
 }
 
-/* Keys are the right side's columns: k is the head's size. */
-void og_pack_keys(const og_kernels *s, int half, const float *x, long stride, int t, int d, void *out) {
-	uint16_t halves[1024];
+/* Keys are the right side's columns. */
+void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->keys.n, d = a->keys.k;
+	float row[4096];
+	uint16_t numbers[4096];
+	float scale[16];
+	int32_t start[16];
+	scratch r = {row, numbers, scale, start};
 	for (int c = 0; c < (t + s->nr - 1) / s->nr * s->nr; c++) {
-		size_t at = (size_t)(c / s->nr) * d * s->nr + c % s->nr;
-		if (half && c < t) s->to_half(x + c * stride, d, halves);
-		for (int i = 0; i < d; i++) {
-			if (half) ((uint16_t *)out)[at + (size_t)i * s->nr] = c < t ? halves[i] : 0;
-			else ((float *)out)[at + (size_t)i * s->nr] = c < t ? x[c * stride + i] : 0;
-		}
+		if (c < t) memcpy(row, x + c * stride, (size_t)d * 4);
+		else memset(row, 0, (size_t)d * 4);
+		pack_row(s, a->kind, &r, d, c, (void *)a->keys.data, (float *)a->keys.scales);
 	}
 }
 
-void og_pack_values(const og_kernels *s, int half, const float *x, long stride, int t, int d, void *out) {
-	for (int p = 0; p * s->nr < d; p++) {
-		int width = d - p * s->nr < s->nr ? d - p * s->nr : s->nr;
-		for (int c = 0; c < t; c++) {
+void og_pack_values(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->values.k, d = a->values.n;
+	uint16_t numbers[4096];
+	for (int c = 0; c < t; c++) {
+		int32_t start[16];
+		const float *from = x + c * stride;
+		if (a->kind == OG_Q8_0) s->quantize(from, d, 1, d, numbers, (float *)a->values.scales + c, start);
+		if (a->kind == OG_F16) s->to_half(from, d, numbers);
+		for (int p = 0; p * s->nr < d; p++) {
+			int width = d - p * s->nr < s->nr ? d - p * s->nr : s->nr;
 			size_t at = ((size_t)p * t + c) * s->nr;
-			const float *from = x + c * stride + p * s->nr;
-			if (half) {
-				memset((uint16_t *)out + at, 0, (size_t)s->nr * 2);
-				s->to_half(from, width, (uint16_t *)out + at);
-			} else {
-				memset((float *)out + at, 0, (size_t)s->nr * 4);
-				memcpy((float *)out + at, from, (size_t)width * 4);
+			for (int i = 0; i < s->nr; i++) {
+				int e = p * s->nr + i;
+				if (a->kind == OG_F32) ((float *)a->values.data)[at + i] = i < width ? from[e] : 0;
+				else if (a->kind == OG_F16) ((uint16_t *)a->values.data)[at + i] = i < width ? numbers[e] : 0;
+				else ((int8_t *)a->values.data)[at + i] = i >= width ? 0 : s->element == 2 ? (int8_t)((int16_t *)numbers)[e] : ((int8_t *)numbers)[e];
 			}
 		}
 	}

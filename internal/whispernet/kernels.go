@@ -21,8 +21,11 @@ static void quantize(const og_kernels *s, const float *x, long stride, int m, in
 	s->quantize(x, stride, m, k, data, scales, start);
 }
 static void normalize(const og_kernels *s, const float *x, int m, int d, const float *w, const float *b, float *y) { s->normalize(x, m, d, w, b, y); }
-static void attend(const og_kernels *s, const float *q, long stride, int m, const og_panels *k, const og_panels *v, int half, float *scores, float *out, long out_stride) {
-	s->attend(q, stride, m, k, v, half, scores, out, out_stride);
+static void attend(const og_kernels *s, const float *q, long stride, int m, const og_attention *a, float *scores, float *out, long out_stride) {
+	s->attend(q, stride, m, a, scores, out, out_stride);
+}
+static void score(const og_kernels *s, const float *q, long stride, int m, const og_attention *a, float *scores, long scores_stride) {
+	s->score(q, stride, m, a, scores, scores_stride);
 }
 static void recall(const og_kernels *s, const float *q, int d, int heads, void *cells, int count, long offset, float *scores, float *out) {
 	s->recall(q, d, heads, cells, count, offset, scores, out);
@@ -43,6 +46,8 @@ const (
 	kindFloat = C.OG_F32
 	kindHalf  = C.OG_F16
 	kind8     = C.OG_Q8_0
+	// widest is the largest head that may be of 8 bits.
+	widest = C.OG_WIDEST
 )
 
 // tileRows is the most rows that attention computes together.
@@ -247,55 +252,54 @@ func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 	C.normalize(k.s, address(x), C.int(m), C.int(len(n.weight.values)), address(n.weight.values), address(n.bias.values), address(y))
 }
 
-// attention is the keys and values of one head, as panels.
-type attention struct {
-	positions, size int
-	half            bool
-	keys, values    unsafe.Pointer
+// attention is the keys and values of one head.
+type attention struct{ c C.og_attention }
+
+// attentionRoom returns the bytes that a head takes.
+func (k kernels) attentionRoom(kind, positions, size int) int {
+	return k.place(kind, positions, size, nil, &attention{})
 }
 
-// bytes returns what the keys and the values of a head take.
-func (k kernels) attentionBytes(positions, size int, half bool) (keys, values int) {
-	kind := C.int(kindFloat)
-	if half {
-		kind = kindHalf
+// placeAttention places a head in room, which is aligned.
+func (k kernels) placeAttention(kind, positions, size int, room []byte) (a attention) {
+	k.place(kind, positions, size, unsafe.Pointer(unsafe.SliceData(room)), &a)
+	return a
+}
+
+// place lays the parts of a head out from base on and returns their bytes.
+func (k kernels) place(kind, positions, size int, base unsafe.Pointer, a *attention) int {
+	at := 0
+	take := func(n int) unsafe.Pointer {
+		p := unsafe.Add(base, at)
+		at += (n + 63) / 64 * 64
+		return p
 	}
-	return int(C.og_panel_bytes(k.s, kind, C.int(size), C.int(positions))), int(C.og_panel_bytes(k.s, kind, C.int(positions), C.int(size)))
+	a.c.kind = C.int(kind)
+	a.c.keys.k, a.c.keys.n = C.int(size), C.int(positions)
+	a.c.values.k, a.c.values.n = C.int(positions), C.int(size)
+	a.c.keys.data = take(int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))))
+	a.c.values.data = take(int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size))))
+	if kind == kind8 {
+		a.c.keys.scales = (*C.float)(take(4 * k.padded(positions)))
+		a.c.values.scales = (*C.float)(take(4 * positions))
+	}
+	return at
 }
 
 // packHead fills keys and values from rows that are stride numbers apart.
-func (k kernels) packHead(a attention, keys, values []float32, stride int) {
-	half := C.int(0)
-	if a.half {
-		half = 1
-	}
-	C.og_pack_keys(k.s, half, address(keys), C.long(stride), C.int(a.positions), C.int(a.size), a.keys)
-	C.og_pack_values(k.s, half, address(values), C.long(stride), C.int(a.positions), C.int(a.size), a.values)
-}
-
-func (a attention) panels() (keys, values C.og_panels) {
-	return C.og_panels{k: C.int(a.size), n: C.int(a.positions), data: a.keys}, C.og_panels{k: C.int(a.positions), n: C.int(a.size), data: a.values}
+func (k kernels) packHead(a *attention, keys, values []float32, stride int) {
+	C.og_pack_keys(k.s, &a.c, address(keys), C.long(stride))
+	C.og_pack_values(k.s, &a.c, address(values), C.long(stride))
 }
 
 // attend lets m queries attend; scores has room for tileRows rows of padded positions.
-func (k kernels) attend(a attention, q []float32, stride, m int, scores, out []float32, outStride int) {
-	keys, values := a.panels()
-	half := C.int(0)
-	if a.half {
-		half = 1
-	}
-	C.attend(k.s, address(q), C.long(stride), C.int(m), &keys, &values, half, address(scores), address(out), C.long(outStride))
+func (k kernels) attend(a *attention, q []float32, stride, m int, scores, out []float32, outStride int) {
+	C.attend(k.s, address(q), C.long(stride), C.int(m), &a.c, address(scores), address(out), C.long(outStride))
 }
 
-// scores computes the products of m queries and the keys alone.
-func (k kernels) scores(a attention, q []float32, stride, m int, out []float32, outStride int) {
-	keys, _ := a.panels()
-	var none C.og_rows
-	kind := C.int(kindFloat)
-	if a.half {
-		kind = kindHalf
-	}
-	C.product(k.s, kind, &keys, 0, C.int(panels(a.positions, k.panel())), &none, address(q), C.long(stride), C.int(m), address(out), C.long(outStride), nil, nil, 0)
+// score computes the products of m queries and the keys alone.
+func (k kernels) score(a *attention, q []float32, stride, m int, out []float32, outStride int) {
+	C.score(k.s, address(q), C.long(stride), C.int(m), &a.c, address(out), C.long(outStride))
 }
 
 // recall lets one column attend to cells of the decoder's cache.

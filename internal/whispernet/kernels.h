@@ -40,6 +40,16 @@ typedef struct og_result {
 	int gelu;
 } og_result;
 
+/* og_attention is the keys (columns) and the values (rows) of a head, of one kind: float,
+ * half, or 8-bit numbers with a scale for each position. 8-bit values lie as floats do. */
+typedef struct og_attention {
+	int kind;
+	og_panels keys, values;
+} og_attention;
+
+/* The largest head whose keys may be 8-bit numbers. */
+enum { OG_WIDEST = 256 };
+
 /* og_cell is the decoder's cache of a column at one position: for each layer the keys and
  * the values of all heads, as halves. */
 typedef const uint16_t *og_cell;
@@ -56,9 +66,10 @@ typedef struct og_kernels {
 	void (*product_float)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
 	void (*quantize)(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start);
 	void (*normalize)(const float *x, int m, int d, const float *weight, const float *bias, float *y);
-	/* Attention of m queries over the columns of keys, whose values have as many rows;
-	 * half tells that both are halves. scores holds 12 rows of padded columns. */
-	void (*attend)(const float *q, long stride, int m, const og_panels *keys, const og_panels *values, int half, float *scores, float *out, long out_stride);
+	/* Attention of m queries over keys and values; scores holds 12 rows of padded positions. */
+	void (*attend)(const float *q, long stride, int m, const og_attention *, float *scores, float *out, long out_stride);
+	/* The products of queries and keys alone. */
+	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);
 	/* Attention of one column over its past: count cells, keys at offset, values d after. */
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
 	void (*to_half)(const float *x, long n, uint16_t *y);
@@ -86,8 +97,8 @@ int og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int
 /* Read one column of panels back. */
 void og_column(const og_kernels *, int kind, const og_panels *, int column, float *out);
 /* Pack keys (positions by columns: as the transpose) and values of one head as panels. */
-void og_pack_keys(const og_kernels *, int half, const float *x, long stride, int t, int d, void *out);
-void og_pack_values(const og_kernels *, int half, const float *x, long stride, int t, int d, void *out);
+void og_pack_keys(const og_kernels *, const og_attention *, const float *x, long stride);
+void og_pack_values(const og_kernels *, const og_attention *, const float *x, long stride);
 
 /* Patches of three frames for a convolution over time: out[t] = x[t*step-1 .. t*step+1]. */
 void og_patches(const float *x, int frames, int channels, int step, int from, int to, float *out);

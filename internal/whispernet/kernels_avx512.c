@@ -19,6 +19,9 @@
 static inline __attribute__((always_inline)) __m512 load_half(const uint16_t *p) {
 	return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
+static inline __attribute__((always_inline)) __m512 load_byte(const int8_t *p) {
+	return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
 static inline __attribute__((always_inline)) void store_half(uint16_t *p, __m512 v) {
 	_mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }

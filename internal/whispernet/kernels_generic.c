@@ -17,6 +17,12 @@ static inline half_vf load_half(const uint16_t *p) {
 	return v;
 }
 
+static inline half_vf load_byte(const int8_t *p) {
+	half_vf v;
+	for (int i = 0; i < 4; i++) v[i] = p[i];
+	return v;
+}
+
 /* The nearest half, ties to even; beyond the largest one it is infinity. */
 static uint16_t nearest_half(float f) {
 	uint32_t b;

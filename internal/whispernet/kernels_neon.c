@@ -23,6 +23,11 @@
 static inline __attribute__((always_inline)) float32x4_t load_half(const uint16_t *p) {
 	return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }
+static inline __attribute__((always_inline)) float32x4_t load_byte(const int8_t *p) {
+	int32_t four;
+	__builtin_memcpy(&four, p, 4);
+	return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
+}
 static inline __attribute__((always_inline)) void store_half(uint16_t *p, float32x4_t v) {
 	vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v)));
 }

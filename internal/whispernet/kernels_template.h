@@ -3,6 +3,7 @@
  *   MR          most rows of a tile of a product
  *   NAME        suffix of all names
  *   load_half   vector of VL halves as floats
+ *   load_byte   vector of VL 8-bit numbers as floats
  *   store_half  VL floats as halves
  *   DEEP, OFFSET, ELEMENT and tile_q8 for products of 8-bit numbers
  * already defined. */
@@ -118,6 +119,7 @@ INLINE vf load_float(const float *p) { return load(p); }
 	}
 TILE_FLOATS(tile_float, float, load_float)
 TILE_FLOATS(tile_half, uint16_t, load_half)
+TILE_FLOATS(tile_byte, int8_t, load_byte)
 
 /* Call a tile function with its number of rows as a constant. */
 #define ROWS(m, CALL) \
@@ -165,7 +167,9 @@ INLINE int smaller(int a, int b) { return a < b ? a : b; }
 #define CALL_FLOAT(M) tile_float(M, ai, stride, panel, w->k, tile)
 #define CALL_HALF(M) tile_half(M, ai, stride, panel, w->k, tile)
 PRODUCT_FLOATS(product_float, float, CALL_FLOAT)
+#define CALL_BYTE(M) tile_byte(M, ai, stride, panel, w->k, tile)
 PRODUCT_FLOATS(product_half, uint16_t, CALL_HALF)
+PRODUCT_FLOATS(product_byte, int8_t, CALL_BYTE)
 
 static void product_q8(const og_panels *w, int from, int to, const og_rows *a, const og_result *r) {
 	float tile[MR * NR];
@@ -291,18 +295,51 @@ static void log_softmax(float *x, int n, int begin, float *marks, float *best) {
 	*best = text - all;
 }
 
-static void attend(const float *q, long stride, int m, const og_panels *keys, const og_panels *values, int half, float *scores, float *out, long out_stride) {
-	int t = keys->n, padded = (t + NR - 1) / NR * NR;
-	int d = values->n, by = (d + NR - 1) / NR;
+/* m is at most MR. */
+static void score_tile(const float *q, long stride, int m, const og_attention *a, const og_result *r) {
+	int all = (a->keys.n + NR - 1) / NR;
+	if (a->kind == OG_F32) {
+		product_float(&a->keys, 0, all, q, stride, m, r);
+	} else if (a->kind == OG_F16) {
+		product_half(&a->keys, 0, all, q, stride, m, r);
+	} else {
+		uint8_t data[MR * OG_WIDEST * ELEMENT];
+		float scales[MR];
+		int32_t start[MR];
+		quantize(q, stride, m, a->keys.k, data, scales, start);
+		og_rows rows = {.m = m, .data = data, .stride = a->keys.k, .scales = scales, .start = start};
+		product_q8(&a->keys, 0, all, &rows, r);
+	}
+}
+
+static void score(const float *q, long stride, int m, const og_attention *a, float *scores, long scores_stride) {
+	for (int i = 0; i < m; i += MR) {
+		og_result r = {.c = scores + i * scores_stride, .stride = scores_stride};
+		score_tile(q + i * stride, stride, smaller(MR, m - i), a, &r);
+	}
+}
+
+/* Give every probability the scale of its position's values. */
+INLINE void scale(float *x, const float *by, int n) {
+	int j = 0;
+	for (; j + VL <= n; j += VL) store(x + j, load(x + j) * load(by + j));
+	for (; j < n; j++) x[j] *= by[j];
+}
+
+static void attend(const float *q, long stride, int m, const og_attention *a, float *scores, float *out, long out_stride) {
+	int t = a->keys.n, padded = (t + NR - 1) / NR * NR, by = (a->values.n + NR - 1) / NR;
 	for (int i = 0; i < m; i += MR) {
 		int rows = smaller(MR, m - i);
 		og_result s = {.c = scores, .stride = padded};
 		og_result r = {.c = out + i * out_stride, .stride = out_stride};
-		if (half) product_half(keys, 0, padded / NR, q + i * stride, stride, rows, &s);
-		else product_float(keys, 0, padded / NR, q + i * stride, stride, rows, &s);
-		for (int j = 0; j < rows; j++) softmax(scores + (long)j * padded, t);
-		if (half) product_half(values, 0, by, scores, padded, rows, &r);
-		else product_float(values, 0, by, scores, padded, rows, &r);
+		score_tile(q + i * stride, stride, rows, a, &s);
+		for (int j = 0; j < rows; j++) {
+			softmax(scores + (long)j * padded, t);
+			if (a->kind == OG_Q8_0) scale(scores + (long)j * padded, a->values.scales, t);
+		}
+		if (a->kind == OG_F32) product_float(&a->values, 0, by, scores, padded, rows, &r);
+		else if (a->kind == OG_F16) product_half(&a->values, 0, by, scores, padded, rows, &r);
+		else product_byte(&a->values, 0, by, scores, padded, rows, &r);
 	}
 }
 
@@ -350,6 +387,7 @@ static void to_half(const float *x, long n, uint16_t *y) {
 static const og_kernels kernels = {
 	.name = NAME, .nr = NR, .deep = DEEP, .offset = OFFSET, .element = ELEMENT,
 	.product_q8 = product_q8, .product_half = product_half, .product_float = product_float,
-	.quantize = quantize, .normalize = normalize, .attend = attend, .recall = recall,
+	.quantize = quantize, .normalize = normalize, 
+	.attend = attend, .score = score, .recall = recall,
 	.to_half = to_half, .softmax = softmax, .log_softmax = log_softmax,
 };

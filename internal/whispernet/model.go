@@ -63,7 +63,8 @@ const contextFrames, contextPositions = 3000, 1500
 
 // Open reads a model of size bytes, which ggmlfile.Check has accepted as a whole Whisper
 // model with 1,500 encoder positions.
-func Open(file io.ReaderAt, size int64, opt Options) (*Model, error) {
+func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
+	defer caught(&err)
 	k, err := chooseKernels(opt.Kernels)
 	if err != nil {
 		return nil, fmt.Errorf("whispernet: %w", err)

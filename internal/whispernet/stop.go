@@ -12,6 +12,17 @@ var ErrStopped = errors.New("whispernet: stopped")
 // memory.
 var errMemory = errors.New("whispernet: out of memory")
 
+// caught turns thrown errMemory into an error.
+func caught(err *error) {
+	switch p := recover(); p {
+	case nil:
+	case errMemory:
+		*err = errMemory
+	default:
+		panic(p)
+	}
+}
+
 // Stop tells running computations to end. The zero value is ready.
 type Stop struct{ flag atomic.Bool }
 

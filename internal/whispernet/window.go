@@ -23,21 +23,25 @@ const cellPositions = 16
 
 func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
 
-// attentionAt places the panels of a head in memory.
-func attentionAt(room []byte, keyBytes, positions, size int, half bool) attention {
-	return attention{positions: positions, size: size, half: half, keys: unsafe.Pointer(&room[0]), values: unsafe.Pointer(&room[(keyBytes+63)/64*64])}
+// crossKind is the kind of the decoder's keys and values of a window: 8-bit numbers where
+// the weights are, which halves what every step reads.
+func (m *Model) crossKind() int {
+	if m.embedding.kind == kind8 && m.headSize <= widest && m.headSize%4 == 0 {
+		return kind8
+	}
+	return kindHalf
 }
 
 // WindowBytes returns what an encoded window takes, without the decoder's cache.
 func (m *Model) WindowBytes() int {
-	keys, values := m.attentionBytes(contextPositions, m.headSize, true)
-	return len(m.decoder) * int(m.header.TextHeads) * (keys + values)
+	return len(m.decoder) * int(m.header.TextHeads) * m.attentionRoom(m.crossKind(), contextPositions, m.headSize)
 }
 
 // Encode computes the encoder for at most 30 s of sound (16 kHz, mono), padded with
 // silence, with the given number of threads. rows is the most columns (beams or samples)
 // that the window will be decoded with. stop ends it early, with ErrStopped.
-func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
+func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Window, err error) {
+	defer caught(&err)
 	c := newCrew(threads)
 	defer c.free()
 	s := m.takeScratch(c.threads)
@@ -67,9 +71,9 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 	m, d := p.Model, p.d
 	const n = contextPositions
 	heads := int(m.header.TextHeads)
-	keyBytes, valueBytes := m.attentionBytes(n, m.headSize, true)
-	keyRoom, valueRoom := (keyBytes+63)/64*64, (valueBytes+63)/64*64
-	w := &Window{m: m, rows: rows, cross: allocate[byte](len(m.decoder) * heads * (keyRoom + valueRoom))}
+	kind := m.crossKind()
+	room := m.attentionRoom(kind, n, m.headSize)
+	w := &Window{m: m, rows: rows, cross: allocate[byte](m.WindowBytes())}
 	for l := range m.decoder {
 		kv := m.decoder[l].keyValue
 		both := p.qkv.grow(n * 2 * d)
@@ -78,8 +82,8 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 		})
 		layer := make([]attention, heads)
 		p.crew.each(heads, func(h, _ int) {
-			layer[h] = attentionAt(w.cross.values[(l*heads+h)*(keyRoom+valueRoom):], keyBytes, n, m.headSize, true)
-			m.packHead(layer[h], both[h*m.headSize:], both[d+h*m.headSize:], 2*d)
+			layer[h] = m.placeAttention(kind, n, m.headSize, w.cross.values[(l*heads+h)*room:])
+			m.packHead(&layer[h], both[h*m.headSize:], both[d+h*m.headSize:], 2*d)
 		})
 		w.heads = append(w.heads, layer)
 	}

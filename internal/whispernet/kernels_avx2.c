@@ -46,14 +46,10 @@ static inline __attribute__((always_inline)) void tile_q8(const int m, const uin
 #pragma GCC unroll 16
 		for (int i = 0; i < m; i++) {
 			__m256 by = _mm256_set1_ps(as[i * groups + g]);
-			__m256 v0 = _mm256_mul_ps(_mm256_cvtepi32_ps(s[i][0]), _mm256_mul_ps(s0, by));
-			__m256 v1 = _mm256_mul_ps(_mm256_cvtepi32_ps(s[i][1]), _mm256_mul_ps(s1, by));
-			if (g > 0) {
-				v0 = _mm256_add_ps(v0, _mm256_loadu_ps(tile + i * 16));
-				v1 = _mm256_add_ps(v1, _mm256_loadu_ps(tile + i * 16 + 8));
-			}
-			_mm256_storeu_ps(tile + i * 16, v0);
-			_mm256_storeu_ps(tile + i * 16 + 8, v1);
+			float *t = tile + i * 16;
+			__m256 t0 = g > 0 ? _mm256_loadu_ps(t) : _mm256_setzero_ps(), t1 = g > 0 ? _mm256_loadu_ps(t + 8) : _mm256_setzero_ps();
+			_mm256_storeu_ps(t, _mm256_fmadd_ps(_mm256_cvtepi32_ps(s[i][0]), _mm256_mul_ps(s0, by), t0));
+			_mm256_storeu_ps(t + 8, _mm256_fmadd_ps(_mm256_cvtepi32_ps(s[i][1]), _mm256_mul_ps(s1, by), t1));
 		}
 	}
 }

@@ -50,14 +50,10 @@ static inline __attribute__((always_inline)) void tile_q8(const int m, const uin
 #pragma GCC unroll 16
 		for (int i = 0; i < m; i++) {
 			__m512 by = _mm512_set1_ps(as[i * groups + g]);
-			__m512 v0 = _mm512_mul_ps(_mm512_cvtepi32_ps(s[i][0]), _mm512_mul_ps(s0, by));
-			__m512 v1 = _mm512_mul_ps(_mm512_cvtepi32_ps(s[i][1]), _mm512_mul_ps(s1, by));
-			if (g > 0) {
-				v0 = _mm512_add_ps(v0, _mm512_loadu_ps(tile + i * 32));
-				v1 = _mm512_add_ps(v1, _mm512_loadu_ps(tile + i * 32 + 16));
-			}
-			_mm512_storeu_ps(tile + i * 32, v0);
-			_mm512_storeu_ps(tile + i * 32 + 16, v1);
+			float *t = tile + i * 32;
+			__m512 t0 = g > 0 ? _mm512_loadu_ps(t) : _mm512_setzero_ps(), t1 = g > 0 ? _mm512_loadu_ps(t + 16) : _mm512_setzero_ps();
+			_mm512_storeu_ps(t, _mm512_fmadd_ps(_mm512_cvtepi32_ps(s[i][0]), _mm512_mul_ps(s0, by), t0));
+			_mm512_storeu_ps(t + 16, _mm512_fmadd_ps(_mm512_cvtepi32_ps(s[i][1]), _mm512_mul_ps(s1, by), t1));
 		}
 	}
 }

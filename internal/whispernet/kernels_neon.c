@@ -51,14 +51,10 @@ static inline __attribute__((always_inline)) void tile_q8(const int m, const uin
 #pragma GCC unroll 16
 		for (int i = 0; i < m; i++) {
 			float by = as[i * groups + g];
-			float32x4_t v0 = vmulq_f32(vcvtq_f32_s32(s[i][0]), vmulq_n_f32(s0, by));
-			float32x4_t v1 = vmulq_f32(vcvtq_f32_s32(s[i][1]), vmulq_n_f32(s1, by));
-			if (g > 0) {
-				v0 = vaddq_f32(v0, vld1q_f32(tile + i * 8));
-				v1 = vaddq_f32(v1, vld1q_f32(tile + i * 8 + 4));
-			}
-			vst1q_f32(tile + i * 8, v0);
-			vst1q_f32(tile + i * 8 + 4, v1);
+			float *t = tile + i * 8;
+			float32x4_t t0 = g > 0 ? vld1q_f32(t) : vdupq_n_f32(0), t1 = g > 0 ? vld1q_f32(t + 4) : vdupq_n_f32(0);
+			vst1q_f32(t, vfmaq_f32(t0, vcvtq_f32_s32(s[i][0]), vmulq_n_f32(s0, by)));
+			vst1q_f32(t + 4, vfmaq_f32(t1, vcvtq_f32_s32(s[i][1]), vmulq_n_f32(s1, by)));
 		}
 	}
 }

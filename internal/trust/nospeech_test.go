@@ -1,4 +1,4 @@
-package otograph
+package trust
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
 )
 
 // A segment's no-speech probability is the mean of the detector's over it and the
@@ -16,7 +17,7 @@ func TestDiscardByNoSpeechProbability(t *testing.T) {
 	for i := range probs[:48] {
 		probs[i] = []float32{1, 0.5, 0.1}[i/16]
 	}
-	heard := &speech{Probabilities: coarse(probs)}
+	heard := &found.Speech{Probabilities: found.Coarse(probs)}
 	segments := func() []asr.Segment {
 		return []asr.Segment{
 			{Start: 0, End: 0.512, NoSpeechProb: 0.1, Text: "sure"},
@@ -39,7 +40,7 @@ func TestDiscardByNoSpeechProbability(t *testing.T) {
 		{0.4, false, []string{"sure", "behind the end"}},
 	} {
 		tr := &asr.Transcript{Segments: segments()}
-		heard.discard(tr, asr.Abilities{NoSpeech: test.recognize}, test.threshold)
+		Discard(heard, tr, asr.Abilities{NoSpeech: test.recognize}, test.threshold)
 		var left []string
 		for _, s := range tr.Segments {
 			left = append(left, s.Text)
@@ -56,7 +57,7 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 	for i := range probs {
 		probs[i] = []float32{1, 0.6, 0.1, 0.1}[i/31]
 	}
-	heard := &speech{Probabilities: coarse(probs)}
+	heard := &found.Speech{Probabilities: found.Coarse(probs)}
 	for _, test := range []struct {
 		name     string
 		segments []asr.Segment
@@ -71,16 +72,16 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 		{"behind the detector's end", []asr.Segment{sentence(5, 6, "a", 0.3)}, 1},
 	} {
 		tr := &asr.Transcript{Segments: test.segments}
-		heard.reject(tr)
+		Reject(heard, tr)
 		assert.Len(t, tr.Segments, test.left, test.name)
 		assert.Equal(t, len(test.segments)-test.left, tr.Stats.Discarded, test.name)
 	}
 }
 
 // Sentences are told once they can't be rejected any more.
-func TestSurelyTellsWhatStays(t *testing.T) {
+func TestHoldBackTellsWhatStays(t *testing.T) {
 	var told [][]asr.Segment
-	tell := surely(func(s []asr.Segment) { told = append(told, s) })
+	tell := HoldBack(func(s []asr.Segment) { told = append(told, s) })
 	tell([]asr.Segment{sentence(0, 1.5, "a", 0.5)})
 	assert.Empty(t, told)
 	tell([]asr.Segment{sentence(2, 2.6, "b", 0.5), sentence(3, 4, "c", 0.5)})
@@ -88,5 +89,5 @@ func TestSurelyTellsWhatStays(t *testing.T) {
 	require.Len(t, told, 2)
 	assert.Len(t, told[0], 3)
 	assert.Equal(t, "d", told[1][0].Text)
-	assert.Nil(t, surely(nil))
+	assert.Nil(t, HoldBack(nil))
 }

@@ -1,4 +1,4 @@
-package otograph
+package engines
 
 import (
 	"testing"
@@ -12,8 +12,8 @@ import (
 // TestWordsDecideWhatIsADemonstration: a result with words is one if the model of its words is, whoever found the speakers; a
 // model that was not asked decides nothing.
 func TestWordsDecideWhatIsADemonstration(t *testing.T) {
-	set := func(words bool) *engines {
-		return &engines{set: &models.Set{Models: []models.Model{
+	set := func(words bool) *Engines {
+		return &Engines{Set: &models.Set{Models: []models.Model{
 			{Role: models.RoleStandard, Languages: []string{"en"}, Demo: words}, {Role: models.RoleEmbedder, Demo: true}, {Role: models.RoleTagger},
 		}}}
 	}
@@ -31,8 +31,8 @@ func TestWordsDecideWhatIsADemonstration(t *testing.T) {
 		{"speakers, and real sounds", false, "en", spec.Capabilities{Diarize: true, AudioEvents: true}, false},
 		{"nothing", true, "en", spec.Capabilities{}, false},
 	} {
-		r := &Result{}
-		r.Tier, r.Language, r.Ran = TierStandard, c.language, c.ran
-		assert.Equal(t, c.want, set(c.words).demonstrates(r), c.name)
+		r := &spec.Result{}
+		r.Tier, r.Language, r.Ran = spec.TierStandard, c.language, c.ran
+		assert.Equal(t, c.want, set(c.words).Demonstrates(r), c.name)
 	}
 }

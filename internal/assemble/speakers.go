@@ -1,4 +1,4 @@
-package otograph
+package assemble
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package otograph
+package assemble
 
 import (
 	"fmt"
@@ -7,20 +7,21 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/spec"
 )
 
 // circumstances are what an option's effect depends on.
 type circumstances struct {
-	given    Options
-	opt      EffectiveOptions
-	tier     Tier
-	language string
-	honored           // by the recognizer
-	heard    bool     // whether the recognizer ran: otherwise tier and honored say nothing
-	again    *honored // by the standard tier in the cascade
-	segments []asr.Segment
-	words    bool // whether the optimized tier is to give words
+	given         spec.Options
+	opt           spec.EffectiveOptions
+	tier          spec.Tier
+	language      string
+	found.Honored                // by the recognizer
+	heard         bool           // whether the recognizer ran: otherwise tier and Honored say nothing
+	again         *found.Honored // by the standard tier in the cascade
+	segments      []asr.Segment
+	words         bool // whether the optimized tier is to give words
 }
 
 // effects is the table of options: for each one why it has no effect, "" where it
@@ -51,13 +52,15 @@ var effects = map[string]func(c circumstances) string{
 	"audio_events_classes":             soundEffect,
 }
 
-// warnings returns the options that were given and had no effect. A value that is
-// the default needs none, but for words that were asked for and did not come.
-func warnings(given Options, opt EffectiveOptions, said *transcription, words bool) (list []spec.Warning) {
+// Warnings returns the options that were given and had no effect; words tells whether
+// the optimized tier is to give words. A value that is the default needs none, but for
+// words that were asked for and did not come.
+func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcription, words bool) (list []spec.Warning) {
 	c := circumstances{given: given, opt: opt, words: words}
 	if said != nil && said.Abilities != nil {
 		c.heard, c.tier, c.language, c.segments = true, said.Tier, said.Language.Code, said.Transcript.Segments
-		c.honored, c.again = honored{*said.Abilities, said.Transcript.Powerless, said.Transcript.Unspelled}, said.Again
+		c.Honored = found.Honored{Abilities: *said.Abilities, Powerless: said.Transcript.Powerless, Unspelled: said.Transcript.Unspelled}
+		c.again = said.Again
 	}
 	changed := given.Changed()
 	for _, name := range given.Given() {
@@ -93,7 +96,7 @@ func beside(c circumstances, effect func(c circumstances) string) string {
 	if reason == "" || c.again == nil {
 		return reason
 	}
-	c.tier, c.honored = TierStandard, *c.again
+	c.tier, c.Honored = spec.TierStandard, *c.again
 	if effect(c) != "" {
 		return reason
 	}
@@ -117,7 +120,7 @@ func unoptimized(c circumstances) string {
 	switch {
 	case !*c.opt.EnableASR:
 		return "has no effect without transcription (enable_asr)"
-	case c.heard && c.tier == TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
+	case c.heard && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
 		return fmt.Sprintf("the standard tier ran: the optimized tier does not support the language %q here", c.language)
 	}
 	return ""
@@ -129,7 +132,7 @@ func timestampEffect(c circumstances) string {
 	switch {
 	case !*c.opt.EnableASR:
 		return "has no effect without transcription (enable_asr)"
-	case !c.heard || *c.opt.TimestampLevel != TimestampWord || c.tier == TierStandard:
+	case !c.heard || *c.opt.TimestampLevel != spec.TimestampWord || c.tier == spec.TierStandard:
 		return ""
 	case !c.words:
 		return "the optimized tier returns segments without words"
@@ -237,4 +240,26 @@ func soundEffect(c circumstances) string {
 		return "has no effect without sound events (enable_audio_events)"
 	}
 	return ""
+}
+
+// ChannelWarnings returns where a split of the channels that was asked for (split), or
+// a number of speakers given with one that was made (apart), has no effect.
+func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
+	if split && !apart {
+		reason := "has no effect: the recording does not have 2 to 8 channels"
+		if !*opt.EnableASR {
+			reason = "has no effect without transcription (enable_asr)"
+		}
+		return []spec.Warning{{Option: "channels", Reason: reason}}
+	}
+	if !apart {
+		return nil
+	}
+	for _, name := range given.Changed() {
+		switch name {
+		case "num_speakers", "min_speakers", "max_speakers", "diarize_single_speaker_threshold":
+			list = append(list, spec.Warning{Option: name, Reason: "has no effect: each channel is one speaker"})
+		}
+	}
+	return list
 }

@@ -1,4 +1,5 @@
-package otograph
+// Package engines keeps the loaded models of one pipeline.
+package engines
 
 import (
 	"context"
@@ -58,20 +59,21 @@ func (e *engine[T]) Close() error {
 	return e.value.Close()
 }
 
-// optimizedEngine is a recognizer of the optimized tier; some can also detect
-// the language.
-type optimizedEngine interface {
-	asr.Transcriber
-	asr.LanguageDetector
+// Options are the settings of Engines.
+type Options struct {
+	Cores  int
+	Logger *slog.Logger
+	Device string // of the standard tier's model, as in whisper.Options
+	// Languages are the languages that the optimized tier is held to; empty means all
+	// languages of its models.
+	Languages []string
 }
 
-// engines are the models of one pipeline, each loaded at most once.
-type engines struct {
-	set       *models.Set
-	available spec.Available // what set can transcribe
-	cores     int
-	log       *slog.Logger
-	device    string // of the standard tier; see WithDevice
+// Engines are the models of one pipeline, each loaded at most once.
+type Engines struct {
+	Set       *models.Set
+	Available spec.Available // what Set can transcribe
+	opt       Options
 	standard  engine[*whisper.Engine]
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
@@ -81,19 +83,26 @@ type engines struct {
 	optimized map[string]*engine[*onnx.Engine] // by model name
 }
 
-func (e *engines) loadVAD() (vad.Model, error) {
+// New returns the engines of a set, none of them loaded.
+func New(set *models.Set, opt Options) *Engines {
+	return &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt}
+}
+
+// VAD opens the voice activity detector.
+func (e *Engines) VAD() (vad.Model, error) {
 	return e.vad.get(func() (*silero.Model, error) {
-		m, err := e.set.Need(models.RoleVAD)
+		m, err := e.Set.Need(models.RoleVAD)
 		if err != nil {
 			return nil, err
 		}
-		return silero.Open(m, silero.Options{Threads: e.cores, Logger: e.log})
+		return silero.Open(m, silero.Options{Threads: e.opt.Cores, Logger: e.opt.Logger})
 	})
 }
 
-func (e *engines) loadEmbedder() (diarize.Embedder, error) {
+// Embedder opens the speaker embedding network.
+func (e *Engines) Embedder() (diarize.Embedder, error) {
 	return e.embedder.get(func() (*embed.Model, error) {
-		m, err := e.set.Need(models.RoleEmbedder)
+		m, err := e.Set.Need(models.RoleEmbedder)
 		if err != nil {
 			return nil, err
 		}
@@ -101,33 +110,34 @@ func (e *engines) loadEmbedder() (diarize.Embedder, error) {
 	})
 }
 
-// loadSegmenter opens the speaker segmentation network, nil if the set has
+// Segmenter opens the speaker segmentation network, nil if the set has
 // none. A demonstration is not used with the voices of a real embedder.
-func (e *engines) loadSegmenter() (diarize.Segmenter, error) {
-	m, ok := e.set.Role(models.RoleSegmenter)
-	if voices, has := e.set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
+func (e *Engines) Segmenter() (diarize.Segmenter, error) {
+	m, ok := e.Set.Role(models.RoleSegmenter)
+	if voices, has := e.Set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
 		return nil, nil
 	}
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
 }
 
-// demonstrates reports whether a result's words, or without words all of it, come
+// Demonstrates reports whether a result's words, or without words all of it, come
 // from demonstration models.
-func (e *engines) demonstrates(r *Result) bool {
+func (e *Engines) Demonstrates(r *spec.Result) bool {
 	if r.Ran.ASR {
-		m := e.model(r.Tier, r.Language)
+		m := e.Model(r.Tier, r.Language)
 		return m != nil && m.Demo
 	}
 	demo := func(role models.Role) bool {
-		m, ok := e.set.Role(role)
+		m, ok := e.Set.Role(role)
 		return ok && m.Demo
 	}
 	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
 }
 
-func (e *engines) loadTagger() (events.Tagger, error) {
+// Tagger opens the network that hears sound events.
+func (e *Engines) Tagger() (events.Tagger, error) {
 	return e.tagger.get(func() (*tag.Model, error) {
-		m, err := e.set.Need(models.RoleTagger)
+		m, err := e.Set.Need(models.RoleTagger)
 		if err != nil {
 			return nil, err
 		}
@@ -135,9 +145,10 @@ func (e *engines) loadTagger() (events.Tagger, error) {
 	})
 }
 
-func (e *engines) loadStandard() (*whisper.Engine, error) {
+// Standard opens the standard tier's model.
+func (e *Engines) Standard() (*whisper.Engine, error) {
 	return e.standard.get(func() (*whisper.Engine, error) {
-		m, err := e.set.Need(models.RoleStandard)
+		m, err := e.Set.Need(models.RoleStandard)
 		if err != nil {
 			return nil, err
 		}
@@ -149,22 +160,22 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 			}
 			wm.Path = ""
 		}
-		w, err := whisper.Open(wm, whisper.Options{Device: e.device})
+		w, err := whisper.Open(wm, whisper.Options{Device: e.opt.Device})
 		if err != nil {
 			return nil, err
 		}
 		name, note := w.Device()
-		e.log.Debug("standard tier", "device", name)
+		e.opt.Logger.Debug("standard tier", "device", name)
 		if note != "" {
-			e.log.Warn("the standard tier runs without the requested device", "reason", note)
+			e.opt.Logger.Warn("the standard tier runs without the requested device", "reason", note)
 		}
 		return w, nil
 	})
 }
 
-// deviceNote returns why the standard tier's model is not on the requested
+// DeviceNote returns why the standard tier's model is not on the requested
 // device; "" if it is, or if the model has not been loaded.
-func (e *engines) deviceNote() string {
+func (e *Engines) DeviceNote() string {
 	e.standard.mu.Lock()
 	defer e.standard.mu.Unlock()
 	if !e.standard.loaded {
@@ -174,22 +185,22 @@ func (e *engines) deviceNote() string {
 	return note
 }
 
-// loadOptimized opens the optimized model for a language; without a language,
+// Optimized opens the optimized model for a language; without a language,
 // the first one.
-func (e *engines) loadOptimized(language string) (optimizedEngine, error) {
-	m, ok := e.set.OptimizedFor(language)
+func (e *Engines) Optimized(language string) (*onnx.Engine, error) {
+	m, ok := e.Set.OptimizedFor(language)
 	if language == "" {
-		m, ok = e.set.Role(models.RoleOptimized)
+		m, ok = e.Set.Role(models.RoleOptimized)
 	}
 	if !ok {
-		_, err := e.set.Need(models.RoleOptimized)
+		_, err := e.Set.Need(models.RoleOptimized)
 		return nil, err
 	}
-	return e.openOptimized(m)
+	return e.OpenOptimized(m)
 }
 
-// openOptimized opens one of the set's optimized models.
-func (e *engines) openOptimized(m *models.Model) (*onnx.Engine, error) {
+// OpenOptimized opens one of the set's optimized models.
+func (e *Engines) OpenOptimized(m *models.Model) (*onnx.Engine, error) {
 	e.mu.Lock()
 	if e.optimized == nil {
 		e.optimized = map[string]*engine[*onnx.Engine]{}
@@ -203,19 +214,19 @@ func (e *engines) openOptimized(m *models.Model) (*onnx.Engine, error) {
 	return slot.get(func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
 }
 
-// recognizer opens the model of a tier for a language.
-func (e *engines) recognizer(tier Tier, language string) (asr.Transcriber, error) {
-	if tier == TierOptimized {
-		return e.loadOptimized(language)
+// Recognizer opens the model of a tier for a language.
+func (e *Engines) Recognizer(tier spec.Tier, language string) (asr.Transcriber, error) {
+	if tier == spec.TierOptimized {
+		return e.Optimized(language)
 	}
-	return e.loadStandard()
+	return e.Standard()
 }
 
-// model returns the model of a tier that transcribes the language, nil without one.
-func (e *engines) model(tier Tier, language string) *models.Model {
-	m, ok := e.set.Role(models.RoleStandard)
-	if tier == TierOptimized {
-		m, ok = e.set.OptimizedFor(language)
+// Model returns the model of a tier that transcribes the language, nil without one.
+func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
+	m, ok := e.Set.Role(models.RoleStandard)
+	if tier == spec.TierOptimized {
+		m, ok = e.Set.OptimizedFor(language)
 	} else if ok && len(m.Languages) > 0 && !slices.Contains(m.Languages, language) {
 		return nil
 	}
@@ -225,8 +236,8 @@ func (e *engines) model(tier Tier, language string) *models.Model {
 	return m
 }
 
-// load opens what the roles name; for the optimized role, every model of it.
-func (e *engines) load(ctx context.Context, roles []models.Role) error {
+// Load opens the models of the roles; for the optimized role, every model of it.
+func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 	for _, role := range roles {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -234,24 +245,24 @@ func (e *engines) load(ctx context.Context, roles []models.Role) error {
 		var err error
 		switch role {
 		case models.RoleStandard:
-			_, err = e.loadStandard()
+			_, err = e.Standard()
 		case models.RoleVAD:
-			_, err = e.loadVAD()
+			_, err = e.VAD()
 		case models.RoleEmbedder:
-			_, err = e.loadEmbedder()
+			_, err = e.Embedder()
 		case models.RoleSegmenter:
-			_, err = e.loadSegmenter()
+			_, err = e.Segmenter()
 		case models.RoleTagger:
-			_, err = e.loadTagger()
+			_, err = e.Tagger()
 		case models.RoleOptimized:
-			for _, m := range e.set.All(role) {
+			for _, m := range e.Set.All(role) {
 				for _, language := range m.Languages {
-					if _, err = e.loadOptimized(language); err != nil {
+					if _, err = e.Optimized(language); err != nil {
 						return err
 					}
 				}
 			}
-			_, err = e.loadOptimized("")
+			_, err = e.Optimized("")
 		default:
 			_, err = models.ParseRole(string(role))
 		}
@@ -262,7 +273,8 @@ func (e *engines) load(ctx context.Context, roles []models.Role) error {
 	return nil
 }
 
-func (e *engines) Close() error {
+// Close frees the loaded models.
+func (e *Engines) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close()}

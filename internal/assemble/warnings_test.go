@@ -1,4 +1,4 @@
-package otograph
+package assemble
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -40,8 +41,8 @@ func TestEffectsCoverTheOptions(t *testing.T) {
 func TestWarningsOfEveryOption(t *testing.T) {
 	whisper := &asr.Abilities{Beam: 8, Temperature: true, Hotwords: true, InitialPrompt: true}
 	ctc := &asr.Abilities{Beam: 1 << 30, Hotwords: true}
-	said := func(tier Tier, a *asr.Abilities) *transcription {
-		return &transcription{Language: language{"de", 1}, Tier: tier, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: a}
+	said := func(tier spec.Tier, a *asr.Abilities) *found.Transcription {
+		return &found.Transcription{Language: found.Language{Code: "de", Probability: 1}, Tier: tier, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: a}
 	}
 	speech := []string{
 		"optimize", "optimize_zh", "timestamp_level", "asr_language", "asr_beam_size", "asr_temperature", "asr_best_of", "hotwords", "initial_prompt",
@@ -51,28 +52,28 @@ func TestWarningsOfEveryOption(t *testing.T) {
 	tests := []struct {
 		name string
 		base string
-		said *transcription
+		said *found.Transcription
 		want []string
 	}{
-		{"standard tier", `{}`, said(TierStandard, whisper), []string{"optimize", "optimize_zh", "asr_beam_size", "asr_best_of"}},
-		{"standard tier, sampling", `{"asr_temperature":0.4}`, said(TierStandard, whisper), []string{"optimize", "optimize_zh", "asr_beam_size"}},
-		{"standard tier without prompts", `{}`, said(TierStandard, &asr.Abilities{Beam: 20, Temperature: true, Hotwords: true}), []string{"optimize", "optimize_zh", "asr_best_of", "initial_prompt"}},
-		{"CTC", `{}`, said(TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt"}},
-		{"transducer", `{}`, said(TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "initial_prompt"}},
-		{"transducer with hotwords", `{"hotwords":["b"]}`, said(TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_temperature", "asr_best_of", "initial_prompt"}},
-		{"no search and no hotwords", `{}`, said(TierOptimized, &asr.Abilities{}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "hotwords", "initial_prompt"}},
-		{"nobody speaks", `{}`, &transcription{Transcript: &asr.Transcript{}}, nil},
+		{"standard tier", `{}`, said(spec.TierStandard, whisper), []string{"optimize", "optimize_zh", "asr_beam_size", "asr_best_of"}},
+		{"standard tier, sampling", `{"asr_temperature":0.4}`, said(spec.TierStandard, whisper), []string{"optimize", "optimize_zh", "asr_beam_size"}},
+		{"standard tier without prompts", `{}`, said(spec.TierStandard, &asr.Abilities{Beam: 20, Temperature: true, Hotwords: true}), []string{"optimize", "optimize_zh", "asr_best_of", "initial_prompt"}},
+		{"CTC", `{}`, said(spec.TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt"}},
+		{"transducer", `{}`, said(spec.TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "initial_prompt"}},
+		{"transducer with hotwords", `{"hotwords":["b"]}`, said(spec.TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_temperature", "asr_best_of", "initial_prompt"}},
+		{"no search and no hotwords", `{}`, said(spec.TierOptimized, &asr.Abilities{}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "hotwords", "initial_prompt"}},
+		{"nobody speaks", `{}`, &found.Transcription{Transcript: &asr.Transcript{}}, nil},
 		{"no transcription", `{"enable_asr":false,"enable_diarize":false}`, nil, append(append([]string(nil), speech...), voices...)},
-		{"no speakers", `{"enable_diarize":false}`, said(TierOptimized, ctc), append([]string{"asr_temperature", "asr_best_of", "initial_prompt"}, voices...)},
-		{"known speakers", `{"num_speakers":2}`, said(TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "min_speakers", "max_speakers", "diarize_single_speaker_threshold"}},
-		{"several speakers", `{"min_speakers":2}`, said(TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "diarize_single_speaker_threshold"}},
-		{"no sounds", `{"enable_audio_events":false}`, said(TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "audio_events_threshold", "audio_events_classes"}},
+		{"no speakers", `{"enable_diarize":false}`, said(spec.TierOptimized, ctc), append([]string{"asr_temperature", "asr_best_of", "initial_prompt"}, voices...)},
+		{"known speakers", `{"num_speakers":2}`, said(spec.TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "min_speakers", "max_speakers", "diarize_single_speaker_threshold"}},
+		{"several speakers", `{"min_speakers":2}`, said(spec.TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "diarize_single_speaker_threshold"}},
+		{"no sounds", `{"enable_audio_events":false}`, said(spec.TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "audio_events_threshold", "audio_events_classes"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var warned []string
 			for _, row := range spec.Table() {
-				var o Options
+				var o spec.Options
 				require.NoError(t, json.Unmarshal([]byte(test.base), &o))
 				if err := json.Unmarshal([]byte(`{"`+row.Name+`":`+otherValues[row.Name]+`}`), &o); err != nil {
 					continue // not a valid combination
@@ -81,7 +82,7 @@ func TestWarningsOfEveryOption(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				for _, w := range warnings(o, effective, test.said, false) {
+				for _, w := range Warnings(o, effective, test.said, false) {
 					assert.NotEmpty(t, w.Reason)
 					if w.Option == row.Name {
 						warned = append(warned, row.Name)
@@ -95,18 +96,18 @@ func TestWarningsOfEveryOption(t *testing.T) {
 
 // Words that were asked for and do not come are said, though "word" is the default.
 func TestWarningsOfMissingWords(t *testing.T) {
-	level := TimestampWord
-	o := Options{TimestampLevel: &level, ASRBeamSize: new(5)}
+	level := spec.TimestampWord
+	o := spec.Options{TimestampLevel: &level, ASRBeamSize: new(5)}
 	effective, err := o.Effective()
 	require.NoError(t, err)
-	fast := &transcription{Tier: TierOptimized, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: &asr.Abilities{}}
+	fast := &found.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: &asr.Abilities{}}
 	for words, want := range map[bool]string{false: "the optimized tier returns segments without words", true: "the model does not return word times"} {
-		list := warnings(o, effective, fast, words)
+		list := Warnings(o, effective, fast, words)
 		require.Len(t, list, 1, "a default needs no warning")
 		assert.Equal(t, spec.Warning{Option: "timestamp_level", Reason: want}, list[0])
 	}
 	fast.Transcript.Segments[0].Words = []asr.Word{{Text: "a"}}
-	assert.Empty(t, warnings(o, effective, fast, true))
+	assert.Empty(t, Warnings(o, effective, fast, true))
 }
 
 // TestWarningsOfHotwords names those that no recognizer can favor.
@@ -119,32 +120,32 @@ func TestWarningsOfHotwords(t *testing.T) {
 	const again = "; the standard tier used it for the passages that it decoded again"
 	tests := []struct {
 		name string
-		tier Tier
-		made honored
-		then *honored
+		tier spec.Tier
+		made found.Honored
+		then *found.Honored
 		want string
 	}{
-		{"all have", TierOptimized, honored{Abilities: able}, nil, ""},
-		{"spelled", TierOptimized, honored{able, nil, names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
-		{"parts", TierStandard, honored{able, names[:1], nil}, nil, `have hardly any effect on "Belvost"` + weak},
-		{"both", TierStandard, honored{able, names[:1], names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
-		{"many", TierOptimized, honored{able, nil, many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
-		{"no ability", TierOptimized, honored{Powerless: names}, nil, "have no effect: the model does not support hotwords"},
-		{"cascade", TierOptimized, honored{able, nil, names[:1]}, &honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
-		{"not in the cascade either", TierOptimized, honored{able, nil, names[:1]}, &honored{able, nil, names[:1]}, `have no effect on "Belvost"` + unspelled},
+		{"all have", spec.TierOptimized, found.Honored{Abilities: able}, nil, ""},
+		{"spelled", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
+		{"parts", spec.TierStandard, found.Honored{Abilities: able, Powerless: names[:1], Unspelled: nil}, nil, `have hardly any effect on "Belvost"` + weak},
+		{"both", spec.TierStandard, found.Honored{Abilities: able, Powerless: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
+		{"many", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
+		{"no ability", spec.TierOptimized, found.Honored{Powerless: names}, nil, "have no effect: the model does not support hotwords"},
+		{"cascade", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
+		{"not in the cascade either", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, `have no effect on "Belvost"` + unspelled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := Options{Hotwords: many}
+			o := spec.Options{Hotwords: many}
 			effective, err := o.Effective()
 			require.NoError(t, err)
 			text := &asr.Transcript{Powerless: test.made.Powerless, Unspelled: test.made.Unspelled}
-			said := &transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
+			said := &found.Transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
 			var want []spec.Warning
 			if test.want != "" {
 				want = []spec.Warning{{Option: "hotwords", Reason: test.want}}
 			}
-			assert.Equal(t, want, warnings(o, effective, said, false))
+			assert.Equal(t, want, Warnings(o, effective, said, false))
 		})
 	}
 }
@@ -152,12 +153,12 @@ func TestWarningsOfHotwords(t *testing.T) {
 // TestWarningsBesideTheCascade: what the optimized tier could not honor and the standard
 // tier did, where it decoded again, is not said to have no effect at all.
 func TestWarningsBesideTheCascade(t *testing.T) {
-	o := Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
+	o := spec.Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
 	effective, err := o.Effective()
 	require.NoError(t, err)
-	said := &transcription{Tier: TierOptimized, Transcript: &asr.Transcript{}, Abilities: &asr.Abilities{}, Again: &honored{Abilities: asr.Abilities{Temperature: true}}}
+	said := &found.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{}, Abilities: &asr.Abilities{}, Again: &found.Honored{Abilities: asr.Abilities{Temperature: true}}}
 	assert.Equal(t, []spec.Warning{
 		{Option: "asr_temperature", Reason: "has no effect: the model does not sample; the standard tier used it for the passages that it decoded again"},
 		{Option: "initial_prompt", Reason: "is ignored: the model does not support prompts"},
-	}, warnings(o, effective, said, false))
+	}, Warnings(o, effective, said, false))
 }

@@ -1,4 +1,4 @@
-package otograph
+package channels
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	leastBleed  = audio.SampleRate / 5               // between speech
 )
 
-// own returns the parts of the speech in channel c that do not come from another one.
-func own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span) (list []audio.Span, err error) {
+// Own returns the parts of the speech in channel c that do not come from another one.
+func Own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span) (list []audio.Span, err error) {
 	for _, s := range speech {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -135,8 +135,8 @@ const (
 	differSilent = 1e-6 * bleedFrame // energy of a frame without sound: −60 dBFS
 )
 
-// differ reports whether the channels of a recording hold different voices.
-func differ(list []*audio.PCM) bool {
+// Differ reports whether the channels of a recording hold different voices.
+func Differ(list []*audio.PCM) bool {
 	if len(list) < 2 {
 		return false
 	}

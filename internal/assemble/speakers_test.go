@@ -1,4 +1,4 @@
-package otograph
+package assemble
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/found"
 )
 
 func words(start float64, texts ...string) []asr.Word {
@@ -93,9 +94,9 @@ func TestCrowd(t *testing.T) {
 	assert.False(t, newCrowd(nil).covers(0, 1))
 
 	said := []asr.Segment{{Start: 1.5, End: 3, Text: "a b c", Words: words(1.5, "a", "b", "c")}} // at 1.5, 2 and 2.5
-	f := findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: said}}, speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
+	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: said}}, Speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
 	var marked []bool
-	for _, w := range segments(f, 100)[0].Words {
+	for _, w := range Segments(f, 100)[0].Words {
 		marked = append(marked, w.Overlapped)
 	}
 	assert.Equal(t, []bool{false, true, true}, marked)

@@ -1,6 +1,6 @@
 //go:build long
 
-package otograph
+package stages
 
 import (
 	"encoding/json"
@@ -20,7 +20,9 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/internal/trust"
+	"github.com/otograph/otograph/spec"
 )
 
 // clip is a recording of which the text is known.
@@ -30,7 +32,7 @@ type clip struct{ Path, Text, Language string }
 // recordings.
 type doubtTrial struct {
 	*testing.T
-	p      *Pipeline
+	base   *Stages
 	speech []clip
 	others []string // recordings in which nothing is said
 	music  []string
@@ -85,36 +87,37 @@ func rms(samples []float32) float64 {
 
 // heardBy is a recording that the standard tier has transcribed.
 type heardBy struct {
-	stages stages
+	stages Stages
 	pcm    *audio.PCM
-	speech *speech
+	speech *found.Speech
 	text   *asr.Transcript
 }
 
 // transcribe runs the standard tier, with words, over samples.
-func (d *doubtTrial) transcribe(samples []float32, language string, o Options) heardBy {
+func (d *doubtTrial) transcribe(samples []float32, language string, o spec.Options) heardBy {
 	o.Optimize, o.EnableDiarize, o.EnableAudioEvents, o.ASRLanguage = new(false), new(false), new(false), &language
 	opt, err := o.Effective()
 	require.NoError(d, err)
-	h := heardBy{stages: d.p.stages(opt)}
+	h := heardBy{stages: *d.base}
+	h.stages.Options = opt
 	h.pcm, err = audio.Open(d.Context(), audio.Raw(samples, audio.SampleRate, 1), audio.Options{})
 	require.NoError(d, err)
 	d.Cleanup(func() { h.pcm.Close() })
-	h.speech, err = h.stages.detectSpeech(d.Context(), h.pcm)
+	h.speech, err = h.stages.DetectSpeech(d.Context(), h.pcm)
 	require.NoError(d, err)
-	found, err := h.stages.transcribe(d.Context(), h.pcm, h.speech, languageOf(language), nil)
+	text, err := h.stages.Transcribe(d.Context(), h.pcm, h.speech, languageOf(language), Reports{})
 	require.NoError(d, err)
-	h.text = found.Transcript
+	h.text = text.Transcript
 	return h
 }
 
 // lay times words that are not those of the recording, and judges them.
 func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 	opt := asr.Options{Language: t.Language, WordTimestamps: true}
-	model := h.stages.companion(d.Context(), TierStandard, opt)
+	model := h.stages.companion(d.Context(), spec.TierStandard, opt)
 	require.NotNil(d, model)
 	require.NoError(d, align.Transcript(d.Context(), model, h.pcm, h.speech.Spans, t, align.Options{Parallel: 2}))
-	h.speech.doubt(t)
+	trust.MarkDoubtful(h.speech, t)
 }
 
 // count adds the words of a transcript to a condition. wrong tells which of them
@@ -143,7 +146,7 @@ func (d *doubtTrial) count(condition string, h heardBy, t *asr.Transcript, right
 				if w.Heard != nil {
 					heard = *w.Heard
 				}
-				silent, _ := h.speech.silence(w.Start, w.End)
+				silent, _ := h.speech.Silence(w.Start, w.End)
 				fmt.Fprintf(d.dump, "%s\t%d\t%.5f\t%.5f\t%.4f\t%s\n", condition, k, w.Probability, heard, 1-silent, w.Text)
 			}
 		}
@@ -223,7 +226,7 @@ func (d *doubtTrial) inSpeech(kind string, snr float64) {
 				samples[i] += x
 			}
 		}
-		h := d.transcribe(samples, item.Language, Options{})
+		h := d.transcribe(samples, item.Language, spec.Options{})
 		d.count(condition, h, h.text, rightWords(item.Text, h.text))
 		if kind == "clean" {
 			d.nowhere(h)
@@ -242,7 +245,7 @@ func (d *doubtTrial) nowhere(h heardBy) {
 	other.pcm, err = audio.Open(d.Context(), audio.Raw(sound, audio.SampleRate, 1), audio.Options{})
 	require.NoError(d, err)
 	defer other.pcm.Close()
-	other.speech, err = h.stages.detectSpeech(d.Context(), other.pcm)
+	other.speech, err = h.stages.DetectSpeech(d.Context(), other.pcm)
 	require.NoError(d, err)
 	other.speech.Spans = []audio.Span{{End: other.pcm.Len()}}
 	t := copyOf(h.text)
@@ -276,10 +279,7 @@ func copyOf(t *asr.Transcript) *asr.Transcript {
 // folder OTOGRAPH_SOUNDS; what is known of each word goes to the file
 // OTOGRAPH_DOUBT_DUMP.
 func TestDoubtfulWords(t *testing.T) {
-	p, err := Open(demo.Models())
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, p.Close()) }()
-	d := &doubtTrial{T: t, p: p, counts: map[string]*[2][2]int{}, rng: rand.New(rand.NewPCG(71, 72))}
+	d := &doubtTrial{T: t, base: open(t), counts: map[string]*[2][2]int{}, rng: rand.New(rand.NewPCG(71, 72))}
 	d.gather()
 	d.inSpeech("clean", 0)
 	for _, kind := range []string{"white", "babble", "music"} {
@@ -288,7 +288,7 @@ func TestDoubtfulWords(t *testing.T) {
 		}
 	}
 	for _, path := range d.others {
-		h := d.transcribe(d.samples(path), "en", Options{VADThreshold: new(0.0), NoSpeechThreshold: new(1.0)})
+		h := d.transcribe(d.samples(path), "en", spec.Options{VADThreshold: new(0.0), NoSpeechThreshold: new(1.0)})
 		d.count("nothing said, detector off", h, h.text, never)
 	}
 	var right, marked int
@@ -303,10 +303,10 @@ func TestDoubtfulWords(t *testing.T) {
 	assert.GreaterOrEqual(t, 2*foreign[1], foreign[0], "words of another recording")
 }
 
-func languageOf(code string) language { return language{Code: code, Probability: 1} }
+func languageOf(code string) found.Language { return found.Language{Code: code, Probability: 1} }
 
 func (d *doubtTrial) gather() {
-	folder := filepath.Join("testdata", "demo")
+	folder := filepath.Join("..", "..", "testdata", "demo")
 	manifest, half := filepath.Join(folder, "manifest.jsonl"), 1
 	if other := os.Getenv("OTOGRAPH_DOUBT_SET"); other != "" {
 		manifest, half = other, 0

@@ -1,4 +1,4 @@
-package otograph
+package trust
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
 )
 
 // A word is doubtful where both models say that it is not there, and only there.
@@ -14,10 +15,10 @@ func TestDoubtNeedsBothModels(t *testing.T) {
 	for i := range probs {
 		probs[i] = []float32{0.1, 0.3}[i/32]
 	}
-	heard := &speech{Probabilities: coarse(probs)}
+	heard := &found.Speech{Probabilities: found.Coarse(probs)}
 	for _, test := range []struct {
 		name       string
-		speech     *speech
+		speech     *found.Speech
 		start, end float64
 		heard      *float64
 		want       bool
@@ -28,10 +29,10 @@ func TestDoubtNeedsBothModels(t *testing.T) {
 		{"the word is heard", heard, 0.1, 0.6, new(0.03), false},
 		{"it can't be spelled", heard, 0.1, 0.6, nil, false},
 		{"behind the detector's end", heard, 3, 4, new(0.0), false},
-		{"no probabilities of the detector", &speech{}, 0.1, 0.6, new(0.0), false},
+		{"no probabilities of the detector", &found.Speech{}, 0.1, 0.6, new(0.0), false},
 	} {
 		text := &asr.Transcript{Segments: []asr.Segment{{Words: []asr.Word{{Start: test.start, End: test.end, Heard: test.heard}}}}}
-		test.speech.doubt(text)
+		MarkDoubtful(test.speech, text)
 		assert.Equal(t, test.want, text.Segments[0].Words[0].Doubtful, test.name)
 	}
 }

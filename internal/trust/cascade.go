@@ -1,4 +1,6 @@
-package otograph
+// Package trust judges texts: which words, segments and whole texts the sound speaks
+// against, and which segments of the optimized tier the standard tier decodes again.
+package trust
 
 import (
 	"context"
@@ -8,92 +10,80 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/internal/textlang"
 	"github.com/otograph/otograph/models"
 )
 
-// CascadeBelow is the confidence below which the cascade decodes a segment of the
-// optimized tier again: see docs/performance.md for how it was chosen.
-const CascadeBelow = 0.85
-
-// doubt is a run of segments whose text needs to be decoded again.
-type doubt struct {
-	first, end int // indices of its segments, end excluded
-	speech     []audio.Span
-	language   string // that the text is in, "" where it is in the recording's
+// Doubt is a run of segments whose text needs to be decoded again.
+type Doubt struct {
+	First, End int // indices of its segments, End excluded
+	Speech     []audio.Span
+	Language   string // of the text; "" where it is the recording's
 }
 
-// doubts returns the runs of segments that are in another language than they
+// Doubts returns the runs of segments that are in another language than they
 // should be, or less confident than below. among are the languages that the
 // text can be in. A run covers the speech that its segments have words in, up
 // to the middle of the gaps to its neighbors.
-func doubts(segments []asr.Segment, speech []audio.Span, language string, among []string, below float64) []doubt {
-	var list []doubt
+func Doubts(segments []asr.Segment, speech []audio.Span, language string, among []string, below float64) []Doubt {
+	var list []Doubt
 	for i, s := range segments {
-		d := doubt{first: i, end: i + 1, language: textlang.Other(s.Text, language, among)}
-		if d.language == "" && (s.Confidence == nil || *s.Confidence >= below) {
+		d := Doubt{First: i, End: i + 1, Language: textlang.Other(s.Text, language, among)}
+		if d.Language == "" && (s.Confidence == nil || *s.Confidence >= below) {
 			continue
 		}
-		if n := len(list); n > 0 && list[n-1].end == i && list[n-1].language == d.language {
-			list[n-1].end = i + 1
+		if n := len(list); n > 0 && list[n-1].End == i && list[n-1].Language == d.Language {
+			list[n-1].End = i + 1
 			continue
 		}
 		list = append(list, d)
 	}
 	kept := list[:0]
 	for _, d := range list {
-		from, to := segments[d.first].Start, segments[d.end-1].End
+		from, to := segments[d.First].Start, segments[d.End-1].End
 		low, high := 0.0, math.Inf(1)
-		if d.first > 0 {
-			low = (segments[d.first-1].End + from) / 2
+		if d.First > 0 {
+			low = (segments[d.First-1].End + from) / 2
 		}
-		if d.end < len(segments) {
-			high = (to + segments[d.end].Start) / 2
+		if d.End < len(segments) {
+			high = (to + segments[d.End].Start) / 2
 		}
 		for _, sp := range speech {
 			start, end := sp.Seconds()
 			start, end = max(start, low), min(end, high)
 			if start < to && end > from && end > start {
-				d.speech = append(d.speech, audio.Span{Start: int(start * audio.SampleRate), End: int(end * audio.SampleRate)})
+				d.Speech = append(d.Speech, audio.Span{Start: int(start * audio.SampleRate), End: int(end * audio.SampleRate)})
 			}
 		}
-		if len(d.speech) > 0 {
+		if len(d.Speech) > 0 {
 			kept = append(kept, d)
 		}
 	}
 	return kept
 }
 
-// spoken returns how long the speech lasts, in seconds.
-func spoken(speech []audio.Span) (sum float64) {
-	for _, sp := range speech {
-		start, end := sp.Seconds()
-		sum += end - start
-	}
-	return sum
-}
-
-// hearings returns how many runs of a recording the standard tier may be asked the
+// Hearings returns how many runs of a recording the standard tier may be asked the
 // language of: one, and one more for each two minutes of speech, which are four of
 // its longest windows.
-func hearings(speech []audio.Span) int { return 1 + int(spoken(speech)/120) }
+func Hearings(speech []audio.Span) int { return 1 + int(found.Seconds(speech)/120) }
 
-// heardOtherwise drops the runs whose sound is detected to be in the language
+// HeardOtherwise drops the runs whose sound is detected to be in the language
 // of their text: there the speaker changed the language, and the text is right
 // to follow. It queries the detector about at most may runs and drops the
 // others; asked is the number of queries.
-func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt, may int) (kept []doubt, asked int, err error) {
+func HeardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []Doubt, may int) (kept []Doubt, asked int, err error) {
 	for _, d := range list {
-		if d.language != "" && d.language != textlang.Unknown {
+		if d.Language != "" && d.Language != textlang.Unknown {
 			if asked == may {
 				continue
 			}
 			asked++
-			heard, _, err := detector.DetectLanguage(ctx, pcm, d.speech)
+			heard, _, err := detector.DetectLanguage(ctx, pcm, d.Speech)
 			if err != nil {
 				return nil, asked, err
 			}
-			if heard == d.language {
+			if heard == d.Language {
 				continue
 			}
 		}
@@ -102,21 +92,21 @@ func heardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *aud
 	return kept, asked, nil
 }
 
-// replaced returns the segments with those of the runs for which again has a better
+// Replaced returns the segments with those of the runs for which again has a better
 // text, and the number of runs that got one. A text is better if it is more
 // confident, or one of the two has no confidence, or only the old one is in another
 // language than it should be. A run keeps its text if the new one extends beyond
 // its speech, because the words there belong to another run or to a segment between.
-func replaced(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
+func Replaced(segments []asr.Segment, list []Doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
 	at, n := 0, 0
 	for _, d := range list {
-		out = append(out, segments[at:d.first]...)
-		at = d.end
-		old := segments[d.first:d.end]
+		out = append(out, segments[at:d.First]...)
+		at = d.End
+		old := segments[d.First:d.End]
 		fresh, whole := d.within(again)
 		foreign := func(s asr.Segment) bool { return textlang.Other(s.Text, language, among) != "" }
-		mended := d.language != "" && !slices.ContainsFunc(fresh, foreign)
+		mended := d.Language != "" && !slices.ContainsFunc(fresh, foreign)
 		if len(fresh) == 0 || !whole || !mended && !better(fresh, old) {
 			out = append(out, old...)
 			continue
@@ -129,10 +119,10 @@ func replaced(segments []asr.Segment, list []doubt, again []asr.Segment, languag
 
 // within returns the segments that touch the run's speech, and whether all of them
 // keep inside it.
-func (d doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool) {
+func (d Doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool) {
 	const slack = 0.02 // seconds by which times are rounded
-	from, _ := d.speech[0].Seconds()
-	_, to := d.speech[len(d.speech)-1].Seconds()
+	from, _ := d.Speech[0].Seconds()
+	_, to := d.Speech[len(d.Speech)-1].Seconds()
 	whole = true
 	for _, s := range segments {
 		if s.End <= from+slack || s.Start >= to-slack {
@@ -165,9 +155,9 @@ func confidence(segments []asr.Segment) (mean float64, ok bool) {
 	return mean / max(letters, 1), letters > 0
 }
 
-// calibrate sets the segments' confidences from their tokens' probabilities
+// Calibrate sets the segments' confidences from their tokens' probabilities
 // with the model's calibration.
-func calibrate(t *asr.Transcript, m *models.Model) {
+func Calibrate(t *asr.Transcript, m *models.Model) {
 	if m == nil || m.Calibration == nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // The signs of a failed decode and what is tried then, as the Whisper paper has them
@@ -79,7 +80,7 @@ func (a attempt) better(b attempt) bool {
 // result holds what is known about a window after its first pass, and after its
 // repair.
 type result struct {
-	words    []asr.Piece
+	words    []decode.Piece
 	text     string // for the prompt of the window after
 	stats    asr.Stats
 	attempt  attempt
@@ -90,7 +91,7 @@ type result struct {
 // window decodes one window in a single encoder pass with a number of threads;
 // samples are its sound and are not modified. previous is the text before it,
 // "" without.
-func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, previous string) (result, error) {
+func (e *Engine) window(s *state, j *job, t *task, threads int, w decode.Window, samples []float32, previous string) (result, error) {
 	var r result
 	var err error
 	r.attempt, r.noSpeech, err = e.search(s, j, t, threads, samples, previous, &r.stats)
@@ -106,7 +107,7 @@ func (e *Engine) window(s *state, j *job, t *task, threads int, w asr.Window, sa
 }
 
 // settle reads the words of a window's decode, unless they are discarded.
-func (e *Engine) settle(r *result, t *task, w asr.Window) {
+func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	r.words, r.bare, r.text = nil, nil, ""
 	a := r.attempt
 	if len(a.tokens) == 0 {
@@ -302,12 +303,12 @@ func (e *Engine) prompt(t *task, previous string) []int32 {
 func (e *Engine) assess(tokens []token) attempt {
 	a := attempt{}
 	var text strings.Builder
-	var pieces []asr.Token
+	var pieces []decode.Token
 	for _, t := range tokens {
 		if t.id < e.eot {
 			s := e.weights.text(t.id)
 			text.WriteString(s)
-			pieces = append(pieces, asr.Token{Text: s})
+			pieces = append(pieces, decode.Token{Text: s})
 		}
 		a.avgLogProb += float64(t.logp)
 	}
@@ -317,21 +318,21 @@ func (e *Engine) assess(tokens []token) attempt {
 	}
 	a.tokens = tokens
 	a.avgLogProb /= float64(len(tokens))
-	a.compression = asr.CompressionRatio(a.text)
-	_, a.looped = asr.Unloop(asr.Words(pieces))
+	a.compression = decode.CompressionRatio(a.text)
+	_, a.looped = decode.Unloop(decode.Words(pieces))
 	return a
 }
 
 // section is the text between two time marks, in seconds of the window.
 type section struct {
 	from, to float64
-	tokens   []asr.Token
+	tokens   []decode.Token
 }
 
 // read turns a decode into words with times of the file. skips is the speech that they
 // pass over, covered where in the file the text ends, and ended whether the decoder said
 // so by a time mark.
-func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.Skip, covered float64, ended bool) {
+func (e *Engine) read(w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
 	var sections []section
 	end := float64(w.Len()) / audio.SampleRate
 	open := section{}
@@ -350,7 +351,7 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 			if t.dtw >= 0 && e.opt.AlignmentHeads != "" {
 				time = w.Time(float64(t.dtw) * 0.01)
 			}
-			open.tokens = append(open.tokens, asr.Token{
+			open.tokens = append(open.tokens, decode.Token{
 				Text: e.weights.text(t.id), Probability: float64(t.p), LogProb: float64(t.logp), Time: time, Seek: w.Time(0), ID: t.id,
 			})
 			ended = false
@@ -361,16 +362,16 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		sections = append(sections, open)
 	}
 	type passage struct {
-		said     []asr.Piece
-		tokens   []asr.Token
+		said     []decode.Piece
+		tokens   []decode.Token
 		from, to float64
-		passed   []asr.Skip
+		passed   []decode.Skip
 	}
 	var passages []passage
 	var jumps int
 	var passed float64
 	for i, s := range sections {
-		said := asr.Words(s.tokens)
+		said := decode.Words(s.tokens)
 		if len(said) == 0 {
 			continue
 		}
@@ -384,7 +385,7 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 		if silent(w.Speech, from, to) {
 			continue // text where there is no speech: invented
 		}
-		p := passage{said, s.tokens, from, to, asr.Skipped(said, from, to, w.Speech)}
+		p := passage{said, s.tokens, from, to, decode.Skipped(said, from, to, w.Speech)}
 		for _, k := range p.passed {
 			passed += k.End - k.Start
 			jumps++
@@ -396,8 +397,8 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 			p.passed = nil // not a text that jumped over sentences, but a sound with few words
 		}
 		first, from := 0, p.from
-		for _, k := range append(p.passed, asr.Skip{Before: len(p.said), Start: p.to}) {
-			asr.Align(p.said[first:k.Before], from, k.Start, w.Speech)
+		for _, k := range append(p.passed, decode.Skip{Before: len(p.said), Start: p.to}) {
+			decode.Align(p.said[first:k.Before], from, k.Start, w.Speech)
 			first, from = k.Before, k.End
 		}
 		if e.opt.AlignmentHeads != "" && len(p.passed) == 0 {
@@ -417,8 +418,8 @@ func (e *Engine) read(w asr.Window, a attempt) (words []asr.Piece, skips []asr.S
 }
 
 // warp replaces aligned times by those of the tokens, where they are known.
-func warp(words []asr.Piece, tokens []asr.Token, to float64) {
-	timed := asr.Words(tokens)
+func warp(words []decode.Piece, tokens []decode.Token, to float64) {
+	timed := decode.Words(tokens)
 	for i := range words {
 		if math.IsNaN(timed[i].Start) {
 			return

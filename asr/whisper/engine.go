@@ -34,6 +34,7 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/spec"
 )
@@ -140,7 +141,7 @@ type Engine struct {
 	preset    int // of alignment heads
 	eot, beg  int32
 	languages []string
-	packing   asr.PackOptions // how windows are filled
+	packing   decode.PackOptions // how windows are filled
 
 	turn chan struct{} // held by the decode that uses a device
 
@@ -228,7 +229,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 	return &Engine{
 		model: m, opt: opt, header: header, weights: w, preset: preset, eot: w.eot(), beg: w.beg(), languages: known,
 		turn: make(chan struct{}, 1), place: at, note: note,
-		packing: asr.PackOptions{Max: m.WindowSeconds},
+		packing: decode.PackOptions{Max: m.WindowSeconds},
 		freed:   make(chan struct{}), jobs: make(map[*job]struct{}),
 	}, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/spec"
 )
@@ -268,7 +269,7 @@ func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
 
 func TestReadDropsWhatNobodySaid(t *testing.T) {
 	e := open(t, testModel(), Options{})
-	w := asr.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
+	w := decode.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
 	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50)), dtw: -1} }
 	word := func(s string) token { return token{id: int32(wordToken(s)), p: 1, dtw: -1} }
 	words, skips, covered, ended := e.read(w, attempt{tokens: []token{

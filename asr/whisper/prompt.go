@@ -3,7 +3,7 @@ package whisper
 import (
 	"unicode"
 
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // A prompt steers the style of a text; it must not cost any of it. Some models
@@ -30,7 +30,7 @@ func (t *task) plain() *task {
 
 // unprompted decodes a window without its prompt if the text with it leaves doubt,
 // and keeps the better of the two.
-func (e *Engine) unprompted(s *state, j *job, t *task, threads int, w asr.Window, samples []float32, r *result) error {
+func (e *Engine) unprompted(s *state, j *job, t *task, threads int, w decode.Window, samples []float32, r *result) error {
 	if !e.doubtful(w, r.attempt) {
 		return nil
 	}
@@ -44,13 +44,13 @@ func (e *Engine) unprompted(s *state, j *job, t *task, threads int, w asr.Window
 
 // doubtful reports whether a prompt may have spoiled a window's text: there is
 // none, it failed, it leaves speech without words, or it is unlikely.
-func (e *Engine) doubtful(w asr.Window, a attempt) bool {
+func (e *Engine) doubtful(w decode.Window, a attempt) bool {
 	if len(a.tokens) == 0 || a.failed() || a.avgLogProb < doubtLogProb {
 		return true
 	}
 	words, skips, covered, _ := e.read(w, a)
 	after := w.Rest(covered + restSlack)
-	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !asr.Brisk(words, w.SpeechSeconds())
+	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !decode.Brisk(words, w.SpeechSeconds())
 }
 
 // spoiled reports whether a window's text with a prompt is worse than that without:

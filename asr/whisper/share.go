@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // The cost of a window, for distributing windows: an encoder pass costs as much
@@ -28,7 +28,7 @@ type shares struct {
 }
 
 // share shares windows out among cores. A window's text does not depend on how.
-func share(windows []asr.Window, cores int) shares {
+func share(windows []decode.Window, cores int) shares {
 	cost := make([]float64, len(windows))
 	order := make([]int, len(windows))
 	for i, w := range windows {

@@ -7,22 +7,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // ofSpeech makes windows that hold so many seconds of speech.
-func ofSpeech(seconds ...float64) []asr.Window {
-	var windows []asr.Window
+func ofSpeech(seconds ...float64) []decode.Window {
+	var windows []decode.Window
 	for _, s := range seconds {
-		windows = append(windows, asr.Window{Speech: []audio.Span{{End: int(s * audio.SampleRate)}}})
+		windows = append(windows, decode.Window{Speech: []audio.Span{{End: int(s * audio.SampleRate)}}})
 	}
 	return windows
 }
 
 func TestShare(t *testing.T) {
 	for name, c := range map[string]struct {
-		windows []asr.Window
+		windows []decode.Window
 		cores   int
 		want    shares
 	}{

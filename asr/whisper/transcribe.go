@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // Transcribe implements asr.Transcriber. opt.Language is required. Options
@@ -34,7 +35,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		return nil, fmt.Errorf("whisper: %s: %w", e.model.Name, ErrTranslation)
 	}
 	transcript := &asr.Transcript{Language: language}
-	windows := asr.Pack(speech, pcm, e.packing)
+	windows := decode.Pack(speech, pcm, e.packing)
 	if len(windows) == 0 {
 		return transcript, ctx.Err()
 	}
@@ -52,14 +53,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, t); err != nil {
 		return nil, err
 	}
-	var words []asr.Piece
+	var words []decode.Piece
 	for _, r := range results {
-		said, _ := asr.Unloop(r.words)
+		said, _ := decode.Unloop(r.words)
 		words = append(words, said...)
 		transcript.Stats.Add(r.stats)
 	}
-	asr.Settle(words, speech)
-	transcript.Segments = asr.Sentences(words, opt.WordTimestamps)
+	decode.Settle(words, speech)
+	transcript.Segments = decode.Sentences(words, opt.WordTimestamps)
 	for _, s := range transcript.Segments {
 		for i := range s.Words { // in proportion to letters, without the heads of a published model
 			s.Words[i].Interpolated = e.opt.AlignmentHeads == ""
@@ -90,7 +91,7 @@ func (e *Engine) spell(text string) []int32 {
 
 // all decodes the windows, several in parallel, and returns their results in
 // order.
-func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task) ([]result, error) {
+func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
 	results := make([]result, len(windows))
 	var total float64
 	for _, w := range windows {
@@ -100,7 +101,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, 
 	var done float64
 	settled := settling{results: results, ready: make([]bool, len(windows))}
 	if t.opt.Settled != nil && !t.once {
-		settled.sentences = &asr.Settler{Speech: t.speech, Give: t.opt.Settled}
+		settled.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
 	}
 	one := func(ctx context.Context, i, threads int, previous string) error {
 		w := windows[i]
@@ -148,7 +149,7 @@ type settling struct {
 	results   []result
 	ready     []bool
 	next      int
-	sentences *asr.Settler // nil: nobody asks
+	sentences *decode.Settler // nil: nobody asks
 }
 
 // add records that a window is decoded.
@@ -163,7 +164,7 @@ func (s *settling) add(i int) {
 			s.sentences = nil // what follows waits for the repair
 			return
 		}
-		said, _ := asr.Unloop(slices.Clone(r.words))
+		said, _ := decode.Unloop(slices.Clone(r.words))
 		s.sentences.Add(slices.Clone(said))
 	}
 }
@@ -172,7 +173,7 @@ func (s *settling) add(i int) {
 // passes the task's gate for each. joint allows several threads for the windows that
 // would leave cores idle. It returns the first error, after which it begins no further
 // window.
-func (e *Engine) schedule(ctx context.Context, windows []asr.Window, t *task, joint bool, decode func(ctx context.Context, i, threads int) error) error {
+func (e *Engine) schedule(ctx context.Context, windows []decode.Window, t *task, joint bool, decode func(ctx context.Context, i, threads int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cores := max(t.opt.Parallel, 1)
@@ -248,13 +249,13 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	var heard map[string]float64
 	if e.opt.Context == ContextShort {
-		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, firstSeconds), firstWindow); err != nil {
+		if heard, err = e.hearLanguage(ctx, pcm, decode.Spread(speech, firstSeconds), firstWindow); err != nil {
 			return "", 0, err
 		}
 		language = e.likeliest(heard)
 	}
 	if heard[language] < sureLanguage {
-		if heard, err = e.hearLanguage(ctx, pcm, asr.Spread(speech, detectSeconds), 30); err != nil {
+		if heard, err = e.hearLanguage(ctx, pcm, decode.Spread(speech, detectSeconds), 30); err != nil {
 			return "", 0, err
 		}
 		language = e.likeliest(heard)
@@ -290,7 +291,7 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	if len(plausible) < 2 {
 		return heard, nil
 	}
-	windows := asr.Pack(asr.Spread(speech, firstSeconds), pcm, e.packing)
+	windows := decode.Pack(decode.Spread(speech, firstSeconds), pcm, e.packing)
 	read := make(map[string]float64)
 	var all float64
 	for _, code := range plausible {
@@ -323,9 +324,9 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 // given length in seconds; a window of 30 s gets the whole context of the
 // encoder, a shorter one what it needs.
 func (e *Engine) hearLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, seconds float64) (map[string]float64, error) {
-	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: seconds, MaxGap: 0.2})
+	windows := decode.Pack(speech, pcm, decode.PackOptions{Max: seconds, MaxGap: 0.2})
 	if len(windows) == 0 {
-		windows = []asr.Window{{}} // not a sample: silence
+		windows = []decode.Window{{}} // not a sample: silence
 	}
 	mean := make(map[string]float64)
 	for _, w := range windows {

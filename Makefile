@@ -58,7 +58,7 @@ PROPERTIES = $$(awk '/^func Test/ {split($$2, n, "("); t = n[1]} /rapid\.(Check|
 test-seeds: setup ## run the property tests with fresh seeds
 	@$(GO) test -count 1 -timeout 10m -run "^($(PROPERTIES))$$" $$(for f in $(PROPERTY_FILES); do echo ./$${f%/*}; done | sort -u)
 
-# A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else gofakes3.
+# A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else tools/fakes3.
 TOWN = $(GO) test -count 1 -tags town -timeout 12h -v ./test -run
 chaos: setup ## kill servers, workers, PostgreSQL and S3 at random (OTOGRAPH_CHAOS=3m)
 	@$(TOWN) '^TestChaos$$'

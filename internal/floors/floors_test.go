@@ -147,7 +147,7 @@ func readFloors(t *testing.T) map[string]int {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/architecture.md")
 	require.NoError(t, err)
-	row := regexp.MustCompile(`(?m)^\| ([0-9]) \| (.+?) \| .+ \|$`)
+	row := regexp.MustCompile(`(?m)^\| ([0-9]+) \| (.+?) \| .+ \|$`)
 	name := regexp.MustCompile("`([^`]+)`")
 	floors := map[string]int{}
 	for _, line := range row.FindAllStringSubmatch(string(doc), -1) {

@@ -1,0 +1,28 @@
+package whispernet
+
+// Candidate is a token that may come next.
+type Candidate struct {
+	Token   int32
+	LogProb float32
+}
+
+// Top returns the k most likely tokens, the most likely first; of equals the one with the
+// smaller number. into is overwritten.
+func Top(logProbs []float32, k int, into []Candidate) []Candidate {
+	into = into[:0]
+	for i, p := range logProbs {
+		if len(into) == k && !(p > into[k-1].LogProb) {
+			continue
+		}
+		at := len(into)
+		for at > 0 && p > into[at-1].LogProb {
+			at--
+		}
+		if len(into) < k {
+			into = append(into, Candidate{})
+		}
+		copy(into[at+1:], into[at:])
+		into[at] = Candidate{int32(i), p}
+	}
+	return into
+}

@@ -29,6 +29,9 @@ const (
 	// that any word does; a word that is shorter costs haste for each e times.
 	letterFrames, wordFrames = 2.0, 15.0
 	haste                    = 1.0
+	// tooShort is the price of a word of less than leastWord: paid only where there is no
+	// other way.
+	tooShort = 100.0
 	// edge is how late after the beginning of a stretch of speech its first word is heard
 	// to begin at most, in frames, to begin with the stretch.
 	edge = 15
@@ -134,8 +137,12 @@ func (s *sharpener) best(i, until int) (score float64, from int) {
 		if c.score <= score {
 			continue
 		}
-		if length := float64(min(until, s.clock.ends[k]) - k); length < s.least[i] {
-			c.score -= haste * math.Log(s.least[i]/length)
+		length := min(until, s.clock.ends[k]) - k
+		if float64(length) < s.least[i] {
+			c.score -= haste * math.Log(s.least[i]/float64(length))
+		}
+		if length < leastWord {
+			c.score -= tooShort
 		}
 		if c.score > score {
 			score, from = c.score, j

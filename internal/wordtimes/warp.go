@@ -2,7 +2,6 @@ package wordtimes
 
 import (
 	"math"
-	"slices"
 )
 
 // filterWidth is the width of the median filter over positions, as Whisper has it.
@@ -30,6 +29,7 @@ func attention(scores [][][]float32, prefix, positions int) matrix {
 	m := newMatrix(tokens-prefix, positions)
 	weight := 1 / float32(len(scores))
 	mean, deviation := make([]float32, positions), make([]float32, positions)
+	keys := make([]int32, positions)
 	for _, head := range scores {
 		for i, row := range head {
 			head[i] = row[:positions]
@@ -37,7 +37,7 @@ func attention(scores [][][]float32, prefix, positions int) matrix {
 		}
 		normalize(head, mean, deviation)
 		for i := range m.rows {
-			addMedians(m.row(i), head[prefix-1+i], weight)
+			addMedians(m.row(i), head[prefix-1+i], weight, keys)
 		}
 	}
 	return m
@@ -45,16 +45,35 @@ func attention(scores [][][]float32, prefix, positions int) matrix {
 
 // softmax turns scores into probabilities in place.
 func softmax(x []float32) {
-	largest := slices.Max(x)
+	largest := x[0]
+	for _, v := range x {
+		if v > largest {
+			largest = v
+		}
+	}
 	var sum float32
 	for i, v := range x {
-		e := float32(math.Exp(float64(v - largest)))
+		e := exp(v - largest)
 		x[i] = e
 		sum += e
 	}
+	scale := 1 / sum
 	for i := range x {
-		x[i] /= sum
+		x[i] *= scale
 	}
+}
+
+// exp is e to the power of a number that is not positive, to 2e-7 of the value: 2 to a
+// whole power by the exponent's bits, times the series of what is left.
+func exp(x float32) float32 {
+	const log2e, highest, lowest = 1.44269504, 0.693359375, -2.12194440e-4 // ln 2 in two parts
+	if x < -87 {
+		return 0
+	}
+	n := float32(int32(x*log2e - 0.5))
+	r := x - n*highest - n*lowest
+	y := 1 + r*(1+r*(0.5+r*(0.16666667+r*(0.041666667+r*(0.0083333333+r*0.0013888889)))))
+	return y * math.Float32frombits(uint32(int32(n)+127)<<23)
 }
 
 // normalize brings each column to a mean of 0 and a standard deviation of 1.
@@ -76,19 +95,21 @@ func normalize(rows [][]float32, mean, deviation []float32) {
 			deviation[j] += d * d
 		}
 	}
-	for j, v := range deviation {
-		deviation[j] = max(float32(math.Sqrt(float64(v/n))), math.SmallestNonzeroFloat32)
+	for j, v := range deviation { // from here on their inverses
+		if deviation[j] = 0; v > 0 {
+			deviation[j] = 1 / float32(math.Sqrt(float64(v/n)))
+		}
 	}
 	for _, row := range rows {
-		for j := range row {
-			row[j] = (row[j] - mean[j]) / deviation[j]
+		for j, d := range deviation {
+			row[j] = (row[j] - mean[j]) * d
 		}
 	}
 }
 
 // addMedians adds the medians of filterWidth neighbors, times a weight; at the borders
-// the row is mirrored.
-func addMedians(sum, row []float32, weight float32) {
+// the row is mirrored. keys has room for a row.
+func addMedians(sum, row []float32, weight float32, keys []int32) {
 	const half = filterWidth / 2
 	n := len(row)
 	if n <= half {
@@ -97,52 +118,42 @@ func addMedians(sum, row []float32, weight float32) {
 		}
 		return
 	}
-	var edge [filterWidth]float32
+	for j, v := range row {
+		keys[j] = flip(int32(math.Float32bits(v)))
+	}
+	var edge [filterWidth]int32
 	for j := range n {
 		near := edge[:]
 		if j >= half && j+half < n {
-			near = row[j-half : j+half+1]
+			near = keys[j-half : j+half+1]
 		} else {
 			for k := range edge {
-				at := j - half + k
-				if at < 0 {
-					at = -at
-				}
-				if at >= n {
-					at = 2*(n-1) - at
-				}
-				edge[k] = row[at]
+				at := max(j-half+k, half-j-k)
+				edge[k] = keys[min(at, 2*(n-1)-at)]
 			}
 		}
-		sum[j] += median((*[filterWidth]float32)(near)) * weight
+		sum[j] += math.Float32frombits(uint32(flip(median((*[filterWidth]int32)(near))))) * weight
 	}
 }
 
-// median is the middle of seven numbers, by the shortest known network of comparisons.
-func median(x *[filterWidth]float32) float32 {
+// flip turns the bits of a floating-point number into an integer of the same order, and
+// back.
+func flip(bits int32) int32 { return bits ^ bits>>31&math.MaxInt32 }
+
+// median is the middle of seven numbers, by a network of comparisons.
+func median(x *[filterWidth]int32) int32 {
 	a, b, c, d, e, f, g := x[0], x[1], x[2], x[3], x[4], x[5], x[6]
-	a, f = sorted(a, f)
-	a, d = sorted(a, d)
-	b, g = sorted(b, g)
-	c, e = sorted(c, e)
-	_, b = sorted(a, b)
-	d, f = sorted(d, f)
-	c, g = sorted(c, g)
-	c, d = sorted(c, d)
-	d, _ = sorted(d, g)
-	e, _ = sorted(e, f)
-	b, e = sorted(b, e)
-	_, d = sorted(b, d)
-	d, _ = sorted(d, e)
-	_ = c
-	return d
-}
-
-func sorted(a, b float32) (less, more float32) {
-	if b < a {
-		return b, a
-	}
-	return a, b
+	a, f = min(a, f), max(a, f)
+	a, d = min(a, d), max(a, d)
+	b, g = min(b, g), max(b, g)
+	c, e = min(c, e), max(c, e)
+	b = max(a, b)
+	d, f = min(d, f), max(d, f)
+	c, g = min(c, g), max(c, g)
+	d = min(max(c, d), g)
+	e = min(e, f)
+	b, e = min(b, e), max(b, e)
+	return min(max(b, d), e)
 }
 
 // The steps of a warping path.

@@ -146,14 +146,23 @@ func TestWarpFindsTheBestPath(t *testing.T) {
 func TestMedian(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 1000 {
-		var x [filterWidth]float32
+		var x [filterWidth]int32
 		for i := range x {
-			x[i] = float32(random.IntN(10))
+			x[i] = int32(random.IntN(10))
 		}
 		sorted := slices.Clone(x[:])
 		slices.Sort(sorted)
 		assert.Equal(t, sorted[3], median(&x))
 	}
+}
+
+func TestExp(t *testing.T) {
+	for x := float32(0); x > -86; x -= 0.01 {
+		want := math.Exp(float64(x))
+		assert.InDelta(t, 1, float64(exp(x))/want, 1e-6, x)
+	}
+	assert.Zero(t, exp(float32(math.Inf(-1))))
+	assert.Less(t, flip(int32(math.Float32bits(-2))), flip(int32(math.Float32bits(-1))))
 }
 
 func BenchmarkAttentionAndWarp(b *testing.B) {

@@ -149,7 +149,7 @@ func (e *engines) loadStandard() (*whisper.Engine, error) {
 			}
 			wm.Path = ""
 		}
-		w, err := whisper.Open(wm, whisper.Options{Device: e.device})
+		w, err := whisper.Open(wm, whisper.Options{Device: e.device, Threads: e.cores})
 		if err != nil {
 			return nil, err
 		}

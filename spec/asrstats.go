@@ -6,8 +6,7 @@ type ASRStats struct {
 	// Windows is how many windows the speech was packed into.
 	Windows int
 	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts
-	// N). It exceeds Windows by at most a quarter, rounded up, and by
-	// Unprompted, unless the options ask for more than 8 samples per window.
+	// N). It exceeds Windows by at most a quarter, rounded up.
 	EncoderPasses int
 	// AlignmentPasses counts the windows that a CTC model processed to time the
 	// words of the standard tier; EncoderPasses does not include them.
@@ -19,8 +18,6 @@ type ASRStats struct {
 	Fallbacks int
 	// Unprompted counts windows decoded again without their prompt.
 	Unprompted int
-	// Retries counts windows encoded again with the full context.
-	Retries int
 	// Continued counts the remainders of windows that were decoded after a text
 	// ended early.
 	Continued int
@@ -45,7 +42,6 @@ func (s *ASRStats) Add(o ASRStats) {
 	s.DecoderSteps += o.DecoderSteps
 	s.Fallbacks += o.Fallbacks
 	s.Unprompted += o.Unprompted
-	s.Retries += o.Retries
 	s.Continued += o.Continued
 	s.Skipped += o.Skipped
 	s.Untried += o.Untried

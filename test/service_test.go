@@ -176,9 +176,6 @@ func (s *server) run(args ...string) (string, error) {
 // The real thing: the bundled recording by Base64 and by URL, with a signed
 // callback; the result equals the command's, the ledger has the charge.
 func TestServiceEndToEnd(t *testing.T) {
-	// Each process measures for itself whether BLAS is faster here, and the last digit
-	// of the language's probability depends on it.
-	t.Setenv("OTOGRAPH_BLAS", "off")
 	recording, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -65,7 +65,6 @@ func BenchmarkModel(b *testing.B) {
 	if path == "" {
 		b.Skip("OTOGRAPH_BENCH_MODEL names no model")
 	}
-	needLibrary(b)
 	e, err := Open(Model{Path: path}, Options{})
 	require.NoError(b, err)
 	defer e.Close()

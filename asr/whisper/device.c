@@ -7,6 +7,7 @@
 #include "device.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,6 +30,11 @@ typedef struct ggml_reg ggml_reg; /* struct ggml_backend_reg */
 GGML(DECLARE)
 
 enum { GPU = 1, INTEGRATED = 2 }; /* ggml_backend_dev_type */
+
+static pthread_rwlock_t plugins = PTHREAD_RWLOCK_INITIALIZER; /* ggml's list of them */
+
+void og_read_plugins(void) { pthread_rwlock_rdlock(&plugins); }
+void og_plugins_read(void) { pthread_rwlock_unlock(&plugins); }
 
 _Thread_local jmp_buf *og_guard;
 static void (*terminate_before)(void);
@@ -88,9 +94,9 @@ bool og_set_guard(void)
 bool og_load_plugin(const char *path)
 {
 	ggml_reg *volatile loaded = NULL;
-	og_change_plugins();
+	pthread_rwlock_wrlock(&plugins);
 	GUARDED(loaded, NULL, p_ggml_backend_load(path));
-	og_plugins_changed();
+	pthread_rwlock_unlock(&plugins);
 	return loaded != NULL;
 }
 

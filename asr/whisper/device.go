@@ -1,7 +1,6 @@
 package whisper
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,7 @@ import (
 const (
 	// DeviceAuto is the first device with separate memory, else the CPU.
 	DeviceAuto = "auto"
-	// DeviceCPU is the processor, with OpenBLAS where it is faster.
+	// DeviceCPU is the processor.
 	DeviceCPU = "cpu"
 )
 
@@ -134,12 +133,12 @@ var onCPU = place{-1, DeviceCPU}
 // when it is.
 func choose(device string) (place, string, error) {
 	name, err := parseDevice(device)
-	if err != nil || name == DeviceCPU {
+	if err != nil || name == DeviceCPU || name == DeviceAuto && !HasPlugin() {
 		return onCPU, "", err
 	}
 	devices, err := Devices()
 	if err != nil {
-		return onCPU, "", err
+		return onCPU, fmt.Sprintf("%s needs libwhisper (%v); the CPU computes", name, err), nil
 	}
 	for i, d := range devices {
 		if d.Name == name || name == DeviceAuto && !d.Integrated {
@@ -176,21 +175,24 @@ func others(devices []Device) string {
 
 // load puts the model on the device that the options ask for, or on the CPU: note then
 // says why, unless the CPU was asked for.
-func (m Model) load(preset int, opt Options) (w *weights, at place, note string, err error) {
+func (m Model) load(opt Options) (b backend, at place, note string, err error) {
 	at, note, err = choose(opt.Device)
 	if err != nil {
 		return nil, at, "", err
 	}
 	if at != onCPU {
-		if w, err = loadWeights(m, preset, at); err == nil {
-			return w, at, "", nil
+		setNativeLogger(opt.Logger)
+		w, err := loadWeights(m, at)
+		if err == nil {
+			return newOnDevice(w), at, "", nil
 		}
 		note, at = fmt.Sprintf("%s does not take the model (%v); the CPU computes", at.name, err), onCPU
 	}
-	if w, err = loadWeights(m, preset, onCPU); err != nil {
-		err = fmt.Errorf("%w: libwhisper rejected it: %w", ErrModel, err)
+	c, err := openCPU(m, opt.Threads)
+	if err != nil {
+		return nil, at, note, err
 	}
-	return w, at, note, err
+	return c, at, note, nil
 }
 
 // Device returns the name of what computes the model, "cpu" or one of Devices; note
@@ -201,62 +203,20 @@ func (e *Engine) Device() (name, note string) {
 	return e.place.name, e.note
 }
 
-// takeTurn waits until a device is free: it works on one decode at a time. On the CPU
-// nothing waits.
-func (e *Engine) takeTurn(ctx context.Context) (leave func(), err error) {
-	e.mu.Lock()
-	alone := e.place != onCPU
-	e.mu.Unlock()
-	if !alone {
-		return func() {}, nil
-	}
-	select {
-	case e.turn <- struct{}{}:
-		return func() { <-e.turn }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// elsewhere does work again, on the CPU, whose device failed.
-func (e *Engine) elsewhere(ctx context.Context, h *hotwords, why error, work func(*state, *job) error) error {
-	if err := e.leaveDevice(why); err != nil {
-		return err
-	}
-	s, j, err := e.begin(h, true)
-	if err != nil {
-		return err
-	}
-	defer e.running.Done()
-	defer context.AfterFunc(ctx, func() { e.abort(j) })()
-	return e.try(s, j, work)
-}
-
-// abort ends a job that has not ended.
-func (e *Engine) abort(j *job) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, inFlight := e.jobs[j]; inFlight {
-		j.abort()
-	}
-}
-
 // leaveDevice moves the model from a device that failed to the CPU. The weights there
 // and their states are never freed: the failed call may still hold the driver's locks.
-// The caller has the turn.
-func (e *Engine) leaveDevice(why error) error {
-	w, err := loadWeights(e.model, e.preset, onCPU)
-	if err != nil {
-		return fmt.Errorf("%w; and on the CPU: %w", why, err)
-	}
-	w.blas, err = useBLAS(tensorTypes[e.header.Type%1000])
-	if err != nil {
-		return err
-	}
+func (e *Engine) leaveDevice(from backend, why error) (backend, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.backend != from {
+		return e.backend, nil // another has done it
+	}
+	c, err := openCPU(e.model, e.opt.Threads)
+	if err != nil {
+		return nil, fmt.Errorf("%w; and on the CPU: %w", why, err)
+	}
 	e.note = fmt.Sprintf("%s failed (%v); the CPU computes", e.place.name, why)
 	e.opt.Logger.Warn("whisper: device failed, continuing on the CPU", "device", e.place.name, "error", why)
-	e.weights, e.place, e.idle, e.model.Data = w, onCPU, nil, nil
-	return nil
+	e.backend, e.place, e.model.Data = c, onCPU, nil
+	return c, nil
 }

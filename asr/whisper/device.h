@@ -17,11 +17,9 @@ bool og_set_guard(void);
 bool og_load_plugin(const char *path);
 int og_devices(og_device *out, int most);
 
-/* blas.c */
+/* Whoever reads ggml's list of plug-ins calls these before and after. */
 void og_read_plugins(void);
 void og_plugins_read(void);
-void og_change_plugins(void);
-void og_plugins_changed(void);
 
 /* What a decode returns when the device gave up; libwhisper's own codes are small. */
 enum { OG_GAVE_UP = -1000 };

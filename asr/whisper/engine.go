@@ -1,27 +1,22 @@
-// Package whisper is the standard tier: Whisper models in ggml's format,
-// decoded by libwhisper (whisper.cpp 1.9), which is opened at run time.
+// Package whisper is the standard tier: Whisper models in ggml's format, computed by
+// our own network (internal/whispernet) on the processor, or by libwhisper (whisper.cpp
+// 1.9), which is opened at run time, on a GPU.
 //
-// A program that imports this package builds with a C compiler alone and starts
-// where libwhisper is absent; Open then says what is missing and what to do.
+// One Engine holds a model's weights once. asr.Options.Parallel workers decode, each
+// several windows side by side, so that one pass of the decoder serves all of their beams.
+// A window's text depends only on its sound and the options, so the transcript is the same
+// for any parallelism, and every time.
 //
-// One Engine holds a model's weights once, and a pool of decoding states:
-// asr.Options.Parallel windows are decoded concurrently, each on one thread,
-// except those at the end that would leave threads idle. A window's text
-// depends only on its sound and the options, so the transcript is the same for
-// any parallelism, and every time. (One exception: a single window without
-// beams. Its probabilities depend on the number of threads in the third digit.)
+// The search is that of CTranslate2 (beams, length normalization, patience), with Whisper's
+// published rules for time marks and symbols, and bonuses for hotwords. Hopeless texts end
+// while they are written: no text where the first pass hears nobody speak, and a loop ends
+// with its third repetition.
 //
-// OpenBLAS computes the encoder's matrix products where that is faster on this
-// machine (see [InspectBLAS]). Texts are the same up to the rounding of sums.
-//
-// Why not the Go bindings that whisper.cpp publishes
-// (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state per
-// model, so two concurrent decodes crash, and they load models from files only.
-// They lack the abort callback and the logits filter, which cancellation and
-// hotwords need, as well as best-of, thresholds and log redirection; their
-// high-level interface cannot enable beam search. They are linked, so a program
-// without libwhisper does not start. They serve as an independent check in a
-// test (build tag crosscheck).
+// libwhisper is opened where a device is asked for. Why not through the Go bindings that
+// whisper.cpp publishes (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state
+// per model, lack the abort callback and the logits filter, and are linked, so that a
+// program without libwhisper does not start. They serve as an independent check in a test
+// (build tag crosscheck).
 package whisper
 
 import (
@@ -34,6 +29,7 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/spec"
@@ -46,7 +42,7 @@ var (
 	// ErrLibrary marks a libwhisper that does not fit this program. (One that is
 	// missing is native.ErrMissing.)
 	ErrLibrary = errors.New("libwhisper does not fit")
-	// ErrDecode marks a failure inside libwhisper, mostly because memory ran
+	// ErrDecode marks a failure of the computation, mostly because memory ran
 	// out.
 	ErrDecode = errors.New("decoding failed")
 	// ErrLanguage marks a language that is missing, unknown, or not the model's.
@@ -55,8 +51,6 @@ var (
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("whisper: the engine is closed")
-
-	errAborted = errors.New("whisper: decode aborted")
 )
 
 // Model names the model to open.
@@ -80,55 +74,17 @@ type Model struct {
 	Languages []string
 }
 
-// Context selects how much of the encoder's 30 s a shorter window gets.
-type Context int
-
-const (
-	// ContextAuto is ContextShort for models whose windows are to be short
-	// (Model.WindowSeconds below 30), and ContextFull for the others.
-	ContextAuto Context = iota
-	// ContextFull uses the whole 30 s for every window, padded with silence, as
-	// Whisper models are trained.
-	ContextFull
-	// ContextShort cuts the encoder to the window's length and a margin: it then costs
-	// in proportion to the sound. A decode that shows a sign of failure is repeated
-	// with the whole context.
-	ContextShort
-)
-
 // Options sets how an Engine works; the zero value serves.
 type Options struct {
 	// Logger takes libwhisper's own log as debug records (of all engines of the
 	// process: the native log is one); nil is none.
 	Logger *slog.Logger
-	// AlignmentHeads names the published model whose alignment heads give word times
-	// by dynamic time warping: tiny, base, small, medium (each also with .en),
-	// large-v1, large-v2, large-v3, large-v3-turbo. The encoder then costs 1.2 to 1.6
-	// times as much, for segment-level output as well. Empty: word times come from
-	// the decoder's time marks and the speech's pauses.
-	AlignmentHeads string
-	// Context selects how much of the encoder's context short windows get.
-	Context Context
 	// Device is what computes the model: "auto" ("" is the same), "cpu", or "vulkan" with
 	// or without a number ("vulkan:1"). Where a device is not there, or fails, the CPU
-	// takes over, and Engine.Device says so. Texts are the same up to rounding.
+	// takes over, and Engine.Device says so. Texts are nearly the same.
 	Device string
-	// Idle is the number of unused decoding states kept for the next
-	// transcription; 0 keeps the largest number used concurrently so far;
-	// negative keeps none.
-	Idle int
-}
-
-// alignment holds, for the models whose alignment heads the library knows, its
-// preset number, and the decoder layers and heads of the model: in a model with
-// other dimensions the heads would be missing.
-var alignment = map[string]struct {
-	preset        int
-	layers, heads int32
-}{
-	"tiny.en": {3, 4, 6}, "tiny": {4, 4, 6}, "base.en": {5, 6, 8}, "base": {6, 6, 8},
-	"small.en": {7, 12, 12}, "small": {8, 12, 12}, "medium.en": {9, 24, 16}, "medium": {10, 24, 16},
-	"large-v1": {11, 32, 20}, "large-v2": {12, 32, 20}, "large-v3": {13, 32, 20}, "large-v3-turbo": {14, 4, 20},
+	// Threads is how many threads of the CPU answer a language question; 0 is one.
+	Threads int
 }
 
 // Engine is a loaded model. It is safe for concurrent use. It implements
@@ -137,24 +93,19 @@ type Engine struct {
 	model     Model
 	opt       Options
 	header    ggmlfile.Header
-	weights   *weights
-	preset    int // of alignment heads
-	eot, beg  int32
 	languages []string
 	packing   decode.PackOptions // how windows are filled
 
-	turn chan struct{} // held by the decode that uses a device
+	life    context.Context // ends with Close
+	end     context.CancelCauseFunc
+	running sync.WaitGroup
+	freed   chan struct{} // closed when Close is done
 
 	mu      sync.Mutex
+	backend backend
 	place   place  // of the weights
 	note    string // why that is not the place that was asked for
 	closed  bool
-	freed   chan struct{} // closed when Close is done
-	idle    []*state
-	jobs    map[*job]struct{} // decodes in flight
-	busy    int               // states in use
-	peak    int               // most states ever in use
-	running sync.WaitGroup
 }
 
 var (
@@ -163,8 +114,8 @@ var (
 )
 
 // Open checks and loads a model. Errors name the file and its role; they wrap ErrModel
-// for a file that is no usable model, fs.ErrNotExist and the like for one that cannot
-// be read, native.ErrMissing without libwhisper and ErrLibrary where it does not fit.
+// for a file that is no usable model, and fs.ErrNotExist and the like for one that cannot
+// be read. On the CPU no library is needed; a device needs libwhisper.
 func Open(m Model, opt Options) (*Engine, error) {
 	if m.Name == "" {
 		m.Name = m.Path
@@ -179,59 +130,40 @@ func Open(m Model, opt Options) (*Engine, error) {
 	if err != nil {
 		return fail(err)
 	}
-	preset := 0
-	if opt.AlignmentHeads != "" {
-		p, ok := alignment[opt.AlignmentHeads]
-		if !ok {
-			return fail(fmt.Errorf("alignment heads: expected the name of a published model such as \"base\", found %q", opt.AlignmentHeads))
-		}
-		if p.layers != header.TextLayers || p.heads != header.TextHeads {
-			return fail(fmt.Errorf("alignment heads of %s: expected a model with %d text layers of %d heads, found %d of %d",
-				opt.AlignmentHeads, p.layers, p.heads, header.TextLayers, header.TextHeads))
-		}
-		preset = p.preset
-	}
 	known, err := m.languages(header)
 	if err != nil {
 		return fail(err)
 	}
-	if err := openLibrary(); err != nil {
-		return nil, err
-	}
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	setNativeLogger(opt.Logger)
-	w, at, note, err := m.load(preset, opt)
+	b, at, note, err := m.load(opt)
 	if err != nil {
 		return fail(err)
 	}
 	if at == onCPU {
-		if w.blas, err = useBLAS(tensorTypes[header.Type%1000]); err != nil {
-			w.free()
-			return nil, err
-		}
 		m.Data = nil
 	}
 	if m.WindowSeconds <= 0 || m.WindowSeconds > 30 {
 		m.WindowSeconds = 30
 	}
-	if opt.Context == ContextAuto {
-		// Measured with the demo model, beam 5: on short recordings an error rate of 7.3 %
-		// with either, on long ones in windows of 10 s 7.4 % against 6.6 %, at a third of
-		// the encoder's work. With windows near 30 s there is little to gain, and published
-		// models could not be measured.
-		opt.Context = ContextFull
-		if m.WindowSeconds < 30 {
-			opt.Context = ContextShort
-		}
+	return newEngine(m, opt, header, b, known).put(at, note), nil
+}
+
+// newEngine makes an engine of a backend.
+func newEngine(m Model, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
+	e := &Engine{
+		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
+		packing: decode.PackOptions{Max: m.WindowSeconds}, freed: make(chan struct{}),
 	}
-	return &Engine{
-		model: m, opt: opt, header: header, weights: w, preset: preset, eot: w.eot(), beg: w.beg(), languages: known,
-		turn: make(chan struct{}, 1), place: at, note: note,
-		packing: decode.PackOptions{Max: m.WindowSeconds},
-		freed:   make(chan struct{}), jobs: make(map[*job]struct{}),
-	}, nil
+	e.life, e.end = context.WithCancelCause(context.Background())
+	return e
+}
+
+// put says where the weights of a new engine are.
+func (e *Engine) put(at place, note string) *Engine {
+	e.place, e.note = at, note
+	return e
 }
 
 // languages returns the codes the model can be asked for.
@@ -264,7 +196,7 @@ func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
 
 // Abilities implements asr.Transcriber.
 func (e *Engine) Abilities() asr.Abilities {
-	return asr.Abilities{Beam: maxDecoders, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
+	return asr.Abilities{Beam: maxBeams, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
 }
 
 // language checks the language that a transcription asks for.
@@ -286,103 +218,78 @@ func (e *Engine) language(s string) (string, error) {
 	return code, nil
 }
 
-// run does native work on a state of the pool (or on a new one, which then
-// joins the pool) in a separate goroutine. When ctx ends it tells the decode to
-// stop and returns immediately; the work ends in the background, and only then
-// are the state and everything that work uses released. Close does the same to
-// all.
-func (e *Engine) run(ctx context.Context, h *hotwords, fresh bool, work func(*state, *job) error) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+// enter begins work that Close stops and waits for. The context of the work ends with that
+// of the caller, and with the engine, whose error is then ErrClosed.
+func (e *Engine) enter(ctx context.Context) (work context.Context, leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
 	}
-	leave, err := e.takeTurn(ctx)
-	if err != nil {
-		return err
-	}
-	s, j, err := e.begin(h, fresh)
-	if err != nil {
-		leave()
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer e.running.Done()
-		defer leave()
-		err := e.try(s, j, work)
-		if errors.Is(err, ErrDevice) && ctx.Err() == nil {
-			err = e.elsewhere(ctx, h, err, work)
-		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if errors.Is(err, errAborted) { // by Close; or by ctx, an instant ago
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return ErrClosed
-		}
-		return err
-	case <-ctx.Done():
-		e.abort(j)
-		return context.Cause(ctx)
-	}
-}
-
-// begin takes a state out of the pool and registers the work on it; the state
-// is nil if the pool is empty or the state must be fresh.
-func (e *Engine) begin(h *hotwords, fresh bool) (s *state, j *job, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, nil, ErrClosed
 	}
-	if j, err = e.weights.newJob(h); err != nil {
-		return nil, nil, err
-	}
-	if n := len(e.idle); n > 0 && !fresh {
-		s, e.idle = e.idle[n-1], e.idle[:n-1]
-	}
-	e.jobs[j] = struct{}{}
-	e.busy++
-	e.peak = max(e.peak, e.busy)
 	e.running.Add(1)
-	return s, j, nil
+	work, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
+	return work, func() {
+		stop()
+		cancel(nil)
+		e.running.Done()
+	}, nil
 }
 
-// try does the work, on a new state without one.
-func (e *Engine) try(s *state, j *job, work func(*state, *job) error) (err error) {
-	if s == nil {
-		s, err = e.weights.newState()
+// now is the backend that computes at present.
+func (e *Engine) now() backend {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.backend
+}
+
+// decode decodes jobs, on the CPU where a device fails.
+func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error {
+	left := make([]int, len(jobs)) // those that are not done
+	for i := range left {
+		left[i] = i
 	}
-	if err == nil {
-		err = work(s, j)
+	return e.compute(ctx, func(b backend) error {
+		var some []*job
+		these := slices.Clone(left)
+		for _, i := range these {
+			some = append(some, jobs[i])
+		}
+		return b.decode(ctx, some, opt, func(k int) {
+			left = slices.DeleteFunc(left, func(i int) bool { return i == these[k] })
+			done(these[k])
+		})
+	})
+}
+
+// hear asks what the first pass of the decoder knows, the CPU where a device fails.
+func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) (list []heard, err error) {
+	err = e.compute(ctx, func(b backend) error {
+		list, err = b.hear(ctx, pcm, windows)
+		return err
+	})
+	return list, err
+}
+
+// compute does work, again on the CPU if a device fails in it.
+func (e *Engine) compute(ctx context.Context, work func(backend) error) error {
+	b := e.now()
+	err := work(b)
+	if errors.Is(err, ErrDevice) && ctx.Err() == nil {
+		if b, err = e.leaveDevice(b, err); err == nil {
+			err = work(b)
+		}
 	}
-	e.release(s, j)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return err
 }
 
-// release returns a state to the pool and frees the job.
-func (e *Engine) release(s *state, j *job) {
-	e.mu.Lock()
-	delete(e.jobs, j)
-	e.busy--
-	keep := e.opt.Idle
-	if keep == 0 {
-		keep = e.peak
-	}
-	if s != nil && !e.closed && len(e.idle) < keep && !s.w.lost {
-		e.idle = append(e.idle, s)
-		s = nil
-	}
-	e.mu.Unlock()
-	j.free()
-	if s != nil {
-		s.free()
-	}
-}
-
-// Close stops the decodes in flight, whose callers get ErrClosed, waits for them and
+// Close stops the work in flight, whose callers get ErrClosed, waits for it and
 // frees the model. It may be called more than once; every call returns when all is done.
 func (e *Engine) Close() error {
 	e.mu.Lock()
@@ -392,17 +299,10 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	for j := range e.jobs {
-		j.abort()
-	}
-	idle := e.idle
-	e.idle = nil
 	e.mu.Unlock()
+	e.end(ErrClosed)
 	e.running.Wait()
-	for _, s := range idle {
-		s.free()
-	}
-	e.weights.free()
+	e.backend.free()
 	close(e.freed)
 	return nil
 }

@@ -51,6 +51,29 @@ func needLibrary(t testing.TB) {
 	}
 }
 
+// openReference opens a model with libwhisper on the processor, which is what a device has.
+func openReference(t testing.TB, m Model, opt Options) *Engine {
+	t.Helper()
+	needLibrary(t)
+	require.NoError(t, openLibrary())
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	setNativeLogger(opt.Logger)
+	header, err := m.check()
+	require.NoError(t, err)
+	known, err := m.languages(header)
+	require.NoError(t, err)
+	w, err := loadWeights(m, onCPU)
+	require.NoError(t, err)
+	if m.WindowSeconds == 0 {
+		m.WindowSeconds = 30
+	}
+	e := newEngine(m, opt, header, newOnDevice(w), known)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
 // open opens a test model and closes it after the test.
 func open(t testing.TB, data []byte, opt Options) *Engine {
 	t.Helper()
@@ -61,7 +84,9 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 // second are two windows.
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
-	needLibrary(t)
+	if os.Getenv("OTOGRAPH_TEST_REFERENCE") != "" {
+		return openReference(t, Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+	}
 	e, err := Open(Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
@@ -129,7 +154,7 @@ func TestMeasures(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, tr.Segments)
 	for _, s := range tr.Segments {
-		assert.Greater(t, s.Temperature, 0.0, "decoded again by sampling")
+		assert.Zero(t, s.Temperature, "unlikely, but no loop: it stays")
 	}
 }
 
@@ -228,8 +253,8 @@ func TestLoopsEnd(t *testing.T) {
 	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 2*second)), spans(0, 1), greedy())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Alpha beta"}, texts(tr))
-	assert.Equal(t, 1, tr.Stats.Fallbacks, "the library itself takes a loop of so few tokens for a text")
-	assert.Equal(t, 2, tr.Stats.Loops)
+	assert.Equal(t, 5, tr.Stats.Fallbacks, "0.2, 0.4 … 1.0")
+	assert.Equal(t, 6, tr.Stats.Loops)
 	assert.Equal(t, 2, tr.Stats.EncoderPasses)
 }
 
@@ -270,9 +295,9 @@ func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
 func TestReadDropsWhatNobodySaid(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	w := decode.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
-	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50)), dtw: -1} }
-	word := func(s string) token { return token{id: int32(wordToken(s)), p: 1, dtw: -1} }
-	words, skips, covered, ended := e.read(w, attempt{tokens: []token{
+	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50))} }
+	word := func(s string) token { return token{id: int32(wordToken(s))} }
+	words, skips, covered, ended := readText(e.now(), w, attempt{tokens: []token{
 		mark(0), word(" Alpha"), mark(1), mark(3), word(" gamma"), word(" delta"), mark(6), mark(8), word(" beta"), mark(9.5),
 	}})
 	require.Len(t, words, 2)
@@ -308,7 +333,6 @@ func TestParallelWindowsGiveTheSameText(t *testing.T) {
 		assert.IsIncreasing(t, reported)
 		assert.InDelta(t, 1, reported[len(reported)-1], 1e-9)
 	}
-	assert.LessOrEqual(t, len(e.idle), 5, "no more states than were used at once")
 }
 
 func TestTwoTranscriptionsAtOnce(t *testing.T) {
@@ -359,16 +383,12 @@ func TestCancellation(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
 	}
-	e.running.Wait() // what was canceled ends in the background
-	assert.Empty(t, e.jobs)
-	assert.Zero(t, e.busy)
 	tr, err := e.Transcribe(context.Background(), pcm, speech[:1], greedy())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "an aborted state decodes as before")
+	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "as before")
 }
 
 func TestCloseDuringRuns(t *testing.T) {
-	needLibrary(t)
 	pcm := audio.FromSamples(make([]float32, 3000*second))
 	var speech []audio.Span
 	for i := range 90 {
@@ -431,29 +451,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	assert.Equal(t, "pt", tr.Language)
 }
 
-func TestModelLanguagesAndHeads(t *testing.T) {
-	needLibrary(t)
+func TestModelLanguages(t *testing.T) {
 	e, err := Open(Model{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"de", "zh"}, e.Languages())
 	require.NoError(t, e.Close())
 	_, err = Open(Model{Data: testModel(), Languages: []string{"??"}}, Options{})
 	require.ErrorContains(t, err, "languages")
-	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "enormous"})
-	require.ErrorContains(t, err, "alignment heads")
-	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "base"})
-	require.ErrorContains(t, err, "expected a model with 6 text layers of 8 heads, found 1 of 1")
-}
-
-func TestTimeWarping(t *testing.T) {
-	h := testHeader
-	h.AudioState, h.TextState, h.AudioHeads, h.TextHeads, h.TextLayers = 48, 48, 6, 6, 4 // as "tiny" has
-	e := open(t, buildModel(h, say(0.0, " Alpha", " beta", ".", 1.0)), Options{AlignmentHeads: "tiny"})
-	speech := spans(5.2, 6.2)
-	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 20*second)), speech, greedy())
-	require.NoError(t, err)
-	require.Equal(t, []string{"Alpha beta."}, texts(tr))
-	checkWords(t, tr, speech)
 }
 
 func TestSamplingDoesNotDependOnHistory(t *testing.T) {
@@ -468,7 +472,7 @@ func TestSamplingDoesNotDependOnHistory(t *testing.T) {
 		again, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
 		require.NoError(t, err)
 		assert.Equal(t, first, again)
-		assert.Equal(t, 1+max(0, bestOf-maxDecoders), first.Stats.EncoderPasses, "8 samples in one pass, one in each after")
+		assert.Equal(t, 1, first.Stats.EncoderPasses, "all samples in one pass")
 	}
 }
 
@@ -476,7 +480,7 @@ func TestNativeLogGoesToTheLogger(t *testing.T) {
 	var b bytes.Buffer
 	var mu sync.Mutex
 	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &b}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	open(t, testModel(), Options{Logger: logger})
+	openReference(t, Model{Data: testModel()}, Options{Logger: logger})
 	mu.Lock()
 	defer mu.Unlock()
 	assert.Contains(t, b.String(), "level=DEBUG")
@@ -497,14 +501,17 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 // child is what the test program does when a test starts it again: things that a
 // process can do only once, or that concern all that it prints.
 func child(task string) int {
-	e, err := Open(Model{Data: testModel()}, Options{})
+	_, err := OpenLibrary()
 	switch task {
 	case "missing":
-		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "standard tier") {
-			return 0
+		if !errors.Is(err, native.ErrMissing) {
+			break
 		}
-	case "no blas":
-		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "OTOGRAPH_BLAS=on") {
+		var e *Engine
+		if e, err = Open(Model{Data: testModel()}, Options{Device: "vulkan"}); err != nil {
+			break
+		}
+		if _, note := e.Device(); strings.Contains(note, "libwhisper") {
 			return 0
 		}
 	case "unusable":
@@ -512,9 +519,16 @@ func child(task string) int {
 			return 0
 		}
 	case "quiet":
-		if err == nil {
-			_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
+		if err != nil {
+			break
 		}
+		setNativeLogger(slog.New(slog.DiscardHandler))
+		var w *weights
+		if w, err = loadWeights(Model{Data: testModel()}, onCPU); err != nil {
+			break
+		}
+		e := newEngine(Model{WindowSeconds: 30}, Options{}, testHeader, newOnDevice(w), []string{"en"})
+		_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
 		if err == nil {
 			_ = e.Close()
 			return 0

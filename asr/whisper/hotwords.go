@@ -1,6 +1,7 @@
 package whisper
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,6 +25,56 @@ const (
 type hotwords struct {
 	nodes []node
 	reach float32
+}
+
+// node is a token in the tree of hotwords: its children lie side by side. It is laid out
+// as og_node.
+type node struct {
+	token, first, count int32
+	bonus               float32 // that lifts the token
+}
+
+// favour lifts the logits of the tokens that go on with a hotword after a text. A token is
+// lifted only when it is in reach of the best one anyway, and never above it by more than
+// half its bonus: where the model is sure, and where it says silence (the end, or a time
+// mark, is best), nothing changes.
+func (h *hotwords) favour(logits []float32, text []int32, eot int32) {
+	const depth = 32
+	top := slices.Max(logits[:eot])
+	if slices.Max(logits[eot:]) > top || math.IsInf(float64(top), -1) {
+		return
+	}
+	// every suffix of the text that is the beginning of a hotword, the longest first, then
+	// the root: a longer match gives its larger bonus first, which stays
+	for back := min(len(text), depth); back >= 0; back-- {
+		for _, c := range h.children(h.find(text[len(text)-back:])) {
+			if l := logits[c.token]; c.bonus != 0 && l >= top-h.reach && l <= top {
+				logits[c.token] = min(l+c.bonus, top+c.bonus/2)
+			}
+		}
+	}
+}
+
+// find follows tokens from the root; nil where no hotword begins with them.
+func (h *hotwords) find(tokens []int32) *node {
+	at := &h.nodes[0]
+	for _, t := range tokens {
+		children := h.children(at)
+		i := slices.IndexFunc(children, func(n node) bool { return n.token == t })
+		if i < 0 {
+			return nil
+		}
+		at = &children[i]
+	}
+	return at
+}
+
+// children are the tokens that follow a node; none follows nil.
+func (h *hotwords) children(of *node) []node {
+	if of == nil {
+		return nil
+	}
+	return h.nodes[of.first : of.first+of.count]
 }
 
 // newHotwords builds the tree from each word's spellings: as given, in lower case,

@@ -115,34 +115,33 @@ typedef struct og_request {
 	const char *language;
 	const int32_t *prompt;
 	int n_prompt;
-	int threads, beam, best_of, audio_ctx;
-	float temperature, temperature_inc;
+	int threads, beam, best_of;
+	int most; /* tokens; 0 is no limit */
+	float temperature;
 	bool translate;
 } og_request;
 
 const char *og_open(const char *dir);
 const char *og_version(void);
-const char *og_type_name(int type); /* of tensors */
 const char *og_system_info(void);
 void og_want_log(bool all);
 
-og_context *og_load_file(const char *path, int aheads_preset, int gpu);
-og_context *og_load_memory(const void *data, size_t size, int aheads_preset, int gpu);
+og_context *og_load_file(const char *path, int gpu);
+og_context *og_load_memory(const void *data, size_t size, int gpu);
 void og_free(og_context *);
-og_state *og_init_state(og_context *);
-og_state *og_new_state(og_context *, bool blas, bool kernels);
+og_state *og_new_state(og_context *);
 void og_free_state(og_state *);
 
 og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float reach);
 void og_abort_job(og_job *);
 bool og_aborted(og_job *);
-void og_work(og_job *, int *encodes, int *steps, int *starts);
+void og_work(og_job *, int *encodes, int *steps);
 void og_free_job(og_job *);
 int og_decode(og_context *, og_state *, og_job *, const og_request *, const float *samples, int n_samples);
 int og_count_tokens(og_state *);
 void og_copy_tokens(og_state *, og_token_data *out);
 float og_no_speech(og_context *, og_state *, int threads);
-int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities);
+int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, float *probabilities);
 int og_languages(void);
 const char *og_language(int id);
 int og_tokenize(og_context *, const char *text, int32_t *tokens, int max);
@@ -150,18 +149,6 @@ const char *og_token_text(og_context *, int32_t token);
 int32_t og_eot(og_context *);
 int32_t og_beg(og_context *);
 
-/* blas.c */
 void *og_ggml(void); /* the library that og_open opened */
-const char *og_blas_open(const char *dir, void *ggml);
-const char *og_blas_kernel(void);
-bool og_blas_race(int type, double seconds[2], const char **packed);
-void og_blas_threads(int);
-bool og_plugins_open(void *ggml);
-
-/* kernels.c */
-const char *og_kernels_open(void *ggml, const char *set);
-void *og_kernels_plugin(void);
-void *og_kernels_backend(const void *op);
-void og_kernels_computed(uint64_t counts[2]);
 
 #endif

@@ -42,7 +42,6 @@ func threads(t *testing.T) int {
 
 // TestLoadRunClose opens, uses and closes the demo model 200 times.
 func TestLoadRunClose(t *testing.T) {
-	needLibrary(t)
 	m := demoModel(t)
 	pcm := read(t, "en_00")
 	o := greedy()

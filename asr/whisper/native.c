@@ -48,8 +48,8 @@
 #define GGML(X)                                                 \
 	X(void, ggml_backend_load_all_from_path, (const char *)) \
 	X(void, ggml_backend_load_all, (void))                   \
-	X(void *, ggml_backend_dev_by_type, (int))               \
-	X(const char *, ggml_type_name, (int))
+	X(void *, ggml_backend_dev_by_type, (int))
+
 
 #define DECLARE(result, name, arguments) static result(*p_##name) arguments;
 WHISPER(DECLARE)
@@ -59,11 +59,9 @@ struct og_job {
 	atomic_int abort;                       /* set to 1 to end the decode */
 	atomic_int asked;                       /* after each encoder pass and each decoder step */
 	atomic_int encodes;                     /* encoder passes begun */
-	atomic_int starts;                      /* texts begun: one for each temperature */
 	int32_t eot, beg;                       /* end of text, first time mark */
 	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
 	float reach;                            /* see favour */
-	int loop_tokens;                        /* see looping */
 };
 
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
@@ -151,7 +149,6 @@ const char *og_open(const char *dir)
 	GGML(FROM_GGML)
 	const char *misfit = fits();
 	if (misfit) return misfit;
-	if (!og_plugins_open(ggml)) return "ggml cannot change its plug-ins";
 	p_whisper_log_set(on_log, NULL); /* sets ggml's log as well */
 	if (*dir) {
 		char path[4096];
@@ -165,7 +162,6 @@ const char *og_open(const char *dir)
 }
 
 void *og_ggml(void) { return ggml; }
-const char *og_type_name(int type) { return p_ggml_type_name(type); }
 const char *og_version(void) { return p_whisper_version(); }
 const char *og_system_info(void)
 {
@@ -176,41 +172,41 @@ const char *og_system_info(void)
 }
 
 /* gpu is the place among the devices of og_devices, negative for the CPU */
-static og_context_params context_params(int aheads_preset, int gpu)
+static og_context_params context_params(int gpu)
 {
 	og_context_params *d = p_whisper_context_default_params_by_ref(), p = *d;
 	p_whisper_free_context_params(d);
 	p.use_gpu = gpu >= 0, p.gpu_device = gpu >= 0 ? gpu : 0;
-	p.flash_attn = aheads_preset == 0; /* attention weights are needed for DTW */
-	p.dtw_token_timestamps = aheads_preset != 0;
-	p.dtw_aheads_preset = aheads_preset;
+	p.flash_attn = true;
 	return p;
 }
 
-og_context *og_load_file(const char *path, int aheads_preset, int gpu)
+og_context *og_load_file(const char *path, int gpu)
 {
 	og_context *volatile c = NULL;
 	og_read_plugins();
-	GUARDED(c, NULL, p_whisper_init_from_file_with_params_no_state(path, context_params(aheads_preset, gpu)));
+	GUARDED(c, NULL, p_whisper_init_from_file_with_params_no_state(path, context_params(gpu)));
 	og_plugins_read();
 	return c;
 }
 
-og_context *og_load_memory(const void *data, size_t size, int aheads_preset, int gpu)
+og_context *og_load_memory(const void *data, size_t size, int gpu)
 {
 	og_context *volatile c = NULL;
 	og_read_plugins();
-	GUARDED(c, NULL, p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(aheads_preset, gpu)));
+	GUARDED(c, NULL, p_whisper_init_from_buffer_with_params_no_state((void *)data, size, context_params(gpu)));
 	og_plugins_read();
 	return c;
 }
 
 void og_free(og_context *c) { UNDER_GUARD(p_whisper_free(c)); }
 
-og_state *og_init_state(og_context *c)
+og_state *og_new_state(og_context *c)
 {
 	og_state *volatile s = NULL;
+	og_read_plugins();
 	GUARDED(s, NULL, p_whisper_init_state(c));
+	og_plugins_read();
 	return s;
 }
 void og_free_state(og_state *s) { UNDER_GUARD(p_whisper_free_state(s)); }
@@ -230,11 +226,10 @@ og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float reach
 
 void og_abort_job(og_job *j) { atomic_store(&j->abort, 1); }
 bool og_aborted(og_job *j) { return atomic_load(&j->abort) != 0; }
-void og_work(og_job *j, int *encodes, int *steps, int *starts)
+void og_work(og_job *j, int *encodes, int *steps)
 {
 	*encodes = atomic_load(&j->encodes);
 	*steps = atomic_load(&j->asked) - *encodes;
-	*starts = atomic_load(&j->starts);
 }
 void og_free_job(og_job *j) { free(j); }
 
@@ -253,17 +248,14 @@ static bool on_encode(og_context *c, og_state *s, void *user)
 	return true;
 }
 
-/* Repeats that end a decode: the last LOOP_TOKENS text tokens or more are one
- * n-gram over and over, at least LOOP_TIMES times. Where the library is to go on to a
- * higher temperature, it takes LOOP_TOKENS_RISING: the library itself notices a loop,
- * and goes on, only in a text of more than 32 tokens. */
-enum { LOOP_TOKENS = 12, LOOP_TOKENS_RISING = 40, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
+/* Repeats that end a decode, as looping.go has them. */
+enum { LOOP_TOKENS = 12, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
 
-static bool looping(const int32_t *text, int n, int least) /* newest first */
+static bool looping(const int32_t *text, int n) /* newest first */
 {
 	for (int period = 1; period <= LOOP_PERIOD; period++) {
 		int need = period * LOOP_TIMES;
-		if (need < least) need = (least + period - 1) / period * period;
+		if (need < LOOP_TOKENS) need = (LOOP_TOKENS + period - 1) / period * period;
 		if (need > n) continue;
 		int i = period;
 		while (i < need && text[i] == text[i - period]) i++;
@@ -313,13 +305,12 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 {
 	(void)s;
 	og_job *j = user;
-	if (n_tokens == 0) atomic_fetch_add(&j->starts, 1);
 	int32_t text[HISTORY]; /* the last text tokens, newest first */
 	int n = 0;
 	for (int i = n_tokens - 1; i >= 0 && n < HISTORY; i--)
 		if (tokens[i].id < j->eot) text[n++] = tokens[i].id;
 	int vocabulary = p_whisper_n_vocab(c);
-	if (looping(text, n, j->loop_tokens)) {
+	if (looping(text, n)) {
 		for (int i = 0; i < vocabulary; i++)
 			if (i != j->eot) logits[i] = -INFINITY;
 		return;
@@ -333,14 +324,13 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 {
 	og_full_params *d = p_whisper_full_default_params_by_ref(r->beam > 1 ? OG_BEAM_SEARCH : OG_GREEDY), p = *d;
 	p_whisper_free_params(d);
-	j->loop_tokens = r->temperature_inc > 0 ? LOOP_TOKENS_RISING : LOOP_TOKENS;
 	p.n_threads = r->threads;
 	p.no_context = true, p.single_segment = true;
 	p.print_progress = p.print_realtime = p.print_timestamps = p.print_special = false;
 	p.language = r->language, p.detect_language = false, p.translate = r->translate;
 	p.prompt_tokens = r->prompt, p.prompt_n_tokens = r->n_prompt;
-	p.audio_ctx = r->audio_ctx;
-	p.temperature = r->temperature, p.temperature_inc = r->temperature_inc;
+	p.max_tokens = r->most;
+	p.temperature = r->temperature, p.temperature_inc = 0; /* rising is ours */
 	p.greedy.best_of = r->best_of, p.beam_search.beam_size = r->beam;
 	/* no-speech is judged in Go: the library reads a probability that only its
 	 * own language detection computes */
@@ -348,7 +338,6 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.abort_callback = on_abort, p.abort_callback_user_data = j;
 	p.encoder_begin_callback = on_encode, p.encoder_begin_callback_user_data = j;
 	p.logits_filter_callback = on_logits, p.logits_filter_callback_user_data = j;
-	og_blas_threads(r->threads);
 	volatile int rc = 0;
 	GUARDED(rc, OG_GAVE_UP, p_whisper_full_with_state(c, s, p, samples, n_samples));
 	return rc;
@@ -386,36 +375,18 @@ float og_no_speech(og_context *c, og_state *s, int threads)
 	return (float)(exp((double)(logits[p_whisper_token_nosp(c)] - top)) / sum);
 }
 
-static bool never(og_context *c, og_state *s, void *user)
-{
-	(void)c, (void)s, (void)user;
-	return false;
-}
-
-static int detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
+static int detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
 {
 	int rc = p_whisper_pcm_to_mel_with_state(c, s, samples, n_samples, threads);
 	if (rc) return rc;
-	if (audio_ctx) {
-		/* detection itself takes no audio_ctx, it goes by what the state's last decode
-		 * had: one that ends before its encoder pass leaves just that behind */
-		og_full_params *d = p_whisper_full_default_params_by_ref(OG_GREEDY), p = *d;
-		p_whisper_free_params(d);
-		p.language = "en", p.detect_language = false, p.print_progress = false;
-		p.audio_ctx = audio_ctx;
-		p.encoder_begin_callback = never;
-		p_whisper_full_with_state(c, s, p, NULL, 0);
-	}
 	return p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
 }
 
-/* og_detect gives the probability of each language; audio_ctx is the number of encoder
- * positions, 0 for all. */
-int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, int audio_ctx, float *probabilities)
+/* og_detect gives the probability of each language. */
+int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
 {
-	og_blas_threads(threads);
 	volatile int rc = 0;
-	GUARDED(rc, OG_GAVE_UP, detect(c, s, samples, n_samples, threads, audio_ctx, probabilities));
+	GUARDED(rc, OG_GAVE_UP, detect(c, s, samples, n_samples, threads, probabilities));
 	return rc;
 }
 

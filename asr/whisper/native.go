@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/otograph/otograph/internal/native"
@@ -31,14 +30,11 @@ func openLibrary() error {
 	library.Lock()
 	defer library.Unlock()
 	if library.opened {
-		return library.refused
+		return nil
 	}
 	dir, err := native.Whisper()
 	if err != nil {
-		return fmt.Errorf("whisper: the standard tier needs libwhisper: %w", err)
-	}
-	if _, err := kernelSetting(); err != nil {
-		return err
+		return fmt.Errorf("whisper: a device needs libwhisper: %w", err)
 	}
 	cdir := C.CString(dir)
 	defer C.free(unsafe.Pointer(cdir))
@@ -50,30 +46,7 @@ func openLibrary() error {
 		return fmt.Errorf("whisper: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
 	}
 	library.opened = true
-	library.kernels, library.refused = openKernels()
-	return library.refused
-}
-
-// openKernels prepares the kernels for this processor and returns their name, "" without.
-func openKernels() (string, error) {
-	set, err := kernelSetting()
-	if err != nil {
-		return "", err
-	}
-	cset := C.CString(set)
-	defer C.free(unsafe.Pointer(cset))
-	name := C.GoString(C.og_kernels_open(C.og_ggml(), cset))
-	if set != "" && set != "off" && name != set {
-		return "", fmt.Errorf("whisper: %s=%s: this processor lacks these instructions, or this ggml has another layout", EnvKernels, set)
-	}
-	return name, nil
-}
-
-// computed returns how many products and attentions the kernels have computed.
-func computed() (products, attentions uint64) {
-	var n [2]C.uint64_t
-	C.og_kernels_computed(&n[0])
-	return uint64(n[0]), uint64(n[1])
+	return nil
 }
 
 // OpenLibrary opens libwhisper if that has not happened yet and describes it.
@@ -83,38 +56,10 @@ func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
 	}
-	return Library{Version: C.GoString(C.og_version()), System: systemInfo(), Kernels: library.kernels}, nil
+	return Library{Version: C.GoString(C.og_version()), System: systemInfo()}, nil
 }
 
 func systemInfo() string { return strings.TrimSpace(C.GoString(C.og_system_info())) }
-
-// typeName returns ggml's name of a tensor type.
-func typeName(kind int32) string { return C.GoString(C.og_type_name(C.int(kind))) }
-
-// loadBLAS loads OpenBLAS from the folder of the native libraries.
-func loadBLAS(dir string) error {
-	cdir := C.CString(dir)
-	defer C.free(unsafe.Pointer(cdir))
-	if p := C.og_blas_open(cdir, C.og_ggml()); p != nil {
-		return errors.New(C.GoString(p))
-	}
-	return nil
-}
-
-// blasKernel returns OpenBLAS's name of its code for this processor.
-func blasKernel() string { return C.GoString(C.og_blas_kernel()) }
-
-// measureProduct times a product with weights of a type; see og_blas_race.
-func measureProduct(kind int32) (Race, bool) {
-	var seconds [2]C.double
-	var packed *C.char
-	ok := bool(C.og_blas_race(C.int(kind), &seconds[0], &packed))
-	return Race{
-		CPU:    time.Duration(float64(seconds[0]) * float64(time.Second)),
-		BLAS:   time.Duration(float64(seconds[1]) * float64(time.Second)),
-		Packed: C.GoString(packed),
-	}, ok
-}
 
 // prepareDevices finds the functions that deal with devices.
 func prepareDevices() error {
@@ -216,12 +161,11 @@ func ogNativeLog(level C.int, text *C.char) {
 // weights is a loaded model (a whisper_context without a state).
 type weights struct {
 	c    *C.og_context
-	blas bool // OpenBLAS computes the encoder's products
 	at   place
 	lost bool // the device failed: nothing of it may be used, or freed
 }
 
-func loadWeights(m Model, preset int, at place) (*weights, error) {
+func loadWeights(m Model, at place) (*weights, error) {
 	if at != onCPU {
 		if err := setGuard(); err != nil {
 			return nil, err
@@ -230,11 +174,11 @@ func loadWeights(m Model, preset int, at place) (*weights, error) {
 	takeComplaint()
 	var c *C.og_context
 	if m.Data != nil {
-		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(preset), C.int(at.number))
+		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(at.number))
 	} else {
 		path := C.CString(m.Path)
 		defer C.free(unsafe.Pointer(path))
-		c = C.og_load_file(path, C.int(preset), C.int(at.number))
+		c = C.og_load_file(path, C.int(at.number))
 	}
 	if c == nil {
 		return nil, errors.New(complaint("libwhisper reported no reason"))
@@ -262,16 +206,15 @@ func (w *weights) free() {
 	}
 }
 
-func (w *weights) eot() int32 { return int32(C.og_eot(w.c)) }
-func (w *weights) beg() int32 { return int32(C.og_beg(w.c)) }
+func (w *weights) ends() (eot, begin int32) { return int32(C.og_eot(w.c)), int32(C.og_beg(w.c)) }
 
-// text returns the bytes of a token, which need not be whole characters.
-func (w *weights) text(token int32) string {
+// Text returns the bytes of a token, which need not be whole characters.
+func (w *weights) Text(token int32) string {
 	return C.GoString(C.og_token_text(w.c, C.int32_t(token)))
 }
 
-// tokenize splits text into tokens; characters that the vocabulary lacks are left out.
-func (w *weights) tokenize(text string) []int32 {
+// Tokenize splits text into tokens; characters that the vocabulary lacks are left out.
+func (w *weights) Tokenize(text string) []int32 {
 	c := C.CString(text)
 	defer C.free(unsafe.Pointer(c))
 	tokens := make([]int32, len(text)+1)
@@ -282,24 +225,10 @@ func (w *weights) tokenize(text string) []int32 {
 	return tokens[:n]
 }
 
-// spell returns the tokens that write the text; nil where the vocabulary lacks some
-// of its characters.
-func (w *weights) spell(text string) []int32 {
-	tokens := w.tokenize(text)
-	var written strings.Builder
-	for _, token := range tokens {
-		written.WriteString(w.text(token))
-	}
-	if written.String() != text {
-		return nil
-	}
-	return tokens
-}
-
 // newState returns a decoding state: its buffers cost about 100 to 200 MB of
 // address space with published models.
 func (w *weights) newState() (*state, error) {
-	s := C.og_new_state(w.c, C.bool(w.blas), C.bool(w.at == onCPU))
+	s := C.og_new_state(w.c)
 	if s == nil {
 		return nil, w.failure(0, errors.New("whisper: out of memory for a decoding state"))
 	}
@@ -308,9 +237,8 @@ func (w *weights) newState() (*state, error) {
 
 // state is a whisper_state; one decode at a time may use it.
 type state struct {
-	w         *weights
-	s         *C.og_state
-	shortened bool // it has decoded with a shortened audio context
+	w *weights
+	s *C.og_state
 }
 
 func (s *state) free() {
@@ -319,11 +247,11 @@ func (s *state) free() {
 	}
 }
 
-// job is the memory a decode shares with its native callbacks.
-type job struct{ j *C.og_job }
+// call is the memory a decode shares with its native callbacks.
+type call struct{ j *C.og_job }
 
-// newJob makes the memory of one or more decodes, which free gives back.
-func (w *weights) newJob(h *hotwords) (*job, error) {
+// newCall makes the memory of one or more decodes, which free gives back.
+func (w *weights) newCall(h *hotwords) (*call, error) {
 	var nodes *C.og_node
 	var n int
 	var reach float32
@@ -335,25 +263,23 @@ func (w *weights) newJob(h *hotwords) (*job, error) {
 	if j == nil {
 		return nil, errors.New("whisper: out of memory for a decode")
 	}
-	return &job{j}, nil
+	return &call{j}, nil
 }
 
-func (j *job) abort() { C.og_abort_job(j.j) }
-func (j *job) free()  { C.og_free_job(j.j) }
+func (j *call) abort() { C.og_abort_job(j.j) }
+func (j *call) free()  { C.og_free_job(j.j) }
 
-// work counts what the decodes of a job have done so far: encoder passes, decoder
-// steps, and how often a text was begun (once for each temperature).
-func (j *job) work() (encodes, steps, starts int) {
-	var e, s, t C.int
-	C.og_work(j.j, &e, &s, &t)
-	return int(e), max(int(s), 0), int(t)
+// work counts what the decodes of a call have done so far: encoder passes and decoder
+// steps.
+func (j *call) work() (encodes, steps int) {
+	var e, s C.int
+	C.og_work(j.j, &e, &s)
+	return int(e), max(int(s), 0)
 }
 
-// decode runs one window and returns its tokens, time marks included.
-func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
-	if len(samples) == 0 {
-		return nil, nil
-	}
+// decode runs one window with so many beams or samples and returns its tokens, time marks
+// included.
+func (s *state) decode(j *call, r *request, width int, samples []float32) ([]token, error) {
 	lang := C.CString(r.language)
 	defer C.free(unsafe.Pointer(lang))
 	creq := (*C.og_request)(C.calloc(1, C.size_t(unsafe.Sizeof(C.og_request{}))))
@@ -365,10 +291,11 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 		copy(unsafe.Slice((*int32)(p), len(r.prompt)), r.prompt)
 		creq.prompt, creq.n_prompt = (*C.int32_t)(p), C.int(len(r.prompt))
 	}
-	creq.threads, creq.beam, creq.best_of, creq.audio_ctx = C.int(r.threads), C.int(r.beam), C.int(r.bestOf), C.int(r.audioContext)
-	creq.temperature, creq.temperature_inc = C.float(r.temperature), C.float(r.temperatureStep)
-	creq.translate = C.bool(r.translate)
-	s.shortened = s.shortened || r.audioContext != 0
+	creq.threads, creq.beam, creq.best_of = 1, 1, C.int(width)
+	if r.temperature == 0 {
+		creq.beam, creq.best_of = C.int(width), 1
+	}
+	creq.temperature, creq.translate, creq.most = C.float(r.temperature), C.bool(r.translate), C.int(r.most)
 	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
 	if C.og_aborted(j.j) && rc != C.OG_GAVE_UP {
 		return nil, errAborted
@@ -384,9 +311,7 @@ func (s *state) decode(j *job, r request, samples []float32) ([]token, error) {
 	C.og_copy_tokens(s.s, &raw[0])
 	tokens := make([]token, n)
 	for i, t := range raw {
-		tokens[i] = token{
-			id: int32(t.id), p: float32(t.p), logp: float32(t.plog), dtw: int64(t.t_dtw),
-		}
+		tokens[i] = token{id: int32(t.id), logp: float32(t.plog)}
 	}
 	return tokens, nil
 }
@@ -402,13 +327,10 @@ func (s *state) noSpeech(threads int) (float64, error) {
 }
 
 // detect returns the probability of every language for at most 30 s of sound.
-// positions shortens the encoder's context; 0 is all of it, for which the state must be
-// one that never had less: a shortened context stays in force.
-func (s *state) detect(samples []float32, positions, threads int) (map[string]float64, error) {
-	s.shortened = s.shortened || positions != 0
+func (s *state) detect(samples []float32, threads int) (map[string]float64, error) {
 	probabilities := make([]float32, int(C.og_languages()))
 	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), C.int(threads),
-		C.int(positions), (*C.float)(unsafe.Pointer(&probabilities[0])))
+		(*C.float)(unsafe.Pointer(&probabilities[0])))
 	if rc < 0 {
 		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode))
 	}

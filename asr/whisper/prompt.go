@@ -18,37 +18,26 @@ const (
 	fewerLetters = 0.8
 )
 
-// prompted reports whether the windows of a task get a prompt.
-func (t *task) prompted(previous string) bool { return len(t.initial) > 0 || previous != "" }
-
-// plain returns the task without its initial prompt.
-func (t *task) plain() *task {
-	p := *t
-	p.initial = nil
-	return &p
-}
-
-// unprompted decodes a window without its prompt if the text with it leaves doubt,
-// and keeps the better of the two.
-func (e *Engine) unprompted(s *state, j *job, t *task, threads int, w decode.Window, samples []float32, r *result) error {
-	if !e.doubtful(w, r.attempt) {
-		return nil
+// prompt puts the initial prompt and the text before a window together, as many of their
+// last tokens as the model has room for.
+func (e *Engine) prompt(t *task, previous string) []int32 {
+	room := int(e.header.TextContext)/2 - 1
+	initial := t.initial[max(0, len(t.initial)-room):]
+	if previous == "" {
+		return initial
 	}
-	r.stats.Unprompted++
-	plain, noSpeech, err := e.search(s, j, t.plain(), threads, samples, "", &r.stats)
-	if err == nil && spoiled(r.attempt, plain) {
-		r.attempt, r.noSpeech = plain, noSpeech
-	}
-	return err
+	before := e.now().Tokenize(previous)
+	before = before[max(0, len(before)-(room-len(initial))):]
+	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
 }
 
 // doubtful reports whether a prompt may have spoiled a window's text: there is
 // none, it failed, it leaves speech without words, or it is unlikely.
-func (e *Engine) doubtful(w decode.Window, a attempt) bool {
+func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	if len(a.tokens) == 0 || a.failed() || a.avgLogProb < doubtLogProb {
 		return true
 	}
-	words, skips, covered, _ := e.read(w, a)
+	words, skips, covered, _ := readText(v, w, a)
 	after := w.Rest(covered + restSlack)
 	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !decode.Brisk(words, w.SpeechSeconds())
 }

@@ -30,7 +30,6 @@ func TestPromptLosesNoSpeech(t *testing.T) {
 
 // A model that is said to take no prompts does not get any, and does the work once.
 func TestModelWithoutPrompts(t *testing.T) {
-	needLibrary(t)
 	m := demoModel(t)
 	m.NoPrompts = true
 	e := openModel(t, m)

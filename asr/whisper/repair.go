@@ -11,10 +11,11 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// Repair is everything that is decoded a second time: windows whose text failed, and
+// Repair is everything that is decoded a second time: windows whose text is hopeless, and
 // speech that a text left without words. All of it together may cost one encoder pass
-// for every windowsPerRepair windows of a transcription, begun ones counted, so that
-// music, noise or singing taken for speech cannot multiply the work.
+// for every windowsPerRepair windows of a transcription, begun ones counted, and each
+// window at most twice its first decode, so that music, noise or singing taken for speech
+// cannot multiply the work.
 const (
 	windowsPerRepair = 4
 	// maxRounds bounds how often what a repair left without words is repaired again.
@@ -35,8 +36,8 @@ type bare struct {
 
 func (b bare) seconds() float64 { return b.end - b.start }
 
-// found are the words of a repaired stretch.
-type found struct {
+// mended are the words of a repaired stretch.
+type mended struct {
 	bare
 	words []decode.Piece
 }
@@ -51,7 +52,7 @@ type repair struct {
 	left    int    // encoder passes that may still be spent
 	redone  []bool // windows decoded again, by index
 	open    []bare
-	found   []found
+	found   []mended
 	stats   asr.Stats
 }
 
@@ -71,7 +72,7 @@ type patch struct {
 // it finds into results. It returns the work done.
 func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) (asr.Stats, error) {
 	r := repair{
-		e: e, t: t.plain(), pcm: pcm, windows: windows, results: results,
+		e: e, t: t, pcm: pcm, windows: windows, results: results,
 		left:   (len(windows) + windowsPerRepair - 1) / windowsPerRepair,
 		redone: make([]bool, len(windows)),
 	}
@@ -115,10 +116,10 @@ func (r *repair) gather(i int) {
 	}
 }
 
-// failed reports whether the text of window i failed and was not decoded again.
+// failed reports whether the text of window i is hopeless and was not decoded again.
 func (r *repair) failed(i int) bool {
 	a := r.results[i].attempt
-	return !r.redone[i] && a.failed() && len(r.results[i].words) > 0
+	return !r.redone[i] && a.hopeless() && len(r.results[i].words) > 0 && r.t.opt.Temperature+temperatureStep <= 1
 }
 
 // choose takes from what is open the patches that are worth most for as many passes as
@@ -193,22 +194,29 @@ func (r *repair) piece(b bare) decode.Window {
 
 // decode runs the patches in parallel.
 func (r *repair) decode(ctx context.Context, patches []*patch) error {
-	windows := make([]decode.Window, len(patches))
+	plain := *r.t
+	plain.initial = nil
+	jobs := make([]*job, len(patches))
 	for i, p := range patches {
-		windows[i] = p.window
+		jobs[i] = &job{pcm: r.pcm, window: p.window}
+		if p.again >= 0 {
+			steps := encoderSteps + 2*r.results[p.again].stats.DecoderSteps
+			jobs[i].rows = max(fallbackSamples, plain.opt.BestOf)
+			jobs[i].plan = &risingPlan{t: &plain, prompt: r.e.prompt(&plain, r.previous(p.again)), steps: steps}
+		} else {
+			jobs[i].rows, jobs[i].plan = plain.request(nil).width(), &textPlan{v: r.e.now(), t: &plain, window: p.window}
+		}
 	}
-	return r.e.schedule(ctx, windows, r.t, beams(r.t.opt), func(ctx context.Context, i, threads int) error {
+	return r.e.decode(ctx, jobs, r.t.opt, func(i int) {
 		p := patches[i]
-		samples := p.window.Samples(make([]float32, 0, p.window.Len()), r.pcm)
-		return r.e.run(ctx, r.t.hot, false, func(s *state, j *job) (err error) {
-			if p.again >= 0 {
-				p.attempt, err = r.e.again(j, r.t, threads, samples, r.previous(p.again), &p.stats)
-			} else {
-				p.attempt, p.noSpeech, err = r.e.search(s, j, r.t, threads, samples, "", &p.stats)
-			}
-			p.stats.EncoderPasses, p.stats.DecoderSteps, _ = j.work()
-			return err
-		})
+		p.stats = jobs[i].stats
+		switch plan := jobs[i].plan.(type) {
+		case *risingPlan:
+			p.attempt, p.noSpeech = plan.best.attempt, plan.best.noSpeech
+			p.stats.Fallbacks += plan.tries
+		case *textPlan:
+			p.attempt, p.noSpeech = plan.best.attempt, plan.best.noSpeech
+		}
 	})
 }
 
@@ -247,7 +255,7 @@ func (r *repair) fill(p *patch) {
 	if len(a.tokens) == 0 || a.failed() || p.noSpeech > min(r.t.opt.NoSpeechThreshold, unsureNoSpeech) {
 		return
 	}
-	words, _, covered, ended := r.e.read(p.window, a)
+	words, _, covered, ended := readText(r.e.now(), p.window, a)
 	first, _ := p.window.Speech[0].Seconds()
 	for _, b := range p.stretches {
 		if ended && covered >= first+0.5 && b.end-max(covered, b.start) >= restSeconds+restSlack {
@@ -265,7 +273,7 @@ func (r *repair) fill(p *patch) {
 		for i := range said {
 			said[i].NoSpeechProb = p.noSpeech
 		}
-		r.found = append(r.found, found{b, said})
+		r.found = append(r.found, mended{b, said})
 	}
 }
 
@@ -294,7 +302,7 @@ func meanLogProb(words []decode.Piece) float64 {
 
 // insert puts the words that were found into those of their windows.
 func (r *repair) insert() {
-	slices.SortStableFunc(r.found, func(a, b found) int {
+	slices.SortStableFunc(r.found, func(a, b mended) int {
 		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(b.before, a.before), cmp.Compare(b.start, a.start))
 	})
 	for _, f := range r.found { // from the last to the first, so that places stay right

@@ -116,7 +116,7 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 			// The text that a synthetic model yields with a prompt may look
 			// spoiled; the window is then decoded again without it.
 			passes := 1 + got.Stats.Unprompted
-			assert.Equal(t, passes, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
+			assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
 			if prompt == "" {
 				assert.Equal(t, 1, passes)
 			}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
@@ -36,7 +33,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, whisper.DeviceAuto, ""); done {
 		return err
 	}
-	findings := []finding{c.program(), c.machine(), c.whisper(), c.blas(), c.devices(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
+	findings := []finding{c.program(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
 	findings = append(findings, c.models()...)
 	healthy := true
 	for _, f := range findings {
@@ -92,22 +89,24 @@ func fetchNative(err error) string {
 	return "run `otograph native` (in a checkout: `make setup`)"
 }
 
+// whisper reports on libwhisper, which only a GPU needs.
 func (doctorCmd) whisper() finding {
-	f := finding{Part: "whisper.cpp"}
+	f := finding{Part: "whisper.cpp", OK: true}
 	lib, err := whisper.OpenLibrary()
-	if err != nil {
-		f.Found, f.ToDo = err.Error(), fetchNative(err)
+	switch {
+	case errors.Is(err, native.ErrMissing):
+		f.Found = "not installed; only a GPU needs it"
+		return f
+	case err != nil:
+		f.OK, f.Found, f.ToDo = false, err.Error(), fetchNative(err)
 		return f
 	}
-	f.OK, f.Found = true, "libwhisper "+lib.Version
+	f.Found = "libwhisper " + lib.Version + ", for a GPU"
 	if facts, err := native.Versions(); err == nil && facts.Check["cpu"] != "" {
 		f.Found += ", ggml backend " + facts.Check["cpu"]
 	}
 	if features := cpuFeatures(lib.System); features != "" {
 		f.Found += " (" + features + ")"
-	}
-	if lib.Kernels != "" {
-		f.Found += ", attention and products by our own code for " + lib.Kernels
 	}
 	if dir, err := native.Whisper(); err == nil {
 		if dir == "" {
@@ -117,46 +116,6 @@ func (doctorCmd) whisper() finding {
 	}
 	return f
 }
-
-// blas reports what computes the encoder's matrix products. It measures what has not
-// been measured on this machine.
-func (doctorCmd) blas() finding {
-	f := finding{Part: "OpenBLAS", OK: true}
-	b, err := whisper.InspectBLAS()
-	switch {
-	case errors.Is(err, native.ErrMissing):
-		f.Found = "not checked without libwhisper"
-		return f
-	case err != nil:
-		f.OK, f.Found = false, err.Error()
-		return f
-	case b.Missing != nil:
-		f.OK = b.Setting != "on"
-		f.Found, f.ToDo = "not available; ggml's own code is used: "+b.Missing.Error(), fetchNative(b.Missing)
-		return f
-	}
-	f.Found = b.Kernel
-	for _, weights := range slices.Sorted(maps.Keys(b.Races)) {
-		r, used := b.Races[weights], "not used"
-		if b.Used(weights) {
-			used = "used"
-		}
-		if r.Packed != "" {
-			f.Found += fmt.Sprintf("; %s for %s models, which ggml keeps packed for %s", used, weights, r.Packed)
-		} else {
-			f.Found += fmt.Sprintf("; %s for %s models: a product takes %.1f ms, without it %.1f ms", used, weights, milliseconds(r.BLAS), milliseconds(r.CPU))
-		}
-	}
-	if b.Setting != "" {
-		f.Found += "; " + whisper.EnvBLAS + "=" + b.Setting
-	}
-	if b.File != "" {
-		f.Found += "; measurements are kept in " + b.File
-	}
-	return f
-}
-
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // cpuFeatures picks the features that are on out of ggml's line
 // ("CPU : SSE3 = 1 | AVX = 1 | AVX512 = 0 |").

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"math"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -116,6 +117,9 @@ func (j *joiner) add(r rune, size int) {
 	if solid(r) {
 		if !j.solid {
 			j.from = j.at
+			if unicode.IsLetter(r) && j.speaks() {
+				j.text = append(j.text[:0], ' ')
+			}
 		}
 		j.solid, j.until = true, j.at+size
 	}
@@ -125,11 +129,15 @@ func (j *joiner) add(r rune, size int) {
 }
 
 // flush ends the word being built. Spaces and punctuation alone are no word: they
-// belong to the word before, or to the first one to come.
+// belong to the word before, or to the first one to come. The dash before what a speaker
+// says belongs to none.
 func (j *joiner) flush() {
 	if !j.solid {
-		if len(j.words) > 0 {
-			j.words[len(j.words)-1].Text += string(j.text)
+		switch n := len(j.words); {
+		case j.speaks():
+			j.text = j.text[:0]
+		case n > 0:
+			j.words[n-1].Text += string(j.text)
 			j.text = j.text[:0]
 		}
 		return
@@ -150,6 +158,16 @@ func (j *joiner) flush() {
 	}
 	j.words = append(j.words, w)
 	j.text, j.solid, j.open = j.text[:0], false, false
+}
+
+// speaks reports whether the text of the word being built is the dash before what a
+// speaker says: at the beginning, or behind punctuation.
+func (j *joiner) speaks() bool {
+	if n := len(j.words); n > 0 && !endsClause(j.words[n-1].Text) {
+		return false
+	}
+	dash := strings.TrimSpace(string(j.text))
+	return dash != "" && strings.Trim(dash, "-–—―‐") == ""
 }
 
 // opens reports whether r is an opening bracket or quotation mark.

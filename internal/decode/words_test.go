@@ -36,9 +36,12 @@ func TestWords(t *testing.T) {
 		want []string
 	}{
 		{"pieces of words", []string{" Hel", "lo", ",", " wor", "ld", "!"}, []string{" Hello,", " world!"}},
-		{"punctuation on its own", []string{" mot", " ?", " -", " oui"}, []string{" mot ? -", " oui"}},
+		{"punctuation on its own", []string{" mot", " ?", " -", " oui"}, []string{" mot ?", " oui"}},
+		{"a dash in a sentence", []string{" mot", " –", " donc", " oui"}, []string{" mot –", " donc", " oui"}},
+		{"dialogue", []string{" –", "Oui", ".", " -", "No", "."}, []string{" Oui.", " No."}},
+		{"a number below zero", []string{" -", "5", " degrees"}, []string{" -5", " degrees"}},
 		{"opening marks go with what follows", []string{" (", "really", ")", " ¿", "Qué", "?"}, []string{" (really)", " ¿Qué?"}},
-		{"leading punctuation", []string{" -", " Yes"}, []string{" - Yes"}},
+		{"leading punctuation", []string{" -", " Yes"}, []string{" Yes"}},
 		{"contractions and hyphens", []string{" don", "'t", " well", "-", "known"}, []string{" don't", " well-known"}},
 		{"Chinese by the character", []string{"你好", "，世", "界。"}, []string{"你", "好，", "世", "界。"}},
 		{"Chinese with an English name", []string{"我用", " Go", "语言", "。"}, []string{"我", "用", " Go", "语", "言。"}},

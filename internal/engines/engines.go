@@ -160,7 +160,7 @@ func (e *Engines) Standard() (*whisper.Engine, error) {
 			}
 			wm.Path = ""
 		}
-		w, err := whisper.Open(wm, whisper.Options{Device: e.opt.Device})
+		w, err := whisper.Open(wm, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
 		if err != nil {
 			return nil, err
 		}

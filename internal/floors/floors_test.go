@@ -85,7 +85,7 @@ func TestSpecIsALeaf(t *testing.T) {
 
 // TestCgo checks that C is only used where native libraries are opened.
 func TestCgo(t *testing.T) {
-	allowed := []string{"asr/whisper", "internal/ort"}
+	allowed := []string{"asr/whisper", "internal/ort", "internal/whispernet"}
 	var users []string
 	for _, p := range list(t, "./...") {
 		if len(p.CgoFiles) > 0 {

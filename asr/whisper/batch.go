@@ -1,0 +1,223 @@
+package whisper
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/whispernet"
+)
+
+const (
+	// mostOpen is how many windows all workers of a transcription have open at a time:
+	// every pass of a decoder reads the model's weights once for all of its windows. Each
+	// worker has leastOpen or more.
+	mostOpen, leastOpen = 8, 2
+	// threadYield is what a further thread of a worker adds, beside a worker of its own.
+	threadYield = 0.9
+	// turnLength is how long a worker computes before it lets others pass the gate.
+	turnLength = 50 * time.Millisecond
+)
+
+// teams returns how many workers decode n windows on so many cores, and with how many
+// threads each, so that the last window is done early.
+func teams(n, cores int) (workers, threads int) {
+	least := 0.0
+	for k := min(n, cores); k > 0; k-- {
+		each := cores / k
+		cost := float64((n+k-1)/k) / (1 + threadYield*float64(each-1))
+		if workers == 0 || cost < least {
+			workers, threads, least = k, each, cost
+		}
+	}
+	return workers, threads
+}
+
+// batch is the decoding of some jobs.
+type batch struct {
+	cpu  *cpu
+	jobs []*job
+	next atomic.Int64 // the job that is taken next
+	stop *whispernet.Stop
+	mu   sync.Mutex
+	done func(i int)
+}
+
+// decode implements backend.
+func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	b := &batch{cpu: c, jobs: jobs, stop: new(whispernet.Stop), done: done}
+	defer context.AfterFunc(ctx, b.stop.Now)()
+	workers, threads := teams(len(jobs), max(opt.Parallel, 1))
+	open := min(max(mostOpen/workers, leastOpen), (len(jobs)+workers-1)/workers)
+	for range workers {
+		group.Go(func() error {
+			w := &worker{batch: b, threads: threads, most: open, turn: turn{ctx: ctx, opt: opt}}
+			return w.run()
+		})
+	}
+	return group.Wait()
+}
+
+// worker decodes jobs, several side by side, with a decoder of its own.
+type worker struct {
+	*batch
+	threads, most int
+	decoder       *whispernet.Decoder
+	turn          turn
+	open          []*opened
+	columns       []whispernet.Column
+}
+
+// opened is a job that is being decoded.
+type opened struct {
+	i      int
+	job    *job
+	window *whispernet.Window
+	search *search
+}
+
+func (w *worker) run() error {
+	if err := w.turn.enter(); err != nil {
+		return err
+	}
+	defer w.turn.leave()
+	w.decoder = w.cpu.model.NewDecoder(w.threads)
+	defer w.decoder.Free()
+	defer func() {
+		for _, o := range w.open {
+			o.window.Free()
+		}
+	}()
+	for {
+		if err := w.fill(); err != nil {
+			return err
+		}
+		if len(w.open) == 0 {
+			return nil
+		}
+		if err := w.step(); err != nil {
+			return err
+		}
+	}
+}
+
+// fill opens further jobs where there is room for them.
+func (w *worker) fill() error {
+	for len(w.open) < w.most {
+		i := int(w.next.Add(1)) - 1
+		if i >= len(w.jobs) {
+			return nil
+		}
+		if err := w.turn.pause(); err != nil {
+			return err
+		}
+		o := &opened{i: i, job: w.jobs[i]}
+		var err error
+		if o.window, err = w.cpu.encoded(o.job, w.threads, w.stop); err != nil {
+			return err
+		}
+		o.job.stats.EncoderPasses++
+		w.open = append(w.open, o)
+		o.search = w.cpu.search(o.window, o.job.plan.next(nil))
+	}
+	return nil
+}
+
+// step runs one pass of the decoder for all open jobs, and closes those that are decided.
+func (w *worker) step() error {
+	if err := w.turn.pause(); err != nil {
+		return err
+	}
+	w.columns = w.columns[:0]
+	for _, o := range w.open {
+		w.columns = o.search.columns(w.columns, w.cpu.size)
+	}
+	if err := w.decoder.Step(w.columns, w.stop); err != nil {
+		return err
+	}
+	still := w.open[:0]
+	for _, o := range w.open {
+		o.job.stats.DecoderSteps++
+		o.search.advance()
+		if o.search.over && !w.again(o) {
+			w.close(o)
+			continue
+		}
+		still = append(still, o)
+	}
+	w.open = still
+	return nil
+}
+
+// again begins the next search of a job, if its plan asks for one.
+func (w *worker) again(o *opened) bool {
+	best := o.search.best()
+	f := &found{attempt: assess(w.cpu, best.tokens, best.looped), noSpeech: o.search.noSpeech, steps: o.search.steps}
+	f.temperature = o.search.temperature
+	if f.looped {
+		o.job.stats.Loops++
+	}
+	r := o.job.plan.next(f)
+	if r == nil {
+		return false
+	}
+	o.window.Forget()
+	o.search = w.cpu.search(o.window, r)
+	return true
+}
+
+// close gives the window of a decided job back.
+func (w *worker) close(o *opened) {
+	if o.job.keep {
+		o.window.Forget()
+		w.cpu.keep(o.job, o.window)
+	} else {
+		o.window.Free()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done(o.i)
+}
+
+// turn is a worker's place among all that compute.
+type turn struct {
+	ctx    context.Context
+	opt    asr.Options
+	out    func()
+	passed time.Time
+}
+
+// enter waits for a core.
+func (t *turn) enter() (err error) {
+	t.out, err = t.opt.Pass(t.ctx)
+	t.passed = time.Now()
+	return err
+}
+
+// leave gives the core back.
+func (t *turn) leave() {
+	if t.out != nil {
+		t.out()
+	}
+	t.out = nil
+}
+
+// pause lets others compute from time to time.
+func (t *turn) pause() error {
+	if err := t.ctx.Err(); err != nil {
+		return context.Cause(t.ctx)
+	}
+	if time.Since(t.passed) < turnLength {
+		return nil
+	}
+	t.leave()
+	return t.enter()
+}

@@ -1,0 +1,229 @@
+package whisper
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/spec"
+)
+
+// EnvKernels is the environment variable that chooses the instructions by which the
+// processor computes: "avx512", "avx2", "neon" or "generic". Without it they are the best
+// that the processor has.
+const EnvKernels = "OTOGRAPH_KERNELS"
+
+// cpu is the backend of our own network.
+type cpu struct {
+	*whispernet.Vocabulary
+	model   *whispernet.Model
+	rules   *rules
+	threads int  // of a language question
+	context int  // tokens that the decoder has room for
+	size    int  // of the vocabulary
+	spoken  bool // the prompt names the language and the task
+
+	mu    sync.Mutex
+	kept  []kept
+	timer *time.Timer
+}
+
+// kept is an encoded window that will be needed again.
+type kept struct {
+	job    *job
+	window *whispernet.Window
+	since  time.Time
+}
+
+// An engine keeps the most recent mostKept encoded windows between a language question and
+// the transcription, for keepFor. Each has room for keptRows beams, the default.
+const (
+	mostKept = 6
+	keepFor  = time.Minute
+	keptRows = 5
+)
+
+// openCPU loads a model that has been checked.
+func openCPU(m Model, threads int) (*cpu, error) {
+	var file io.ReaderAt
+	size := int64(len(m.Data))
+	if m.Data != nil {
+		file = bytes.NewReader(m.Data)
+	} else {
+		f, err := os.Open(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		file, size = f, info.Size()
+	}
+	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels)})
+	if err != nil {
+		return nil, err
+	}
+	v, h := model.Vocabulary(), model.Header()
+	return &cpu{
+		Vocabulary: v, model: model, rules: newRules(v, unmarked(h)), threads: max(threads, 1),
+		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(),
+	}, nil
+}
+
+// unmarked reports whether a model was trained without time marks, as the first distilled
+// models were; whisper.cpp tells them by their two layers.
+func unmarked(h ggmlfile.Header) bool {
+	return h.TextLayers == 2 && h.Vocabulary < 51866 && h.AudioLayers > 2
+}
+
+func (c *cpu) ends() (eot, begin int32) { return c.EOT, c.Begin }
+
+func (c *cpu) free() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kept {
+		k.window.Free()
+	}
+	c.kept = nil
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.model.Close()
+}
+
+// encoded returns the window of a job: one that was kept, or a new one.
+func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.kept, func(k kept) bool {
+		return k.job.pcm == j.pcm && k.job.rows >= j.rows && slices.Equal(k.job.window.Pieces, j.window.Pieces)
+	})
+	if i >= 0 {
+		w := c.kept[i].window
+		c.kept = slices.Delete(c.kept, i, i+1)
+		c.mu.Unlock()
+		return w, nil
+	}
+	c.mu.Unlock()
+	w, err := c.model.Encode(j.samples(0), j.rows, threads, stop)
+	if err != nil {
+		return nil, fmt.Errorf("whisper: a window of %.1f s: %w", float64(j.window.Len())/audio.SampleRate, err)
+	}
+	return w, nil
+}
+
+// keep keeps the encoded window of a job for a later one.
+func (c *cpu) keep(j *job, w *whispernet.Window) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, kept{j, w, time.Now()})
+	if len(c.kept) > mostKept {
+		c.kept[0].window.Free()
+		c.kept = slices.Delete(c.kept, 0, 1)
+	}
+	if c.timer == nil {
+		c.timer = time.AfterFunc(keepFor, c.drop)
+	} else {
+		c.timer.Reset(keepFor)
+	}
+}
+
+// drop frees what was kept for too long.
+func (c *cpu) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = slices.DeleteFunc(c.kept, func(k kept) bool {
+		old := time.Since(k.since) >= keepFor
+		if old {
+			k.window.Free()
+		}
+		return old
+	})
+}
+
+// search begins a search in a window.
+func (c *cpu) search(w *whispernet.Window, r *request) *search {
+	s := &search{
+		rules: c.rules, window: w, hot: r.hot, silent: c.NoSpeech,
+		quiet: r.quiet, temperature: r.temperature, width: r.width(),
+		random: rand.New(rand.NewPCG(1, math.Float64bits(r.temperature))), //nolint:gosec // the same text every time
+	}
+	if len(r.prompt) > 0 {
+		s.prompt = append(append(s.prompt, c.Prev), r.prompt...)
+	}
+	s.sot = len(s.prompt)
+	s.prompt = append(s.prompt, c.SOT)
+	if c.spoken {
+		task := c.Transcribe
+		if r.translate {
+			task = c.Translate
+		}
+		number := slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == r.language })
+		s.prompt = append(s.prompt, c.Language(number), task)
+	}
+	if c.rules.unmarked {
+		s.prompt = append(s.prompt, c.NoTimestamps)
+	}
+	s.most = min(c.context/2, c.context-len(s.prompt))
+	if r.most > 0 {
+		s.most = min(s.most, r.most)
+	}
+	return s
+}
+
+// hear implements backend. The windows stay encoded for a transcription that follows.
+func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
+	stop := new(whispernet.Stop)
+	defer context.AfterFunc(ctx, stop.Now)()
+	d := c.model.NewDecoder(c.threads)
+	defer d.Free()
+	logits := make([]float32, c.size)
+	var list []heard
+	for _, window := range windows {
+		j := &job{pcm: pcm, window: window, rows: keptRows}
+		w, err := c.encoded(j, c.threads, stop)
+		if err != nil {
+			return nil, err
+		}
+		err = d.Step([]whispernet.Column{{Window: w, Token: c.SOT, Logits: logits}}, stop)
+		if err != nil {
+			w.Free()
+			return nil, err
+		}
+		w.Forget()
+		c.keep(j, w)
+		list = append(list, c.heard(logits))
+	}
+	return list, nil
+}
+
+// heard reads the logits after "start of transcript".
+func (c *cpu) heard(logits []float32) heard {
+	h := heard{languages: make(map[string]float64)}
+	whispernet.Normalize(logits, c.Begin)
+	h.noSpeech = math.Exp(float64(logits[c.NoSpeech]))
+	var sum float64
+	for i, l := range spec.Languages() {
+		if t := c.Language(i); t >= 0 {
+			p := math.Exp(float64(logits[t]))
+			h.languages[l.Code] = p
+			sum += p
+		}
+	}
+	for code := range h.languages {
+		h.languages[code] /= sum
+	}
+	return h
+}

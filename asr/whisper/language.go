@@ -1,0 +1,148 @@
+package whisper
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+)
+
+// How DetectLanguage decides: at once where a language has sureLanguage; else among those
+// that are plausible by what the speech would say in each, whose mean log probability (as
+// of one token) counts textWeight times: about the number of tokens in a short sentence.
+const (
+	sureLanguage      = 0.95
+	plausibleLanguage = 0.03
+	textWeight        = 8
+)
+
+// DetectLanguage implements asr.LanguageDetector by one encoder pass over the first window
+// of speech, one over the window in the middle, and, if they leave doubt, one over the
+// last. A transcription of the same speech that follows uses the same passes. If doubt
+// remains, the language is the one in which the speech makes most sense. The answer is one
+// of Languages; an English-only model answers "en" with probability 1.
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
+	ctx, leave, err := e.enter(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer leave()
+	if !e.header.Multilingual() {
+		return "en", 1, nil
+	}
+	windows := e.listen(pcm, speech)
+	var answers []heard
+	var mean map[string]float64
+	for _, part := range [][]decode.Window{windows[:min(len(windows), 2)], windows[min(len(windows), 2):]} {
+		if len(part) == 0 {
+			continue
+		}
+		more, err := e.hear(ctx, pcm, part)
+		if err != nil {
+			return "", 0, err
+		}
+		answers = append(answers, more...)
+		mean = average(windows, answers)
+		if language = e.likeliest(mean); mean[language] >= sureLanguage {
+			break
+		}
+	}
+	if language == "" {
+		return "", 0, fmt.Errorf("whisper: the model returned no probability for any of %d languages: %w", len(e.languages), ErrDecode)
+	}
+	if len(speech) > 0 && mean[language] < sureLanguage {
+		if mean, err = e.readLanguage(ctx, pcm, windows[:len(answers)], mean); err != nil {
+			return "", 0, err
+		}
+		language = e.likeliest(mean)
+	}
+	return language, min(mean[language], 1), nil
+}
+
+// listen returns the windows that tell the language, in the order in which they are asked:
+// the first, the middle and the last. Without speech it is the beginning of the recording.
+func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
+	if len(speech) == 0 {
+		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
+		return append(decode.Pack(speech, pcm, e.packing), decode.Window{})[:1] // not a sample: silence
+	}
+	windows := decode.Pack(speech, pcm, e.packing)
+	if n := len(windows); n > 2 {
+		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
+	}
+	return windows
+}
+
+// average is the mean of what was heard in windows, by how much speech there is in each.
+func average(windows []decode.Window, answers []heard) map[string]float64 {
+	mean := make(map[string]float64)
+	var all float64
+	for i, h := range answers {
+		weight := (windows[i].SpeechSeconds() + 0.1) * (1.01 - h.noSpeech)
+		all += weight
+		for code, p := range h.languages {
+			mean[code] += weight * p
+		}
+	}
+	for code := range mean {
+		mean[code] /= all
+	}
+	return mean
+}
+
+// likeliest is the language with the greatest value, "" without any.
+func (e *Engine) likeliest(values map[string]float64) string {
+	best := ""
+	for _, code := range e.languages { // in a fixed order, so that equals do not toss
+		if v, ok := values[code]; ok && (best == "" || v > values[best]) {
+			best = code
+		}
+	}
+	return best
+}
+
+// readLanguage transcribes windows in each plausible language and weighs the languages'
+// probabilities by those of the texts: in a wrong language the decoder writes what it
+// believes less.
+func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, heard map[string]float64) (map[string]float64, error) {
+	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return heard[code] < plausibleLanguage })
+	if len(plausible) < 2 {
+		return heard, nil
+	}
+	var jobs []*job
+	for _, w := range windows {
+		jobs = append(jobs, &job{pcm: pcm, window: w, rows: keptRows, keep: true, plan: &languagePlan{languages: plausible}})
+	}
+	if err := e.decode(ctx, jobs, asr.Options{Parallel: e.opt.Threads}, func(int) {}); err != nil {
+		return nil, err
+	}
+	eot, _ := e.now().ends()
+	read := make(map[string]float64)
+	var all float64
+	for i, code := range plausible {
+		var sum float64
+		var tokens int
+		for _, j := range jobs {
+			for _, t := range j.plan.(*languagePlan).said[i].tokens {
+				if t.id < eot {
+					sum, tokens = sum+float64(t.logp), tokens+1
+				}
+			}
+		}
+		if tokens > 0 {
+			read[code] = heard[code] * math.Exp(textWeight*sum/float64(tokens))
+			all += read[code]
+		}
+	}
+	if all == 0 { // nothing is said in any
+		return heard, nil
+	}
+	for code := range read {
+		read[code] /= all
+	}
+	return read, nil
+}

@@ -1,0 +1,134 @@
+package whisper
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/whispernet"
+)
+
+// rules say which token may come next: Whisper's own, as its authors published them.
+type rules struct {
+	blank, eot, begin int32   // " " (negative where there is none), the end, the mark of 0.00 s
+	never             []int32 // text that is never written: symbols that nobody speaks
+	unmarked          bool    // the model was trained without time marks
+}
+
+// firstMark is the latest time mark that may open a text: 1.0 s.
+const firstMark = 50
+
+// newRules derives the rules from a vocabulary. unmarked models write no time marks.
+func newRules(v *whispernet.Vocabulary, unmarked bool) *rules {
+	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked}
+	if one := v.Tokenize(" "); len(one) == 1 && v.Text(one[0]) == " " {
+		r.blank = one[0]
+	}
+	r.never = unspoken(func(text string) []int32 { return spell(v, text) })
+	return r
+}
+
+// unspoken lists the tokens of symbols that stand for no sound, as OpenAI's
+// suppress_tokens -1 chooses them. spell returns the tokens that write a text, nil where
+// the vocabulary cannot. Hyphens and apostrophes may stand within a word, but not begin
+// one.
+func unspoken(spell func(string) []int32) []int32 {
+	symbols := strings.Split(`"#()*+/:;<=>@[\]^_`+"`"+`{|}~「」『』`, "")
+	symbols = append(symbols, strings.Fields(`<< >> <<< >>> -- --- -( -[ (' (" (( )) ((( ))) [[ ]] {{ }} ♪♪ ♪♪♪`)...)
+	var list []int32
+	add := func(text string, partly bool) {
+		if tokens := spell(text); len(tokens) == 1 || len(tokens) > 1 && partly {
+			list = append(list, tokens[0])
+		}
+	}
+	add(" -", false)
+	add(" '", false)
+	for _, s := range symbols {
+		add(s, false)
+		add(" "+s, false)
+	}
+	for _, s := range "♩♪♫♬♭♮♯" { // their first bytes are those of such signs alone
+		add(string(s), true)
+		for _, t := range spell(" " + string(s)) {
+			if blank := spell(" "); len(blank) != 1 || t != blank[0] {
+				list = append(list, t)
+				break
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// forbid sets the logits of the tokens that may not follow a text to minus infinity. The
+// rest of the rules, which need probabilities, is in settle.
+func (r *rules) forbid(logits []float32, text []int32) {
+	for _, t := range r.never {
+		logits[t] = forbidden
+	}
+	fill(logits[r.eot+1:r.begin], forbidden)
+	if len(text) == 0 {
+		logits[r.eot] = forbidden
+		if r.blank >= 0 {
+			logits[r.blank] = forbidden
+		}
+	}
+	if r.unmarked {
+		fill(logits[r.begin:], forbidden)
+		return
+	}
+	r.order(logits, text)
+}
+
+// order applies the rules of time marks: a text begins with one of its first second, they
+// come in pairs except before the end, and none is earlier than one before it; a passage
+// has a length.
+func (r *rules) order(logits []float32, text []int32) {
+	n := len(text)
+	if n == 0 {
+		fill(logits[:r.begin], forbidden)
+		fill(logits[min(int(r.begin)+firstMark+1, len(logits)):], forbidden)
+		return
+	}
+	last := text[n-1] >= r.begin
+	closed := n < 2 || text[n-2] >= r.begin // the mark before, if the last token is one, closed a passage
+	switch {
+	case last && closed:
+		fill(logits[r.begin:], forbidden)
+		return
+	case last:
+		fill(logits[:r.eot], forbidden)
+	}
+	for i := n - 1; i >= 0; i-- {
+		if text[i] >= r.begin {
+			from := text[i] + 1
+			if last {
+				from = text[i]
+			}
+			fill(logits[r.begin:min(int(from), len(logits))], forbidden)
+			return
+		}
+	}
+}
+
+// settle turns logits into the logarithms of probabilities: where the time marks together
+// are more likely than any other token, one of them comes.
+func (r *rules) settle(logits []float32) {
+	marks, best := whispernet.Normalize(logits, r.begin)
+	if r.unmarked || !(marks > best) {
+		return
+	}
+	fill(logits[:r.begin], forbidden)
+	for i := r.begin; int(i) < len(logits); i++ {
+		logits[i] -= marks
+	}
+}
+
+// forbidden is the logarithm of no probability.
+var forbidden = float32(math.Inf(-1))
+
+func fill(list []float32, v float32) {
+	for i := range list {
+		list[i] = v
+	}
+}

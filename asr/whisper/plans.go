@@ -1,0 +1,119 @@
+package whisper
+
+import (
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+)
+
+const (
+	temperatureStep = 0.2
+	// fallbackSamples is how many texts are drawn at each temperature (as in the published
+	// implementation), unless the caller samples as well and sets a number.
+	fallbackSamples = 5
+	// maxBeams is the widest beam that can be asked for.
+	maxBeams = 8
+	// encoderSteps is what an encoder pass costs, in steps of the decoder.
+	encoderSteps = 128
+)
+
+// task is what all windows of one transcription share.
+type task struct {
+	opt      asr.Options
+	language string
+	speech   []audio.Span // of the whole recording
+	initial  []int32      // tokens of the initial prompt
+	hot      *hotwords
+}
+
+// request is the first search of every window of a task.
+func (t *task) request(prompt []int32) *request {
+	return &request{
+		language: t.language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
+		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.opt.NoSpeechThreshold, hot: t.hot,
+	}
+}
+
+// textPlan decodes a window, and without its prompt again where that may have spoiled the
+// text.
+type textPlan struct {
+	v      vocabulary
+	t      *task
+	window decode.Window
+	prompt []int32
+
+	best       *found
+	unprompted int
+}
+
+func (p *textPlan) next(f *found) *request {
+	switch {
+	case f == nil:
+		p.best, p.unprompted = nil, 0
+		return p.t.request(p.prompt)
+	case p.best == nil:
+		p.best = f
+		if len(p.prompt) > 0 && doubtful(p.v, p.window, f.attempt) {
+			p.unprompted++
+			return p.t.request(nil)
+		}
+	case spoiled(p.best.attempt, f.attempt):
+		p.best = f
+	}
+	return nil
+}
+
+// risingPlan samples texts at rising temperatures until one is not hopeless.
+type risingPlan struct {
+	t      *task
+	prompt []int32
+	steps  int // of the decoder that it may take
+
+	temperature float64
+	left        int
+	best        *found
+	tries       int
+}
+
+func (p *risingPlan) next(f *found) *request {
+	if f == nil {
+		p.best, p.tries, p.left, p.temperature = nil, 0, p.steps, p.t.opt.Temperature
+	} else {
+		p.tries++
+		p.left -= f.steps
+		if p.best == nil || len(p.best.tokens) == 0 || len(f.tokens) > 0 && f.better(p.best.attempt) {
+			p.best = f
+		}
+		if !f.hopeless() || p.temperature+temperatureStep > 1+1e-9 || p.left <= 0 {
+			return nil
+		}
+	}
+	p.temperature += temperatureStep
+	r := p.t.request(p.prompt)
+	r.temperature, r.samples = p.temperature, fallbackSamples
+	if p.t.opt.Temperature > 0 && p.t.opt.BestOf > 0 {
+		r.samples = p.t.opt.BestOf
+	}
+	return r
+}
+
+// languagePlan writes the beginning of a window in one language after the other.
+type languagePlan struct {
+	languages []string
+	said      []attempt
+}
+
+// languageTokens is how much of a text tells whether its language is right.
+const languageTokens = 64
+
+func (p *languagePlan) next(f *found) *request {
+	if f == nil {
+		p.said = nil
+	} else {
+		p.said = append(p.said, f.attempt)
+	}
+	if len(p.said) == len(p.languages) {
+		return nil
+	}
+	return &request{language: p.languages[len(p.said)], beam: 1, quiet: unsureNoSpeech, most: languageTokens}
+}

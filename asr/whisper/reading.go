@@ -1,0 +1,231 @@
+package whisper
+
+import (
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+)
+
+// The signs of a failed decode, as the Whisper paper has them (Radford et al. 2022,
+// section 4.5).
+const (
+	maxCompression = 2.4
+	minLogProb     = -1.0
+	// unsureNoSpeech is the no-speech probability above which a text less likely
+	// than minLogProb is discarded, whatever the caller's threshold.
+	unsureNoSpeech = 0.6
+)
+
+// restSeconds is how much speech must be left after the text's last time mark for that
+// rest to be decoded, and restSlack how far before the end of the speech a time mark may
+// stand without that.
+const restSeconds, restSlack = 1.0, 0.2
+
+// attempt is one decode of a window with what is known about it.
+type attempt struct {
+	tokens      []token
+	text        string
+	avgLogProb  float64
+	compression float64
+	looped      bool
+	temperature float64
+}
+
+// hopeless reports whether a text goes round in circles: then it is worth another try.
+func (a attempt) hopeless() bool {
+	return len(a.tokens) > 0 && (a.looped || a.compression > maxCompression)
+}
+
+// failed reports whether a text is hopeless or unlikely.
+func (a attempt) failed() bool {
+	return a.hopeless() || len(a.tokens) > 0 && a.avgLogProb < minLogProb
+}
+
+// better reports whether a is preferable to b when both failed.
+func (a attempt) better(b attempt) bool {
+	if bad, worse := a.hopeless(), b.hopeless(); bad != worse {
+		return !bad
+	}
+	return a.avgLogProb > b.avgLogProb
+}
+
+// result holds what is known about a window after its first pass, and after its
+// repair.
+type result struct {
+	words    []decode.Piece
+	text     string // for the prompt of the window after
+	stats    asr.Stats
+	attempt  attempt
+	noSpeech float64 // the probability of no speech
+	bare     []bare  // the speech that the text leaves without words
+}
+
+// settle reads the words of a window's decode, unless they are discarded.
+func (e *Engine) settle(r *result, t *task, w decode.Window) {
+	r.words, r.bare, r.text = nil, nil, ""
+	a := r.attempt
+	if r.noSpeech > t.opt.NoSpeechThreshold || r.noSpeech > unsureNoSpeech && len(a.tokens) > 0 && a.avgLogProb < minLogProb {
+		r.stats.Discarded++
+		return
+	}
+	if len(a.tokens) == 0 {
+		return
+	}
+	words, skips, covered, ended := readText(e.now(), w, a)
+	for i := range words {
+		words[i].NoSpeechProb = r.noSpeech
+	}
+	r.words, r.text = words, a.text
+	if a.failed() || r.noSpeech > unsureNoSpeech {
+		return // its gaps say nothing
+	}
+	for _, k := range skips {
+		r.bare = append(r.bare, bare{before: k.Before, start: k.Start, end: k.End})
+	}
+	if after := w.Rest(covered + restSlack); ended && after.SpeechSeconds() >= restSeconds {
+		_, end := w.Speech[len(w.Speech)-1].Seconds()
+		r.bare = append(r.bare, bare{before: len(words), start: covered, end: end, rest: true})
+	}
+}
+
+// assess joins a decode's text and measures the signs of failure. looped tells that it
+// was stopped for one.
+func assess(v vocabulary, tokens []token, looped bool) attempt {
+	a := attempt{}
+	eot, _ := v.ends()
+	var text strings.Builder
+	var pieces []decode.Token
+	for _, t := range tokens {
+		if t.id < eot {
+			s := v.Text(t.id)
+			text.WriteString(s)
+			pieces = append(pieces, decode.Token{Text: s})
+		}
+		a.avgLogProb += float64(t.logp)
+	}
+	a.text = text.String()
+	if strings.TrimSpace(a.text) == "" {
+		return attempt{}
+	}
+	a.tokens = tokens
+	a.avgLogProb /= float64(len(tokens))
+	a.compression = decode.CompressionRatio(a.text)
+	_, a.looped = decode.Unloop(decode.Words(pieces))
+	a.looped = a.looped || looped
+	return a
+}
+
+// section is the text between two time marks, in seconds of the window.
+type section struct {
+	from, to float64
+	tokens   []decode.Token
+}
+
+// sections divides a decode at its time marks; ended reports whether the last of them ends
+// the text. seek is where in the file the window begins, end its length.
+func sections(v vocabulary, tokens []token, seek, end float64) (list []section, ended bool) {
+	eot, begin := v.ends()
+	open := section{}
+	for _, t := range tokens {
+		switch {
+		case t.id >= begin:
+			at := min(float64(t.id-begin)*0.02, end)
+			if len(open.tokens) > 0 {
+				open.to = at
+				list = append(list, open)
+				ended = true
+			}
+			open = section{from: at}
+		case t.id < eot:
+			p := math.Exp(float64(t.logp))
+			open.tokens = append(open.tokens, decode.Token{
+				Text: v.Text(t.id), Probability: p, LogProb: float64(t.logp), Time: math.NaN(), Seek: seek, ID: t.id,
+			})
+			ended = false
+		}
+	}
+	if len(open.tokens) > 0 {
+		open.to = end
+		list = append(list, open)
+	}
+	return list, ended
+}
+
+// passage is a section in words, with times of the file.
+type passage struct {
+	said     []decode.Piece
+	from, to float64
+	passed   []decode.Skip // speech that the words pass over
+}
+
+// passages joins the words of the sections that lie where somebody speaks.
+func passages(w decode.Window, list []section, end float64) (all []passage) {
+	var jumps int
+	var passed float64
+	for i, s := range list {
+		said := decode.Words(s.tokens)
+		if len(said) == 0 {
+			continue
+		}
+		if s.to-s.from < float64(len(said))*0.04 { // too fast for speech: the mark is wrong
+			s.to = end
+			if i+1 < len(list) {
+				s.to = max(list[i+1].from, s.to)
+			}
+		}
+		from, to := w.Time(s.from), w.Time(s.to)
+		if silent(w.Speech, from, to) {
+			continue // text where there is no speech: invented
+		}
+		p := passage{said, from, to, decode.Skipped(said, from, to, w.Speech)}
+		for _, k := range p.passed {
+			passed += k.End - k.Start
+			jumps++
+		}
+		all = append(all, p)
+	}
+	if jumps > 1 && passed > w.SpeechSeconds()/2 {
+		for i := range all {
+			all[i].passed = nil // not a text that jumped over sentences, but a sound with few words
+		}
+	}
+	return all
+}
+
+// readText turns a decode into words with times of the file. skips is the speech that they
+// pass over, covered where in the file the text ends, and ended whether the decoder said
+// so by a time mark.
+func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
+	end := float64(w.Len()) / audio.SampleRate
+	list, ended := sections(v, a.tokens, w.Time(0), end)
+	for _, p := range passages(w, list, end) {
+		first, from := 0, p.from
+		for _, k := range append(p.passed, decode.Skip{Before: len(p.said), Start: p.to}) {
+			decode.Align(p.said[first:k.Before], from, k.Start, w.Speech)
+			first, from = k.Before, k.End
+		}
+		for _, k := range p.passed {
+			k.Before += len(words)
+			skips = append(skips, k)
+		}
+		words = append(words, p.said...)
+		covered = p.to
+	}
+	for i := range words {
+		words[i].Temperature = a.temperature
+	}
+	return words, skips, covered, ended
+}
+
+// silent reports whether no speech lies within 0.2 s of a stretch of the file.
+func silent(speech []audio.Span, from, to float64) bool {
+	for _, s := range speech {
+		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,305 @@
+package whisper
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/otograph/otograph/internal/whispernet"
+)
+
+// search finds the text of a window, one token at a time: columns lists what the decoder
+// is to compute next, and advance goes on from its logits, until over. Several searches
+// share a pass of the decoder; none knows of the others.
+//
+// At temperature 0 it is the beam search of CTranslate2: of twice as many candidates as
+// beams, the best end or go on; as soon as as many texts have ended as there are beams, the
+// one with the greatest mean log probability is taken (patience and length penalty 1). At
+// other temperatures it samples as many texts as were asked for, each by itself.
+type search struct {
+	rules  *rules
+	window *whispernet.Window
+	hot    *hotwords
+	prompt []int32
+	sot    int // the place of "start of transcript" in the prompt
+	silent int32
+	// quiet is the no-speech probability above which nothing is decoded.
+	quiet       float64
+	temperature float64
+	width       int // beams or samples
+	most        int // tokens of a text
+	random      *rand.Rand
+
+	noSpeech float64
+	beams    []beam
+	ended    []hypothesis
+	steps    int
+	begun    bool
+	over     bool
+
+	logits     [][]float32 // one for each column that wants them
+	candidates []candidate
+	top        []whispernet.Candidate
+}
+
+// beam is a text in the making.
+type beam struct {
+	tokens []token
+	path   []uint8 // the decoder's rows, by position
+	sum    float64 // of the log probabilities
+}
+
+// hypothesis is a text that has ended.
+type hypothesis struct {
+	tokens []token
+	sum    float64 // that of the end included
+	looped bool    // it was ended, because it went round
+}
+
+// mean is the score that texts of different lengths are compared by.
+func (h hypothesis) mean() float64 { return h.sum / float64(max(len(h.tokens), 1)) }
+
+// candidate is a token that may follow a beam.
+type candidate struct {
+	beam  int
+	token token
+	sum   float64
+}
+
+// buffers returns n buffers for logits, which the search keeps.
+func (s *search) buffers(n, size int) [][]float32 {
+	for len(s.logits) < n {
+		s.logits = append(s.logits, make([]float32, size))
+	}
+	return s.logits[:n]
+}
+
+// columns appends what the decoder must compute before advance.
+func (s *search) columns(list []whispernet.Column, vocabulary int) []whispernet.Column {
+	if !s.begun {
+		logits := s.buffers(2, vocabulary)
+		for i, t := range s.prompt {
+			c := whispernet.Column{Window: s.window, Position: i, Token: t}
+			switch i {
+			case len(s.prompt) - 1:
+				c.Logits = logits[1]
+			case s.sot:
+				c.Logits = logits[0]
+			}
+			list = append(list, c)
+		}
+		return list
+	}
+	logits := s.buffers(len(s.beams), vocabulary)
+	for i, b := range s.beams {
+		at := len(s.prompt) + len(b.tokens) - 1
+		list = append(list, whispernet.Column{
+			Window: s.window, Row: i, Position: at, Token: b.tokens[len(b.tokens)-1].id, Path: b.path[:at], Logits: logits[i],
+		})
+	}
+	return list
+}
+
+// advance goes on from the logits of the columns.
+func (s *search) advance() {
+	s.steps++
+	if !s.begun {
+		s.begin()
+		if s.over {
+			return
+		}
+	}
+	for i, b := range s.beams {
+		s.judge(s.logits[i], b)
+	}
+	if s.temperature > 0 {
+		s.sample()
+	} else {
+		s.choose()
+	}
+}
+
+// begin reads the answers to the prompt: whether anybody speaks, and the first beam.
+func (s *search) begin() {
+	s.begun = true
+	last := len(s.prompt) - 1
+	first := s.logits[0]
+	if s.sot == last { // one column answers both questions
+		copy(first, s.logits[1])
+	}
+	whispernet.Normalize(first, s.rules.begin)
+	s.noSpeech = math.Exp(float64(first[s.silent]))
+	if s.over = s.noSpeech > s.quiet; s.over {
+		return
+	}
+	copy(first, s.logits[1])
+	s.beams = append(s.beams, beam{path: make([]uint8, len(s.prompt))})
+	if s.temperature > 0 {
+		for i := 1; i < s.width; i++ {
+			s.beams = append(s.beams, beam{path: make([]uint8, len(s.prompt))})
+		}
+		for _, logits := range s.buffers(s.width, len(first))[1:] {
+			copy(logits, first)
+		}
+	}
+}
+
+// judge turns the logits of what may follow a beam into log probabilities.
+func (s *search) judge(logits []float32, b beam) {
+	text := make([]int32, len(b.tokens))
+	for i, t := range b.tokens {
+		text[i] = t.id
+	}
+	s.rules.forbid(logits, text)
+	if s.hot != nil {
+		s.hot.favour(logits, s.rules.words(text), s.rules.eot)
+	}
+	s.rules.settle(logits)
+}
+
+// words returns the tokens of a text without its time marks.
+func (r *rules) words(text []int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(text), func(t int32) bool { return t >= r.begin })
+}
+
+// choose takes the best continuations of all beams.
+func (s *search) choose() {
+	s.candidates = s.candidates[:0]
+	for i, b := range s.beams {
+		s.top = whispernet.Top(s.logits[i], 2*s.width, s.top)
+		for _, c := range s.top {
+			s.candidates = append(s.candidates, candidate{i, token{c.Token, c.LogProb}, b.sum + float64(c.LogProb)})
+		}
+	}
+	slices.SortStableFunc(s.candidates, func(a, b candidate) int { return cmp.Compare(b.sum, a.sum) })
+	all := s.candidates[:min(len(s.candidates), 2*s.width)]
+	first := all[:min(len(all), s.width)]
+	rest := all[len(first):]
+	next := make([]beam, 0, s.width)
+	for _, c := range first {
+		if !s.ends(c) {
+			next = append(next, s.extended(c))
+			continue
+		}
+		for len(rest) > 0 { // another goes on in its place
+			c, rest = rest[0], rest[1:]
+			if c.token.id != s.rules.eot {
+				if b := s.extended(c); len(b.tokens) < s.most && s.period(b.tokens) == 0 {
+					next = append(next, b)
+					break
+				}
+			}
+		}
+	}
+	s.beams = next
+	s.over = len(next) == 0 || len(s.ended) >= s.width
+}
+
+// ends reports whether a candidate ends its text, and keeps the text then.
+func (s *search) ends(c candidate) bool {
+	b := s.beams[c.beam]
+	if c.token.id == s.rules.eot {
+		s.ended = append(s.ended, hypothesis{tokens: b.tokens, sum: c.sum})
+		return true
+	}
+	tokens := append(b.tokens[:len(b.tokens):len(b.tokens)], c.token)
+	looped := s.period(tokens) > 0
+	if !looped && len(tokens) < s.most {
+		return false
+	}
+	s.ended = append(s.ended, hypothesis{tokens: tokens, sum: c.sum, looped: looped})
+	return true
+}
+
+// period is the length of the loop that the tokens end in, 0 without one.
+func (s *search) period(tokens []token) int {
+	if tokens[len(tokens)-1].id >= s.rules.begin {
+		return 0
+	}
+	var text []int32
+	for i := len(tokens) - 1; i >= 0 && len(text) < loopPeriod*loopTimes; i-- {
+		if tokens[i].id < s.rules.begin {
+			text = append(text, tokens[i].id)
+		}
+	}
+	slices.Reverse(text)
+	return looping(text)
+}
+
+// extended returns the beam of a candidate: its row is the one that its parent had.
+func (s *search) extended(c candidate) beam {
+	b := s.beams[c.beam]
+	next := beam{tokens: make([]token, 0, len(b.tokens)+1), path: b.path, sum: c.sum}
+	next.tokens = append(append(next.tokens, b.tokens...), c.token)
+	if len(b.tokens) > 0 { // the prompt's rows are all 0
+		next.path = append(append(make([]uint8, 0, len(b.path)+1), b.path...), uint8(c.beam))
+	}
+	return next
+}
+
+// sample draws the next token of each text.
+func (s *search) sample() {
+	next := s.beams[:0:0]
+	for i := range s.beams {
+		at := draw(s.random, s.logits[i], s.temperature)
+		c := candidate{i, token{at, s.logits[i][at]}, s.beams[i].sum + float64(s.logits[i][at])}
+		if !s.ends(c) {
+			next = append(next, s.extended(c))
+		}
+	}
+	s.beams = next
+	s.over = len(next) == 0
+}
+
+// draw picks a token at random, by the probabilities at a temperature.
+func draw(random *rand.Rand, logProbs []float32, temperature float64) int32 {
+	const least = -30 // of the exponent: less has no part
+	top := slices.Max(logProbs)
+	weight := func(l float32) float64 {
+		if e := float64(l-top) / temperature; e > least {
+			return math.Exp(e)
+		}
+		return 0
+	}
+	var sum float64
+	for _, l := range logProbs {
+		sum += weight(l)
+	}
+	left := random.Float64() * sum
+	for i, l := range logProbs {
+		if w := weight(l); w > 0 {
+			if left -= w; left < 0 {
+				return int32(i)
+			}
+		}
+	}
+	return int32(max(slices.Index(logProbs, top), 0)) // rounding, or no numbers
+}
+
+// rank is the order in which texts are taken, the least first: likely ones, those that
+// went round, all others.
+func (h hypothesis) rank() int {
+	switch {
+	case h.looped:
+		return 1
+	case h.mean() < minLogProb:
+		return 2
+	}
+	return 0
+}
+
+// best returns the text that is taken: among those of the first rank the one with the
+// greatest mean. Of a loop it has the first round.
+func (s *search) best() hypothesis {
+	if len(s.ended) == 0 {
+		return hypothesis{}
+	}
+	h := slices.MinFunc(s.ended, func(a, b hypothesis) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.mean(), a.mean()))
+	})
+	if h.looped {
+		h.tokens = unloop(h.tokens, s.rules.begin)
+	}
+	return h
+}

@@ -53,6 +53,8 @@ type plan interface {
 	// next returns the search after the one that found f; the first where f is nil, after
 	// which the plan begins anew; nil when the text is decided.
 	next(f *found) *request
+	// text returns the decided text, whose words are to be timed; nil if none are.
+	text() *found
 }
 
 // request is a search for a text.

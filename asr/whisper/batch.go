@@ -148,6 +148,9 @@ func (w *worker) step() error {
 		o.job.stats.DecoderSteps++
 		o.search.advance()
 		if o.search.over && !w.again(o) {
+			if err := w.time(o); err != nil {
+				return err
+			}
 			w.close(o)
 			continue
 		}

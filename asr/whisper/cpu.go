@@ -16,6 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/wordtimes"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -33,6 +34,7 @@ type cpu struct {
 	context int  // tokens that the decoder has room for
 	size    int  // of the vocabulary
 	spoken  bool // the prompt names the language and the task
+	heads   []wordtimes.Head
 
 	mu    sync.Mutex
 	kept  []kept
@@ -77,9 +79,14 @@ func openCPU(m Model, threads int) (*cpu, error) {
 		return nil, err
 	}
 	v, h := model.Vocabulary(), model.Header()
+	heads, err := alignmentHeads(m, h)
+	if err != nil {
+		model.Close()
+		return nil, err
+	}
 	return &cpu{
 		Vocabulary: v, model: model, rules: newRules(v, unmarked(h)), threads: max(threads, 1),
-		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(),
+		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(), heads: heads,
 	}, nil
 }
 

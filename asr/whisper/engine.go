@@ -69,6 +69,10 @@ type Model struct {
 	// NoTranslation reports that the model was not trained to translate into
 	// English.
 	NoTranslation bool
+	// AlignmentHeads are the heads of the decoder, as [layer, head] from 0, that follow the
+	// sound best and time the words; nil is the published ones of the model's shape, or for
+	// an unknown shape those that a window shows.
+	AlignmentHeads [][2]int
 	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
 	// for; nil is all that its vocabulary has. Detection chooses among them.
 	Languages []string

@@ -63,6 +63,8 @@ func (p *textPlan) next(f *found) *request {
 	return nil
 }
 
+func (p *textPlan) text() *found { return p.best }
+
 // risingPlan samples texts at rising temperatures until one is not hopeless.
 type risingPlan struct {
 	t      *task
@@ -97,6 +99,8 @@ func (p *risingPlan) next(f *found) *request {
 	return r
 }
 
+func (p *risingPlan) text() *found { return p.best }
+
 // languagePlan writes the beginning of a window in one language after the other.
 type languagePlan struct {
 	languages []string
@@ -117,3 +121,5 @@ func (p *languagePlan) next(f *found) *request {
 	}
 	return &request{language: p.languages[len(p.said)], beam: 1, quiet: unsureNoSpeech, most: languageTokens}
 }
+
+func (p *languagePlan) text() *found { return nil }

@@ -1,12 +1,15 @@
 package whisper
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/wordtimes"
 )
 
 // The signs of a failed decode, as the Whisper paper has them (Radford et al. 2022,
@@ -32,6 +35,7 @@ type attempt struct {
 	compression float64
 	looped      bool
 	temperature float64
+	times       []wordtimes.Time // of the words, in seconds of the file; nil if they were not measured
 }
 
 // hopeless reports whether a text goes round in circles: then it is worth another try.
@@ -121,6 +125,7 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 // section is the text between two time marks, in seconds of the window.
 type section struct {
 	from, to float64
+	first    int // token of the text
 	tokens   []decode.Token
 }
 
@@ -128,7 +133,7 @@ type section struct {
 // the text. seek is where in the file the window begins, end its length.
 func sections(v vocabulary, tokens []token, seek, end float64) (list []section, ended bool) {
 	eot, begin := v.ends()
-	open := section{}
+	open, text := section{}, 0
 	for _, t := range tokens {
 		switch {
 		case t.id >= begin:
@@ -138,12 +143,13 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 				list = append(list, open)
 				ended = true
 			}
-			open = section{from: at}
+			open = section{from: at, first: text}
 		case t.id < eot:
 			p := math.Exp(float64(t.logp))
 			open.tokens = append(open.tokens, decode.Token{
 				Text: v.Text(t.id), Probability: p, LogProb: float64(t.logp), Time: math.NaN(), Seek: seek, ID: t.id,
 			})
+			text++
 			ended = false
 		}
 	}
@@ -157,6 +163,7 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 // passage is a section in words, with times of the file.
 type passage struct {
 	said     []decode.Piece
+	first    int // token of the text
 	from, to float64
 	passed   []decode.Skip // speech that the words pass over
 }
@@ -180,7 +187,7 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 		if silent(w.Speech, from, to) {
 			continue // text where there is no speech: invented
 		}
-		p := passage{said, from, to, decode.Skipped(said, from, to, w.Speech)}
+		p := passage{said, s.first, from, to, decode.Skipped(said, from, to, w.Speech)}
 		for _, k := range p.passed {
 			passed += k.End - k.Start
 			jumps++
@@ -201,11 +208,13 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
+	times := a.times
 	for _, p := range passages(w, list, end) {
-		first, from := 0, p.from
-		for _, k := range append(p.passed, decode.Skip{Before: len(p.said), Start: p.to}) {
-			decode.Align(p.said[first:k.Before], from, k.Start, w.Speech)
-			first, from = k.Before, k.End
+		if times == nil {
+			p.share(w.Speech)
+		} else {
+			p.put(times[:len(p.said)])
+			times = times[len(p.said):]
 		}
 		for _, k := range p.passed {
 			k.Before += len(words)
@@ -218,6 +227,31 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, s
 		words[i].Temperature = a.temperature
 	}
 	return words, skips, covered, ended
+}
+
+// share gives the words times in proportion to their letters.
+func (p *passage) share(speech []audio.Span) {
+	first, from := 0, p.from
+	for _, k := range append(slices.Clip(p.passed), decode.Skip{Before: len(p.said), Start: p.to}) {
+		decode.Align(p.said[first:k.Before], from, k.Start, speech)
+		first, from = k.Before, k.End
+	}
+	for i := range p.said {
+		p.said[i].Interpolated = true
+	}
+}
+
+// put gives the words their measured times. Speech in which one of them is spoken was not
+// passed over.
+func (p *passage) put(times []wordtimes.Time) {
+	for i, t := range times {
+		p.said[i].Start, p.said[i].End = t.Start, t.End
+	}
+	p.passed = slices.DeleteFunc(p.passed, func(k decode.Skip) bool { return len(within(p.said, k.Start, k.End)) > 0 })
+	for i := range p.passed {
+		k := &p.passed[i]
+		k.Before, _ = slices.BinarySearchFunc(p.said, k.Start, func(w decode.Piece, at float64) int { return cmp.Compare(w.Start, at) })
+	}
 }
 
 // silent reports whether no speech lies within 0.2 s of a stretch of the file.

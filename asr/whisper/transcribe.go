@@ -63,11 +63,6 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	decode.Settle(words, speech)
 	transcript.Segments = decode.Sentences(words, opt.WordTimestamps)
-	for _, s := range transcript.Segments {
-		for i := range s.Words {
-			s.Words[i].Interpolated = true // in proportion to letters
-		}
-	}
 	return transcript, nil
 }
 

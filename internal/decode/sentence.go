@@ -87,7 +87,7 @@ func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr
 		s.Temperature = max(s.Temperature, w.Temperature)
 		s.NoSpeechProb += w.NoSpeechProb / float64(n)
 		if withWords {
-			s.Words = append(s.Words, asr.Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Tokens: w.Tokens})
+			s.Words = append(s.Words, asr.Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Interpolated: w.Interpolated, Tokens: w.Tokens})
 		}
 	}
 	if tokens > 0 {

@@ -205,6 +205,21 @@ func (w Window) Samples(dst []float32, pcm *audio.PCM) []float32 {
 	return dst
 }
 
+// Spoken returns the speech in the window as samples of the window.
+func (w Window) Spoken() []audio.Span {
+	spoken := make([]audio.Span, 0, len(w.Speech))
+	at, k := 0, 0 // where the piece k begins in the window
+	for _, s := range w.Speech {
+		for k < len(w.Pieces)-1 && w.Pieces[k].End <= s.Start {
+			at += w.Pieces[k].Len()
+			k++
+		}
+		first := at - w.Pieces[k].Start
+		spoken = append(spoken, audio.Span{Start: s.Start + first, End: s.End + first})
+	}
+	return spoken
+}
+
 // Time maps seconds from the beginning of the window to seconds from the
 // beginning of the file. Times outside the window give its borders. Where two
 // pieces meet, the time is the end of the earlier one.

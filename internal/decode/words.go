@@ -49,6 +49,8 @@ type Piece struct {
 	// First and Last are the tokens in which its letters begin and end, as indices into
 	// what Words was given: punctuation in tokens of its own is outside.
 	First, Last int
+	// Interpolated reports that Start and End were not measured.
+	Interpolated bool
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character of a

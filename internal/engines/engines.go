@@ -153,7 +153,7 @@ func (e *Engines) Standard() (*whisper.Engine, error) {
 			return nil, err
 		}
 		f := m.Main()
-		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts, NoTranslation: m.NoTranslation}
+		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts, NoTranslation: m.NoTranslation, AlignmentHeads: m.AlignmentHeads}
 		if f.Data != nil {
 			if wm.Data, err = f.Data(); err != nil {
 				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)

@@ -167,7 +167,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 	recorded := entry{
 		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
 		License: m.License, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
-		NoTranslation: m.NoTranslation, Calibration: m.Calibration,
+		NoTranslation: m.NoTranslation, AlignmentHeads: m.AlignmentHeads, Calibration: m.Calibration,
 	}
 	stored := &Stored{Role: role, Name: name, Dir: target}
 	same := true

@@ -61,6 +61,8 @@ type entry struct {
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
 	NoTranslation bool              `json:"no_translation,omitempty"`
+	// AlignmentHeads are [layer, head] from 0; see models.Model.
+	AlignmentHeads [][2]int `json:"alignment_heads,omitempty"`
 	// Calibration is the recognizer's calibration; see models.Calibration.
 	Calibration *models.Calibration `json:"calibration,omitempty"`
 }

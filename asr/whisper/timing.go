@@ -1,0 +1,94 @@
+package whisper
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/wordtimes"
+)
+
+// alignmentHeads returns the heads by which the words of a model are timed: those that it
+// names, or the published ones of its shape; nil if each window has to choose them.
+func alignmentHeads(m Model, h ggmlfile.Header) ([]wordtimes.Head, error) {
+	if len(m.AlignmentHeads) == 0 {
+		return wordtimes.Published(h), nil
+	}
+	heads := make([]wordtimes.Head, len(m.AlignmentHeads))
+	for i, given := range m.AlignmentHeads {
+		heads[i] = wordtimes.Head{Layer: given[0], Head: given[1]}
+		if min(given[0], given[1]) < 0 || given[0] >= int(h.TextLayers) || given[1] >= int(h.TextHeads) {
+			return nil, fmt.Errorf("whisper: %s: alignment heads: expected layers below %d and heads below %d, found %v", m.Name, h.TextLayers, h.TextHeads, given)
+		}
+	}
+	return heads, nil
+}
+
+// time finds when the words of a job's decided text are spoken.
+func (w *worker) time(o *opened) error {
+	f := o.job.plan.text()
+	if f == nil || len(f.tokens) == 0 {
+		return nil
+	}
+	in := wordtimes.Input{Samples: o.job.samples(0), Speech: o.job.window.Spoken()}
+	end := float64(o.job.window.Len()) / audio.SampleRate
+	list, _ := sections(w.cpu, f.tokens, 0, end)
+	for _, p := range passages(o.job.window, list, end) {
+		for _, s := range p.said {
+			in.Words = append(in.Words, wordtimes.Word{Text: s.Text, First: p.first + s.First, Last: p.first + s.Last})
+		}
+	}
+	if len(in.Words) == 0 {
+		return nil
+	}
+	tokens := slices.Clone(o.search.prompt[o.search.sot:])
+	if last := len(tokens) - 1; tokens[last] != w.cpu.NoTimestamps {
+		tokens = append(tokens, w.cpu.NoTimestamps)
+	}
+	in.Prefix = len(tokens)
+	for _, t := range f.tokens {
+		if t.id < w.cpu.EOT {
+			tokens = append(tokens, t.id)
+		}
+	}
+	tokens = append(tokens, w.cpu.EOT)
+	scores := func(heads []wordtimes.Head) ([][][]float32, error) {
+		asked := make([]whispernet.Head, len(heads))
+		for i, h := range heads {
+			asked[i] = whispernet.Head(h)
+		}
+		return w.decoder.Attention(o.window, tokens, asked, w.stop)
+	}
+	heads := w.cpu.heads
+	var err error
+	if heads == nil {
+		if heads, err = w.cpu.choose(in, scores); err != nil {
+			return err
+		}
+	}
+	if len(heads) == 0 {
+		return nil // none follows the sound
+	}
+	if in.Scores, err = scores(heads); err != nil {
+		return err
+	}
+	f.times = wordtimes.Times(in)
+	for i, t := range f.times {
+		f.times[i] = wordtimes.Time{Start: o.job.window.Time(t.Start), End: o.job.window.Time(t.End)}
+	}
+	return nil
+}
+
+// choose finds the alignment heads of a model of an unknown shape.
+func (c *cpu) choose(in wordtimes.Input, scores func([]wordtimes.Head) ([][][]float32, error)) ([]wordtimes.Head, error) {
+	h := c.model.Header()
+	return wordtimes.Choose(in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
+		all := make([]wordtimes.Head, h.TextHeads)
+		for i := range all {
+			all[i] = wordtimes.Head{Layer: layer, Head: i}
+		}
+		return scores(all)
+	})
+}

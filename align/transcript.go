@@ -59,8 +59,8 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	return nil
 }
 
-// move sets the words' times. Words that were not found keep their places
-// between their neighbors, and stay interpolated.
+// move sets the words' times. Words that were not found keep their places between their
+// neighbors; those that have to make room are interpolated from then on.
 func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
@@ -120,7 +120,7 @@ func share(words []*asr.Word, speech []audio.Span) {
 	}
 	decode.Align(pieces, words[0].Start, words[0].End, speech)
 	for i, w := range words {
-		w.Start, w.End = pieces[i].Start, pieces[i].End
+		w.Start, w.End, w.Interpolated = pieces[i].Start, pieces[i].End, true
 	}
 }
 
@@ -140,6 +140,6 @@ func fit(words []*asr.Word, from, to float64) {
 		scale = (high - low) / (last - first)
 	}
 	for _, w := range words {
-		w.Start, w.End = low+(w.Start-first)*scale, low+(w.End-first)*scale
+		w.Start, w.End, w.Interpolated = low+(w.Start-first)*scale, low+(w.End-first)*scale, true
 	}
 }

@@ -85,10 +85,7 @@ func (r *reader) read(t *testing.T, path, language, text string, each func(*pass
 	require.NoError(t, err)
 	for _, w := range decode.Pack(speech, pcm, decode.PackOptions{}) {
 		p := &passage{window: w}
-		p.in.Samples = w.Samples(nil, pcm)
-		for _, s := range w.Speech {
-			p.in.Speech = append(p.in.Speech, audio.Span{Start: place(w, s.Start), End: place(w, s.End)})
-		}
+		p.in.Samples, p.in.Speech = w.Samples(nil, pcm), w.Spoken()
 		p.encoded, err = r.model.Encode(p.in.Samples, 1, 2, nil)
 		require.NoError(t, err)
 		r.spell(t, p, language, text)
@@ -96,17 +93,6 @@ func (r *reader) read(t *testing.T, path, language, text string, each func(*pass
 		each(p)
 		p.encoded.Free()
 	}
-}
-
-// place maps a sample of the file to one of a window.
-func place(w decode.Window, sample int) (at int) {
-	for _, p := range w.Pieces {
-		if sample <= p.End {
-			return at + sample - p.Start
-		}
-		at += p.Len()
-	}
-	return at
 }
 
 // spell gives a passage its text: the known one, or what the decoder finds most likely.

@@ -66,7 +66,7 @@ func BenchmarkModel(b *testing.B) {
 		b.Skip("OTOGRAPH_BENCH_MODEL names no model")
 	}
 	needLibrary(b)
-	e, err := Open(Model{Path: path}, Options{})
+	e, err := openFile(modelFile{Path: path}, Options{})
 	require.NoError(b, err)
 	defer e.Close()
 	x := make([]float32, 30*second)

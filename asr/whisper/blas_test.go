@@ -45,7 +45,7 @@ func TestBLASGivesTheSameText(t *testing.T) {
 		// Windows of one sentence or two, so that several states work side by side.
 		m := model
 		m.WindowSeconds = 5
-		e, err := Open(m, Options{Context: ContextShort})
+		e, err := openFile(m, Options{Context: ContextShort})
 		if !assert.NoError(t, err) {
 			return nil
 		}
@@ -72,10 +72,10 @@ func TestBLASGivesTheSameText(t *testing.T) {
 
 	// Engines of both kinds live at the same time, and end in either order.
 	t.Setenv(EnvBLAS, "on")
-	with, err := Open(model, Options{})
+	with, err := openFile(model, Options{})
 	require.NoError(t, err)
 	t.Setenv(EnvBLAS, "off")
-	without, err := Open(model, Options{})
+	without, err := openFile(model, Options{})
 	require.NoError(t, err)
 	assert.True(t, with.weights.blas)
 	assert.False(t, without.weights.blas)
@@ -152,7 +152,7 @@ func sameText(t *testing.T, want, got *asr.Transcript) {
 func TestBLASSettingIsChecked(t *testing.T) {
 	needLibrary(t)
 	t.Setenv(EnvBLAS, "yes")
-	_, err := Open(Model{Data: testModel()}, Options{})
+	_, err := openFile(modelFile{Data: testModel()}, Options{})
 	assert.ErrorContains(t, err, `OTOGRAPH_BLAS: expected on or off, found "yes"`)
 	_, err = InspectBLAS()
 	assert.ErrorContains(t, err, "OTOGRAPH_BLAS")

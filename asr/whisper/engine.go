@@ -36,6 +36,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -59,8 +60,8 @@ var (
 	errAborted = errors.New("whisper: decode aborted")
 )
 
-// Model names the model to open.
-type Model struct {
+// modelFile names the model to open.
+type modelFile struct {
 	// Path is the file; or Data is its content, which must not change until Open
 	// returns (the weights are copied), or, where a device computes, until Close.
 	Path string
@@ -85,7 +86,7 @@ type Context int
 
 const (
 	// ContextAuto is ContextShort for models whose windows are to be short
-	// (Model.WindowSeconds below 30), and ContextFull for the others.
+	// (models.Model.WindowSeconds below 30), and ContextFull for the others.
 	ContextAuto Context = iota
 	// ContextFull uses the whole 30 s for every window, padded with silence, as
 	// Whisper models are trained.
@@ -134,7 +135,7 @@ var alignment = map[string]struct {
 // Engine is a loaded model. It is safe for concurrent use. It implements
 // asr.Transcriber and asr.LanguageDetector.
 type Engine struct {
-	model     Model
+	model     modelFile
 	opt       Options
 	header    ggmlfile.Header
 	weights   *weights
@@ -162,10 +163,29 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// Open checks and loads a model. Errors name the file and its role; they wrap ErrModel
-// for a file that is no usable model, fs.ErrNotExist and the like for one that cannot
-// be read, native.ErrMissing without libwhisper and ErrLibrary where it does not fit.
-func Open(m Model, opt Options) (*Engine, error) {
+// Open checks and loads a Whisper model, as returned by library.OpenFile,
+// library.OpenDir and demo.Models. Errors name the file and its role; they wrap
+// ErrModel for a file that is no usable model, fs.ErrNotExist and the like for one that
+// cannot be read, native.ErrMissing without libwhisper and ErrLibrary where it does not
+// fit.
+func Open(model *models.Model, opt Options) (*Engine, error) {
+	f := model.Main()
+	m := modelFile{
+		Path: f.Path, Name: f.Name, WindowSeconds: model.WindowSeconds, Languages: model.Languages,
+		NoPrompts: model.NoPrompts, NoTranslation: model.NoTranslation,
+	}
+	if f.Data != nil {
+		var err error
+		if m.Data, err = f.Data(); err != nil {
+			return nil, fmt.Errorf("whisper: %s (%s): %w", f.Name, role, err)
+		}
+		m.Path = ""
+	}
+	return openFile(m, opt)
+}
+
+// openFile is Open for a file or its content.
+func openFile(m modelFile, opt Options) (*Engine, error) {
 	if m.Name == "" {
 		m.Name = m.Path
 	}
@@ -235,7 +255,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 }
 
 // languages returns the codes the model can be asked for.
-func (m Model) languages(h ggmlfile.Header) ([]string, error) {
+func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}

@@ -62,7 +62,7 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
 	needLibrary(t)
-	e, err := Open(Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+	e, err := openFile(modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -151,7 +151,7 @@ func TestTranslation(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, want, tr.Segments[0].Start, 1e-6)
 	}
-	untrained, err := Open(Model{Data: testModel(), NoTranslation: true}, Options{})
+	untrained, err := openFile(modelFile{Data: testModel(), NoTranslation: true}, Options{})
 	require.NoError(t, err)
 	defer untrained.Close()
 	assert.False(t, untrained.Abilities().Translate)
@@ -375,7 +375,7 @@ func TestCloseDuringRuns(t *testing.T) {
 		speech = append(speech, spans(float64(31*i), float64(31*i)+1)...)
 	}
 	for range 5 {
-		e, err := Open(Model{Data: testModel(), WindowSeconds: 2.5}, Options{})
+		e, err := openFile(modelFile{Data: testModel(), WindowSeconds: 2.5}, Options{})
 		require.NoError(t, err)
 		begun := make(chan struct{})
 		var once sync.Once
@@ -433,15 +433,15 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestModelLanguagesAndHeads(t *testing.T) {
 	needLibrary(t)
-	e, err := Open(Model{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
+	e, err := openFile(modelFile{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"de", "zh"}, e.Languages())
 	require.NoError(t, e.Close())
-	_, err = Open(Model{Data: testModel(), Languages: []string{"??"}}, Options{})
+	_, err = openFile(modelFile{Data: testModel(), Languages: []string{"??"}}, Options{})
 	require.ErrorContains(t, err, "languages")
-	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "enormous"})
+	_, err = openFile(modelFile{Data: testModel()}, Options{AlignmentHeads: "enormous"})
 	require.ErrorContains(t, err, "alignment heads")
-	_, err = Open(Model{Data: testModel()}, Options{AlignmentHeads: "base"})
+	_, err = openFile(modelFile{Data: testModel()}, Options{AlignmentHeads: "base"})
 	require.ErrorContains(t, err, "expected a model with 6 text layers of 8 heads, found 1 of 1")
 }
 
@@ -497,7 +497,7 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 // child is what the test program does when a test starts it again: things that a
 // process can do only once, or that concern all that it prints.
 func child(task string) int {
-	e, err := Open(Model{Data: testModel()}, Options{})
+	e, err := openFile(modelFile{Data: testModel()}, Options{})
 	switch task {
 	case "missing":
 		if errors.Is(err, native.ErrMissing) && strings.Contains(err.Error(), "standard tier") {

@@ -221,7 +221,7 @@ type weights struct {
 	lost bool // the device failed: nothing of it may be used, or freed
 }
 
-func loadWeights(m Model, preset int, at place) (*weights, error) {
+func loadWeights(m modelFile, preset int, at place) (*weights, error) {
 	if at != onCPU {
 		if err := setGuard(); err != nil {
 			return nil, err

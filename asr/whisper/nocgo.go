@@ -34,15 +34,15 @@ func listDevices() []Device                   { return nil }
 
 type weights struct{ blas, lost bool }
 
-func loadWeights(Model, int, place) (*weights, error) { return nil, native.ErrNoCgo }
-func (*weights) free()                                {}
-func (*weights) eot() int32                           { return 0 }
-func (*weights) beg() int32                           { return 0 }
-func (*weights) text(int32) string                    { return "" }
-func (*weights) tokenize(string) []int32              { return nil }
-func (*weights) spell(string) []int32                 { return nil }
-func (*weights) newState() (*state, error)            { return nil, native.ErrNoCgo }
-func (*weights) newJob(*hotwords) (*job, error)       { return nil, native.ErrNoCgo }
+func loadWeights(modelFile, int, place) (*weights, error) { return nil, native.ErrNoCgo }
+func (*weights) free()                                    {}
+func (*weights) eot() int32                               { return 0 }
+func (*weights) beg() int32                               { return 0 }
+func (*weights) text(int32) string                        { return "" }
+func (*weights) tokenize(string) []int32                  { return nil }
+func (*weights) spell(string) []int32                     { return nil }
+func (*weights) newState() (*state, error)                { return nil, native.ErrNoCgo }
+func (*weights) newJob(*hotwords) (*job, error)           { return nil, native.ErrNoCgo }
 
 type state struct {
 	w         *weights

@@ -34,6 +34,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if opt.Translate && !e.Abilities().Translate {
 		return nil, fmt.Errorf("whisper: %s: %w", e.model.Name, ErrTranslation)
 	}
+	opt.NoSpeechThreshold = opt.DiscardAbove()
 	transcript := &asr.Transcript{Language: language}
 	windows := decode.Pack(speech, pcm, e.packing)
 	if len(windows) == 0 {

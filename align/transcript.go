@@ -120,7 +120,8 @@ func share(words []*asr.Word, speech []audio.Span) {
 	}
 	decode.Align(pieces, words[0].Start, words[0].End, speech)
 	for i, w := range words {
-		w.Start, w.End, w.Interpolated = pieces[i].Start, pieces[i].End, true
+		w.Start, w.End = pieces[i].Start, pieces[i].End
+		w.Interpolated = w.Interpolated || i > 0
 	}
 }
 

@@ -32,4 +32,8 @@ func TestMissingWordsShareTheSound(t *testing.T) {
 	assert.InDelta(t, 19.01, words[1].End, 1e-6)
 	assert.Zero(t, *words[1].Heard)
 	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated})
+
+	words = []*asr.Word{{Text: "my", Start: 18.4, End: 18.6}, {Text: "husband.", Start: 18.6, End: 19}, {Text: "Turn", Start: 19.6, End: 20}}
+	move(words, []Word{{Start: 18.54, End: 19.01}, {Missing: true}, {Start: 19.59, End: 19.95}}, speech)
+	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated}, "a measured word that had to make room")
 }

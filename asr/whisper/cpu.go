@@ -57,7 +57,7 @@ const (
 )
 
 // openCPU loads a model that has been checked.
-func openCPU(m Model, threads int) (*cpu, error) {
+func openCPU(m modelFile, threads int) (*cpu, error) {
 	var file io.ReaderAt
 	size := int64(len(m.Data))
 	if m.Data != nil {

@@ -12,7 +12,7 @@ import (
 
 // alignmentHeads returns the heads by which the words of a model are timed: those that it
 // names, or the published ones of its shape; nil if each window has to choose them.
-func alignmentHeads(m Model, h ggmlfile.Header) ([]wordtimes.Head, error) {
+func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
 	if len(m.AlignmentHeads) == 0 {
 		return wordtimes.Published(h), nil
 	}

@@ -28,6 +28,20 @@ func silent(seconds float64) *audio.PCM {
 	return audio.FromSamples(make([]float32, int(seconds*second)))
 }
 
+func TestSpokenInTheWindow(t *testing.T) {
+	w := Window{
+		Pieces: []audio.Span{{Start: 100, End: 300}, {Start: 500, End: 900}},
+		Speech: []audio.Span{{Start: 120, End: 150}, {Start: 200, End: 290}, {Start: 510, End: 880}},
+	}
+	assert.Equal(t, []audio.Span{{Start: 20, End: 50}, {Start: 100, End: 190}, {Start: 210, End: 580}}, w.Spoken())
+	for i, s := range w.Spoken() {
+		start, _ := s.Seconds()
+		want, _ := w.Speech[i].Seconds()
+		assert.InDelta(t, want, w.Time(start), 1e-9, "the way back")
+	}
+	assert.Empty(t, Window{}.Spoken())
+}
+
 func TestPackFillsWindows(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -1,0 +1,98 @@
+package whisper
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/wordtimes"
+)
+
+// TestWordsAreTimedByAttention compares the starts of words with those that the
+// synthesizer reports. The alignment heads of the demo model are not known: they are
+// chosen.
+func TestWordsAreTimedByAttention(t *testing.T) {
+	if emulated {
+		t.Skip("a long recording")
+	}
+	folder := filepath.Join("..", "..", "align", "testdata")
+	data, err := os.ReadFile(filepath.Join(folder, "manifest.jsonl"))
+	require.NoError(t, err)
+	var item struct {
+		File, Language string
+		Words          []struct {
+			Word       string
+			Start, End float64
+		}
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	require.NoError(t, json.Unmarshal([]byte(line), &item))
+	pcm, err := audio.Open(t.Context(), audio.File(filepath.Join(folder, item.File)), audio.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, pcm.Close()) }()
+	e := openDemo(t)
+	o := asr.DefaultOptions()
+	o.Language = item.Language
+	speech := spans(item.Words[0].Start, item.Words[len(item.Words)-1].End)
+	tr, err := e.Transcribe(t.Context(), pcm, speech, o)
+	require.NoError(t, err)
+	var words []asr.Word
+	for _, s := range tr.Segments {
+		words = append(words, s.Words...)
+	}
+	require.Len(t, words, len(item.Words), "%v", texts(tr))
+	var off float64
+	for i, w := range words {
+		assert.False(t, w.Interpolated, w.Text)
+		off += math.Abs(w.Start-item.Words[i].Start) / float64(len(words))
+	}
+	assert.Less(t, off, 0.06)
+}
+
+func TestAlignmentHeads(t *testing.T) {
+	base := ggmlfile.Header{TextLayers: 6, TextHeads: 8, Vocabulary: 51865}
+	heads, err := alignmentHeads(modelFile{}, base)
+	require.NoError(t, err)
+	assert.Len(t, heads, 8, "the published ones")
+	heads, err = alignmentHeads(modelFile{AlignmentHeads: [][2]int{{1, 7}, {5, 0}}}, base)
+	require.NoError(t, err)
+	assert.Equal(t, []wordtimes.Head{{Layer: 1, Head: 7}, {Layer: 5, Head: 0}}, heads)
+	for _, wrong := range [][2]int{{6, 0}, {0, 8}, {-1, 0}, {0, -1}} {
+		_, err = alignmentHeads(modelFile{Name: "mine", AlignmentHeads: [][2]int{wrong}}, base)
+		assert.ErrorContains(t, err, "mine: alignment heads: expected layers below 6 and heads below 8")
+	}
+	heads, err = alignmentHeads(modelFile{}, ggmlfile.Header{TextLayers: 3, TextHeads: 4, Vocabulary: 51865})
+	require.NoError(t, err)
+	assert.Nil(t, heads, "to be chosen")
+}
+
+func TestMeasuredTimes(t *testing.T) {
+	said := func() []decode.Piece {
+		return []decode.Piece{{Text: " one"}, {Text: " two"}, {Text: " three"}}
+	}
+	times := []wordtimes.Time{{Start: 1, End: 1.2}, {Start: 1.2, End: 1.5}, {Start: 6, End: 6.4}}
+	p := passage{said: said(), from: 1, to: 7, passed: []decode.Skip{{Before: 1, Start: 3, End: 5}, {Before: 2, Start: 5.5, End: 6.5}}}
+	p.put(times)
+	for i, w := range p.said {
+		assert.Equal(t, times[i], wordtimes.Time{Start: w.Start, End: w.End})
+		assert.False(t, w.Interpolated)
+	}
+	assert.Equal(t, []decode.Skip{{Before: 2, Start: 3, End: 5}}, p.passed, "where a word is spoken, nothing was passed over")
+
+	p = passage{said: said(), from: 1, to: 7}
+	p.share(spans(1, 2, 6, 7))
+	for _, w := range p.said {
+		assert.True(t, w.Interpolated)
+		assert.Greater(t, w.End, w.Start)
+	}
+}

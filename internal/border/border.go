@@ -29,9 +29,11 @@ const (
 )
 
 const (
-	// Earliest and Latest bound where a border is looked for, in frames of 10 ms
-	// from the middle of the row in which a CTC model's first token of the word fires.
-	Earliest, Latest = -56, 18
+	// Earliest is the first border of a word that is looked at, in frames of 10 ms from the
+	// middle of the row in which a CTC model's first token of the word fires.
+	Earliest = -56
+	// Latest is the last border that is looked at.
+	Latest = 18
 	// Count is the number of these borders.
 	Count = Latest - Earliest + 1
 	// Farthest is the distance to the word before from which on it does not

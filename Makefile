@@ -16,7 +16,7 @@ setup: ## install what is missing: native libraries, and as root on Debian ffmpe
 	@bash third_party/setup.sh
 
 web: ## build the page that serve offers (needs npm; without it the binary has no page)
-	@bash web/build/build.sh
+	@bash web/build.sh
 
 build: setup web ## build bin/otograph
 	@$(COMPILE)
@@ -31,25 +31,26 @@ demo: setup ## transcribe the bundled recording: who spoke, what was said, what 
 # they run without it, beside the others. Many tests wait rather than compute:
 # two packages share a processor, 8 at most run at a time, and those that take
 # longest begin first.
-SLOWEST = ./test ./tasks/worker . ./httpapi ./tasks ./asr/whisper ./tasks/webhook
+SLOWEST = ./test ./internal/tasks/worker . ./httpapi ./internal/tasks ./asr/whisper ./internal/tasks/webhook
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 test: setup ## run the tests with the race detector
 	@packages=$$($(GO) list $(SLOWEST) ./...) || exit; \
-	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./tasks/simulation & simulation=$$!; \
+	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./internal/tasks/simulation & simulation=$$!; \
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
-	  $$(grep -v '/tasks/simulation$$' <<<"$$packages"); status=$$?; \
-	GO='$(GO)' bash asr/whisper/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
+	  $$(grep -v '/internal/tasks/simulation$$' <<<"$$packages"); status=$$?; \
+	RAPID_SEED=1 $(GO) test -C tools -race -p $(PARALLEL) -timeout 20m ./... || status=1; \
+	GO='$(GO)' bash tools/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
 
 # QUIETLY leaves out the lines of single histories: seeds and failures remain.
 QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test -race -tags long -timeout 180m ./...
-	@$(GO) test -count 1 -tags long -timeout 180m -v ./tasks/simulation | $(QUIETLY)
+	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/tasks/simulation | $(QUIETLY)
 
 N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
-	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./tasks/simulation | $(QUIETLY)
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/tasks/simulation | $(QUIETLY)
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')
@@ -57,7 +58,7 @@ PROPERTIES = $$(awk '/^func Test/ {split($$2, n, "("); t = n[1]} /rapid\.(Check|
 test-seeds: setup ## run the property tests with fresh seeds
 	@$(GO) test -count 1 -timeout 10m -run "^($(PROPERTIES))$$" $$(for f in $(PROPERTY_FILES); do echo ./$${f%/*}; done | sort -u)
 
-# A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else gofakes3.
+# A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else tools/fakes3.
 TOWN = $(GO) test -count 1 -tags town -timeout 12h -v ./test -run
 chaos: setup ## kill servers, workers, PostgreSQL and S3 at random (OTOGRAPH_CHAOS=3m)
 	@$(TOWN) '^TestChaos$$'
@@ -85,7 +86,9 @@ test-families: setup ## compare the published families of models with sherpa-onn
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...
+	@$(GO) vet -C tools ./...
 	@$(GO) run $(GOLANGCI) run ./...
+	@cd tools && $(GO) run $(GOLANGCI) run ./...
 	@$(MAKE) --no-print-directory cross
 	@bash test/lint/run.sh
 
@@ -101,10 +104,11 @@ bench: setup ## run the micro benchmarks of every stage
 
 ROUNDS ?= 3
 bench-report: setup ## measure anew beside whisper.cpp and others and write the table of docs/performance.md (ROUNDS=3 ROWS='5 s|60 s')
-	@$(GO) run ./bench/report -rounds $(ROUNDS) -only '$(ROWS)'
+	@$(GO) run -C tools ./report -rounds $(ROUNDS) -only '$(ROWS)'
 
 fmt: ## format the source as lint wants it (gofumpt, gci)
 	@$(GO) run $(GOLANGCI) fmt ./...
+	@cd tools && $(GO) run $(GOLANGCI) fmt ./...
 
 audit: ## look the program up in Go's vulnerability database (says so and fails where that cannot be reached)
 	@GO='$(GO)' bash deploy/release/audit.sh

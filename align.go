@@ -3,14 +3,11 @@ package otograph
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"strings"
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/internal/found"
 )
 
 // ErrNoText is returned by Align for a text without a word.
@@ -102,63 +99,13 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 		return nil, err
 	}
 	defer pcm.Close()
-	s := p.stages(opt)
-	a, err := s.align(ctx, pcm, words, o.Progress)
-	if err != nil && ctx.Err() != nil {
+	language, laid, err := p.stages(opt).Align(ctx, pcm, words, o.Progress)
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	}
-	return a, err
-}
-
-// align lays words onto a decoded recording.
-func (s *stages) align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (*Alignment, error) {
-	if s.opt.ASRLanguage != nil { // before hours are listened to
-		given, _ := spec.NormalizeLanguage(*s.opt.ASRLanguage) // validated before
-		if _, err := s.aligner(given); err != nil {
-			return nil, err
-		}
-	}
-	heard, err := s.detectSpeech(ctx, pcm)
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	language, err := s.findLanguage(ctx, pcm, heard.Spans)
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.aligner(language.Code)
-	if err != nil {
-		return nil, err
-	}
-	model, err := s.engines.openOptimized(m)
-	if err != nil {
-		return nil, err
-	}
-	found, err := align.Words(ctx, model, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.cores, Gate: s.gate, Progress: report})
-	if err != nil {
-		return nil, err
-	}
-	at := clock(pcm.Duration())
-	a := &Alignment{AudioDuration: math.Round(pcm.Duration()*1e4) / 1e4, Language: language.Code, Words: found.Words, Extra: found.Extra, Score: round4(found.Score)}
-	for i := range a.Words {
-		w := &a.Words[i]
-		w.Start, w.End, w.Probability = at.centi(w.Start), at.centi(w.End), round4(w.Probability)
-	}
-	for i := range a.Extra {
-		a.Extra[i].Start, a.Extra[i].End = at.centi(a.Extra[i].Start), at.centi(a.Extra[i].End)
-	}
-	return a, nil
-}
-
-// aligner returns the model that a text of a language is aligned with.
-func (s *stages) aligner(language string) (*models.Model, error) {
-	set := s.engines.set
-	if m, ok := set.AlignerFor(language); ok {
-		return m, nil
-	}
-	why := fmt.Sprintf("no model of set %q supports the language %q", set.Name, language)
-	if m, ok := set.OptimizedFor(language); ok {
-		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
-	}
-	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
+	at := found.Clock(pcm.Duration())
+	return &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Score: laid.Score}, nil
 }

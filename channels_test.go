@@ -1,6 +1,7 @@
 package otograph_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -169,4 +170,35 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	var wrong *otograph.OptionError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "channels", wrong.Field)
+}
+
+// TestSplitRecordingKeepsCheckpoints: a run of split channels goes on from its
+// checkpoints with the same result, which are not those of the mix, and each stage has
+// its own time.
+func TestSplitRecordingKeepsCheckpoints(t *testing.T) {
+	p := open(t, demo.Models())
+	samples, _ := call(t, 0)
+	m := &memory{kept: map[string][]byte{}}
+	run := func(mode otograph.Channels) *otograph.Result {
+		m.loaded = 0
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{}, otograph.WithChannels(mode), otograph.WithCheckpoints(m))
+		require.NoError(t, err)
+		return res
+	}
+	first := run(otograph.ChannelsSplit)
+	assert.Zero(t, m.loaded)
+	for _, stage := range []otograph.Stage{"decode", "vad", "transcribe", "embed", "events", "diarize"} {
+		assert.Positive(t, first.Stats.StageSeconds[stage], stage)
+	}
+	assert.Positive(t, first.Stats.EmbeddingWindows)
+	again := run(otograph.ChannelsSplit)
+	assert.Equal(t, 4, m.loaded, "voice activity, language, text and sounds")
+	a, err := json.Marshal(first)
+	require.NoError(t, err)
+	b, err := json.Marshal(again)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(a), string(b))
+	mix := run(otograph.ChannelsMix)
+	assert.Zero(t, m.loaded, "the checkpoints of the split are not those of the mix")
+	assert.Equal(t, "SPEAKER_0", mix.DiarizeSegments[0].Speaker)
 }

@@ -1,6 +1,6 @@
 //go:build long
 
-package otograph
+package otograph_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models/demo"
 )
@@ -41,13 +42,13 @@ func TestNoTextWithoutSpeech(t *testing.T) {
 		name    string
 		fast    bool
 		cascade float64
-	}{{"optimized", true, 0}, {"standard", false, 0}, {"cascade", true, CascadeBelow}} {
-		p, err := Open(demo.Models(), WithCascade(system.cascade))
+	}{{"optimized", true, 0}, {"standard", false, 0}, {"cascade", true, otograph.CascadeBelow}} {
+		p, err := otograph.Open(demo.Models(), otograph.WithCascade(system.cascade))
 		require.NoError(t, err)
 		heard := 0
 		for _, path := range paths {
 			for _, language := range []*string{nil, new("en")} {
-				opt := Options{Optimize: &system.fast, ASRLanguage: language, EnableDiarize: new(false), EnableAudioEvents: new(false)}
+				opt := otograph.Options{Optimize: &system.fast, ASRLanguage: language, EnableDiarize: new(false), EnableAudioEvents: new(false)}
 				res, err := p.Run(t.Context(), audio.File(path), opt)
 				require.NoError(t, err, path)
 				var texts []string

@@ -33,8 +33,14 @@ import (
 
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engines"
+	"github.com/otograph/otograph/internal/stages"
 	"github.com/otograph/otograph/models"
 )
+
+// CascadeBelow is the confidence below which the cascade decodes a segment of the
+// optimized tier again: see docs/performance.md for how it was chosen.
+const CascadeBelow = 0.85
 
 // ErrClosed is returned by methods of a Pipeline that has been closed.
 var ErrClosed = errors.New("pipeline is closed")
@@ -42,7 +48,8 @@ var ErrClosed = errors.New("pipeline is closed")
 // Pipeline runs recordings through a set of models. It is safe for concurrent
 // use; runs share the models and the budget of cores.
 type Pipeline struct {
-	engines engines
+	engines *engines.Engines
+	device  string // of the standard tier's model
 	cores   int
 	gate    *semaphore.Weighted // one unit per core; held while a core computes
 	audio   audio.Options
@@ -51,7 +58,7 @@ type Pipeline struct {
 	optimizedWords     bool     // in the segments of the optimized tier
 	noConfidences      bool     // in the segments
 	cascade            float64  // the confidence below which the standard tier decodes again
-	optimizedLanguages []string // that the optimized tier serves; none: all that its models list
+	optimizedLanguages []string // of the optimized tier; empty means all languages of its models
 
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
@@ -104,7 +111,7 @@ func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = 
 // WithDevice sets what computes the standard tier's model: "auto", the default, is a
 // GPU that ggml has a plug-in for, else the CPU; "cpu"; "vulkan" or "vulkan:N". Where it
 // is not there, or fails, the CPU takes over, and Result.Warnings says so.
-func WithDevice(name string) Option { return func(p *Pipeline) { p.engines.device = name } }
+func WithDevice(name string) Option { return func(p *Pipeline) { p.device = name } }
 
 // WithOptimizedLanguages holds the optimized tier to the given languages (ISO
 // 639-1). Without it, or without any language, that tier serves every language
@@ -123,17 +130,17 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	for _, o := range options {
 		o(p)
 	}
-	if err := whisper.CheckDevice(p.engines.device); err != nil {
+	if err := whisper.CheckDevice(p.device); err != nil {
 		return nil, err
 	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines.set, p.engines.available, p.engines.cores, p.engines.log = set, set.Available(p.optimizedLanguages...), p.cores, p.log
+	p.engines = engines.New(set, engines.Options{Cores: p.cores, Logger: p.log, Device: p.device, Languages: p.optimizedLanguages})
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }
 
 // Models is the set that the pipeline was opened with.
-func (p *Pipeline) Models() *models.Set { return p.engines.set }
+func (p *Pipeline) Models() *models.Set { return p.engines.Set }
 
 // Load opens the models of the given roles now; without any, those of all roles
 // that the set fills. An error names the file, the role, what was expected and
@@ -146,12 +153,12 @@ func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	defer done()
 	if len(roles) == 0 {
 		for _, role := range models.Roles() {
-			if _, ok := p.engines.set.Role(role); ok {
+			if _, ok := p.engines.Set.Role(role); ok {
 				roles = append(roles, role)
 			}
 		}
 	}
-	return p.engines.load(ctx, roles)
+	return p.engines.Load(ctx, roles)
 }
 
 // enter counts a caller in; Close waits until it is counted out.
@@ -182,8 +189,8 @@ func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), 
 }
 
 // stages returns the stages of a run with these options.
-func (p *Pipeline) stages(opt EffectiveOptions) stages {
-	return stages{engines: &p.engines, opt: opt, cores: p.cores, gate: p.gate, log: p.log, optimizedWords: p.optimizedWords, cascade: p.cascade}
+func (p *Pipeline) stages(opt EffectiveOptions) *stages.Stages {
+	return &stages.Stages{Engines: p.engines, Options: opt, Cores: p.cores, Gate: p.gate, Log: p.log, OptimizedWords: p.optimizedWords, Cascade: p.cascade}
 }
 
 // Close stops running calls (they return ErrClosed), waits for them and frees

@@ -1,11 +1,9 @@
 package otograph
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,7 +11,10 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/internal/assemble"
+	"github.com/otograph/otograph/internal/channels"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/internal/stages"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -22,7 +23,7 @@ type RunOption func(*run)
 
 // OnProgress receives the progress of a run.
 func OnProgress(f func(Progress)) RunOption {
-	return func(r *run) { r.progress.report = f }
+	return func(r *run) { r.progress.Report = f }
 }
 
 // OnWaveform receives the recording's waveform when it is decoded, before the other
@@ -39,7 +40,7 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 
 // Translated asks for the text in English, whatever language is spoken, from the
 // standard tier. A model that does not translate is whisper.ErrTranslation.
-func Translated() RunOption { return func(r *run) { r.translate = true } }
+func Translated() RunOption { return func(r *run) { r.Translate = true } }
 
 // OnSegments receives sentences during the run, as soon as no further work
 // changes their text, in order and each once; those of the optimized tier, and
@@ -68,10 +69,40 @@ func WithCheckpoints(c Checkpoints) RunOption {
 	return func(r *run) { r.checkpoints = c }
 }
 
-// WithChannels sets how the channels of a recording are treated. Checkpoints do
-// not store the split.
+// Channels selects how the channels of a recording are treated.
+type Channels string
+
+// The ways to treat channels.
+const (
+	// ChannelsMix makes one channel of all; it is the default.
+	ChannelsMix Channels = "mix"
+	// ChannelsSplit takes each of 2 to 8 channels for one speaker, CHANNEL_0 and so on.
+	ChannelsSplit Channels = "split"
+	// ChannelsAuto splits where the channels hold different voices, as in a call.
+	ChannelsAuto Channels = "auto"
+)
+
+// WithChannels sets how the channels of a recording are treated.
 func WithChannels(c Channels) RunOption {
 	return func(r *run) { r.channels = c }
+}
+
+// check refuses a value that is none of these; "" is ChannelsMix.
+func (c Channels) check() error {
+	switch c {
+	case "", ChannelsMix, ChannelsSplit, ChannelsAuto:
+		return nil
+	}
+	return &OptionError{Field: "channels", Reason: fmt.Sprintf("must be mix, split or auto, got %q", spec.Shorten(string(c)))}
+}
+
+// split returns the channels to treat separately; none means the mix.
+func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
+	list := pcm.Channels()
+	if c == ChannelsAuto && !channels.Differ(list) {
+		return nil
+	}
+	return list
 }
 
 // Run processes one recording. Options that break a rule are an *OptionError
@@ -90,7 +121,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	}
 	defer leave()
 
-	r := &run{p: p, given: options, stages: p.stages(opt)}
+	r := &run{p: p, given: options, Stages: p.stages(opt)}
 	for _, o := range runOptions {
 		o(r)
 	}
@@ -104,10 +135,10 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 
 // run is one Run: its stages and what watches over them.
 type run struct {
-	stages
+	*stages.Stages
 	p           *Pipeline
 	given       Options // as the caller set them
-	progress    progress
+	progress    stages.Progress
 	checkpoints Checkpoints                 // nil: none
 	waveform    func([]byte)                // nil: nobody asks
 	decoded     func(seconds float64) error // nil: nobody asks
@@ -115,14 +146,30 @@ type run struct {
 	voices      []KnownVoice                // by which speakers are named
 	channels    Channels                    // "": mix
 	told        func([]Segment)             // nil: nobody asks
+	sound       sound
+}
+
+// sound is a decoded recording.
+type sound struct {
+	*audio.PCM                 // the mix of the channels
+	split      []*audio.PCM    // the channels, where each is one speaker; else nil
+	speech     []channels.Side // found by StageVAD
+}
+
+// of returns the sound of a side.
+func (s *sound) of(side channels.Side) *audio.PCM {
+	if side.Channel == channels.Mix {
+		return s.PCM
+	}
+	return s.split[side.Channel]
 }
 
 // do decodes the recording, runs the stages and assembles what they found.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
-	if err := errors.Join(r.channels.check(), r.checkModels()); err != nil {
+	if err := errors.Join(r.channels.check(), r.Missing()); err != nil {
 		return nil, err
 	}
-	r.progress.plan(r.opt)
+	r.progress.Plan(r.Options)
 	r.preload()
 	pcm, err := stage(ctx, r, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
 		return audio.Open(ctx, src, r.audio())
@@ -136,41 +183,50 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 			return nil, err
 		}
 	}
-	r.progress.duration(pcm.Duration())
+	r.progress.Duration(pcm.Duration())
 	if r.waveform != nil {
 		r.waveform(pcm.Peaks())
 	}
 	var known []KnownVoice
-	if *r.opt.EnableDiarize {
+	if *r.Options.EnableDiarize {
 		known = r.voices
 	}
 	register, err := r.p.learn(ctx, known)
 	if err != nil {
 		return nil, err
 	}
-	find := func() (findings, []error) { return r.find(ctx, pcm) }
-	if list := r.channels.split(pcm); *r.opt.EnableASR && len(list) > 0 {
-		find = func() (findings, []error) { return r.findApart(ctx, pcm, list) }
+	r.sound.PCM = pcm
+	if *r.Options.EnableASR {
+		r.sound.split = r.channels.split(pcm)
 	}
-	found, errs := find()
-	res := assemble(pcm, found, maps.Clone(r.progress.seconds))
-	res.Demo = r.engines.demonstrates(res)
-	if res.Names, err = r.p.names(register, found); err != nil {
+	finds, errs := r.find(ctx)
+	res, err := r.result(finds, register)
+	if err != nil {
 		errs = append(errs, err)
-	}
-	r.p.hideConfidences(res.Segments)
-	res.Warnings = warnings(r.given, r.opt, found.transcription, r.optimizedWords)
-	res.Warnings = append(res.Warnings, r.channels.warnings(r.given, r.opt, found)...)
-	if t := found.transcription; t != nil && t.Uncorrected != "" {
-		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
-	}
-	if note := r.engines.deviceNote(); note != "" && r.needsStandard(found.transcription) {
-		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
 	if len(errs) == 1 {
 		return res, errs[0]
 	}
 	return res, errors.Join(errs...)
+}
+
+// result assembles the result. An error is one of the names of speakers, and the
+// result is whole without them.
+func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, error) {
+	res := assemble.Result(r.sound.PCM, f, r.progress.Seconds())
+	res.Demo = r.Engines.Demonstrates(res)
+	r.p.hideConfidences(res.Segments)
+	res.Warnings = assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)
+	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.split != nil)...)
+	if t := f.Transcription; t != nil && t.Uncorrected != "" {
+		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
+	}
+	if note := r.Engines.DeviceNote(); note != "" && r.NeedsStandard(f.Transcription) {
+		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
+	}
+	var err error
+	res.Names, err = r.p.names(register, f)
+	return res, err
 }
 
 // audio returns the pipeline's limits, with the run's own length if it is shorter.
@@ -189,143 +245,151 @@ func (r *run) audio() audio.Options {
 
 // find runs the stages after decoding. A failure of one does not end those that
 // can do without it.
-func (r *run) find(ctx context.Context, pcm *audio.PCM) (f findings, errs []error) {
+func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
+	f = &found.Findings{}
 	failed := func(err error) bool {
 		if err != nil {
 			errs = append(errs, err)
 		}
 		return err != nil
 	}
-	if *r.opt.EnableASR {
+	var heard bool
+	if *r.Options.EnableASR {
 		var err error
-		f.speech, err = keptStage(ctx, r, StageVAD, func(ctx context.Context) (*speech, error) {
-			return r.detectSpeech(ctx, pcm)
-		})
-		if failed(err) {
-			f.speech = nil
+		r.sound.speech, err = keptStage(ctx, r, StageVAD, r.detectSpeech)
+		if heard = !failed(err); heard {
+			f.Speech = channels.Together(r.sound.speech)
 		}
 	}
-	for _, err := range r.transcribeAndTag(ctx, pcm, &f) {
-		failed(err)
-	}
-	if voices := f.voices; voices != nil {
-		f.voices, f.voiceWindows = nil, len(voices.Windows) // the vectors of hours are not needed twice
-		var err error
-		f.speakers, err = stage(ctx, r, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
-			return r.cluster(ctx, voices, f.transcription)
-		})
-		failed(err)
-	}
-	return f, errs
-}
-
-// transcribeAndTag runs transcription in parallel with voices and sound events,
-// and enters their results in f. f.speech is where speech was detected; nil if
-// that is not known.
-func (r *run) transcribeAndTag(ctx context.Context, pcm *audio.PCM, f *findings) []error {
+	var voices map[int]*diarize.Embeddings // by channel
 	var asrErr, embedErr, eventErr error
 	var g errgroup.Group
-	heard := f.speech
-	if heard != nil {
+	if heard {
 		g.Go(func() error {
-			f.transcription, asrErr = r.languageAndText(ctx, pcm, heard)
+			f.Transcription, asrErr = r.languageAndText(ctx, f.Speech)
 			return nil
 		})
 	}
 	g.Go(func() error { // one core beside the transcription
-		if heard != nil && *r.opt.EnableDiarize {
-			f.voices, embedErr = stage(ctx, r, StageEmbed, func(ctx context.Context) (*diarize.Embeddings, error) {
-				return r.embed(ctx, pcm, heard.Spans)
-			})
+		if heard && *r.Options.EnableDiarize {
+			voices, embedErr = stage(ctx, r, StageEmbed, r.embed)
 		}
-		if *r.opt.EnableAudioEvents {
-			f.sounds, eventErr = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) {
-				return r.detectSounds(ctx, pcm)
+		if *r.Options.EnableAudioEvents {
+			f.Sounds, eventErr = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*found.Sounds, error) {
+				return r.DetectSounds(ctx, r.sound.PCM)
 			})
 		}
 		return nil
 	})
 	_ = g.Wait() // the functions keep their errors apart
-	return slices.DeleteFunc([]error{asrErr, embedErr, eventErr}, func(err error) bool { return err == nil })
-}
-
-// findApart is find for channels of one speaker each.
-func (r *run) findApart(ctx context.Context, pcm *audio.PCM, list []*audio.PCM) (f findings, errs []error) {
-	f.apart = &apart{}
-	failed := func(err error) bool {
-		if err != nil {
-			errs = append(errs, err)
-		}
-		return err != nil
+	for _, err := range []error{asrErr, embedErr, eventErr} {
+		failed(err)
 	}
-	sides, err := stage(ctx, r, StageVAD, func(ctx context.Context) ([]side, error) { return r.sides(ctx, list) })
-	if !failed(err) {
-		f.speech = together(sides)
-		if !failed(r.transcribeApart(ctx, pcm, sides, &f)) {
-			sides = saying(sides, f.apart.said)
+	r.nameChannels(f)
+	if voices != nil {
+		for _, v := range voices {
+			f.VoiceWindows += len(v.Windows)
 		}
-		if *r.opt.EnableDiarize {
-			f.speakers, err = stage(ctx, r, StageEmbed, func(ctx context.Context) (*diarize.Result, error) { return r.voicesApart(ctx, sides) })
-			failed(err)
-			r.progress.ended(StageDiarize, 0, err == nil)
-		}
-		for _, s := range sides {
-			f.apart.channels = append(f.apart.channels, s.channel)
-			f.voiceWindows += len(s.heard.Spans)
-		}
-	}
-	if *r.opt.EnableAudioEvents {
-		f.sounds, err = stage(ctx, r, StageEvents, func(ctx context.Context) (*sounds, error) { return r.detectSounds(ctx, pcm) })
+		var err error
+		f.Speakers, err = stage(ctx, r, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
+			if r.sound.split != nil {
+				return r.ClusterSides(ctx, r.sound.speech, voices)
+			}
+			return r.Cluster(ctx, voices[channels.Mix], f.Transcription)
+		})
 		failed(err)
 	}
 	return f, errs
 }
 
-// transcribeApart finds the language of all and what is said in each channel.
-func (r *run) transcribeApart(ctx context.Context, pcm *audio.PCM, sides []side, f *findings) error {
-	l, err := stage(ctx, r, StageLanguage, func(ctx context.Context) (language, error) {
-		return r.findLanguage(ctx, pcm, f.speech.Spans)
+// nameChannels leaves out the channels without text, where each channel is one speaker,
+// and numbers the speakers.
+func (r *run) nameChannels(f *found.Findings) {
+	if r.sound.split == nil {
+		return
+	}
+	if f.Transcription != nil {
+		r.sound.speech = channels.Saying(r.sound.speech, f.Transcription)
+	}
+	f.Channels = []int{}
+	for _, s := range r.sound.speech {
+		f.Channels = append(f.Channels, s.Channel)
+	}
+}
+
+// detectSpeech finds the speech of the recording, or of each of its channels.
+func (r *run) detectSpeech(ctx context.Context) ([]channels.Side, error) {
+	if r.sound.split != nil {
+		return r.Sides(ctx, r.sound.split)
+	}
+	heard, err := r.DetectSpeech(ctx, r.sound.PCM)
+	return []channels.Side{{Channel: channels.Mix, Heard: heard}}, err
+}
+
+// embed computes the voices of each side, by channel.
+func (r *run) embed(ctx context.Context) (map[int]*diarize.Embeddings, error) {
+	voices := map[int]*diarize.Embeddings{}
+	for _, side := range r.sound.speech {
+		v, err := r.Embed(ctx, r.sound.of(side), side.Heard.Spans, r.sound.split != nil)
+		if err != nil {
+			return nil, err
+		}
+		voices[side.Channel] = v
+	}
+	return voices, nil
+}
+
+// languageAndText finds the language of all speech, then the text of each side in it.
+func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.Transcription, error) {
+	language, err := keptStage(ctx, r, StageLanguage, func(ctx context.Context) (found.Language, error) {
+		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.progress.tier(r.tier(l))
-	f.transcription, err = stage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
-		all := &transcription{Language: l, Tier: r.tier(l), Transcript: &asr.Transcript{Language: l.Code}}
-		for i, s := range sides {
-			found, err := r.transcribe(ctx, s.pcm, s.heard, l, func(done, total float64) {
-				r.progress.part(StageTranscribe, float64(i)+done/max(total, 1e-9), float64(len(sides)))
-			})
+	r.progress.Tier(r.Tier(language))
+	said := 0
+	var tell func([]asr.Segment)
+	if r.told != nil {
+		tell = func(sentences []asr.Segment) {
+			r.tell(sentences, said)
+			said += len(sentences)
+		}
+	}
+	text, err := keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*found.Transcription, error) {
+		if r.sound.split == nil {
+			return r.transcribe(ctx, 0, language, tell)
+		}
+		var list []*found.Transcription
+		for i := range r.sound.speech {
+			side, err := r.transcribe(ctx, i, language, nil)
 			if err != nil {
 				return nil, err
 			}
-			all.Transcript.Stats.Add(found.Transcript.Stats)
-			if found.Abilities != nil {
-				all.Abilities = found.Abilities // with these hotwords the same in every channel
-				all.Transcript.Powerless, all.Transcript.Unspelled = found.Transcript.Powerless, found.Transcript.Unspelled
-			}
-			all.Again = cmp.Or(all.Again, found.Again)
-			all.Cascade.Add(found.Cascade)
-			all.Uncorrected = cmp.Or(all.Uncorrected, found.Uncorrected)
-			for _, segment := range found.Transcript.Segments {
-				f.apart.said = append(f.apart.said, spokenSegment{segment, i})
-			}
+			list = append(list, side)
 		}
-		slices.SortStableFunc(f.apart.said, func(a, b spokenSegment) int { return cmp.Compare(a.Start, b.Start) })
-		for _, s := range f.apart.said {
-			all.Transcript.Segments = append(all.Transcript.Segments, s.Segment)
-		}
+		all := channels.Join(language, list)
+		all.Tier = r.Tier(language)
 		return all, nil
 	})
-	if err == nil && r.told != nil && len(f.apart.said) > 0 {
-		r.tell(pcm, f.transcription.Transcript.Segments, 0)
+	if err == nil && tell != nil && said < len(text.Transcript.Segments) {
+		tell(text.Transcript.Segments[said:])
 	}
-	return err
+	return text, err
 }
 
-// tell hands sentences to who asked for them, numbered from first.
-func (r *run) tell(pcm *audio.PCM, sentences []asr.Segment, first int) {
-	out := segments(findings{transcription: &transcription{Transcript: &asr.Transcript{Segments: sentences}}}, clock(pcm.Duration()))
+// transcribe finds the text of side i.
+func (r *run) transcribe(ctx context.Context, i int, language found.Language, settled func([]asr.Segment)) (*found.Transcription, error) {
+	side, all := r.sound.speech[i], float64(len(r.sound.speech))
+	return r.Transcribe(ctx, r.sound.of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
+		r.progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
+	}})
+}
+
+// tell hands sentences to the caller who asked for them, numbered from first.
+func (r *run) tell(sentences []asr.Segment, first int) {
+	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
+	out := assemble.Segments(f, found.Clock(r.sound.Duration()))
 	for i := range out {
 		out[i].ID, out[i].Words = first+i, nil
 	}
@@ -343,81 +407,10 @@ func (p *Pipeline) hideConfidences(list []Segment) {
 	}
 }
 
-// languageAndText finds the language, then what was said in it.
-func (r *run) languageAndText(ctx context.Context, pcm *audio.PCM, heard *speech) (*transcription, error) {
-	l, err := keptStage(ctx, r, StageLanguage, func(ctx context.Context) (language, error) {
-		return r.findLanguage(ctx, pcm, heard.Spans)
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.progress.tier(r.tier(l))
-	said := 0
-	tell := func(sentences []asr.Segment) {
-		r.tell(pcm, sentences, said)
-		said += len(sentences)
-	}
-	if r.told != nil {
-		r.settled = tell
-	}
-	found, err := keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*transcription, error) {
-		return r.transcribe(ctx, pcm, heard, l, func(done, total float64) { r.progress.part(StageTranscribe, done, total) })
-	})
-	if err == nil && r.told != nil && said < len(found.Transcript.Segments) {
-		tell(found.Transcript.Segments[said:])
-	}
-	return found, err
-}
-
-// checkModels finds a missing model before any work is done. Which recognizer is
-// needed shows only with the language; here it is enough that there is one.
-func (r *run) checkModels() error {
-	set := r.engines.set
-	var errs []error
-	need := func(role models.Role) {
-		_, err := set.Need(role)
-		errs = append(errs, err)
-	}
-	if *r.opt.EnableASR {
-		need(models.RoleVAD)
-		if r.translate || len(set.All(models.RoleOptimized)) == 0 {
-			need(models.RoleStandard)
-		}
-	}
-	if *r.opt.EnableDiarize {
-		need(models.RoleEmbedder)
-	}
-	if *r.opt.EnableAudioEvents {
-		need(models.RoleTagger)
-	}
-	return errors.Join(errs...)
-}
-
-// needsStandard reports whether a run's transcription takes the standard tier's model:
-// for the text or some of it, or to tell the language.
-func (r *run) needsStandard(said *transcription) bool {
-	return said != nil && (said.Tier == TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || r.opt.ASRLanguage == nil && r.engines.available.Standard)
-}
-
-// preload opens the run's models while the recording is still being decoded and
-// searched for speech, two at a time, first what the text needs: the voice activity
-// detector and, beside it, what tells the language and, where it is known which, the
-// recognizer. The run does not wait for it, and trouble is left to the stage that
-// needs the model.
+// preload opens the run's models while the recording is still being decoded, two at a
+// time. The run does not wait for it.
 func (r *run) preload() {
-	e := r.engines
-	var lanes [2][]func()
-	if *r.opt.EnableASR {
-		lanes[0] = append(lanes[0], func() { _, _ = e.loadVAD() })
-		lanes[1] = append(lanes[1], r.preloadRecognizer)
-		if *r.opt.EnableDiarize {
-			lanes[0] = append(lanes[0], func() { _, _ = e.loadEmbedder() }, func() { _, _ = e.loadSegmenter() })
-		}
-	}
-	if *r.opt.EnableAudioEvents {
-		lanes[1] = append(lanes[1], func() { _, _ = e.loadTagger() })
-	}
-	for _, lane := range lanes {
+	for _, lane := range r.Preload() {
 		done, err := r.p.enter()
 		if err != nil { // Close has begun
 			return
@@ -429,49 +422,4 @@ func (r *run) preload() {
 			}
 		}()
 	}
-}
-
-// preloadRecognizer opens what tells the language and, where it is known which, the
-// recognizer.
-func (r *run) preloadRecognizer() {
-	e := r.engines
-	if r.opt.ASRLanguage != nil {
-		code, _ := spec.NormalizeLanguage(*r.opt.ASRLanguage)
-		_, _ = e.recognizer(r.tier(language{Code: code}), code)
-		return
-	}
-	if e.available.Standard {
-		_, _ = e.loadStandard()
-	}
-	only := e.set.All(models.RoleOptimized)
-	if len(only) == 1 && (r.opt.Optimize == nil || *r.opt.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.available.Optimized, l) }) {
-		_, _ = e.loadOptimized("")
-	}
-}
-
-// stage runs one stage, measures it, reports its end and names it in its error.
-// The zero value comes with an error.
-func stage[T any](ctx context.Context, r *run, s Stage, work func(context.Context) (T, error)) (T, error) {
-	start := time.Now()
-	found, err := work(ctx)
-	r.progress.ended(s, time.Since(start), err == nil)
-	if err == nil {
-		return found, nil
-	}
-	r.p.log.DebugContext(ctx, "stage failed", "stage", s, "error", err)
-	var none T
-	return none, &StageError{Stage: s, Err: err}
-}
-
-// keptStage is stage for work that the run's checkpoints keep.
-func keptStage[T any](ctx context.Context, r *run, s Stage, work func(context.Context) (T, error)) (T, error) {
-	return stage(ctx, r, s, checkpoint(r.checkpoints, r.p.log, s, work))
-}
-
-// unstage takes the stage's name off an error.
-func unstage(err error) error {
-	if s := (*StageError)(nil); errors.As(err, &s) {
-		return s.Err
-	}
-	return err
 }

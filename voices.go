@@ -2,7 +2,6 @@ package otograph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -43,7 +43,6 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	if err != nil {
 		return nil, 0, err
 	}
-	s := p.stages(opt)
 	pcm, err := audio.Open(ctx, src, limits)
 	if err != nil {
 		return nil, 0, err
@@ -52,26 +51,7 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	if length := pcm.Duration(); length < shortest {
 		return nil, 0, spec.Permanent(fmt.Errorf("expected at least %.0f s of audio, found %.1f s", math.Ceil(shortest), length))
 	}
-	heard, err := s.detectSpeech(ctx, pcm)
-	if err != nil {
-		return nil, 0, err
-	}
-	seconds = spoken(heard.Spans)
-	if len(heard.Spans) == 0 {
-		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
-	}
-	voices, err := s.embed(ctx, pcm, heard.Spans)
-	if err != nil {
-		return nil, seconds, err
-	}
-	found, err := s.cluster(ctx, voices, nil)
-	if err != nil {
-		return nil, seconds, err
-	}
-	if len(found.Speakers) != 1 {
-		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out the other speakers", len(found.Speakers)))
-	}
-	return found.Speakers[0].Embedding, seconds, nil
+	return p.stages(opt).OneVoice(ctx, pcm)
 }
 
 // learn returns the register of known voices.
@@ -105,11 +85,11 @@ func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e
 func (e *VoiceError) Unwrap() error { return e.Err }
 
 // names returns the speakers whose voices are in the register.
-func (p *Pipeline) names(register *diarize.Register, found findings) (map[string]string, error) {
-	if found.speakers == nil || len(register.Voices) == 0 {
+func (p *Pipeline) names(register *diarize.Register, f *found.Findings) (map[string]string, error) {
+	if f.Speakers == nil || len(register.Voices) == 0 {
 		return nil, nil
 	}
-	m, ok := p.engines.set.Role(models.RoleEmbedder)
+	m, ok := p.engines.Set.Role(models.RoleEmbedder)
 	if !ok {
 		return nil, nil
 	}
@@ -118,9 +98,9 @@ func (p *Pipeline) names(register *diarize.Register, found findings) (map[string
 		return nil, err
 	}
 	names := map[string]string{}
-	for i, match := range register.Identify("", found.speakers.Speakers, by) {
+	for i, match := range register.Identify("", f.Speakers.Speakers, by) {
 		if match.Name != "" {
-			names[found.speakerName(i)] = match.Name
+			names[f.SpeakerName(i)] = match.Name
 		}
 	}
 	return names, nil

@@ -66,7 +66,7 @@ func timed(words []align.Word) (out []bench.TimedText) {
 }
 
 // wordSet returns recordings whose synthesizers report the times of their words
-// (bench/wordset); OTOGRAPH_WORD_SET names another set.
+// (tools/wordset); OTOGRAPH_WORD_SET names another set.
 func wordSet(t *testing.T) []bench.Item {
 	manifest := filepath.Join("testdata", "manifest.jsonl")
 	if other := os.Getenv("OTOGRAPH_WORD_SET"); other != "" {

@@ -17,26 +17,52 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // Model is a recognizer with a CTC output. asr/onnx.Engine is one.
 type Model interface {
-	// Vocabulary returns what the model's tokens write.
-	Vocabulary() (*Vocabulary, error)
+	// Vocabulary returns the texts of the model's tokens.
+	Vocabulary() (Vocabulary, error)
 	// Listen runs the model over the speech of a recording and returns what it
 	// heard in each window, in order of time.
 	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Heard, error)
 }
 
+// Vocabulary lists the tokens of a CTC model.
+type Vocabulary struct {
+	// Tokens are the texts of all tokens by their numbers: a space where a word
+	// begins, nothing for the blank and other tokens without text.
+	Tokens []string
+	// Blank is the number of the blank.
+	Blank int
+}
+
 // Heard holds what a model recognized in one window.
 type Heard struct {
-	Window asr.Window
+	// Pieces are the stretches of the file (samples at 16 kHz) that make up the
+	// window, one right after the other, in order.
+	Pieces []audio.Span
 	Rows   *Rows
-	// Words are those that the model recognized, in order.
+	// Words are the words that the model recognized, in order.
 	Words []HeardWord
-	// Spotted are the hotwords that a Spotter found, whether or not they are among
+	// Spotted are the hotwords that the model heard, whether or not they are among
 	// Words, in order.
 	Spotted []Spotted
+}
+
+// time returns the time of the file, in seconds, for a time of the window.
+func (h *Heard) time(seconds float64) float64 { return decode.Window{Pieces: h.Pieces}.Time(seconds) }
+
+// Spotted is a hotword that a model heard.
+type Spotted struct {
+	Text string // as it was given
+	// First and Last are the rows of its first and its last token.
+	First, Last int
+	// LogProb is how its posteriors compare with the best ones: the logarithm of the
+	// quotient, for each letter.
+	LogProb float64
 }
 
 // HeardWord is a recognized word and the row of its first token.
@@ -127,7 +153,7 @@ func listen(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, o
 
 // lay is Words for what a model has heard.
 func lay(ctx context.Context, m Model, heard []Heard, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
-	vocab, err := m.Vocabulary()
+	vocab, err := tokensOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,4 +164,13 @@ func lay(ctx context.Context, m Model, heard []Heard, pcm *audio.PCM, speech []a
 	a := t.alignment(pcm, speech)
 	a.Passes = len(heard)
 	return a, ctx.Err()
+}
+
+// tokensOf returns the tokens of a model in the form that texts are spelled with.
+func tokensOf(m Model) (*ctc.Vocabulary, error) {
+	v, err := m.Vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	return ctc.NewVocabulary(v.Tokens, v.Blank), nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 func TestMatch(t *testing.T) {
@@ -106,7 +108,7 @@ func TestLongWordsAreWild(t *testing.T) {
 	for r := 'a'; r <= 'z'; r++ {
 		tokens = append(tokens, string(r))
 	}
-	v := NewVocabulary(tokens, 0)
+	v := ctc.NewVocabulary(tokens, 0)
 	for _, text := range []string{strings.Repeat("7", 5000), "0." + strings.Repeat("3", 5000), strings.Repeat("ab", 50_000)} {
 		words := prepare([]string{"a", text, "b"}, "en", v)
 		assert.True(t, words[1].wild)
@@ -115,8 +117,8 @@ func TestLongWordsAreWild(t *testing.T) {
 			assert.LessOrEqual(t, s.cells(words), maxCells)
 		}
 	}
-	long := prepare([]string{strings.Repeat("7", 20), strings.Repeat("a", longestWord)}, "en", v)
+	long := prepare([]string{strings.Repeat("7", 20), strings.Repeat("a", ctc.LongestWord)}, "en", v)
 	assert.Len(t, long[0].readings, 1, "a number of an account is read by its digits")
-	assert.Len(t, long[1].letters, longestWord)
+	assert.Len(t, long[1].letters, ctc.LongestWord)
 	assert.False(t, long[1].wild)
 }

@@ -1,13 +1,15 @@
 package align
 
-import "context"
+import (
+	"context"
 
-// Bands is what the border network hears.
-var Bands = bands
+	"github.com/otograph/otograph/internal/ctc"
+)
 
-// Trace returns what Refine gets to see.
-func Trace(v *Vocabulary, heard []Heard, text, language string) []Spoken {
-	t := newTrack(heard, prepare(Split(text), language, v), v)
+// Trace returns what ctc.Refine gets to see.
+func Trace(v Vocabulary, heard []Heard, text, language string) []ctc.Spoken {
+	vocab := ctc.NewVocabulary(v.Tokens, v.Blank)
+	t := newTrack(heard, prepare(Split(text), language, vocab), vocab)
 	_ = t.lay(context.Background(), Options{})
 	spoken, _, _, _ := t.spoken(&Alignment{Words: make([]Word, len(t.words))})
 	return spoken

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 // lateToken is how long after the start of a word its first token fires on the
@@ -17,8 +18,8 @@ const lateToken = 0.1
 func putSpotted(t *asr.Transcript, heard []Heard) {
 	for _, h := range heard {
 		for _, s := range h.Spotted {
-			from := h.Window.Time(float64(s.First)*h.Rows.Shift) - lateToken
-			to := h.Window.Time(float64(s.Last+1) * h.Rows.Shift)
+			from := h.time(float64(s.First)*h.Rows.Shift) - lateToken
+			to := h.time(float64(s.Last+1) * h.Rows.Shift)
 			for i := range t.Segments {
 				if seg := &t.Segments[i]; len(seg.Words) > 0 && seg.Start <= (from+to)/2 && (from+to)/2 < seg.End {
 					putHotword(seg, asr.Word{Text: s.Text, Start: max(from, seg.Start), End: min(to, seg.End), Probability: math.Exp(s.LogProb)})
@@ -65,7 +66,7 @@ func putHotword(s *asr.Segment, w asr.Word) {
 	s.Words = slices.Replace(s.Words, first, end, w)
 }
 
-func isMark(r rune) bool { return !isSolid(r) }
+func isMark(r rune) bool { return !ctc.IsSolid(r) }
 
 // place returns where in the text of a segment its words from first to end stand.
 func place(s *asr.Segment, first, end int) (from, to int, ok bool) {

@@ -3,6 +3,8 @@ package align
 import (
 	"math"
 	"slices"
+
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 // What the lattice charges for, as logarithms of probabilities.
@@ -21,32 +23,13 @@ const (
 	wildCost = 2.8
 )
 
-// state is one state of the lattice: a token on the way from one node to
-// another, or one of the loops at a node.
-type state struct {
-	kind     stateKind
-	id       int // of the token; -1 for other kinds
-	from, to int // nodes
-}
-
-type stateKind uint8
-
-const (
-	stateToken stateKind = iota
-	stateBlank           // at a node
-	stateStray           // at a node between words: sound that is in no word
-	stateMark            // at a node between words: punctuation
-	stateWild            // any token, over a whole word
-	stateRest            // blanks inside of a wild word; from is the index of its stateWild
-)
-
 // lattice holds the token sequences that can write a stretch of text. Nodes are
 // before each letter and at the end; tokens lead from node to node in every way
 // in which the vocabulary can write the letters. A number has a way for each of
 // its readings: their inner nodes are between its node and the next word's.
 type lattice struct {
-	vocab  *Vocabulary
-	states []state
+	vocab  *ctc.Vocabulary
+	states []ctc.State
 	nodes  int
 	begins []int // node before each word, and the last node
 	// into and out list the states that end at a node and begin at it, loops in
@@ -54,7 +37,7 @@ type lattice struct {
 	into, out [][]int32
 }
 
-func newLattice(words []word, v *Vocabulary) *lattice {
+func newLattice(words []word, v *ctc.Vocabulary) *lattice {
 	l := &lattice{vocab: v}
 	for _, w := range words {
 		l.begins = append(l.begins, l.nodes)
@@ -65,11 +48,11 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 	l.into, l.out = make([][]int32, l.nodes), make([][]int32, l.nodes)
 	next := 0
 	for n := range l.nodes {
-		l.add(state{stateBlank, -1, n, n})
+		l.add(ctc.State{Kind: ctc.StateBlank, ID: -1, From: n, To: n})
 		if next < len(l.begins) && l.begins[next] == n {
-			l.add(state{stateStray, -1, n, n})
-			if len(v.marks) > 0 {
-				l.add(state{stateMark, -1, n, n})
+			l.add(ctc.State{Kind: ctc.StateStray, ID: -1, From: n, To: n})
+			if len(v.Marks) > 0 {
+				l.add(ctc.State{Kind: ctc.StateMark, ID: -1, From: n, To: n})
 			}
 			next++
 		}
@@ -84,8 +67,8 @@ func newLattice(words []word, v *Vocabulary) *lattice {
 		}
 		if w.wild {
 			wild := len(l.states)
-			l.add(state{stateWild, -1, from, l.begins[i+1]})
-			l.states = append(l.states, state{stateRest, -1, wild, wild})
+			l.add(ctc.State{Kind: ctc.StateWild, ID: -1, From: from, To: l.begins[i+1]})
+			l.states = append(l.states, ctc.State{Kind: ctc.StateRest, ID: -1, From: wild, To: wild})
 		}
 	}
 	return l
@@ -104,52 +87,31 @@ func (l *lattice) spell(letters []rune, from, inner, to int) {
 		return inner + k - 1
 	}
 	for k := range letters {
-		l.vocab.each(letters[k:], func(n int, ids []int) {
+		l.vocab.Each(letters[k:], func(n int, ids []int) {
 			for _, id := range ids {
-				l.add(state{stateToken, id, at(k), at(k + n)})
+				l.add(ctc.State{Kind: ctc.StateToken, ID: id, From: at(k), To: at(k + n)})
 			}
 		})
 	}
 }
 
-func (l *lattice) add(s state) {
+func (l *lattice) add(s ctc.State) {
 	n := int32(len(l.states))
 	l.states = append(l.states, s)
-	l.into[s.to] = append(l.into[s.to], n)
-	l.out[s.from] = append(l.out[s.from], n)
+	l.into[s.To] = append(l.into[s.To], n)
+	l.out[s.From] = append(l.out[s.From], n)
 }
 
-// entry is the best way to reach a node, and the best one by another token: a
-// token that is written twice needs a blank between.
-type entry struct {
-	score, other float64
-	state, alt   int32
-}
-
-func (e *entry) offer(score float64, s int32, states []state) {
-	id := states[s].id
-	same := func(k int32) bool { return k >= 0 && id >= 0 && states[k].id == id }
-	switch {
-	case score > e.score:
-		if e.state >= 0 && !same(e.state) {
-			e.other, e.alt = e.score, e.state
-		}
-		e.score, e.state = score, s
-	case score > e.other && !same(e.state):
-		e.other, e.alt = score, s
-	}
-}
-
-// skip offers the ways to the node before a word, less the price of leaving the
+// skip offers e the ways to the node before a word, less the price of leaving the
 // word out. At the start of the frames a way may have no state yet.
-func (e *entry) skip(before entry, start bool, states []state) {
-	if score := before.score - skipCost; before.state >= 0 {
-		e.offer(score, before.state, states)
-	} else if start && score > e.score {
-		e.score, e.state = score, -1
+func skip(e *ctc.Entry, before ctc.Entry, start bool, states []ctc.State) {
+	if score := before.Score - skipCost; before.State >= 0 {
+		e.Offer(score, before.State, states)
+	} else if start && score > e.Score {
+		e.Score, e.State = score, -1
 	}
-	if before.alt >= 0 {
-		e.offer(before.other-skipCost, before.alt, states)
+	if before.Alt >= 0 {
+		e.Offer(before.Other-skipCost, before.Alt, states)
 	}
 }
 
@@ -164,7 +126,7 @@ const (
 	backSelf  = iota // from itself
 	backBest         // from the best state that leads to its node
 	backOther        // from the best one with another token
-	backWild         // of stateRest and stateWild: from the other of the two
+	backWild         // of ctc.StateRest and ctc.StateWild: from the other of the two
 )
 
 // tables are the memory of path, which is used again for the next section.
@@ -182,8 +144,8 @@ type row struct {
 	blank, spoken, mark float64
 }
 
-func newRow(v *Vocabulary) *row {
-	return &row{tokens: slices.Repeat([]float64{floor}, v.tokens)}
+func newRow(v *ctc.Vocabulary) *row {
+	return &row{tokens: slices.Repeat([]float64{floor}, v.Size)}
 }
 
 // read takes over a frame's scores; forget takes them back.
@@ -205,39 +167,39 @@ func (r *row) forget(f frame) {
 }
 
 // emit returns what a frame in a state costs.
-func (l *lattice) emit(st *state, r *row) float64 {
-	switch st.kind {
-	case stateToken:
-		return r.tokens[st.id]
-	case stateMark:
+func (l *lattice) emit(st *ctc.State, r *row) float64 {
+	switch st.Kind {
+	case ctc.StateToken:
+		return r.tokens[st.ID]
+	case ctc.StateMark:
 		return r.mark
-	case stateStray:
-		if st.from == 0 || st.from == l.nodes-1 {
+	case ctc.StateStray:
+		if st.From == 0 || st.From == l.nodes-1 {
 			return r.spoken - outsideCost
 		}
 		return r.spoken - strayCost
-	case stateWild:
+	case ctc.StateWild:
 		return r.spoken - wildCost
-	case stateBlank, stateRest:
+	case ctc.StateBlank, ctc.StateRest:
 	}
 	return r.blank
 }
 
 // reach returns the score of the best way to state s, and which way that is.
-func (l *lattice) reach(s int, entries []entry, last []float64) (best float64, way uint8) {
+func (l *lattice) reach(s int, entries []ctc.Entry, last []float64) (best float64, way uint8) {
 	st := &l.states[s]
 	best, way = last[s], backSelf
-	if st.kind != stateRest { // which begins at no node
-		e := &entries[st.from]
-		score, from := e.score, uint8(backBest)
-		if st.id >= 0 && e.state >= 0 && l.states[e.state].id == st.id {
-			score, from = e.other, backOther
+	if st.Kind != ctc.StateRest { // which begins at no node
+		e := &entries[st.From]
+		score, from := e.Score, uint8(backBest)
+		if st.ID >= 0 && e.State >= 0 && l.states[e.State].ID == st.ID {
+			score, from = e.Other, backOther
 		}
 		if score > best {
 			best, way = score, from
 		}
 	}
-	if st.kind == stateRest || st.kind == stateWild {
+	if st.Kind == ctc.StateRest || st.Kind == ctc.StateWild {
 		if score := last[l.partner(s)]; score > best {
 			best, way = score, backWild
 		}
@@ -245,10 +207,10 @@ func (l *lattice) reach(s int, entries []entry, last []float64) (best float64, w
 	return best, way
 }
 
-// partner returns the stateRest of a stateWild, and the reverse.
+// partner returns the ctc.StateRest of a ctc.StateWild, and the reverse.
 func (l *lattice) partner(s int) int {
-	if l.states[s].kind == stateRest {
-		return l.states[s].from
+	if l.states[s].Kind == ctc.StateRest {
+		return l.states[s].From
 	}
 	return s + 1
 }
@@ -263,13 +225,13 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	n := len(l.states)
 	now, last := make([]float64, n), slices.Repeat([]float64{math.Inf(-1)}, n)
 	mem.back, mem.from = sized(mem.back, len(frames)*n), sized(mem.from, 2*len(frames)*l.nodes)
-	entries, row := make([]entry, l.nodes), newRow(l.vocab)
+	entries, row := make([]ctc.Entry, l.nodes), newRow(l.vocab)
 	for t, f := range frames { // every cell of mem is written before it is read
 		l.enter(entries, last, t == 0)
 		for k, e := range entries {
-			mem.from[2*(t*l.nodes+k)], mem.from[2*(t*l.nodes+k)+1] = e.state, e.alt
+			mem.from[2*(t*l.nodes+k)], mem.from[2*(t*l.nodes+k)+1] = e.State, e.Alt
 		}
-		row.read(f, l.vocab.marks)
+		row.read(f, l.vocab.Marks)
 		back := mem.back[t*n:][:n]
 		for s := range l.states {
 			best, way := l.reach(s, entries, last)
@@ -279,7 +241,7 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 		now, last = last, now
 	}
 	l.enter(entries, last, false)
-	end := entries[l.nodes-1].state
+	end := entries[l.nodes-1].State
 	if end < 0 {
 		return nil, false
 	}
@@ -291,7 +253,7 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	states := make([]int32, frames)
 	for t := frames - 1; t >= 0; t-- {
 		states[t] = s
-		entry := 2 * (t*l.nodes + l.states[s].from) // of a state that begins at a node
+		entry := 2 * (t*l.nodes + l.states[s].From) // of a state that begins at a node
 		switch mem.back[t*len(l.states)+int(s)] {
 		case backBest:
 			s = mem.from[entry]
@@ -306,23 +268,23 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 
 // enter computes the best ways to each node after a frame, words that are left
 // out included.
-func (l *lattice) enter(entries []entry, last []float64, start bool) {
+func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)
 	word := 0 // that begins at the next of l.begins
 	for k := range entries {
 		e := &entries[k]
-		*e = entry{none, none, -1, -1}
+		*e = ctc.Entry{Score: none, Other: none, State: -1, Alt: -1}
 		if start && k == 0 {
-			e.score = 0
+			e.Score = 0
 		}
 		for _, s := range l.into[k] {
 			if last[s] != none {
-				e.offer(last[s], s, l.states)
+				e.Offer(last[s], s, l.states)
 			}
 		}
 		if word < len(l.begins) && l.begins[word] == k {
 			if word > 0 {
-				e.skip(entries[l.begins[word-1]], start, l.states)
+				skip(e, entries[l.begins[word-1]], start, l.states)
 			}
 			word++
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 // textbook is Viterbi's search for a text in a few rows, written from its
@@ -65,7 +67,7 @@ func (b *textbook) best(t, at, last int) float64 {
 // random posteriors and texts.
 func TestPathIsViterbis(t *testing.T) {
 	tokens := []string{"", "a", "b", "c", "d"}
-	v := NewVocabulary(tokens, 0)
+	v := ctc.NewVocabulary(tokens, 0)
 	r := rand.New(rand.NewPCG(8, 9))
 	skipped, stray := 0, 0
 	for n := range 2000 {
@@ -104,7 +106,7 @@ func TestPathIsViterbis(t *testing.T) {
 		require.True(t, ok)
 		row, got := newRow(v), 0.0
 		for i, s := range path {
-			row.read(frames[i], v.marks)
+			row.read(frames[i], v.Marks)
 			got += l.emit(&l.states[s], row)
 			row.forget(frames[i])
 		}

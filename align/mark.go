@@ -1,6 +1,10 @@
 package align
 
-import "math"
+import (
+	"math"
+
+	"github.com/otograph/otograph/internal/ctc"
+)
 
 // mark is where the frames of a section have a word.
 type mark struct {
@@ -42,31 +46,31 @@ func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mar
 		for end < len(path) && path[end] == s {
 			end++
 		}
-		switch st.kind {
-		case stateToken:
+		switch st.Kind {
+		case ctc.StateToken:
 			for k := t; k < end; k++ {
-				top = max(top, frames[k].rows.logProb(frames[k].at, st.id))
+				top = max(top, frames[k].rows.logProb(frames[k].at, st.ID))
 			}
-			m := &marks[wordAt[st.from]] // no token reaches over a word
+			m := &marks[wordAt[st.From]] // no token reaches over a word
 			if m.first < 0 {
 				m.first = t
 			}
 			m.last = end - 1
 			m.logProb += top
 			m.tokens++
-		case stateWild:
-			m := &marks[wordAt[st.from]]
+		case ctc.StateWild:
+			m := &marks[wordAt[st.From]]
 			if m.first < 0 {
 				m.first = t
 			}
 			m.last, m.wild = end-1, true
-		case stateStray:
-			if k := len(strays) - 1; k >= 0 && strays[k].before == wordAt[st.from] {
+		case ctc.StateStray:
+			if k := len(strays) - 1; k >= 0 && strays[k].before == wordAt[st.From] {
 				strays[k].last = end - 1
 			} else {
-				strays = append(strays, stray{t, end - 1, wordAt[st.from]})
+				strays = append(strays, stray{t, end - 1, wordAt[st.From]})
 			}
-		case stateBlank, stateMark, stateRest: // between the letters of words
+		case ctc.StateBlank, ctc.StateMark, ctc.StateRest: // between the letters of words
 		}
 		t = end
 	}

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/numwords"
 )
 
@@ -13,7 +14,7 @@ type word struct {
 	text string // as written, with its punctuation
 	key  string // by which it is compared with what was recognized
 	// letters are those that the model's tokens write; nil for a word that they
-	// cannot spell and for one of more than longestWord.
+	// cannot spell and for one of more than ctc.LongestWord.
 	letters []rune
 	// readings are the letters of what a number may be read as.
 	readings [][]rune
@@ -22,17 +23,12 @@ type word struct {
 	wild bool
 }
 
-// longestWord is how many letters are looked for in the sound of one word: a
-// section of the recording is not cut inside of a word, so its lattice grows with
-// them.
-const longestWord = 200
-
 // Split divides a text into words, as a transcript divides its own: at spaces,
 // and at every character of scripts without spaces. Punctuation stays with the
 // word before it.
 func Split(text string) []string {
 	var out []string
-	for _, p := range asr.Words([]asr.Token{{Text: text}}) {
+	for _, p := range decode.Words([]decode.Token{{Text: text}}) {
 		out = append(out, strings.TrimSpace(p.Text))
 	}
 	return out
@@ -40,19 +36,19 @@ func Split(text string) []string {
 
 // prepare spells the words with a model's tokens; numbers as they are read in the
 // language, beside their being wild.
-func prepare(texts []string, language string, v *Vocabulary) []word {
+func prepare(texts []string, language string, v *ctc.Vocabulary) []word {
 	words := make([]word, len(texts))
 	for i, text := range texts {
 		w := word{text: text, key: keyOf(text)}
-		letters, ok := v.spell(fold(text))
-		if len(letters) > longestWord {
+		letters, ok := v.Spell(ctc.Fold(text))
+		if len(letters) > ctc.LongestWord {
 			letters, ok = nil, false
 		}
 		w.letters = letters
 		w.wild = !ok || strings.IndexFunc(w.key, needsReading) >= 0
 		if w.wild {
 			for _, r := range numwords.Readings(language, w.key) {
-				if letters, ok := v.spell(fold(strings.ReplaceAll(r, " ", ""))); ok {
+				if letters, ok := v.Spell(ctc.Fold(strings.ReplaceAll(r, " ", ""))); ok {
 					w.readings = append(w.readings, letters)
 				}
 			}
@@ -79,5 +75,5 @@ func (w word) nodes() int {
 
 // keyOf leaves of a word what is compared.
 func keyOf(text string) string {
-	return strings.TrimFunc(fold(text), func(r rune) bool { return !isSolid(r) && !needsReading(r) })
+	return strings.TrimFunc(ctc.Fold(text), func(r rune) bool { return !ctc.IsSolid(r) && !needsReading(r) })
 }

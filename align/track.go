@@ -10,12 +10,13 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 // track is a recording on its way into an Alignment: the rows of all windows one
 // after the other.
 type track struct {
-	vocab  *Vocabulary
+	vocab  *ctc.Vocabulary
 	words  []word
 	heard  []Heard
 	first  []int  // frame of each window, and the number of all
@@ -23,7 +24,7 @@ type track struct {
 	strays []stray
 }
 
-func newTrack(heard []Heard, words []word, vocab *Vocabulary) *track {
+func newTrack(heard []Heard, words []word, vocab *ctc.Vocabulary) *track {
 	t := &track{vocab: vocab, words: words, heard: heard, first: make([]int, len(heard)+1), marks: make([]mark, len(words))}
 	for i, h := range heard {
 		t.first[i+1] = t.first[i] + h.Rows.Len()
@@ -49,7 +50,7 @@ func (t *track) frame(f int) frame {
 // time returns when a frame is heard, at its middle, in seconds of the file.
 func (t *track) time(f int) float64 {
 	w := t.window(f)
-	return t.heard[w].Window.Time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
+	return t.heard[w].time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
 }
 
 // lay finds the frames of all words, section by section.
@@ -145,7 +146,7 @@ const leastProbability = 0.02
 func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	a := &Alignment{Words: make([]Word, len(t.words))}
 	spoken, index, spelled, sum := t.spoken(a)
-	Refine(pcm, spoken, speech)
+	ctc.Refine(pcm, spoken, speech)
 	for k, s := range spoken {
 		a.Words[index[k]].Start, a.Words[index[k]].End = s.Start, s.End
 	}
@@ -165,7 +166,7 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 // spoken fills in what is known of the words, their times aside, and returns
 // those that are in the sound, with their indices; and how many could be
 // spelled, with the sum of their probabilities.
-func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int, sum float64) {
+func (t *track) spoken(a *Alignment) (spoken []ctc.Spoken, index []int, spelled int, sum float64) {
 	for i, w := range t.words {
 		m := t.marks[i]
 		out := Word{Text: w.text, Wild: m.wild, Missing: !m.found()}
@@ -179,7 +180,7 @@ func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int,
 		}
 		if !out.Missing {
 			from, to := t.time(m.first), t.time(m.last)
-			spoken = append(spoken, Spoken{
+			spoken = append(spoken, ctc.Spoken{
 				Text: w.text, First: from, Last: to,
 				Fresh: m.first == 0 || t.window(m.first-1) != t.window(m.first) || t.quiet(m.first),
 			})
@@ -193,7 +194,7 @@ func (t *track) spoken(a *Alignment) (spoken []Spoken, index []int, spelled int,
 // quiet reports whether no token was heard in the half second before a frame.
 func (t *track) quiet(f int) bool {
 	row := t.frame(f)
-	for k := 1; float64(k)*row.rows.Shift < pause && row.at-k >= 0; k++ {
+	for k := 1; float64(k)*row.rows.Shift < ctc.Pause && row.at-k >= 0; k++ {
 		if row.rows.blanks[row.at-k] < -0.7 {
 			return false
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // farOff is how far (seconds) a word may be moved: the recognizer whose words
@@ -19,11 +21,11 @@ const farOff = 2.0
 // Segments begin and end with their words; the model's passes are counted in the
 // transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
-	vocab, err := m.Vocabulary()
+	vocab, err := tokensOf(m)
 	if err != nil {
 		return err
 	}
-	found := func(word string) bool { return slices.Contains(opt.Hotwords, word) && Spottable(word, vocab) }
+	found := func(word string) bool { return slices.Contains(opt.Hotwords, word) && ctc.Spottable(word, vocab) }
 	t.Powerless, t.Unspelled = slices.DeleteFunc(t.Powerless, found), slices.DeleteFunc(t.Unspelled, found)
 	var words []*asr.Word
 	var texts []string
@@ -47,7 +49,7 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	}
 	t.Stats.AlignmentPasses += a.Passes
 	move(words, a.Words, speech)
-	settle(words, speech)
+	decode.SettleWords(words, speech)
 	for i := range t.Segments {
 		if s := &t.Segments[i]; len(s.Words) > 0 {
 			s.Start, s.End = s.Words[0].Start, s.Words[len(s.Words)-1].End
@@ -112,40 +114,14 @@ func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 // share divides the sound of the first word among all of them, in proportion to
 // their letters.
 func share(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]asr.Piece, len(words))
+	pieces := make([]decode.Piece, len(words))
 	for i, w := range words {
 		pieces[i].Text = w.Text
 	}
-	asr.Align(pieces, words[0].Start, words[0].End, speech)
+	decode.Align(pieces, words[0].Start, words[0].End, speech)
 	for i, w := range words {
 		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}
-}
-
-// settle keeps words in order and inside of speech.
-func settle(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]asr.Piece, len(words))
-	for i, w := range words {
-		pieces[i] = asr.Piece{Start: w.Start, End: w.End}
-	}
-	asr.Settle(pieces, speech)
-	for i, w := range words {
-		w.Start, w.End = pieces[i].Start, pieces[i].End
-	}
-}
-
-// Place sets the times of the words of segments to those that Refine found;
-// both have the same number of words. The segments keep their times.
-func Place(segments []asr.Segment, spoken []Spoken, speech []audio.Span) {
-	var words []*asr.Word
-	for i := range segments {
-		for k := range segments[i].Words {
-			w := &segments[i].Words[k]
-			w.Start, w.End = spoken[len(words)].Start, spoken[len(words)].End
-			words = append(words, w)
-		}
-	}
-	settle(words, speech)
 }
 
 // fit keeps words inside of a stretch: those that lie in it stay, and if any

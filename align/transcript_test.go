@@ -33,15 +33,3 @@ func TestMissingWordsShareTheSound(t *testing.T) {
 	assert.Zero(t, *words[1].Heard)
 	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated})
 }
-
-// A token that fires in the pause behind a stretch of speech does not carry its word
-// to the next stretch.
-func TestWordEndsWithItsStretchOfSpeech(t *testing.T) {
-	speech := seconds(54.6, 55.8, 56.2, 58.6)
-	words := []Spoken{{Start: 55.2, Last: 55.84}, {Start: 56.22, First: 56.3, Last: 56.5, Fresh: true}}
-	setEnds(words, speech)
-	assert.InDelta(t, 55.84, words[0].End, 1e-9)
-	near := []Spoken{{Start: 56.1, Last: 56.15}, {Start: 57, First: 57.1, Last: 57.3}}
-	setEnds(near, speech)
-	assert.InDelta(t, 56.75, near[0].End, 1e-9, "a token right before a stretch belongs to it")
-}

@@ -1,8 +1,6 @@
-// Package asr holds what every speech recognizer of the engine shares: the
-// transcript's types, the table of languages, the packing of speech into
-// windows with a time map back to the file, and the pure Go half of decoding
-// (words, sentences, guards against loops). It needs no model and no native
-// library; asr/whisper and asr/onnx are the recognizers themselves.
+// Package asr holds the types that every speech recognizer of the engine shares:
+// the transcript, the options and the Transcriber interface. asr/whisper and
+// asr/onnx are the recognizers themselves.
 package asr
 
 import (

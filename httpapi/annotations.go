@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // getAnnotations is GET /tasks/:id/annotations, which the specification does not

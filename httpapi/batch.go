@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // batchItem is one entry of results in the answer to POST /tasks/batch.

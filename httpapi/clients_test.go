@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // The clients below send a file as a body and print "STATUS BODY".

@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 // Tasks is the life of tasks, as the endpoints need it; *tasks.Service

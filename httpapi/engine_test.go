@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/webhook"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // mediaServer is a stranger's server: it offers audio and receives callbacks.

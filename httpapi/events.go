@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 const (

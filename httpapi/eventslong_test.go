@@ -13,7 +13,7 @@ import (
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks/queue"
+	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
 // TestLongManyFollowers: 200 clients follow a task each, of which fifty read

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 // Formats of the answer to POST /audio/transcriptions.

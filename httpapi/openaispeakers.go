@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 // Limits of known_speaker_names[] and known_speaker_references[].

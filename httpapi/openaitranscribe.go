@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 // transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // writeJSON answers with a value and forbids caches to store it.

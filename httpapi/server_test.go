@@ -23,7 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 var (
@@ -271,8 +271,7 @@ func TestABrokenResultIsNotHalfAnAnswer(t *testing.T) {
 func TestEveryRouteIsInTheDocument(t *testing.T) {
 	source, err := os.ReadFile("server.go")
 	require.NoError(t, err)
-	doc, err := contract()
-	require.NoError(t, err)
+	doc := readDocument(t)
 	inCode := map[string]bool{}
 	for _, m := range regexp.MustCompile(`s\.endpoint\("([^"]+)", methods\{(.*)\}\)`).FindAllStringSubmatch(string(source), -1) {
 		for _, method := range regexp.MustCompile(`"([A-Z]+)":`).FindAllStringSubmatch(m[2], -1) {
@@ -280,9 +279,11 @@ func TestEveryRouteIsInTheDocument(t *testing.T) {
 		}
 	}
 	inDoc := map[string]bool{}
-	for path, item := range doc.Paths.Map() {
-		for method := range item.Operations() {
-			inDoc[method+" "+path] = true
+	for path, item := range doc.Paths {
+		for method := range item {
+			if method = strings.ToUpper(method); method != "PARAMETERS" {
+				inDoc[method+" "+path] = true
+			}
 		}
 	}
 	assert.Equal(t, inDoc, inCode)

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // statusClientGone is logged for requests whose client went away; it is never

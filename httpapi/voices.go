@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // Bounds of POST /voices.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
 )
 
 // modelSum is the hash of a speaker model.

@@ -6,7 +6,7 @@ import "math"
 // mean logarithm of the probabilities that the model assigned to the text's
 // tokens. The log odds that a word is correct are Offset + Slope times the log
 // odds of their geometric mean (Platt 1999). A calibration is valid for one
-// model; bench/confidence measures it.
+// model; tools/confidence measures it.
 type Calibration struct {
 	Slope  float64 `json:"slope"`
 	Offset float64 `json:"offset"`

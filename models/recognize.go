@@ -147,13 +147,13 @@ func foreign(head []byte) string {
 	case strings.HasPrefix(s, "GGUF"):
 		return "a GGUF file (whisper.cpp's models are the older ggml format)"
 	case strings.HasPrefix(s, "PK\x03\x04"):
-		return "a zip archive or PyTorch checkpoint (convert it: models/convert)"
+		return "a zip archive or PyTorch checkpoint (convert it: tools/convert)"
 	case strings.HasPrefix(s, "\x80\x02") || strings.HasPrefix(s, "\x80\x04"):
-		return "a pickled PyTorch checkpoint (convert it: models/convert)"
+		return "a pickled PyTorch checkpoint (convert it: tools/convert)"
 	case len(s) >= 8 && s[4:8] == "TFL3":
 		return "a TensorFlow Lite model"
 	case strings.HasPrefix(s, "\x89HDF"):
-		return "a Keras HDF5 file (convert it: models/convert)"
+		return "a Keras HDF5 file (convert it: tools/convert)"
 	case strings.HasPrefix(s, "BZh"):
 		return "a bzip2 archive (run `otograph models import` on it)"
 	case strings.HasPrefix(s, "\x1f\x8b"), strings.HasPrefix(s, "\xfd7zXZ"), strings.HasPrefix(s, "\x28\xb5\x2f\xfd"):

@@ -142,7 +142,7 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 	}{
 		"empty":       {nil, ErrUnsupported, "empty file"},
 		"gguf":        {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
-		"checkpoint":  {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "models/convert"},
+		"checkpoint":  {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "tools/convert"},
 		"tflite":      {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
 		"web page":    {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
 		"lfs pointer": {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},

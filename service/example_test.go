@@ -13,10 +13,10 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/client"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // parrot is an Engine that hears the same words in every recording.

@@ -27,10 +27,10 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/webhook"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // Config configures a Service and the location of its state. Folder is required

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // binary is the otograph command, built once for all tests of the package.
@@ -54,48 +55,6 @@ func build(m *testing.M) int {
 // The scripts in testdata/script are sessions with the command line: what is
 // typed, what comes out, how it ends.
 func TestScripts(t *testing.T) {
-	recording, err := filepath.Abs("../testdata/conversation.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+env.Getenv("PATH"))
-			env.Setenv("RECORDING", recording)
-			env.Setenv("CHECKOUT", root)
-			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
-			for _, name := range []string{"OTOGRAPH_NATIVE", "ONNXRUNTIME_LIB"} {
-				env.Setenv(name, os.Getenv(name))
-			}
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"wordcount": wordcount},
-	})
-}
-
-// wordcount FILE MIN fails unless FILE holds at least MIN words.
-func wordcount(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 || neg {
-		ts.Fatalf("usage: wordcount FILE MIN")
-	}
-	var least int
-	if _, err := fmt.Sscan(args[1], &least); err != nil {
-		ts.Fatalf("%v", err)
-	}
-	n, inWord := 0, false
-	for _, r := range ts.ReadFile(args[0]) {
-		space := r == ' ' || r == '\n' || r == '\t'
-		if !space && !inWord {
-			n++
-		}
-		inWord = !space
-	}
-	if n < least {
-		ts.Fatalf("%s has %d words, want at least %d", args[0], n, least)
-	}
+	out, err := tooltest.Run("scripts", "-binary", binary, "test/testdata/script")
+	require.NoError(t, err, "%s", out)
 }

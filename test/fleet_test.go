@@ -1,8 +1,6 @@
 package test
 
 import (
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -10,28 +8,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // Two machines' worth on one: two servers without workers and three worker processes on one PostgreSQL and one S3
 // server. A worker is killed now and then and another one started. Every task is done once.
 func TestFleet(t *testing.T) {
 	source := dbtest.PostgresSource(t)
-	backend := s3mem.New()
-	require.NoError(t, backend.CreateBucket("otograph"))
-	s3 := httptest.NewServer(gofakes3.New(backend).Server())
-	t.Cleanup(s3.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	blobs := "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(s3.URL)
+	blobs := tooltest.S3Store(tooltest.S3(t, "otograph"), "otograph/service")
 	out := newOutside(t)
 	flags := []string{"--database", source, "--blobs", blobs}
 	first := serve(t, t.TempDir(), append(flags, "--workers", "0", "--allow-outbound", out.host())...).unlimited()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/otograph/otograph/tasks/worker"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // refusedStart runs a serve that must not come up and returns what it printed.
@@ -180,14 +178,10 @@ func TestF3Partition(t *testing.T) {
 func TestF8Start(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	s3 := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
-	t.Cleanup(s3.Close)
-	at := func(endpoint string) string {
-		return "s3://files?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(endpoint)
-	}
+	at := func(endpoint string) string { return tooltest.S3Store(endpoint, "files") }
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(s3.URL)), "there is no such bucket", "--blobs")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(tooltest.S3(t))), "there is no such bucket", "--blobs")
 	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(gone.URL)), "refused the connection")
 	nowhere := "postgres://someone:geheim@" + strings.TrimPrefix(gone.URL, "http://") + "/x"
 	out := refusedStart(t, t.TempDir(), "--database", nowhere, "--database-wait", "2s")

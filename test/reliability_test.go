@@ -26,9 +26,9 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/taskstest"
-	"github.com/otograph/otograph/tasks/worker"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
 // tidy runs the clean-up on a service that has ended and returns the files that nothing pointed at before and after it.

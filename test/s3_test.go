@@ -2,23 +2,21 @@ package test
 
 import (
 	"net"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/nettest"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // s3Server is an S3 server that can be away: versitygw where it is installed,
-// killed and started again; else gofakes3 behind a proxy that cuts connections.
+// killed and started again; else tools/fakes3 behind a proxy that cuts connections.
 type s3Server struct {
 	name   string
 	source string
@@ -31,16 +29,13 @@ func newS3(t *testing.T) *s3Server {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "testsecret")
 	source := func(address string) string {
-		return "s3://otograph/service?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape("http://"+address)
+		return tooltest.S3Store("http://"+address, "otograph/service")
 	}
 	program, err := exec.LookPath("versitygw")
 	if err != nil {
-		backend := s3mem.New()
-		require.NoError(t, backend.CreateBucket("otograph"))
-		s3 := httptest.NewServer(gofakes3.New(backend).Server())
-		t.Cleanup(s3.Close)
-		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", s3.Listener.Addr().String()) })
-		return &s3Server{name: "gofakes3", source: source(proxy.Addr()), leave: proxy.Cut, back: proxy.Pass}
+		address := strings.TrimPrefix(tooltest.S3(t, "otograph"), "http://")
+		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", address) })
+		return &s3Server{name: "fakes3", source: source(proxy.Addr()), leave: proxy.Cut, back: proxy.Pass}
 	}
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "otograph"), 0o755))

@@ -8,13 +8,14 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ort"
 )
 
 // decode runs all windows, batches of similar length side by side. Which windows
 // share a batch depends on the windows alone, so the text does not depend on
 // opt.Parallel. Passes counts windows run.
-func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []asr.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
+func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // detectSeconds is how much of the beginning, the middle and the end of the
@@ -23,9 +24,9 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if len(speech) == 0 {
 		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
 	}
-	windows := asr.Pack(speech, pcm, asr.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
+	windows := decode.Pack(speech, pcm, decode.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
 	if n := len(windows); n > 3 {
-		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
+		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
 	}
 	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1})
 	if err != nil {

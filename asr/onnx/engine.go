@@ -21,6 +21,8 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -143,7 +145,7 @@ type hypothesis struct {
 	// rows are the log posteriors, when the request asks for them.
 	rows *align.Rows
 	// spotted are the hotwords that were found in the sound.
-	spotted []align.Spotted
+	spotted []ctc.Spotted
 }
 
 // request holds the parameters of a transcription for a network.
@@ -152,7 +154,7 @@ type request struct {
 	beam     int    // beam size; 0 is 1
 	fusion   fusion
 	keep     bool // the log posteriors
-	spotter  *align.Spotter
+	spotter  *ctc.Spotter
 }
 
 // network is one family: features in, tokens out. It is safe for concurrent use.
@@ -185,7 +187,7 @@ type Engine struct {
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
-	writing   func() *align.Vocabulary // what the tokens of a CTC output write
+	writing   func() *ctc.Vocabulary // what the tokens of a CTC output write
 	spell     func() *speller
 }
 
@@ -314,14 +316,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 
 // windows cuts speech into utterances: stretches between pauses of joinPause or
 // more, and where such a stretch is longer than the model takes, parts of it.
-func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []asr.Window {
-	var out []asr.Window
+func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []decode.Window {
+	var out []decode.Window
 	for i := 0; i < len(speech); {
 		j := i + 1
 		for j < len(speech) && float64(speech[j].Start-speech[j-1].End)/audio.SampleRate < joinPause {
 			j++
 		}
-		out = append(out, asr.Pack(speech[i:j], pcm, asr.PackOptions{Max: e.window, Lead: utterancePad, Tail: utterancePad})...)
+		out = append(out, decode.Pack(speech[i:j], pcm, decode.PackOptions{Max: e.window, Lead: utterancePad, Tail: utterancePad})...)
 		i = j
 	}
 	return out

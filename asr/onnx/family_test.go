@@ -9,6 +9,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
@@ -238,7 +239,7 @@ func TestWordsLastWhileSpeechGoesOn(t *testing.T) {
 }
 
 func TestWordsGoToTheNearestSpeech(t *testing.T) {
-	words := []asr.Piece{
+	words := []decode.Piece{
 		{Start: 0.9, End: 0.95},                          // fires before its stretch begins
 		{Start: 1.8, End: 1.85},                          // fires long before the next word
 		{Start: 3.0, End: 3.05},                          // in the middle
@@ -257,7 +258,7 @@ func TestWordsGoToTheNearestSpeech(t *testing.T) {
 // TestSentencesEndSoonAfterTheirLastToken: where the detector hears speech on, in
 // noise or in a pause between sentences, a sentence ends 0.25 s after its last token.
 func TestSentencesEndSoonAfterTheirLastToken(t *testing.T) {
-	words := []asr.Piece{
+	words := []decode.Piece{
 		{Text: " One.", Start: 0.1, End: 0.4},
 		{Text: " Two", Start: 1.2, End: 1.3},
 		{Text: " three.", Start: 1.6, End: 1.8},

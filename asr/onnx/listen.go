@@ -9,27 +9,34 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // ErrNoRows is returned by Listen for a model without a CTC output.
 var ErrNoRows = errors.New("the model has no CTC output to align with")
 
-// Vocabulary returns what the model's tokens write; an error that wraps
-// ErrNoRows for a model without a CTC output.
-func (e *Engine) Vocabulary() (*align.Vocabulary, error) {
-	if e.net.ctc() == nil {
-		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
+// Vocabulary returns the texts of the model's tokens; an error that wraps ErrNoRows
+// for a model without a CTC output.
+func (e *Engine) Vocabulary() (align.Vocabulary, error) {
+	h := e.net.ctc()
+	if h == nil {
+		return align.Vocabulary{}, fmt.Errorf("%s: %w", e.name, ErrNoRows)
 	}
-	return e.writing(), nil
-}
-
-// tokens makes the vocabulary of a CTC output.
-func (e *Engine) tokens() *align.Vocabulary {
 	texts := make([]string, len(e.vocab.text))
 	for id, b := range e.vocab.text {
 		texts[id] = string(b)
 	}
-	return align.NewVocabulary(texts, e.net.ctc().blank)
+	return align.Vocabulary{Tokens: texts, Blank: h.blank}, nil
+}
+
+// tokens makes the vocabulary of a CTC output, nil for a model without one.
+func (e *Engine) tokens() *ctc.Vocabulary {
+	v, err := e.Vocabulary()
+	if err != nil {
+		return nil
+	}
+	return ctc.NewVocabulary(v.Tokens, v.Blank)
 }
 
 // Listen decodes as Transcribe does and returns, window by window, the model's
@@ -51,19 +58,22 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 	}
 	heard := make([]align.Heard, len(windows))
 	for i, hyp := range hyps {
-		heard[i] = align.Heard{Window: windows[i], Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift), Spotted: hyp.spotted}
+		heard[i] = align.Heard{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift)}
+		for _, s := range hyp.spotted {
+			heard[i].Spotted = append(heard[i].Spotted, align.Spotted{Text: s.Text, First: s.First, Last: s.Last, LogProb: s.LogProb})
+		}
 	}
 	return heard, nil
 }
 
 // heardWords joins a window's emissions to words with their rows.
 func (e *Engine) heardWords(emissions []emission, shift float64) []align.HeardWord {
-	tokens := make([]asr.Token, 0, len(emissions))
+	tokens := make([]decode.Token, 0, len(emissions))
 	for _, m := range e.vocab.write(emissions) {
-		tokens = append(tokens, asr.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
+		tokens = append(tokens, decode.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
 	}
 	var out []align.HeardWord
-	for _, w := range asr.Words(tokens) {
+	for _, w := range decode.Words(tokens) {
 		out = append(out, align.HeardWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
 	}
 	return out

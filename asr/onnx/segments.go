@@ -4,9 +4,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -18,14 +19,14 @@ const snap = 0.5
 // written is one token on its way into the text: what it writes and where in the
 // file (seconds) it is spoken.
 type written struct {
-	token asr.Token
+	token decode.Token
 	end   float64
 	fresh bool // whether it is the first of its window
 }
 
 // segments turns the windows' tokens into sentences with times of the file, and
 // with their words if these are asked for and the family knows their times.
-func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesis, speech []audio.Span, withWords bool) []asr.Segment {
+func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypothesis, speech []audio.Span, withWords bool) []asr.Segment {
 	var stream []written
 	for i, h := range hyps {
 		w := windows[i]
@@ -35,7 +36,7 @@ func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesi
 			if first && e.vocab.spaced && !strings.HasPrefix(text, " ") {
 				text = " " + text
 			}
-			t := written{token: asr.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), NoSpeech: m.blank, Time: w.Time(m.start), Seek: w.Time(0), ID: int32(m.id)}, end: w.Time(m.end), fresh: first}
+			t := written{token: decode.Token{Text: text, LogProb: m.logProb, Probability: exp(m.logProb), NoSpeech: m.blank, Time: w.Time(m.start), Seek: w.Time(0), ID: int32(m.id)}, end: w.Time(m.end), fresh: first}
 			first = false
 			if h.unbounded {
 				withWords = false
@@ -44,22 +45,22 @@ func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesi
 			stream = append(stream, t)
 		}
 	}
-	tokens := make([]asr.Token, len(stream))
+	tokens := make([]decode.Token, len(stream))
 	for i, s := range stream {
 		tokens[i] = s.token
 	}
-	words := asr.Words(tokens)
+	words := decode.Words(tokens)
 	endTimes(words, stream)
-	var spoken []align.Spoken
+	var spoken []ctc.Spoken
 	if h := e.net.ctc(); h != nil && withWords {
 		spoken = spokenWords(words, stream, h.shift)
-		align.Refine(pcm, spoken, speech)
+		ctc.Refine(pcm, spoken, speech)
 	}
 	snapToSpeech(words, speech)
-	asr.Settle(words, speech)
-	segments := asr.Sentences(words, withWords)
+	decode.Settle(words, speech)
+	segments := decode.Sentences(words, withWords)
 	if spoken != nil {
-		align.Place(segments, spoken, speech)
+		setTimes(segments, spoken, speech)
 	}
 	for i := range segments {
 		s := &segments[i]
@@ -71,26 +72,26 @@ func (e *Engine) segments(pcm *audio.PCM, windows []asr.Window, hyps []hypothesi
 
 // spokenWords returns the words with the rows in which their tokens fire. Words'
 // Start is that of their first token, End that of their last.
-func spokenWords(words []asr.Piece, stream []written, shift float64) []align.Spoken {
-	spoken := make([]align.Spoken, len(words))
+func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Spoken {
+	spoken := make([]ctc.Spoken, len(words))
 	at := 0
 	for i, w := range words {
 		fresh := i == 0 || w.Start-words[i-1].End > freshPause
 		for ; at < len(stream) && stream[at].token.Time <= w.Start; at++ {
 			fresh = fresh || stream[at].fresh && stream[at].token.Time == w.Start
 		}
-		spoken[i] = align.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
+		spoken[i] = ctc.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
 	}
 	return spoken
 }
 
 // freshPause is the time (seconds) without a token after which a word is fresh to
-// align.Refine.
+// ctc.Refine.
 const freshPause = 0.5
 
 // dressWords sets the words of a segment to the letters of its text.
 func dressWords(s *asr.Segment) {
-	pieces := asr.Words([]asr.Token{{Text: s.Text}})
+	pieces := decode.Words([]decode.Token{{Text: s.Text}})
 	if len(pieces) != len(s.Words) {
 		return
 	}
@@ -101,7 +102,7 @@ func dressWords(s *asr.Segment) {
 
 // endTimes sets the end of each word to that of the last token with a letter or
 // digit that begins before the next word.
-func endTimes(words []asr.Piece, stream []written) {
+func endTimes(words []decode.Piece, stream []written) {
 	at := 0
 	for i := range words {
 		words[i].End = words[i].Start
@@ -139,9 +140,9 @@ const (
 //
 // A token may fire a little outside of the stretch that it belongs to: words go
 // to the nearest one.
-func snapToSpeech(words []asr.Piece, speech []audio.Span) {
+func snapToSpeech(words []decode.Piece, speech []audio.Span) {
 	for i, k := 0, 0; i < len(words) && len(speech) > 0; {
-		belongs := func(w asr.Piece) bool {
+		belongs := func(w decode.Piece) bool {
 			if k+1 == len(speech) {
 				return true
 			}
@@ -162,7 +163,7 @@ func snapToSpeech(words []asr.Piece, speech []audio.Span) {
 			until, longest := b, tail
 			if n+1 < j {
 				until = words[n+1].Start
-				if !asr.EndsSentence(words[n].Text, words[n+1].Text) {
+				if !decode.EndsSentence(words[n].Text, words[n+1].Text) {
 					longest = hold
 				}
 			}
@@ -187,4 +188,18 @@ func closeUp(s string) string {
 		out = append(out, r)
 	}
 	return string(out)
+}
+
+// setTimes sets the times of the words of segments to those that ctc.Refine found; both
+// have the same number of words. The segments keep their times.
+func setTimes(segments []asr.Segment, spoken []ctc.Spoken, speech []audio.Span) {
+	var words []*asr.Word
+	for i := range segments {
+		for k := range segments[i].Words {
+			w := &segments[i].Words[k]
+			w.Start, w.End = spoken[len(words)].Start, spoken[len(words)].End
+			words = append(words, w)
+		}
+	}
+	decode.SettleWords(words, speech)
 }

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -346,7 +346,7 @@ func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
 
 // heardLanguage is the language with the most probability over all windows,
 // weighted by their length; "" where the family does not tell.
-func heardLanguage(windows []asr.Window, hyps []hypothesis) string {
+func heardLanguage(windows []decode.Window, hyps []hypothesis) string {
 	sum := map[string]float64{}
 	for i, h := range hyps {
 		for code, p := range h.heard {

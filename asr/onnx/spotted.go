@@ -5,21 +5,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/internal/ctc"
 	"github.com/otograph/otograph/spec"
 )
 
 // newSpotter returns what looks for hotwords in a CTC output; nil without any, and
 // for other networks.
-func (e *Engine) newSpotter(hotwords []string) *align.Spotter {
+func (e *Engine) newSpotter(hotwords []string) *ctc.Spotter {
 	if len(hotwords) == 0 || e.net.ctc() == nil {
 		return nil
 	}
-	v, err := e.Vocabulary()
-	if err != nil {
-		return nil
-	}
-	return align.NewSpotter(hotwords[:min(len(hotwords), maxHotwords)], v)
+	return ctc.NewSpotter(hotwords[:min(len(hotwords), maxHotwords)], e.writing())
 }
 
 // unspelled returns the hotwords that neither a search nor a Spotter can find: the
@@ -29,14 +25,11 @@ func (e *Engine) unspelled(hotwords []string) (list []string) {
 		return nil
 	}
 	tokens := e.spell()
-	var v *align.Vocabulary
-	if e.net.ctc() != nil {
-		v, _ = e.Vocabulary() // without one nothing is spotted
-	}
+	v := e.writing() // nil where nothing is spotted
 	for i, word := range hotwords {
 		switch {
 		case strings.TrimSpace(word) == "":
-		case i < maxHotwords && (tokens.spells(word) || v != nil && align.Spottable(word, v)):
+		case i < maxHotwords && (tokens.spells(word) || v != nil && ctc.Spottable(word, v)):
 		default:
 			list = append(list, word)
 		}
@@ -94,7 +87,7 @@ func (v *vocabulary) writtenBy(e emission) string {
 
 // put writes the words that a Spotter found in the place of what was decoded there;
 // a word that was decoded as it is stays.
-func (h *head) put(emissions []emission, spotted []align.Spotted) []emission {
+func (h *head) put(emissions []emission, spotted []ctc.Spotted) []emission {
 	var out []emission
 	at := 0
 	words := h.vocab.decodedWords(emissions)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/internal/ctc"
 )
 
 // TestPutSpotted: a hotword takes the place of the words in its rows; punctuation
@@ -39,16 +39,16 @@ func TestPutSpotted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := ""
-			for _, m := range v.write(h.put(c.decoded, []align.Spotted{{Text: "Boris", First: c.first, Last: c.last}})) {
+			for _, m := range v.write(h.put(c.decoded, []ctc.Spotted{{Text: "Boris", First: c.first, Last: c.last}})) {
 				text += m.text
 			}
 			assert.Equal(t, c.want, text)
 		})
 	}
 	same := at(1, 2, 3, 4, 8)
-	assert.Equal(t, same, h.put(same, []align.Spotted{{Text: "Bore his", First: 8, Last: 12}}), "decoded as it is")
+	assert.Equal(t, same, h.put(same, []ctc.Spotted{{Text: "Bore his", First: 8, Last: 12}}), "decoded as it is")
 	assert.Equal(t, same, h.put(same, nil))
-	two := h.put(at(1, 2, 3, 4, 8, 9), []align.Spotted{{Text: "Anna", First: 4, Last: 5}, {Text: "Boris", First: 8, Last: 12}})
+	two := h.put(at(1, 2, 3, 4, 8, 9), []ctc.Spotted{{Text: "Anna", First: 4, Last: 5}, {Text: "Boris", First: 8, Last: 12}})
 	text := ""
 	for _, m := range v.write(two) {
 		text += m.text

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // backend computes a model: our own network on the processor, libwhisper on a device.
@@ -16,7 +17,7 @@ type backend interface {
 	// an error it begins no further job. That of an ended ctx may be any.
 	decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error
 	// hear tells what the first pass of the decoder knows about windows.
-	hear(ctx context.Context, pcm *audio.PCM, windows []asr.Window) ([]heard, error)
+	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error)
 	free()
 }
 
@@ -31,7 +32,7 @@ type vocabulary interface {
 // job is a window to be decoded, by as many searches as its plan asks for.
 type job struct {
 	pcm    *audio.PCM
-	window asr.Window
+	window decode.Window
 	rows   int  // the most beams or samples of its searches
 	keep   bool // the encoded window will be needed again
 	plan   plan

@@ -154,7 +154,7 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	return nil
+	return context.Cause(w.turn.ctx)
 }
 
 // again begins the next search of a job, if its plan asks for one.
@@ -184,7 +184,9 @@ func (w *worker) close(o *opened) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done(o.i)
+	if w.turn.ctx.Err() == nil {
+		w.done(o.i)
+	}
 }
 
 // turn is a worker's place among all that compute.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/whispernet"
 	"github.com/otograph/otograph/spec"
@@ -72,13 +72,13 @@ func openCPU(m Model, threads int) (*cpu, error) {
 		}
 		file, size = f, info.Size()
 	}
-	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels)})
+	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
 	if err != nil {
 		return nil, err
 	}
 	v, h := model.Vocabulary(), model.Header()
 	return &cpu{
-		Vocabulary: v, model: model, rules: newRules(v, unmarked(h)), threads: max(threads, 1),
+		Vocabulary: v, model: model, rules: newRules(model), threads: max(threads, 1),
 		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(),
 	}, nil
 }
@@ -184,7 +184,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 }
 
 // hear implements backend. The windows stay encoded for a transcription that follows.
-func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []asr.Window) ([]heard, error) {
+func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()
 	d := c.model.NewDecoder(c.threads)
@@ -212,7 +212,7 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []asr.Window) ([
 // heard reads the logits after "start of transcript".
 func (c *cpu) heard(logits []float32) heard {
 	h := heard{languages: make(map[string]float64)}
-	whispernet.Normalize(logits, c.Begin)
+	c.model.Normalize(logits, c.Begin)
 	h.noSpeech = math.Exp(float64(logits[c.NoSpeech]))
 	var sum float64
 	for i, l := range spec.Languages() {

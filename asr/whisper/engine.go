@@ -30,6 +30,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/spec"
 )
@@ -93,7 +94,7 @@ type Engine struct {
 	opt       Options
 	header    ggmlfile.Header
 	languages []string
-	packing   asr.PackOptions // how windows are filled
+	packing   decode.PackOptions // how windows are filled
 
 	life    context.Context // ends with Close
 	end     context.CancelCauseFunc
@@ -153,7 +154,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 func newEngine(m Model, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
-		packing: asr.PackOptions{Max: m.WindowSeconds}, freed: make(chan struct{}),
+		packing: decode.PackOptions{Max: m.WindowSeconds}, freed: make(chan struct{}),
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	return e
@@ -265,7 +266,7 @@ func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done 
 }
 
 // hear asks what the first pass of the decoder knows, the CPU where a device fails.
-func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []asr.Window) (list []heard, err error) {
+func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) (list []heard, err error) {
 	err = e.compute(ctx, func(b backend) error {
 		list, err = b.hear(ctx, pcm, windows)
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // How DetectLanguage decides: at once where a language has sureLanguage; else among those
@@ -36,7 +37,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	windows := e.listen(pcm, speech)
 	var answers []heard
 	var mean map[string]float64
-	for _, part := range [][]asr.Window{windows[:min(len(windows), 2)], windows[min(len(windows), 2):]} {
+	for _, part := range [][]decode.Window{windows[:min(len(windows), 2)], windows[min(len(windows), 2):]} {
 		if len(part) == 0 {
 			continue
 		}
@@ -64,20 +65,20 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 
 // listen returns the windows that tell the language, in the order in which they are asked:
 // the first, the middle and the last. Without speech it is the beginning of the recording.
-func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []asr.Window {
+func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	if len(speech) == 0 {
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
-		return append(asr.Pack(speech, pcm, e.packing), asr.Window{})[:1] // not a sample: silence
+		return append(decode.Pack(speech, pcm, e.packing), decode.Window{})[:1] // not a sample: silence
 	}
-	windows := asr.Pack(speech, pcm, e.packing)
+	windows := decode.Pack(speech, pcm, e.packing)
 	if n := len(windows); n > 2 {
-		windows = []asr.Window{windows[0], windows[n/2], windows[n-1]}
+		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
 	}
 	return windows
 }
 
 // average is the mean of what was heard in windows, by how much speech there is in each.
-func average(windows []asr.Window, answers []heard) map[string]float64 {
+func average(windows []decode.Window, answers []heard) map[string]float64 {
 	mean := make(map[string]float64)
 	var all float64
 	for i, h := range answers {
@@ -107,7 +108,7 @@ func (e *Engine) likeliest(values map[string]float64) string {
 // readLanguage transcribes windows in each plausible language and weighs the languages'
 // probabilities by those of the texts: in a wrong language the decoder writes what it
 // believes less.
-func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []asr.Window, heard map[string]float64) (map[string]float64, error) {
+func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, heard map[string]float64) (map[string]float64, error) {
 	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return heard[code] < plausibleLanguage })
 	if len(plausible) < 2 {
 		return heard, nil

@@ -2,7 +2,7 @@ package whisper
 
 import "slices"
 
-// Loops, as asr.Unloop knows them, but seen while they are written: an n-gram of up to
+// Loops, as decode.Unloop knows them, but seen while they are written: an n-gram of up to
 // loopPeriod tokens for the loopTimes-th time in a row, loopTokens in all. People do say
 // things twice, and "no no no no".
 const (

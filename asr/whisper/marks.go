@@ -13,14 +13,18 @@ type rules struct {
 	blank, eot, begin int32   // " " (negative where there is none), the end, the mark of 0.00 s
 	never             []int32 // text that is never written: symbols that nobody speaks
 	unmarked          bool    // the model was trained without time marks
+	// normalize makes logarithms of probabilities of logits, and returns that of all time
+	// marks together and the largest of the others.
+	normalize func(logits []float32, begin int32) (marks, best float32)
 }
 
 // firstMark is the latest time mark that may open a text: 1.0 s.
 const firstMark = 50
 
-// newRules derives the rules from a vocabulary. unmarked models write no time marks.
-func newRules(v *whispernet.Vocabulary, unmarked bool) *rules {
-	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked}
+// newRules derives the rules from a model.
+func newRules(m *whispernet.Model) *rules {
+	v := m.Vocabulary()
+	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked(m.Header()), normalize: m.Normalize}
 	if one := v.Tokenize(" "); len(one) == 1 && v.Text(one[0]) == " " {
 		r.blank = one[0]
 	}
@@ -114,7 +118,7 @@ func (r *rules) order(logits []float32, text []int32) {
 // settle turns logits into the logarithms of probabilities: where the time marks together
 // are more likely than any other token, one of them comes.
 func (r *rules) settle(logits []float32) {
-	marks, best := whispernet.Normalize(logits, r.begin)
+	marks, best := r.normalize(logits, r.begin)
 	if r.unmarked || !(marks > best) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // errAborted is what a native call returns that was told to end.
@@ -50,7 +51,7 @@ func (d *onDevice) decode(ctx context.Context, jobs []*job, opt asr.Options, don
 }
 
 // hear implements backend.
-func (d *onDevice) hear(ctx context.Context, pcm *audio.PCM, windows []asr.Window) ([]heard, error) {
+func (d *onDevice) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
 	list := make([]heard, len(windows))
 	for i, w := range windows {
 		j := &job{pcm: pcm, window: w}

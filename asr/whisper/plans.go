@@ -3,6 +3,7 @@ package whisper
 import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 const (
@@ -38,7 +39,7 @@ func (t *task) request(prompt []int32) *request {
 type textPlan struct {
 	v      vocabulary
 	t      *task
-	window asr.Window
+	window decode.Window
 	prompt []int32
 
 	best       *found

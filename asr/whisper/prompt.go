@@ -3,7 +3,7 @@ package whisper
 import (
 	"unicode"
 
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // A prompt steers the style of a text; it must not cost any of it. Some models
@@ -33,13 +33,13 @@ func (e *Engine) prompt(t *task, previous string) []int32 {
 
 // doubtful reports whether a prompt may have spoiled a window's text: there is
 // none, it failed, it leaves speech without words, or it is unlikely.
-func doubtful(v vocabulary, w asr.Window, a attempt) bool {
+func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	if len(a.tokens) == 0 || a.failed() || a.avgLogProb < doubtLogProb {
 		return true
 	}
 	words, skips, covered, _ := readText(v, w, a)
 	after := w.Rest(covered + restSlack)
-	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !asr.Brisk(words, w.SpeechSeconds())
+	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !decode.Brisk(words, w.SpeechSeconds())
 }
 
 // spoiled reports whether a window's text with a prompt is worse than that without:

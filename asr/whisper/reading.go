@@ -6,6 +6,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // The signs of a failed decode, as the Whisper paper has them (Radford et al. 2022,
@@ -54,7 +55,7 @@ func (a attempt) better(b attempt) bool {
 // result holds what is known about a window after its first pass, and after its
 // repair.
 type result struct {
-	words    []asr.Piece
+	words    []decode.Piece
 	text     string // for the prompt of the window after
 	stats    asr.Stats
 	attempt  attempt
@@ -63,7 +64,7 @@ type result struct {
 }
 
 // settle reads the words of a window's decode, unless they are discarded.
-func (e *Engine) settle(r *result, t *task, w asr.Window) {
+func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	r.words, r.bare, r.text = nil, nil, ""
 	a := r.attempt
 	if r.noSpeech > t.opt.NoSpeechThreshold || r.noSpeech > unsureNoSpeech && len(a.tokens) > 0 && a.avgLogProb < minLogProb {
@@ -96,12 +97,12 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 	a := attempt{}
 	eot, _ := v.ends()
 	var text strings.Builder
-	var pieces []asr.Token
+	var pieces []decode.Token
 	for _, t := range tokens {
 		if t.id < eot {
 			s := v.Text(t.id)
 			text.WriteString(s)
-			pieces = append(pieces, asr.Token{Text: s})
+			pieces = append(pieces, decode.Token{Text: s})
 		}
 		a.avgLogProb += float64(t.logp)
 	}
@@ -111,8 +112,8 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 	}
 	a.tokens = tokens
 	a.avgLogProb /= float64(len(tokens))
-	a.compression = asr.CompressionRatio(a.text)
-	_, a.looped = asr.Unloop(asr.Words(pieces))
+	a.compression = decode.CompressionRatio(a.text)
+	_, a.looped = decode.Unloop(decode.Words(pieces))
 	a.looped = a.looped || looped
 	return a
 }
@@ -120,7 +121,7 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 // section is the text between two time marks, in seconds of the window.
 type section struct {
 	from, to float64
-	tokens   []asr.Token
+	tokens   []decode.Token
 }
 
 // sections divides a decode at its time marks; ended reports whether the last of them ends
@@ -140,7 +141,7 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 			open = section{from: at}
 		case t.id < eot:
 			p := math.Exp(float64(t.logp))
-			open.tokens = append(open.tokens, asr.Token{
+			open.tokens = append(open.tokens, decode.Token{
 				Text: v.Text(t.id), Probability: p, LogProb: float64(t.logp), Time: math.NaN(), Seek: seek, ID: t.id,
 			})
 			ended = false
@@ -155,17 +156,17 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 
 // passage is a section in words, with times of the file.
 type passage struct {
-	said     []asr.Piece
+	said     []decode.Piece
 	from, to float64
-	passed   []asr.Skip // speech that the words pass over
+	passed   []decode.Skip // speech that the words pass over
 }
 
 // passages joins the words of the sections that lie where somebody speaks.
-func passages(w asr.Window, list []section, end float64) (all []passage) {
+func passages(w decode.Window, list []section, end float64) (all []passage) {
 	var jumps int
 	var passed float64
 	for i, s := range list {
-		said := asr.Words(s.tokens)
+		said := decode.Words(s.tokens)
 		if len(said) == 0 {
 			continue
 		}
@@ -179,7 +180,7 @@ func passages(w asr.Window, list []section, end float64) (all []passage) {
 		if silent(w.Speech, from, to) {
 			continue // text where there is no speech: invented
 		}
-		p := passage{said, from, to, asr.Skipped(said, from, to, w.Speech)}
+		p := passage{said, from, to, decode.Skipped(said, from, to, w.Speech)}
 		for _, k := range p.passed {
 			passed += k.End - k.Start
 			jumps++
@@ -197,13 +198,13 @@ func passages(w asr.Window, list []section, end float64) (all []passage) {
 // readText turns a decode into words with times of the file. skips is the speech that they
 // pass over, covered where in the file the text ends, and ended whether the decoder said
 // so by a time mark.
-func readText(v vocabulary, w asr.Window, a attempt) (words []asr.Piece, skips []asr.Skip, covered float64, ended bool) {
+func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
 	for _, p := range passages(w, list, end) {
 		first, from := 0, p.from
-		for _, k := range append(p.passed, asr.Skip{Before: len(p.said), Start: p.to}) {
-			asr.Align(p.said[first:k.Before], from, k.Start, w.Speech)
+		for _, k := range append(p.passed, decode.Skip{Before: len(p.said), Start: p.to}) {
+			decode.Align(p.said[first:k.Before], from, k.Start, w.Speech)
 			first, from = k.Before, k.End
 		}
 		for _, k := range p.passed {

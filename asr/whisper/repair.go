@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // Repair is everything that is decoded a second time: windows whose text is hopeless, and
@@ -38,7 +39,7 @@ func (b bare) seconds() float64 { return b.end - b.start }
 // mended are the words of a repaired stretch.
 type mended struct {
 	bare
-	words []asr.Piece
+	words []decode.Piece
 }
 
 // repair is the second look at the windows of a transcription.
@@ -46,7 +47,7 @@ type repair struct {
 	e       *Engine
 	t       *task
 	pcm     *audio.PCM
-	windows []asr.Window
+	windows []decode.Window
 	results []result
 	left    int    // encoder passes that may still be spent
 	redone  []bool // windows decoded again, by index
@@ -58,7 +59,7 @@ type repair struct {
 // patch is one encoder pass of a repair: a window once more, or several stretches
 // packed together.
 type patch struct {
-	window    asr.Window
+	window    decode.Window
 	again     int // the window's index, negative for stretches
 	stretches []bare
 	stats     asr.Stats
@@ -69,7 +70,7 @@ type patch struct {
 
 // repair decodes again what the first pass failed at, within the budget, and puts what
 // it finds into results. It returns the work done.
-func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []asr.Window, results []result, t *task) (asr.Stats, error) {
+func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) (asr.Stats, error) {
 	r := repair{
 		e: e, t: t, pcm: pcm, windows: windows, results: results,
 		left:   (len(windows) + windowsPerRepair - 1) / windowsPerRepair,
@@ -172,7 +173,7 @@ func (r *repair) pack() []*patch {
 }
 
 // piece returns the sound of a stretch, with a little of what is around it.
-func (r *repair) piece(b bare) asr.Window {
+func (r *repair) piece(b bare) decode.Window {
 	w := r.windows[b.window]
 	from, to := b.start-fillLead, b.end+fillTail
 	for _, sp := range w.Speech {
@@ -266,7 +267,7 @@ func (r *repair) fill(p *patch) {
 			b.end = next.start
 		}
 		said := within(words, b.start, b.end)
-		if !asr.Fills(said, b.seconds()) || meanLogProb(said) < minLogProb {
+		if !decode.Fills(said, b.seconds()) || meanLogProb(said) < minLogProb {
 			continue
 		}
 		for i := range said {
@@ -277,7 +278,7 @@ func (r *repair) fill(p *patch) {
 }
 
 // within returns the words whose middle lies between two times.
-func within(words []asr.Piece, from, to float64) (list []asr.Piece) {
+func within(words []decode.Piece, from, to float64) (list []decode.Piece) {
 	for _, w := range words {
 		if at := (w.Start + w.End) / 2; at >= from && at < to {
 			list = append(list, w)
@@ -287,7 +288,7 @@ func within(words []asr.Piece, from, to float64) (list []asr.Piece) {
 }
 
 // meanLogProb is the mean over the words' tokens.
-func meanLogProb(words []asr.Piece) float64 {
+func meanLogProb(words []decode.Piece) float64 {
 	var sum float64
 	var n int
 	for _, w := range words {

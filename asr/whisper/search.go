@@ -128,7 +128,7 @@ func (s *search) begin() {
 	if s.sot == last { // one column answers both questions
 		copy(first, s.logits[1])
 	}
-	whispernet.Normalize(first, s.rules.begin)
+	s.rules.normalize(first, s.rules.begin)
 	s.noSpeech = math.Exp(float64(first[s.silent]))
 	if s.over = s.noSpeech > s.quiet; s.over {
 		return
@@ -169,6 +169,9 @@ func (s *search) choose() {
 	for i, b := range s.beams {
 		s.top = whispernet.Top(s.logits[i], 2*s.width, s.top)
 		for _, c := range s.top {
+			if c.LogProb == forbidden {
+				break
+			}
 			s.candidates = append(s.candidates, candidate{i, token{c.Token, c.LogProb}, b.sum + float64(c.LogProb)})
 		}
 	}

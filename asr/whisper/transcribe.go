@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // Transcribe implements asr.Transcriber. opt.Language is required. Options
@@ -36,7 +37,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	defer leave()
 	transcript := &asr.Transcript{Language: language}
-	windows := asr.Pack(speech, pcm, e.packing)
+	windows := decode.Pack(speech, pcm, e.packing)
 	if len(windows) == 0 {
 		return transcript, context.Cause(ctx)
 	}
@@ -54,14 +55,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, t); err != nil {
 		return nil, err
 	}
-	var words []asr.Piece
+	var words []decode.Piece
 	for _, r := range results {
-		said, _ := asr.Unloop(r.words)
+		said, _ := decode.Unloop(r.words)
 		words = append(words, said...)
 		transcript.Stats.Add(r.stats)
 	}
-	asr.Settle(words, speech)
-	transcript.Segments = asr.Sentences(words, opt.WordTimestamps)
+	decode.Settle(words, speech)
+	transcript.Segments = decode.Sentences(words, opt.WordTimestamps)
 	for _, s := range transcript.Segments {
 		for i := range s.Words {
 			s.Words[i].Interpolated = true // in proportion to letters
@@ -71,11 +72,11 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 }
 
 // all decodes the windows and returns their results in order.
-func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []asr.Window, t *task) ([]result, error) {
+func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
 	p := progress{opt: t.opt, windows: windows, results: make([]result, len(windows))}
 	p.settled = settling{results: p.results, ready: make([]bool, len(windows))}
 	if t.opt.Settled != nil {
-		p.settled.sentences = &asr.Settler{Speech: t.speech, Give: t.opt.Settled}
+		p.settled.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
 	}
 	for _, w := range windows {
 		p.total += w.SpeechSeconds()
@@ -123,7 +124,7 @@ func (e *Engine) conclude(j *job, t *task) result {
 // progress tells the caller of a transcription how far it is.
 type progress struct {
 	opt         asr.Options
-	windows     []asr.Window
+	windows     []decode.Window
 	results     []result
 	done, total float64
 	settled     settling
@@ -143,7 +144,7 @@ type settling struct {
 	results   []result
 	ready     []bool
 	next      int
-	sentences *asr.Settler // nil: nobody asks
+	sentences *decode.Settler // nil: nobody asks
 }
 
 // add records that a window is decoded.
@@ -158,7 +159,7 @@ func (s *settling) add(i int) {
 			s.sentences = nil // what follows waits for the repair
 			return
 		}
-		said, _ := asr.Unloop(slices.Clone(r.words))
+		said, _ := decode.Unloop(slices.Clone(r.words))
 		s.sentences.Add(slices.Clone(said))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
 // Size is the dimensions of a Whisper model.
@@ -34,14 +36,14 @@ func sizes() []Size {
 }
 
 // Type is the storage type of the large tensors.
-type Type string
+type Type = ggmlfile.Type
 
 // The supported types.
 const (
-	F16  Type = "f16"
-	Q8_0 Type = "q8_0" // blocks of 32 eight-bit values with one scale
-	Q5_1 Type = "q5_1" // blocks of 32 five-bit values with a scale and the least value
-	Q5_0 Type = "q5_0" // blocks of 32 five-bit values with one scale
+	F16  = ggmlfile.F16
+	Q8_0 = ggmlfile.Q8_0
+	Q5_1 = ggmlfile.Q5_1
+	Q5_0 = ggmlfile.Q5_0
 )
 
 // Options configures a model. The zero value of each field means its default.
@@ -226,7 +228,7 @@ func (m *modelWriter) tensor(name string, typ int, dims []int, row rows) {
 	v := make([]float32, dims[0])
 	for i := range rows {
 		row(i, v)
-		m.row = AppendValues(m.row[:0], v, typ)
+		m.row = ggmlfile.AppendValues(m.row[:0], v, typ)
 		m.bytes(m.row)
 	}
 }
@@ -288,7 +290,7 @@ func constant(c float32) rows {
 func (m *modelWriter) feed(name string, in, out int, weights, bias rows) {
 	m.tensor(name+".weight", m.large(), []int{in, out}, weights)
 	if bias != nil {
-		m.tensor(name+".bias", tensorF32, []int{out}, bias)
+		m.tensor(name+".bias", ggmlfile.TensorF32, []int{out}, bias)
 	}
 }
 
@@ -297,8 +299,8 @@ func (m *modelWriter) linear(name string, in, out int, std float64) {
 }
 
 func (m *modelWriter) norm(name string, n int, weight float32) {
-	m.tensor(name+".weight", tensorF32, []int{n}, constant(weight))
-	m.tensor(name+".bias", tensorF32, []int{n}, constant(0))
+	m.tensor(name+".weight", ggmlfile.TensorF32, []int{n}, constant(weight))
+	m.tensor(name+".bias", ggmlfile.TensorF32, []int{n}, constant(0))
 }
 
 func (m *modelWriter) attention(name string, n int, out rows) {
@@ -312,21 +314,21 @@ func (m *modelWriter) attention(name string, n int, out rows) {
 func (m *modelWriter) encoder() {
 	n, mels := m.size.audioState, m.size.mels
 	root := math.Sqrt(float64(n))
-	m.tensor("encoder.positional_embedding", tensorF32, []int{n, audioContext}, m.noise(0.1).first(mute))
+	m.tensor("encoder.positional_embedding", ggmlfile.TensorF32, []int{n, audioContext}, m.noise(0.1).first(mute))
 	// Channel 0 becomes 0 where it is quiet and far above all others where it
 	// is loud. It is the difference of two ramps of the loudness, one of which
 	// starts where the other has risen to 4.
-	m.tensor("encoder.conv1.weight", tensorF16, []int{3, mels, n}, m.noise(1/math.Sqrt(3*float64(mels))).first(func(i int, v []float32) {
+	m.tensor("encoder.conv1.weight", ggmlfile.TensorF16, []int{3, mels, n}, m.noise(1/math.Sqrt(3*float64(mels))).first(func(i int, v []float32) {
 		if i/mels < 2 {
 			fill(v, loudSlope/(3*float64(mels)))
 		}
 	}))
-	m.tensor("encoder.conv1.bias", tensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
+	m.tensor("encoder.conv1.bias", ggmlfile.TensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
 		if i < 2 {
 			v[0] = float32(-loudSlope*loud - 4*float64(i))
 		}
 	}))
-	m.tensor("encoder.conv2.weight", tensorF16, []int{3, n, n}, m.noise(1/(root*math.Sqrt(3))).first(func(i int, v []float32) {
+	m.tensor("encoder.conv2.weight", ggmlfile.TensorF16, []int{3, n, n}, m.noise(1/(root*math.Sqrt(3))).first(func(i int, v []float32) {
 		switch out, in := i/n, i%n; {
 		case out == 0 && in < 2:
 			fill(v, loudness*root/(4*3)*float64(1-2*in))
@@ -334,7 +336,7 @@ func (m *modelWriter) encoder() {
 			fill(v, 0)
 		}
 	}))
-	m.tensor("encoder.conv2.bias", tensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
+	m.tensor("encoder.conv2.bias", ggmlfile.TensorF32, []int{1, n}, m.noise(0.01).first(func(i int, v []float32) {
 		if i == 0 {
 			v[0] = 0
 		}
@@ -353,7 +355,7 @@ func (m *modelWriter) encoder() {
 func (m *modelWriter) decoder() {
 	n := m.size.textState
 	root := math.Sqrt(float64(n))
-	m.tensor("decoder.positional_embedding", tensorF32, []int{n, textContext}, m.noise(0.05/root).first(mute))
+	m.tensor("decoder.positional_embedding", ggmlfile.TensorF32, []int{n, textContext}, m.noise(0.05/root).first(mute))
 	m.tensor("decoder.token_embedding.weight", m.large(), []int{n, m.size.vocabulary}, m.embedding)
 	small := 0.5 / (float64(n) * math.Sqrt(3*float64(m.size.textLayer)))
 	for i := range m.size.textLayer {
@@ -374,11 +376,11 @@ func (m *modelWriter) decoder() {
 			m.feed(p+"mlp.2", 4*n, n, m.noise(small/2), constant(0))
 		}
 	}
-	m.tensor("decoder.ln.weight", tensorF32, []int{n}, func(_ int, v []float32) {
+	m.tensor("decoder.ln.weight", ggmlfile.TensorF32, []int{n}, func(_ int, v []float32) {
 		fill(v, sure/root)
 		v[0] = 0 // no token contains the share of speech
 	})
-	m.tensor("decoder.ln.bias", tensorF32, []int{n}, constant(0))
+	m.tensor("decoder.ln.bias", ggmlfile.TensorF32, []int{n}, constant(0))
 }
 
 // listen writes a cross-attention whose first head subtracts the share of loud

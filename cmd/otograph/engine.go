@@ -16,10 +16,10 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // pipelineEngine lets the task worker run the pipeline.

@@ -7,9 +7,9 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // fetchFlags bound the downloads of audio.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/otograph/otograph/tasks/worker"
+	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
 // version is set by the Makefile.

@@ -199,7 +199,7 @@ func printStored(stored []library.Stored) {
 	for _, s := range stored {
 		state := "is in use"
 		if s.Convert != "" {
-			state = "has been downloaded; before it can be used, run models/convert/" + s.Convert
+			state = "has been downloaded; before it can be used, run tools/convert/" + s.Convert
 		}
 		say("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
 		for _, name := range s.Trusted {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
 type pricingCmd struct {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks/queue"
 )
 
 type queueCmd struct {

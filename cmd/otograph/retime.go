@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/align"
-	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -76,7 +76,7 @@ func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 		case cueOf != nil:
 			fresh = cueOf[i] != cueOf[last]
 		default:
-			fresh = asr.EndsSentence(words[last].Text, w.Text) || w.Start-words[last].End >= sentencePause
+			fresh = decode.EndsSentence(words[last].Text, w.Text) || w.Start-words[last].End >= sentencePause
 		}
 		last = i
 		if fresh {

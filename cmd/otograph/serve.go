@@ -22,9 +22,9 @@ import (
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/webhook"
-	"github.com/otograph/otograph/tasks/worker"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/web"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/internal/terminal"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // metricsInterval is how often a worker writes its metrics down.

@@ -18,7 +18,7 @@ cp README.md LICENSE CHANGELOG.md SECURITY.md "$stage/"
 cp docs/*.md "$stage/docs/"
 cp deploy/otograph.service "$stage/"
 
-$GO run ./deploy/release/sbom -version "$VERSION" -lock web/package-lock.json "$stage/otograph" >"dist/$name.cdx.json"
+$GO run -C tools ./sbom -version "$VERSION" -lock web/package-lock.json "$stage/otograph" >"dist/$name.cdx.json"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C dist -cf - "$name" |
   gzip -n -9 >"dist/$name.tar.gz"
 rm -rf "$stage"

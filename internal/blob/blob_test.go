@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,15 +14,14 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// each runs test with a folder and with an S3 server in this process.
+// each runs test with a folder and with a server that plays S3.
 func each(t *testing.T, test func(t *testing.T, s *blob.Store)) {
 	t.Run("folder", func(t *testing.T) {
 		s, err := blob.Open(t.Context(), "file://"+filepath.Join(t.TempDir(), "blobs"))
@@ -33,13 +30,9 @@ func each(t *testing.T, test func(t *testing.T, s *blob.Store)) {
 		test(t, s)
 	})
 	t.Run("s3", func(t *testing.T) {
-		backend := s3mem.New()
-		require.NoError(t, backend.CreateBucket("files"))
-		server := httptest.NewServer(gofakes3.New(backend).Server())
-		t.Cleanup(server.Close)
 		t.Setenv("AWS_ACCESS_KEY_ID", "test")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-		s, err := blob.Open(t.Context(), "s3://files/some/prefix?region=us-east-1&use_path_style=true&endpoint="+url.QueryEscape(server.URL))
+		s, err := blob.Open(t.Context(), tooltest.S3Store(tooltest.S3(t, "files"), "files/some/prefix"))
 		require.NoError(t, err)
 		t.Cleanup(func() { s.Close() })
 		test(t, s)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
@@ -12,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 func TestClaim(t *testing.T) {
@@ -97,7 +97,7 @@ func TestClaimTogether(t *testing.T) {
 
 func s3At(t *testing.T, endpoint string, options ...blob.Option) *blob.Store {
 	t.Helper()
-	s, err := blob.Open(t.Context(), "s3://files?region=us-east-1&use_path_style=true&endpoint="+url.QueryEscape(endpoint), options...)
+	s, err := blob.Open(t.Context(), tooltest.S3Store(endpoint, "files"), options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -117,15 +117,14 @@ func TestF8StoreChecks(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server
 	}
-	absent := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
-	t.Cleanup(absent.Close)
+	absent := tooltest.S3(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
 	t.Cleanup(func() { silent.Close() })
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, c := range map[string]struct{ endpoint, says string }{
-		"no such bucket":  {absent.URL, "there is no such bucket"},
+		"no such bucket":  {absent, "there is no such bucket"},
 		"unknown key":     {refuse(403, "InvalidAccessKeyId").URL, "refused the credentials (InvalidAccessKeyId)"},
 		"wrong secret":    {refuse(403, "SignatureDoesNotMatch").URL, "refused the credentials (SignatureDoesNotMatch)"},
 		"no permission":   {refuse(403, "AccessDenied").URL, "denied the access"},
@@ -155,7 +154,7 @@ func TestF8StoreChecks(t *testing.T) {
 		}
 		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 		t.Setenv("HOME", t.TempDir())
-		err := s3At(t, absent.URL).Check(t.Context())
+		err := s3At(t, absent).Check(t.Context())
 		require.ErrorIs(t, err, blob.ErrUnavailable)
 		assert.Contains(t, err.Error(), "no credentials: set AWS_ACCESS_KEY_ID")
 	})
@@ -171,9 +170,9 @@ func TestF8StoreChecks(t *testing.T) {
 func TestF4StoreHangs(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	backend := s3mem.New()
-	require.NoError(t, backend.CreateBucket("files"))
-	real := gofakes3.New(backend).Server()
+	at, err := url.Parse(tooltest.S3(t, "files"))
+	require.NoError(t, err)
+	real := httputil.NewSingleHostReverseProxy(at)
 	hold := make(chan struct{})
 	var hang atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,17 +3,30 @@ package db
 import (
 	"context"
 	"database/sql"
+	"io/fs"
+	"testing/fstest"
 )
 
 // Write1 begins a write transaction and leaves it to the test.
 func (d *DB) Write1(ctx context.Context) (*sql.Tx, error) { return d.write.BeginTx(ctx, nil) }
 
-// MigrateTo brings an empty store to an earlier version.
-func (d *DB) MigrateTo(ctx context.Context, version int64) error {
-	provider, err := d.migrations(d.write)
-	if err != nil {
-		return err
+// MigrateNext migrates the store as a next release does, whose migration has
+// the given statements beside the files of this release.
+func (d *DB) MigrateNext(ctx context.Context, statements string) error {
+	files := fstest.MapFS{}
+	for _, folder := range []string{"migrations/sqlite", "migrations/postgres"} {
+		present, err := fs.Glob(migrations, folder+"/*.sql")
+		if err != nil {
+			return err
+		}
+		for _, name := range present {
+			data, err := migrations.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			files[name] = &fstest.MapFile{Data: data}
+		}
+		files[folder+"/00099_next.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + statements)}
 	}
-	_, err = provider.UpTo(ctx, version)
-	return err
+	return d.migrate(ctx, files)
 }

@@ -46,7 +46,10 @@ const (
 // the same time: one works, the others wait and find nothing to do. The error
 // wraps ErrSchemaNew if a newer program was there before, and nothing is changed
 // then.
-func (d *DB) Migrate(ctx context.Context) error {
+func (d *DB) Migrate(ctx context.Context) error { return d.migrate(ctx, migrations) }
+
+// migrate is Migrate with the files of a folder for each dialect.
+func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 	pool, done := d.migrationPool()
 	defer done()
 	unlock, err := d.lockMigrations(ctx, pool)
@@ -54,7 +57,7 @@ func (d *DB) Migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate: %w", d.classify(err))
 	}
 	defer unlock()
-	provider, err := d.migrations(pool)
+	provider, err := d.provider(pool, files)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -86,7 +89,7 @@ func waits(err error) bool {
 // CheckSchema returns nil if the tables are those that this program works with,
 // else an error that wraps ErrSchemaOld or ErrSchemaNew.
 func (d *DB) CheckSchema(ctx context.Context) error {
-	provider, err := d.migrations(d.write)
+	provider, err := d.provider(d.write, migrations)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -108,13 +111,13 @@ func (d *DB) checkSchema(ctx context.Context, provider *goose.Provider) error {
 	return nil
 }
 
-// migrations returns what applies the store's migrations over pool.
-func (d *DB) migrations(pool *sql.DB) (*goose.Provider, error) {
+// provider returns a provider of goose that applies the dialect's files over pool.
+func (d *DB) provider(pool *sql.DB, files fs.FS) (*goose.Provider, error) {
 	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
 	if d.dialect == Postgres {
 		folder, dialect = "migrations/postgres", goose.DialectPostgres
 	}
-	files, err := fs.Sub(migrations, folder)
+	files, err := fs.Sub(files, folder)
 	if err != nil {
 		return nil, err
 	}

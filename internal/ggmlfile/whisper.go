@@ -54,6 +54,25 @@ type Whisper struct {
 	Header
 	VocabInFile int32 // tokens whose text the file holds
 	Tensors     int
+	// Filters is where the mel filters lie in the file: Mels rows of FilterBins float32.
+	Filters    int64
+	FilterBins int32
+	// Texts is where the texts of the vocabulary begin: for each token its length as an
+	// int32 and its bytes.
+	Texts int64
+	// Index lists the tensors in the file's order.
+	Index []Tensor
+}
+
+// Tensor is where a tensor lies in a file.
+type Tensor struct {
+	Name string
+	// Kind is ggml's number of the type of the weights.
+	Kind int32
+	// Dims are the dimensions, the innermost first.
+	Dims []int32
+	// Offset and Size are the place of the weights, in bytes.
+	Offset, Size int64
 }
 
 // Layout lists a caller's requirements for a valid file.
@@ -226,8 +245,10 @@ func (w *Whisper) vocabulary(r *reader, layout *Layout) error {
 	if r.err == nil && (mels != w.Mels || bins < least || bins > most) {
 		return fmt.Errorf("%w: mel filters: expected %d bands of %d bins, found %d of %d", ErrNotWhisper, w.Mels, most, mels, bins)
 	}
+	w.Filters, w.FilterBins = r.at, bins
 	r.skip(4 * int64(mels) * int64(bins))
 	w.VocabInFile = r.word()
+	w.Texts = r.at
 	if r.err == nil && (w.VocabInFile < 1 || w.VocabInFile > w.Vocabulary) {
 		return fmt.Errorf("%w: vocabulary: expected 1 to %d tokens, found %d; n_vocab is %d", ErrNotWhisper, w.Vocabulary, w.VocabInFile, w.Vocabulary)
 	}
@@ -262,9 +283,11 @@ func (w *Whisper) tensors(r *reader, layout *Layout) error {
 				return fmt.Errorf("%w: tensor %s: expected dimensions %v, found %v", ErrNotWhisper, t.name, expected, t.dims)
 			}
 		}
+		begin := r.at
 		if err := r.weights(t); err != nil {
 			return err
 		}
+		w.Index = append(w.Index, Tensor{Name: t.name, Kind: t.kind, Dims: t.dims, Offset: begin, Size: r.at - begin})
 		if w.Tensors++; w.Tensors > maxTensor {
 			return fmt.Errorf("%w: more than %d tensors", ErrNotWhisper, maxTensor)
 		}

@@ -52,10 +52,19 @@ func parse(data []byte) (*Whisper, error) {
 func TestWholeFile(t *testing.T) {
 	h, err := parse(sample(nil))
 	require.NoError(t, err)
-	assert.Equal(t, &Whisper{Header: Header{
-		Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1, TextContext: 320, TextState: 64,
-		TextHeads: 2, TextLayers: 1, Mels: 4, Type: 7,
-	}, VocabInFile: 3, Tensors: 3}, h)
+	assert.Equal(t, &Whisper{
+		Header: Header{
+			Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1, TextContext: 320, TextState: 64,
+			TextHeads: 2, TextLayers: 1, Mels: 4, Type: 7,
+		},
+		VocabInFile: 3, Tensors: 3,
+		Filters: 4 + 11*4 + 2*4, FilterBins: 5, Texts: 140,
+		Index: []Tensor{
+			{Name: "name", Kind: 0, Dims: []int32{7}, Offset: 175, Size: 28},
+			{Name: "name", Kind: 1, Dims: []int32{3, 5}, Offset: 227, Size: 30},
+			{Name: "name", Kind: 8, Dims: []int32{64, 2}, Offset: 281, Size: 136},
+		},
+	}, h)
 	assert.True(t, h.Multilingual())
 	h, err = parse(sample(func(p []int32) { p[0] = 51864 }))
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/webhook"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 // MeasureEngine returns an engine that wraps e and counts in m: runs by

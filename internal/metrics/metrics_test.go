@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/tasks"
-	"github.com/otograph/otograph/tasks/worker"
 )
 
 func scrape(t *testing.T, m *Metrics) string {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/otograph/otograph/tasks"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // causes maps how a claim ended to the label cause. A task returned by a

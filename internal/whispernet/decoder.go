@@ -1,21 +1,8 @@
+//go:build cgo
+
 package whispernet
 
-import (
-	"errors"
-	"sync/atomic"
-)
-
-// ErrStopped is returned by computations that were told to stop.
-var ErrStopped = errors.New("whispernet: stopped")
-
-// Stop tells running computations to end. The zero value is ready.
-type Stop struct{ flag atomic.Bool }
-
-// Now ends every computation that was given the Stop, within a few milliseconds.
-func (s *Stop) Now() { s.flag.Store(true) }
-
-// Stopped reports whether Now was called.
-func (s *Stop) Stopped() bool { return s != nil && s.flag.Load() }
+import "unsafe"
 
 // Column is one token of one decoder pass.
 type Column struct {
@@ -36,28 +23,235 @@ type Column struct {
 }
 
 // Decoder holds the buffers of decoder passes. One goroutine at a time uses it.
-type Decoder struct{}
+type Decoder struct {
+	m       *Model
+	crew    *crew
+	x       memory[float32] // the columns on their way through the layers
+	normal  memory[float32]
+	qkv     memory[float32]
+	out     memory[float32]
+	hidden  memory[float32]
+	logits  memory[float32]
+	scores  []memory[float32] // by worker
+	eight   rows8
+	cells   [][]unsafe.Pointer // by column, the cache of its past
+	columns []Column
+}
 
 // NewDecoder returns a decoder with the given number of threads.
-func (m *Model) NewDecoder(threads int) *Decoder { return nil }
+func (m *Model) NewDecoder(threads int) *Decoder {
+	c := newCrew(threads)
+	return &Decoder{m: m, crew: c, scores: make([]memory[float32], c.threads)}
+}
 
 // Free gives the buffers back.
-func (d *Decoder) Free() {}
+func (d *Decoder) Free() {
+	for _, b := range []*memory[float32]{&d.x, &d.normal, &d.qkv, &d.out, &d.hidden, &d.logits} {
+		b.free()
+	}
+	for i := range d.scores {
+		d.scores[i].free()
+	}
+	d.eight.free()
+	d.crew.free()
+}
 
-// Step runs one decoder pass over columns of any windows, at any positions. Within a
-// pass a column attends to earlier positions of the same pass too: a prompt is a pass
-// with a column for each of its tokens, all in row 0. The results for one column do not
-// depend on which others share the pass.
-func (d *Decoder) Step(columns []Column, stop *Stop) error { return nil }
+// Step runs one decoder pass over columns of any windows, at any positions. Within a pass
+// a column attends to earlier positions of the same pass too: a prompt is a pass with a
+// column for each of its tokens, all in row 0. The results for one column do not depend on
+// which others share the pass.
+func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
+	defer caught(&err)
+	if len(columns) == 0 {
+		return nil
+	}
+	d.columns = columns
+	d.embed()
+	for l := range d.m.decoder {
+		if stop.Stopped() {
+			return ErrStopped
+		}
+		d.layer(l, nil)
+	}
+	d.project()
+	return nil
+}
+
+// linear multiplies the first m rows of x by w, threads sharing its panels.
+func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
+	a := operand{x: x, stride: w.k, m: m, eight: &d.eight}
+	d.m.prepare(w, &a)
+	all := panels(w.n, d.m.panel())
+	d.crew.each(d.crew.threads, func(part, _ int) {
+		if from, to := split(all, d.crew.threads, part); from < to {
+			d.m.product(w, from, to, &a, t)
+		}
+	})
+}
+
+// embed turns tokens and positions into vectors, and looks up the columns' pasts.
+func (d *Decoder) embed() {
+	n := int(d.m.header.TextState)
+	x := d.x.grow(len(d.columns) * n)
+	for len(d.cells) < len(d.columns) {
+		d.cells = append(d.cells, nil)
+	}
+	for i, c := range d.columns {
+		v := x[i*n : i*n+n]
+		d.m.column(d.m.embedding, int(c.Token), v)
+		for j, p := range d.m.decoderPositions.values[c.Position*n:][:n] {
+			v[j] += p
+		}
+		cells := d.cells[i][:0]
+		for p := range c.Position {
+			row := 0
+			if c.Path != nil {
+				row = int(c.Path[p])
+			}
+			cells = append(cells, c.Window.cell(p, row))
+		}
+		d.cells[i] = append(cells, c.Window.cell(c.Position, c.Row))
+	}
+}
+
+// layer computes a block for all columns. watch, if not nil, gets the queries of the
+// block's cross-attention.
+func (d *Decoder) layer(l int, watch func(queries []float32)) {
+	m, layer := len(d.columns), &d.m.decoder[l]
+	n := int(d.m.header.TextState)
+	x, normal, qkv, out := d.x.values, d.normal.grow(m*n), d.qkv.grow(m*3*n), d.out.grow(m*n)
+	hidden := d.hidden.grow(m * layer.up.n)
+	add := target{out: x, add: x, stride: n}
+
+	d.m.normalize(&layer.attentionNorm, x, m, normal)
+	d.linear(layer.qkv, normal, m, target{out: qkv, stride: 3 * n})
+	d.remember(l, qkv, out)
+	d.linear(layer.out, out, m, add)
+
+	d.m.normalize(&layer.crossNorm, x, m, normal)
+	d.linear(layer.crossQuery, normal, m, target{out: qkv, stride: n})
+	by := headScale(d.m.headSize)
+	for i := range qkv[:m*n] {
+		qkv[i] *= by
+	}
+	if watch != nil {
+		watch(qkv)
+	}
+	d.listen(l, qkv, out)
+	d.linear(layer.crossOut, out, m, add)
+
+	d.m.normalize(&layer.mlpNorm, x, m, normal)
+	d.linear(layer.up, normal, m, target{out: hidden, stride: layer.up.n, gelu: true})
+	d.linear(layer.down, hidden, m, add)
+}
+
+// remember writes the columns' keys and values into their windows' caches and lets each
+// column attend to its past.
+func (d *Decoder) remember(l int, qkv, out []float32) {
+	m, n, heads := len(d.columns), int(d.m.header.TextState), int(d.m.header.TextHeads)
+	scaleQueries(qkv[:m*3*n], n, heads)
+	offset := l * 2 * n
+	for i, c := range d.columns {
+		d.m.halves(qkv[i*3*n+n:][:2*n], d.cells[i][c.Position], offset)
+	}
+	parts := min(m, 4*d.crew.threads)
+	d.crew.each(parts, func(part, worker int) {
+		from, to := split(m, parts, part)
+		for i := from; i < to; i++ {
+			scores := d.scores[worker].grow(max(len(d.cells[i]), tileRows*d.m.padded(contextPositions)))
+			d.m.recall(qkv[i*3*n:][:n], heads, d.cells[i], offset, scores, out[i*n:])
+		}
+	})
+}
+
+// listen lets the columns attend to their windows.
+func (d *Decoder) listen(l int, queries, out []float32) {
+	n, heads, size := int(d.m.header.TextState), int(d.m.header.TextHeads), d.m.headSize
+	type run struct{ from, to int }
+	var runs []run // of columns of one window
+	for i, c := range d.columns {
+		if k := len(runs) - 1; k >= 0 && d.columns[runs[k].from].Window == c.Window {
+			runs[k].to = i + 1
+		} else {
+			runs = append(runs, run{i, i + 1})
+		}
+	}
+	d.crew.each(len(runs)*heads, func(part, worker int) {
+		r, h := runs[part/heads], part%heads
+		scores := d.scores[worker].grow(tileRows * d.m.padded(contextPositions))
+		d.m.attend(&d.columns[r.from].Window.heads[l][h], queries[r.from*n+h*size:], n, r.to-r.from, scores, out[r.from*n+h*size:], n)
+	})
+}
+
+// project computes the logits that are wanted.
+func (d *Decoder) project() {
+	n, vocabulary := int(d.m.header.TextState), int(d.m.header.Vocabulary)
+	wanted := d.out.values[:0]
+	m := 0
+	for i, c := range d.columns {
+		if c.Logits != nil {
+			wanted = append(wanted, d.x.values[i*n:i*n+n]...)
+			m++
+		}
+	}
+	if m == 0 {
+		return
+	}
+	normal, logits := d.normal.values[:m*n], d.logits.grow(m*vocabulary)
+	d.m.normalize(&d.m.decoderNorm, wanted, m, normal)
+	d.linear(d.m.embedding, normal, m, target{out: logits, stride: vocabulary})
+	at := 0
+	for _, c := range d.columns {
+		if c.Logits != nil {
+			copy(c.Logits, logits[at:at+vocabulary])
+			at += vocabulary
+		}
+	}
+}
 
 // Head is an attention head of the decoder, counted from 0.
 type Head struct{ Layer, Head int }
 
 // Attention runs the tokens of a whole text (with the tokens before it: SOT, language,
-// task, no timestamps) through the decoder at once and returns the raw scores (before
-// the softmax) of the given cross-attention heads: [head][token][encoder position, 1500
-// of 20 ms]. It also returns the log probability of each token after the first, given
-// those before it, if probabilities is true. The window's cache is overwritten.
+// task, no timestamps) through the decoder at once and returns the raw scores (before the
+// softmax) of the given cross-attention heads: [head][token][encoder position, 1500 of
+// 20 ms]. The window's cache is overwritten.
 func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop) (scores [][][]float32, err error) {
-	return nil, nil
+	defer caught(&err)
+	w.Forget()
+	columns := make([]Column, len(tokens))
+	for i, t := range tokens {
+		columns[i] = Column{Window: w, Position: i, Token: t}
+	}
+	d.columns = columns
+	d.embed()
+	scores = make([][][]float32, len(heads))
+	n, size := int(d.m.header.TextState), d.m.headSize
+	padded := d.m.padded(contextPositions)
+	for l := range d.m.decoder {
+		if stop.Stopped() {
+			return nil, ErrStopped
+		}
+		d.layer(l, func(queries []float32) {
+			for i, h := range heads {
+				if h.Layer != l {
+					continue
+				}
+				all := allocate[float32](len(tokens) * padded)
+				d.m.score(&w.heads[l][h.Head], queries[h.Head*size:], n, len(tokens), all.values, padded)
+				for t := range tokens {
+					scores[i] = append(scores[i], append([]float32(nil), all.values[t*padded:][:contextPositions]...))
+				}
+				all.free()
+			}
+		})
+	}
+	return scores, nil
+}
+
+// Normalize turns logits into log probabilities in place (log-softmax over the values above
+// -Inf) and returns the logarithm of the sum of the probabilities of the tokens from begin
+// on, and the largest log probability below begin.
+func (m *Model) Normalize(logits []float32, begin int32) (marks, best float32) {
+	return m.logSoftmax(logits, int(begin))
 }

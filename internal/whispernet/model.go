@@ -1,8 +1,13 @@
+//go:build cgo
+
 package whispernet
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
@@ -12,22 +17,134 @@ type Options struct {
 	// Kernels names the instructions to use: "avx512", "avx2", "neon" or "generic"; "" for
 	// the best that the processor has.
 	Kernels string
+	// Threads is how many goroutines load the model; 0 is one.
+	Threads int
 }
 
 // Model is a loaded network. It does not change after Open and serves any number of
 // goroutines.
 type Model struct {
+	kernels
 	header     ggmlfile.Header
 	vocabulary *Vocabulary
+	mel        *mel
+
+	conv1, conv2     *matrix
+	encoderPositions memory[float32]
+	encoder          []encoderLayer
+	encoderNorm      norm
+	decoder          []decoderLayer
+	decoderNorm      norm
+	embedding        *matrix // of the tokens
+	decoderPositions memory[float32]
+	headSize         int
+	mu               sync.Mutex
+	idle             []*encoderScratch
 }
 
-// Open reads a model of size bytes, which ggmlfile.Check has accepted.
-func Open(file io.ReaderAt, size int64, opt Options) (*Model, error) {
-	return nil, errors.New("not there yet")
+// encoderLayer is a transformer block of the encoder. qkv are the projections to queries,
+// keys and values, one after the other.
+type encoderLayer struct {
+	attentionNorm, mlpNorm norm
+	qkv, out, up, down     *matrix
 }
 
-// Close frees the weights. No window of the model may be in use.
-func (m *Model) Close() {}
+// decoderLayer is a transformer block of the decoder; keyValue are the projections of the
+// encoder's output.
+type decoderLayer struct {
+	encoderLayer
+	crossNorm                      norm
+	crossQuery, keyValue, crossOut *matrix
+}
+
+// contextFrames and contextPositions are the mel frames that the encoder takes, and the
+// positions that it gives: 30 s.
+const contextFrames, contextPositions = 3000, 1500
+
+// Open reads a model of size bytes, which ggmlfile.Check has accepted as a whole Whisper
+// model with 1,500 encoder positions.
+func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
+	defer caught(&err)
+	k, err := chooseKernels(opt.Kernels)
+	if err != nil {
+		return nil, fmt.Errorf("whispernet: %w", err)
+	}
+	f, err := ggmlfile.Check(file, size, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{kernels: k, header: f.Header, headSize: int(f.TextState / f.TextHeads)}
+	l := &loader{file: file, info: f, k: k, crew: newCrew(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
+	defer l.crew.free()
+	for _, t := range f.Index {
+		l.tensors[t.Name] = t
+	}
+	if m.vocabulary, err = readVocabulary(file, size, f); err != nil {
+		return nil, err
+	}
+	m.load(l)
+	if l.err != nil {
+		m.Close()
+		return nil, l.err
+	}
+	return m, nil
+}
+
+func (m *Model) load(l *loader) {
+	h := m.header
+	m.mel = l.mel()
+	m.conv1, m.conv2 = l.convolution("encoder.conv1"), l.convolution("encoder.conv2")
+	m.encoderPositions = l.floats("encoder.positional_embedding")
+	m.encoderNorm, m.decoderNorm = l.norm("encoder.ln_post"), l.norm("decoder.ln")
+	m.decoderPositions = l.floats("decoder.positional_embedding")
+	m.embedding = l.linear("", "decoder.token_embedding")
+	for i := range h.AudioLayers {
+		m.encoder = append(m.encoder, l.encoderLayer(fmt.Sprintf("encoder.blocks.%d.", i)))
+	}
+	for i := range h.TextLayers {
+		p := fmt.Sprintf("decoder.blocks.%d.", i)
+		m.decoder = append(m.decoder, decoderLayer{
+			encoderLayer: l.encoderLayer(p), crossNorm: l.norm(p + "cross_attn_ln"),
+			crossQuery: l.linear(p, "cross_attn.query"), keyValue: l.linear(p, "cross_attn.key", "cross_attn.value"), crossOut: l.linear(p, "cross_attn.out"),
+		})
+	}
+}
+
+// Close frees the weights. No window and no decoder of the model may be in use.
+func (m *Model) Close() {
+	for _, s := range m.idle {
+		s.free()
+	}
+	m.idle = nil
+	matrices := []*matrix{m.conv1, m.conv2, m.embedding}
+	norms := []*norm{&m.encoderNorm, &m.decoderNorm}
+	layer := func(l *encoderLayer) {
+		matrices = append(matrices, l.qkv, l.out, l.up, l.down)
+		norms = append(norms, &l.attentionNorm, &l.mlpNorm)
+	}
+	for i := range m.encoder {
+		layer(&m.encoder[i])
+	}
+	for i := range m.decoder {
+		l := &m.decoder[i]
+		layer(&l.encoderLayer)
+		matrices = append(matrices, l.crossQuery, l.keyValue, l.crossOut)
+		norms = append(norms, &l.crossNorm)
+	}
+	for _, w := range matrices {
+		if w != nil {
+			w.free()
+		}
+	}
+	for _, n := range norms {
+		n.free()
+	}
+	m.encoderPositions.free()
+	m.decoderPositions.free()
+	if m.mel != nil {
+		m.mel.free()
+	}
+}
 
 // Header returns the dimensions of the network.
 func (m *Model) Header() ggmlfile.Header { return m.header }
@@ -36,4 +153,167 @@ func (m *Model) Header() ggmlfile.Header { return m.header }
 func (m *Model) Vocabulary() *Vocabulary { return m.vocabulary }
 
 // Kernels names the instructions that compute the model.
-func (m *Model) Kernels() string { return "" }
+func (m *Model) Kernels() string { return m.name() }
+
+// loader reads the weights of a file and keeps the first error.
+type loader struct {
+	file    io.ReaderAt
+	info    *ggmlfile.Whisper
+	k       kernels
+	crew    *crew
+	tensors map[string]ggmlfile.Tensor
+	mu      sync.Mutex
+	err     error
+}
+
+func (l *loader) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// tensor returns a tensor's place; all of its numbers are of a type that is known here.
+func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
+	t, ok = l.tensors[name]
+	switch {
+	case !ok:
+		l.fail(fmt.Errorf("%w: expected a tensor %s, found none", ggmlfile.ErrNotWhisper, name))
+	case !slices.Contains(tensorTypes, t.Kind):
+		l.fail(fmt.Errorf("%w: tensor %s: expected weights as f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0, found type %d", ggmlfile.ErrNotWhisper, name, t.Kind))
+		ok = false
+	}
+	return t, ok
+}
+
+// tensorTypes are ggml's numbers of the types that og_dequantize reads.
+var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8}
+
+// Computes reports whether the kernels read weights of ggml's number of a tensor type: f32,
+// f16, q4_0, q4_1, q5_0, q5_1 and q8_0.
+func Computes(tensorType int32) bool { return slices.Contains(tensorTypes, tensorType) }
+
+// read returns size bytes of the file.
+func (l *loader) read(offset, size int64) memory[byte] {
+	data := allocate[byte](int(size))
+	l.readInto(data.values, offset)
+	return data
+}
+
+func (l *loader) readInto(data []byte, offset int64) {
+	if _, err := l.file.ReadAt(data, offset); err != nil && !errors.Is(err, io.EOF) {
+		l.fail(err)
+	}
+}
+
+// floats returns a tensor's numbers.
+func (l *loader) floats(name string) memory[float32] {
+	t, ok := l.tensor(name)
+	if !ok {
+		return memory[float32]{}
+	}
+	n := 1
+	for _, d := range t.Dims {
+		n *= int(d)
+	}
+	data := l.read(t.Offset, t.Size)
+	defer data.free()
+	return dequantize(t.Kind, data.values, n)
+}
+
+func (l *loader) norm(name string) norm {
+	return norm{l.floats(name + ".weight"), l.floats(name + ".bias")}
+}
+
+func (l *loader) encoderLayer(p string) encoderLayer {
+	return encoderLayer{
+		attentionNorm: l.norm(p + "attn_ln"), mlpNorm: l.norm(p + "mlp_ln"),
+		qkv: l.linear(p, "attn.query", "attn.key", "attn.value"), out: l.linear(p, "attn.out"),
+		up: l.linear(p, "mlp.0"), down: l.linear(p, "mlp.2"),
+	}
+}
+
+// linear reads the weights of one or more linear layers with the same input side by side;
+// a layer without a bias in the file has none.
+func (l *loader) linear(prefix string, names ...string) *matrix {
+	var parts []ggmlfile.Tensor
+	k, n := 0, 0
+	kind := kind8
+	for _, name := range names {
+		t, ok := l.tensor(prefix + name + ".weight")
+		if !ok {
+			return nil
+		}
+		if len(parts) > 0 && parts[0].Kind != t.Kind {
+			l.fail(fmt.Errorf("%w: tensor %s: expected weights of type %d, as beside it, found type %d", ggmlfile.ErrNotWhisper, t.Name, parts[0].Kind, t.Kind))
+			return nil
+		}
+		parts = append(parts, t)
+		k, n = int(t.Dims[0]), n+int(t.Dims[1])
+		if t.Kind <= 1 {
+			kind = kindHalf
+		}
+	}
+	w := l.k.newMatrix(kind, k, n)
+	w.bias = allocate[float32](n)
+	clear(w.bias.values)
+	at := 0
+	for i, t := range parts {
+		if _, ok := l.tensors[prefix+names[i]+".bias"]; ok {
+			b := l.floats(prefix + names[i] + ".bias")
+			copy(w.bias.values[at:], b.values)
+			b.free()
+		}
+		at += int(t.Dims[1])
+	}
+	l.fill(w, parts)
+	return w
+}
+
+// fill packs tensors of one type, whose rows follow each other, into a matrix.
+func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
+	panel, all := l.k.panel(), panels(w.n, l.k.panel())
+	size := parts[0].Size / int64(parts[0].Dims[1]) // of a row
+	const chunk = 64                                // panels that are read together
+	l.crew.each((all+chunk-1)/chunk, func(part, _ int) {
+		from, to := part*chunk, min(part*chunk+chunk, all)
+		rows := allocate[byte]((min(to*panel, w.n) - from*panel) * int(size))
+		defer rows.free()
+		at, first := rows.values, 0
+		for _, t := range parts {
+			n := int(t.Dims[1])
+			if a, b := max(from*panel-first, 0), min(to*panel-first, n); a < b {
+				l.readInto(at[:int64(b-a)*size], t.Offset+int64(a)*size)
+				at = at[int64(b-a)*size:]
+			}
+			first += n
+		}
+		l.k.pack(w, parts[0].Kind, rows.values, from, to)
+	})
+}
+
+// convolution reads a convolution over three frames as a linear layer whose input is three
+// frames one after the other.
+func (l *loader) convolution(name string) *matrix {
+	t, ok := l.tensor(name + ".weight")
+	if !ok {
+		return nil
+	}
+	weights := l.floats(name + ".weight")
+	defer weights.free()
+	channels, n := int(t.Dims[1]), int(t.Dims[2])
+	w := l.k.newMatrix(kindHalf, 3*channels, n)
+	w.bias = l.floats(name + ".bias")
+	rows := allocate[float32](3 * channels * n)
+	defer rows.free()
+	for o := range n {
+		for j := range 3 {
+			for c := range channels {
+				rows.values[(o*3+j)*channels+c] = weights.values[(o*channels+c)*3+j]
+			}
+		}
+	}
+	l.k.pack(w, 0, rows.bytes(), 0, panels(n, l.k.panel()))
+	return w
+}

@@ -1,19 +1,118 @@
+//go:build cgo
+
 package whispernet
+
+import (
+	"math"
+	"unsafe"
+)
 
 // Window is a window of sound that was encoded: the keys and values that the decoder
 // attends to, and the decoder's own cache of at most rows columns by position. One
 // goroutine at a time uses it.
-type Window struct{ rows int }
+type Window struct {
+	m     *Model
+	rows  int
+	cross memory[byte]
+	heads [][]attention // by layer and head
+	cells []memory[uint16]
+}
+
+// cellPositions is how many positions of a window's cache are allocated together.
+const cellPositions = 16
+
+func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
+
+// crossKind is the kind of the decoder's keys and values of a window: 8-bit numbers where
+// the weights are, which halves what every step reads.
+func (m *Model) crossKind() int {
+	if m.embedding.kind == kind8 && m.headSize <= widest && m.headSize%4 == 0 {
+		return kind8
+	}
+	return kindHalf
+}
+
+// WindowBytes returns what an encoded window takes, without the decoder's cache.
+func (m *Model) WindowBytes() int {
+	return len(m.decoder) * int(m.header.TextHeads) * m.attentionRoom(m.crossKind(), contextPositions, m.headSize)
+}
 
 // Encode computes the encoder for at most 30 s of sound (16 kHz, mono), padded with
-// silence, with the given number of threads. rows is the most columns (beams or
-// samples) that the window will be decoded with. stop ends it early, with ErrStopped.
-func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
-	return nil, nil
+// silence, with the given number of threads. rows is the most columns (beams or samples)
+// that the window will be decoded with. stop ends it early, with ErrStopped.
+func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Window, err error) {
+	defer caught(&err)
+	c := newCrew(threads)
+	defer c.free()
+	s := m.takeScratch(c.threads)
+	defer m.giveScratch(s)
+	features := allocate[float32](contextFrames * m.mel.bands)
+	defer features.free()
+	m.features(samples, c, features.values)
+	p := &pass{Model: m, encoderScratch: s, crew: c, d: int(m.header.AudioState)}
+	p.convolve(features.values)
+	for i := range m.encoder {
+		if stop.Stopped() {
+			return nil, ErrStopped
+		}
+		p.layer(&m.encoder[i], int(m.header.AudioHeads))
+	}
+	const n = contextPositions
+	out := s.attended.grow(n * p.d)
+	p.blocks(n, func(a, b int, _ *encoderWorker) { m.normalize(&m.encoderNorm, s.x.values[a*p.d:], b-a, out[a*p.d:]) })
+	if stop.Stopped() {
+		return nil, ErrStopped
+	}
+	return p.window(out, max(rows, 1)), nil
+}
+
+// window computes the keys and values of all layers for an encoder's output.
+func (p *pass) window(encoded []float32, rows int) *Window {
+	m, d := p.Model, p.d
+	const n = contextPositions
+	heads := int(m.header.TextHeads)
+	kind := m.crossKind()
+	room := m.attentionRoom(kind, n, m.headSize)
+	w := &Window{m: m, rows: rows, cross: allocate[byte](m.WindowBytes())}
+	for l := range m.decoder {
+		kv := m.decoder[l].keyValue
+		both := p.qkv.grow(n * 2 * d)
+		p.blocks(n, func(a, b int, k *encoderWorker) {
+			m.multiply(kv, &operand{x: encoded[a*d:], stride: d, m: b - a, eight: &k.eight}, target{out: both[a*2*d:], stride: 2 * d})
+		})
+		layer := make([]attention, heads)
+		p.crew.each(heads, func(h, _ int) {
+			layer[h] = m.placeAttention(kind, n, m.headSize, w.cross.values[(l*heads+h)*room:])
+			m.packHead(&layer[h], both[h*m.headSize:], both[d+h*m.headSize:], 2*d)
+		})
+		w.heads = append(w.heads, layer)
+	}
+	return w
 }
 
 // Free gives the window's memory back.
-func (w *Window) Free() {}
+func (w *Window) Free() {
+	w.cross.free()
+	w.Forget()
+}
 
 // Forget empties the decoder's cache, so that another text can begin.
-func (w *Window) Forget() {}
+func (w *Window) Forget() {
+	for i := range w.cells {
+		w.cells[i].free()
+	}
+	w.cells = nil
+}
+
+// cellSize is the number of halves that a column keeps for a position: keys and values of
+// all layers.
+func (m *Model) cellSize() int { return len(m.decoder) * 2 * int(m.header.TextState) }
+
+// cell returns the cache of a row at a position.
+func (w *Window) cell(position, row int) unsafe.Pointer {
+	for len(w.cells) <= position/cellPositions {
+		w.cells = append(w.cells, allocate[uint16](cellPositions*w.rows*w.m.cellSize()))
+	}
+	at := (position%cellPositions*w.rows + row) * w.m.cellSize()
+	return unsafe.Pointer(&w.cells[position/cellPositions].values[at])
+}

@@ -26,7 +26,7 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Convert names the script in models/convert that turns the download into
+	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
 	Note          string  `json:"note,omitempty"`

@@ -206,7 +206,7 @@ func TestImportRefuses(t *testing.T) {
 		"unknown contract": {"vad.onnx", ImportOptions{Contract: "x"}, models.ErrBroken, "contract"},
 		"does not tell":    {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
 		"damaged":          {"cut.onnx", ImportOptions{}, models.ErrBroken, "cut.onnx"},
-		"checkpoint":       {"model.pth", ImportOptions{}, models.ErrUnsupported, "models/convert"},
+		"checkpoint":       {"model.pth", ImportOptions{}, models.ErrUnsupported, "tools/convert"},
 		"no tokens":        {"ctc.onnx", ImportOptions{}, models.ErrMissing, "tokens"},
 		"a part":           {"decoder.onnx", ImportOptions{}, models.ErrBroken, "encoder"},
 		"not there":        {"gone.onnx", ImportOptions{}, models.ErrMissing, "gone.onnx"},
@@ -386,7 +386,7 @@ func TestCatalogIsSound(t *testing.T) {
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
 		if e.Convert != "" {
-			assert.FileExists(t, filepath.Join("..", "convert", e.Convert))
+			assert.FileExists(t, filepath.Join("..", "..", "tools", "convert", e.Convert))
 		}
 	}
 	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, Profiles())

@@ -71,7 +71,7 @@ type Stored struct {
 	// Already is set if the files were already present and the model only had
 	// to be selected.
 	Already bool
-	// Convert names the script in models/convert that must be run before the
+	// Convert names the script in tools/convert that must be run before the
 	// model can be used; empty for a model that is now in use.
 	Convert string
 }

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-"${GO:-go}" run ./test/lint/english
+"${GO:-go}" run -C tools ./english
 
 missing() {
   echo "lint: $1 is missing (on Debian: apt-get install $2): $3 is not checked" >&2

@@ -1,0 +1,130 @@
+// Package assemble makes the result of a run: it gives each sentence its speaker,
+// rounds as the specification promises, and names the options without effect.
+package assemble
+
+import (
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/spec"
+)
+
+// Result makes the result of a recording from the finds of the stages.
+func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
+	info := pcm.Info()
+	at := found.Clock(pcm.Duration())
+	res := &spec.Result{AudioDuration: at.Duration(), AudioMD5: info.MD5}
+	res.Stats = spec.Stats{NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
+	if f.Speech != nil {
+		res.Stats.VADWindows = f.Speech.Windows
+	}
+	if f.Transcription != nil {
+		res.Ran.ASR = true
+		res.Tier = f.Transcription.Tier
+		res.Stats.ASR, res.Stats.Cascade = f.Transcription.Transcript.Stats, f.Transcription.Cascade
+		res.Language = f.Transcription.Language.Code
+		res.LanguageProbability = found.Round4(f.Transcription.Language.Probability)
+		res.VADSegments = intervals(f.Speech.Spans, at)
+		res.Segments = Segments(f, at)
+	}
+	if f.Speakers != nil {
+		res.Ran.Diarize = true
+		res.NumSpeakers = len(f.Speakers.Speakers)
+		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f), turns(f, at)
+	}
+	if f.Sounds != nil {
+		res.Ran.AudioEvents = true
+		res.Stats.EventFrames = f.Sounds.Frames
+		res.AudioEvents = make([]spec.AudioEvent, len(f.Sounds.Events))
+		for i, e := range f.Sounds.Events {
+			res.AudioEvents[i] = spec.AudioEvent{Start: at.Centi(e.Start), End: at.Centi(e.End), Class: e.Class.DisplayName, Confidence: found.Round4(e.Confidence)}
+		}
+	}
+	return res
+}
+
+// Segments returns the sentences with their speakers, where these are known.
+func Segments(f *found.Findings, at found.Clock) []spec.Segment {
+	var spoken []spokenSegment
+	said, speakers := f.Transcription.Transcript.Segments, f.Speakers
+	switch {
+	case f.Channels != nil:
+		for i, s := range said {
+			spoken = append(spoken, spokenSegment{s, f.Transcription.Speakers[i]})
+		}
+	case speakers != nil:
+		spoken = assignSpeakers(said, speakers.Exclusive)
+	default:
+		for _, s := range said {
+			spoken = append(spoken, spokenSegment{Segment: s})
+		}
+	}
+	var both crowd
+	if speakers != nil {
+		both = newCrowd(speakers.Turns)
+	}
+	out := make([]spec.Segment, len(spoken))
+	for i, s := range spoken {
+		out[i] = spec.Segment{ID: i, Start: at.Centi(s.Start), End: at.Centi(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
+		if speakers != nil {
+			out[i].Speaker = f.SpeakerName(s.speaker)
+		}
+		if s.Words == nil {
+			continue
+		}
+		out[i].Words = make([]spec.Word, len(s.Words))
+		for j, w := range s.Words {
+			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Centi(w.Start), End: at.Centi(w.End), Probability: found.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
+		}
+	}
+	return out
+}
+
+// measures returns a sentence's measures, nil where its tokens or the recognizer are
+// not known.
+func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
+	if s.Tokens == nil || can == nil {
+		return nil
+	}
+	m := &spec.Measures{Seek: s.Seek, Tokens: s.Tokens, AvgLogProb: s.AvgLogProb}
+	if can.Temperature {
+		m.Temperature = &s.Temperature
+	}
+	if can.NoSpeech {
+		m.NoSpeechProb = &s.NoSpeechProb
+	}
+	return m
+}
+
+func intervals(spans []audio.Span, at found.Clock) []spec.Interval {
+	out := make([]spec.Interval, len(spans))
+	for i, s := range spans {
+		start, end := s.Seconds()
+		out[i] = spec.Interval{Start: at.Centi(start), End: at.Centi(end)}
+	}
+	return out
+}
+
+func embeddings(f *found.Findings) []spec.SpeakerEmbedding {
+	out := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
+	for i, s := range f.Speakers.Speakers {
+		out[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
+	}
+	return out
+}
+
+func turns(f *found.Findings, at found.Clock) []spec.Turn {
+	out := make([]spec.Turn, len(f.Speakers.Turns))
+	for i, t := range f.Speakers.Turns {
+		out[i] = spec.Turn{Start: at.Centi(t.Start), End: at.Centi(t.End), Speaker: f.SpeakerName(t.Speaker)}
+	}
+	return out
+}
+
+// rounded is found.Round4 for a probability that may be unknown.
+func rounded(p *float64) *float64 {
+	if p == nil {
+		return nil
+	}
+	return new(found.Round4(*p))
+}

@@ -1,0 +1,265 @@
+package assemble
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/spec"
+)
+
+// circumstances are what an option's effect depends on.
+type circumstances struct {
+	given         spec.Options
+	opt           spec.EffectiveOptions
+	tier          spec.Tier
+	language      string
+	found.Honored                // by the recognizer
+	heard         bool           // whether the recognizer ran: otherwise tier and Honored say nothing
+	again         *found.Honored // by the standard tier in the cascade
+	segments      []asr.Segment
+	words         bool // whether the optimized tier is to give words
+}
+
+// effects is the table of options: for each one why it has no effect, "" where it
+// has. An option that is left out of the table has an effect always.
+var effects = map[string]func(c circumstances) string{
+	"optimize":            unoptimized,
+	"optimize_zh":         unoptimized,
+	"timestamp_level":     timestampEffect,
+	"asr_language":        ofTranscription(nil),
+	"asr_beam_size":       ofTranscription(beamEffect),
+	"asr_temperature":     ofTranscription(temperatureEffect),
+	"asr_best_of":         ofTranscription(bestOfEffect),
+	"hotwords":            ofTranscription(hotwordsEffect),
+	"initial_prompt":      ofTranscription(promptEffect),
+	"vad_threshold":       ofTranscription(nil),
+	"vad_min_speech_ms":   ofTranscription(nil),
+	"vad_min_silence_ms":  ofTranscription(nil),
+	"vad_speech_pad_ms":   ofTranscription(nil),
+	"no_speech_threshold": ofTranscription(nil),
+	"num_speakers":        ofDiarization(nil),
+	"min_speakers":        ofDiarization(boundEffect),
+	"max_speakers":        ofDiarization(boundEffect),
+	"voices":              voicesEffect,
+
+	"diarize_min_segment_sec":          ofDiarization(nil),
+	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
+	"audio_events_threshold":           soundEffect,
+	"audio_events_classes":             soundEffect,
+}
+
+// Warnings returns the options that were given and had no effect; words tells whether
+// the optimized tier is to give words. A value that is the default needs none, but for
+// words that were asked for and did not come.
+func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcription, words bool) (list []spec.Warning) {
+	c := circumstances{given: given, opt: opt, words: words}
+	if said != nil && said.Abilities != nil {
+		c.heard, c.tier, c.language, c.segments = true, said.Tier, said.Language.Code, said.Transcript.Segments
+		c.Honored = found.Honored{Abilities: *said.Abilities, Powerless: said.Transcript.Powerless, Unspelled: said.Transcript.Unspelled}
+		c.again = said.Again
+	}
+	changed := given.Changed()
+	for _, name := range given.Given() {
+		effect := effects[name]
+		if effect == nil || !slices.Contains(changed, name) && name != "timestamp_level" {
+			continue
+		}
+		if reason := effect(c); reason != "" {
+			list = append(list, spec.Warning{Option: name, Reason: reason})
+		}
+	}
+	return list
+}
+
+// ofTranscription is the effect of an option that needs transcription; effect, if
+// not nil, is asked when the recognizer ran.
+func ofTranscription(effect func(c circumstances) string) func(c circumstances) string {
+	return func(c circumstances) string {
+		switch {
+		case !*c.opt.EnableASR:
+			return "has no effect without transcription (enable_asr)"
+		case effect == nil || !c.heard:
+			return ""
+		}
+		return beside(c, effect)
+	}
+}
+
+// beside is an effect of the recognizer that also names where the option had its
+// effect all the same: in the passages of the cascade.
+func beside(c circumstances, effect func(c circumstances) string) string {
+	reason := effect(c)
+	if reason == "" || c.again == nil {
+		return reason
+	}
+	c.tier, c.Honored = spec.TierStandard, *c.again
+	if effect(c) != "" {
+		return reason
+	}
+	return reason + "; the standard tier used it for the passages that it decoded again"
+}
+
+// ofDiarization is the same for the identification of speakers.
+func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
+	return func(c circumstances) string {
+		switch {
+		case !*c.opt.EnableDiarize:
+			return "has no effect without speaker diarization (enable_diarize)"
+		case effect == nil:
+			return ""
+		}
+		return effect(c)
+	}
+}
+
+func unoptimized(c circumstances) string {
+	switch {
+	case !*c.opt.EnableASR:
+		return "has no effect without transcription (enable_asr)"
+	case c.heard && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
+		return fmt.Sprintf("the standard tier ran: the optimized tier does not support the language %q here", c.language)
+	}
+	return ""
+}
+
+func isTrue(p *bool) bool { return p != nil && *p }
+
+func timestampEffect(c circumstances) string {
+	switch {
+	case !*c.opt.EnableASR:
+		return "has no effect without transcription (enable_asr)"
+	case !c.heard || *c.opt.TimestampLevel != spec.TimestampWord || c.tier == spec.TierStandard:
+		return ""
+	case !c.words:
+		return "the optimized tier returns segments without words"
+	case len(c.segments) > 0 && !slices.ContainsFunc(c.segments, func(s asr.Segment) bool { return len(s.Words) > 0 }):
+		return "the model does not return word times"
+	}
+	return ""
+}
+
+func beamEffect(c circumstances) string {
+	switch {
+	case c.Abilities.Beam == 0:
+		return "has no effect: the model does not search with a beam"
+	case c.Abilities.Temperature && *c.opt.ASRTemperature > 0:
+		return "has no effect: an asr_temperature above 0 samples instead"
+	case c.Abilities.BeamForHotwords && len(c.opt.Hotwords) == 0:
+		return "has no effect: without hotwords the model takes the best token at each step"
+	case *c.opt.ASRBeamSize > c.Abilities.Beam:
+		return fmt.Sprintf("the decoder ran with its limit of %d beams", c.Abilities.Beam)
+	}
+	return ""
+}
+
+func temperatureEffect(c circumstances) string {
+	if !c.Abilities.Temperature {
+		return "has no effect: the model does not sample"
+	}
+	return ""
+}
+
+func bestOfEffect(c circumstances) string {
+	switch {
+	case !c.Abilities.Temperature:
+		return "has no effect: the model does not sample"
+	case *c.opt.ASRTemperature == 0:
+		return "has no effect at an asr_temperature of 0"
+	}
+	return ""
+}
+
+// mostNamed is how many hotwords a warning names.
+const mostNamed = 10
+
+func hotwordsEffect(c circumstances) string {
+	if !c.Abilities.Hotwords {
+		return "have no effect: the model does not support hotwords"
+	}
+	var reasons []string
+	if len(c.Unspelled) > 0 {
+		reasons = append(reasons, "have no effect on "+named(c.Unspelled)+": the model's vocabulary cannot spell them")
+	}
+	if len(c.Powerless) > 0 {
+		reasons = append(reasons, "have hardly any effect on "+named(c.Powerless)+
+			": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them")
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// named returns the first hotwords of a list, and how many more there are.
+func named(words []string) string {
+	var list []string
+	for _, word := range words[:min(len(words), mostNamed)] {
+		list = append(list, strconv.Quote(word))
+	}
+	out := strings.Join(list, ", ")
+	if more := len(words) - mostNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+func promptEffect(c circumstances) string {
+	if !c.Abilities.InitialPrompt {
+		return "is ignored: the model does not support prompts"
+	}
+	return ""
+}
+
+func boundEffect(c circumstances) string {
+	if c.opt.NumSpeakers != nil {
+		return "has no effect with num_speakers"
+	}
+	return ""
+}
+
+func singleSpeakerEffect(c circumstances) string {
+	switch {
+	case c.opt.NumSpeakers != nil:
+		return "has no effect with num_speakers"
+	case *c.opt.MinSpeakers > 1:
+		return "has no effect with min_speakers above 1"
+	}
+	return ""
+}
+
+func voicesEffect(c circumstances) string {
+	if !isTrue(c.given.Voices) {
+		return ""
+	}
+	return "has no effect outside the service, where accounts have known voices: see WithVoices and transcribe --voices"
+}
+
+func soundEffect(c circumstances) string {
+	if !*c.opt.EnableAudioEvents {
+		return "has no effect without sound events (enable_audio_events)"
+	}
+	return ""
+}
+
+// ChannelWarnings returns where a split of the channels that was asked for (split), or
+// a number of speakers given with one that was made (apart), has no effect.
+func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
+	if split && !apart {
+		reason := "has no effect: the recording does not have 2 to 8 channels"
+		if !*opt.EnableASR {
+			reason = "has no effect without transcription (enable_asr)"
+		}
+		return []spec.Warning{{Option: "channels", Reason: reason}}
+	}
+	if !apart {
+		return nil
+	}
+	for _, name := range given.Changed() {
+		switch name {
+		case "num_speakers", "min_speakers", "max_speakers", "diarize_single_speaker_threshold":
+			list = append(list, spec.Warning{Option: name, Reason: "has no effect: each channel is one speaker"})
+		}
+	}
+	return list
+}

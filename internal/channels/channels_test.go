@@ -1,0 +1,59 @@
+package channels
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/spec"
+)
+
+// A channel of hold music that a detector took for speech is no speaker, and music
+// between the sentences of another channel is not that speaker's.
+func TestChannelsWithoutText(t *testing.T) {
+	second := func(from, to int) audio.Span {
+		return audio.Span{Start: from * audio.SampleRate, End: to * audio.SampleRate}
+	}
+	channel := func(n int, spans ...audio.Span) Side { return Side{n, &found.Speech{Spans: spans}} }
+	said := &found.Transcription{
+		Transcript: &asr.Transcript{Segments: []asr.Segment{{Start: 1.1, End: 2}, {Start: 3, End: 4}, {Start: 7, End: 8}}},
+		Speakers:   []int{1, 2, 1},
+	}
+	sides := []Side{
+		channel(1, second(0, 60)),
+		channel(0, second(1, 2), second(4, 5), second(7, 8)),
+		channel(2, second(6, 7)),
+	}
+	out := Saying(sides, said)
+	assert.Equal(t, []Side{channel(0, second(1, 2), second(7, 8)), channel(2, second(6, 7))}, out)
+	assert.Equal(t, []int{0, 1, 0}, said.Speakers, "by their new numbers")
+	assert.Len(t, sides[1].Heard.Spans, 3, "what was heard stays as it was")
+	assert.Empty(t, Saying(sides[:1], &found.Transcription{Transcript: &asr.Transcript{}}))
+}
+
+// The segments of all sides come in order of time, each with its side, and the work of
+// all is counted.
+func TestJoin(t *testing.T) {
+	side := func(uncorrected string, windows int, starts ...float64) *found.Transcription {
+		text := &asr.Transcript{Stats: asr.Stats{Windows: windows}}
+		for _, s := range starts {
+			text.Segments = append(text.Segments, asr.Segment{Start: s, End: s + 1})
+		}
+		return &found.Transcription{Transcript: text, Uncorrected: uncorrected, Cascade: spec.CascadeStats{Segments: len(starts)}}
+	}
+	all := Join(found.Language{Code: "en", Probability: 1}, []*found.Transcription{side("", 2, 0, 4), side("broken", 3, 2, 6)})
+	var starts []float64
+	for _, s := range all.Transcript.Segments {
+		starts = append(starts, s.Start)
+	}
+	assert.Equal(t, []float64{0, 2, 4, 6}, starts)
+	assert.Equal(t, []int{0, 1, 0, 1}, all.Speakers)
+	assert.Equal(t, 5, all.Transcript.Stats.Windows)
+	assert.Equal(t, 4, all.Cascade.Segments)
+	assert.Equal(t, "broken", all.Uncorrected)
+	assert.Equal(t, "en", all.Transcript.Language)
+	assert.NotNil(t, Join(found.Language{}, nil).Speakers, "where nobody speaks")
+}

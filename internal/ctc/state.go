@@ -1,0 +1,45 @@
+package ctc
+
+// State is one state of a lattice: a token on the way from one node to another, or
+// one of the loops at a node.
+type State struct {
+	Kind     StateKind
+	ID       int // of the token; -1 for other kinds
+	From, To int // nodes
+}
+
+// StateKind is what a State writes.
+type StateKind uint8
+
+// The kinds of states. A Spotter has StateToken and StateBlank only.
+const (
+	StateToken StateKind = iota
+	StateBlank           // at a node
+	StateStray           // at a node between words: sound that is in no word
+	StateMark            // at a node between words: punctuation
+	StateWild            // any token, over a whole word
+	StateRest            // blanks inside of a wild word; From is the index of its StateWild
+)
+
+// Entry is the best way to reach a node, and the best one by another token: a
+// token that is written twice needs a blank between.
+type Entry struct {
+	Score, Other float64 // logarithms of probabilities
+	State, Alt   int32   // indices of the states that the ways come from; -1 for none
+}
+
+// Offer takes the way over state s into account, whose score is the logarithm of a
+// probability.
+func (e *Entry) Offer(score float64, s int32, states []State) {
+	id := states[s].ID
+	same := func(k int32) bool { return k >= 0 && id >= 0 && states[k].ID == id }
+	switch {
+	case score > e.Score:
+		if e.State >= 0 && !same(e.State) {
+			e.Other, e.Alt = e.Score, e.State
+		}
+		e.Score, e.State = score, s
+	case score > e.Other && !same(e.State):
+		e.Other, e.Alt = score, s
+	}
+}

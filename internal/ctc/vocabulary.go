@@ -1,0 +1,150 @@
+package ctc
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Vocabulary is what the tokens of a CTC model write. It is safe for concurrent
+// use.
+type Vocabulary struct {
+	// Blank is the number of the blank, Size how many tokens there are.
+	Blank, Size int
+	// Marks are the tokens between words: punctuation and the bare space.
+	Marks []int
+	// Solid are the letters and digits that each token writes, folded.
+	Solid [][]rune
+
+	nodes []trieNode
+	// letters are the characters that some token writes.
+	letters map[rune]bool
+}
+
+// trieNode is a node of the tree of all tokens, by folded characters.
+type trieNode struct {
+	next map[rune]int
+	ids  []int // of tokens that end here
+}
+
+// LongestWord is how many letters are looked for in the sound of one word: a
+// section of the recording is not cut inside of a word, so its lattice grows with
+// them.
+const LongestWord = 200
+
+// NewVocabulary returns a Vocabulary for the text of each token: a space where
+// a word begins, nothing for the blank and other tokens without text. It
+// ignores case and the difference between composed and decomposed characters.
+func NewVocabulary(texts []string, blank int) *Vocabulary {
+	v := &Vocabulary{Blank: blank, Size: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, Solid: make([][]rune, len(texts))}
+	for id, text := range texts {
+		if id == blank || text == "" || !utf8.ValidString(text) {
+			continue
+		}
+		letters := []rune(Fold(strings.TrimSpace(text)))
+		for _, r := range letters {
+			if IsSolid(r) {
+				v.Solid[id] = append(v.Solid[id], r)
+			}
+		}
+		if v.Solid[id] == nil {
+			v.Marks = append(v.Marks, id)
+			if string(letters) != "'" { // it also occurs inside words: o'clock
+				continue
+			}
+		}
+		at := 0
+		for _, r := range letters {
+			v.letters[r] = true
+			next, ok := v.nodes[at].next[r]
+			if !ok {
+				next = len(v.nodes)
+				v.nodes = append(v.nodes, trieNode{})
+				if v.nodes[at].next == nil {
+					v.nodes[at].next = map[rune]int{}
+				}
+				v.nodes[at].next[r] = next
+			}
+			at = next
+		}
+		v.nodes[at].ids = append(v.nodes[at].ids, id)
+	}
+	return v
+}
+
+// Fold brings text to the form in which it is compared.
+func Fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '’', 'ʼ', '`':
+			return '\''
+		case '‐', '‑':
+			return '-'
+		}
+		return r
+	}, strings.ToLower(norm.NFKC.String(s)))
+}
+
+// IsSolid reports whether r is a letter or a digit.
+func IsSolid(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// Spell returns the characters of a folded word that tokens can write; a letter
+// without a token loses its accents. ok is false where a letter is left that
+// none writes.
+func (v *Vocabulary) Spell(word string) (letters []rune, ok bool) {
+	for _, r := range strings.Trim(word, "'") { // there they are quotation marks
+		switch {
+		case v.letters[r]:
+			letters = append(letters, r)
+		case !IsSolid(r): // punctuation, marks
+		default:
+			found := false
+			for _, base := range norm.NFD.String(string(r)) {
+				if v.letters[base] {
+					letters, found = append(letters, base), true
+				}
+			}
+			if !found {
+				return nil, false
+			}
+		}
+	}
+	if v.reaches(letters) {
+		return letters, true
+	}
+	letters = slices.DeleteFunc(letters, func(r rune) bool { return !IsSolid(r) }) // no token writes it there
+	return letters, v.reaches(letters)
+}
+
+// reaches reports whether tokens can write the letters one after the other.
+func (v *Vocabulary) reaches(letters []rune) bool {
+	if len(letters) == 0 {
+		return false
+	}
+	reached := make([]bool, len(letters)+1)
+	reached[0] = true
+	for i := range letters {
+		if !reached[i] {
+			continue
+		}
+		v.Each(letters[i:], func(n int, _ []int) { reached[i+n] = true })
+	}
+	return reached[len(letters)]
+}
+
+// Each calls f for every number of letters that tokens write, with the tokens.
+func (v *Vocabulary) Each(letters []rune, f func(n int, ids []int)) {
+	at := 0
+	for n, r := range letters {
+		next, ok := v.nodes[at].next[r]
+		if !ok {
+			return
+		}
+		if at = next; len(v.nodes[at].ids) > 0 {
+			f(n+1, v.nodes[at].ids)
+		}
+	}
+}

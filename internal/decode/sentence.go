@@ -1,0 +1,133 @@
+package decode
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+const (
+	// pauseSplit is the silence (seconds) between two words that always ends a segment.
+	pauseSplit = 0.8
+	// longest is how long (seconds) a segment without any sentence end may grow.
+	longest = 30.0
+)
+
+// Sentences makes segments of words: a segment ends where a sentence does and where
+// the speaker pauses for 0.8 s or more; one that runs on for more than 30 s is cut at
+// its longest pause. The words' windows play no part, so a sentence that runs on over
+// a window's border stays whole. Word times are kept only when withWords is set.
+func Sentences(words []Piece, withWords bool) []asr.Segment {
+	var segments []asr.Segment
+	begin := 0
+	for i := range words {
+		if i+1 < len(words) && !borders(words[i], words[i+1]) {
+			continue
+		}
+		segments = appendSegments(segments, words[begin:i+1], withWords)
+		begin = i + 1
+	}
+	return segments
+}
+
+// borders reports whether a segment ends between two words.
+func borders(word, next Piece) bool {
+	return EndsSentence(word.Text, next.Text) || next.Start-word.End >= pauseSplit
+}
+
+// Settler emits sentences as soon as no later word can change them: those that
+// Sentences will return in the end, without their words.
+type Settler struct {
+	Speech []audio.Span              // of the recording
+	Give   func(whole []asr.Segment) // called with the sentences that follow those given before
+
+	open []Piece // of a sentence that may continue
+}
+
+// Add takes the words that follow.
+func (s *Settler) Add(words []Piece) {
+	s.open = append(s.open, words...)
+	Settle(s.open, s.Speech)
+	for i := len(s.open) - 2; i >= 0; i-- {
+		if borders(s.open[i], s.open[i+1]) {
+			s.Give(Sentences(s.open[:i+1], false))
+			s.open = slices.Clone(s.open[i+1:])
+			return
+		}
+	}
+}
+
+func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr.Segment {
+	n := len(words)
+	if n > 3 && words[n-1].End-words[0].Start > longest {
+		best, at := -1.0, n/2
+		for i := n / 4; i < n-n/4-1; i++ {
+			pause := words[i+1].Start - words[i].End
+			if endsClause(words[i].Text) {
+				pause += 0.1
+			}
+			if pause > best+1e-9 {
+				best, at = pause, i+1
+			}
+		}
+		return appendSegments(appendSegments(segments, words[:at], withWords), words[at:], withWords)
+	}
+	s := asr.Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek}
+	var text strings.Builder
+	tokens := 0
+	for _, w := range words {
+		text.WriteString(w.Text)
+		s.AvgLogProb += w.LogProb
+		tokens += w.Tokens
+		s.Tokens = append(s.Tokens, w.IDs...)
+		s.Temperature = max(s.Temperature, w.Temperature)
+		s.NoSpeechProb += w.NoSpeechProb / float64(n)
+		if withWords {
+			s.Words = append(s.Words, asr.Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Tokens: w.Tokens})
+		}
+	}
+	if tokens > 0 {
+		s.AvgLogProb /= float64(tokens)
+	}
+	s.Text = strings.TrimSpace(text.String())
+	return append(segments, s)
+}
+
+// titles are abbreviations that a name follows: their full stop ends no sentence.
+var titles = map[string]bool{
+	"mr": true, "mrs": true, "ms": true, "dr": true, "prof": true, "st": true, "jr": true, "sr": true, "vs": true, "no": true,
+	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,
+}
+
+// EndsSentence reports whether a sentence ends between two words.
+func EndsSentence(word, next string) bool {
+	word = strings.TrimSpace(word)
+	word = strings.TrimRightFunc(word, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })
+	end, size := utf8.DecodeLastRuneInString(word)
+	first := firstSolid(next)
+	switch end {
+	case '。', '！', '？', '!', '?', '؟', '।', '॥', '።', '။', '։':
+		return !unicode.IsLower(first)
+	case '.', '…', '｡':
+		stem := strings.ToLower(strings.TrimRight(word[:len(word)-size], "."))
+		stem = strings.TrimLeftFunc(stem, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if titles[stem] || (utf8.RuneCountInString(stem) == 1 && unicode.IsLetter(firstSolid(stem)) && unicode.IsUpper(first)) {
+			return false // "Dr. Smith", "J. Smith"
+		}
+		return !unicode.IsLower(first)
+	}
+	return false
+}
+
+func firstSolid(text string) rune {
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+	}
+	return 0
+}

@@ -1,0 +1,377 @@
+package decode
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
+)
+
+// Token is a piece of text as a recognizer gives it. Its bytes need not be whole
+// characters, and words begin with a space.
+type Token struct {
+	Text        string
+	Probability float64
+	LogProb     float64
+	// NoSpeech is the probability that nothing is said where the token is.
+	NoSpeech float64
+	// Time is where in the file (seconds) the token is spoken; NaN when unknown.
+	Time float64
+	// Seek is where in the file (seconds) the window begins that the token is of.
+	Seek float64
+	// ID is its number in the recognizer's vocabulary.
+	ID int32
+}
+
+// Piece is a word on its way into a Segment: its text as the recognizer wrote it,
+// with the spaces before it.
+type Piece struct {
+	Text       string
+	Start, End float64 // seconds of the file
+	// Probability is the mean over the tokens that the word is made of.
+	Probability float64
+	// LogProb is the sum over Tokens tokens: those that the word is made of, save one
+	// that it shares with the word before, and the punctuation around it.
+	LogProb float64
+	Tokens  int
+	// NoSpeechProb is the mean over the tokens that the word is made of, or that of
+	// the window.
+	NoSpeechProb float64
+	// IDs are the numbers of the Tokens tokens in the recognizer's vocabulary.
+	IDs []int32
+	// Temperature is what the word's window was decoded at, and Seek where in the
+	// file (seconds) that window begins.
+	Temperature, Seek float64
+}
+
+// Words joins tokens to words. A word begins at a space, and at each character of a
+// script that has no spaces; punctuation stays with the word before it (an opening
+// bracket or quotation mark with the one after it), and so do combining marks. Bytes
+// that are no UTF-8 are left out. The words' Start is the Time of their first token;
+// End is not set.
+func Words(tokens []Token) []Piece {
+	j := joiner{tokens: tokens, counted: -1}
+	var stream []byte
+	for i, t := range tokens {
+		stream = append(stream, t.Text...)
+		for range len(t.Text) {
+			j.owner = append(j.owner, i)
+		}
+	}
+	for j.at < len(stream) {
+		r, size := utf8.DecodeRune(stream[j.at:])
+		if r == utf8.RuneError && size <= 1 {
+			j.at++
+			continue
+		}
+		if unicode.IsSpace(r) {
+			r = ' '
+		}
+		if j.ends(r) {
+			j.flush()
+		}
+		j.add(r, size)
+	}
+	j.flush()
+	return j.words
+}
+
+// joiner builds words of the characters of tokens.
+type joiner struct {
+	tokens []Token
+	owner  []int // of each byte, the token
+	at     int   // the byte that comes next
+
+	words   []Piece
+	counted int // the last token whose LogProb was given to a word
+
+	text        []rune // of the word being built
+	from, until int    // bytes of its letters and digits
+	solid       bool   // text holds a letter or digit
+	open        bool   // text ends in an opening mark, which wants what follows
+}
+
+// ends reports whether the word being built ends before r.
+func (j *joiner) ends(r rune) bool {
+	switch {
+	case r == ' ':
+		return len(j.text) > 0 && !j.open
+	case unicode.Is(unicode.M, r):
+		return false
+	case spec.Unspaced(r):
+		return j.solid && !j.open
+	case unicode.IsLetter(r) || unicode.IsDigit(r):
+		return j.solid && !j.open && spec.Unspaced(j.text[len(j.text)-1])
+	}
+	return opens(r) && j.solid && spec.Unspaced(lastSolid(j.text))
+}
+
+func (j *joiner) add(r rune, size int) {
+	if solid(r) {
+		if !j.solid {
+			j.from = j.at
+			if unicode.IsLetter(r) && j.speaks() {
+				j.text = append(j.text[:0], ' ')
+			}
+		}
+		j.solid, j.until = true, j.at+size
+	}
+	j.open = opens(r)
+	j.text = append(j.text, r)
+	j.at += size
+}
+
+// flush ends the word being built. Spaces and punctuation alone are no word: they
+// belong to the word before, or to the first one to come. The dash before what a speaker
+// says belongs to none.
+func (j *joiner) flush() {
+	if !j.solid {
+		switch n := len(j.words); {
+		case j.speaks():
+			j.text = j.text[:0]
+		case n > 0:
+			j.words[n-1].Text += string(j.text)
+			j.text = j.text[:0]
+		}
+		return
+	}
+	first, last := j.owner[j.from], j.owner[j.until-1]
+	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek}
+	for _, t := range j.tokens[first : last+1] {
+		w.Probability += t.Probability
+		w.NoSpeechProb += t.NoSpeech
+	}
+	w.Probability /= float64(last + 1 - first)
+	w.NoSpeechProb /= float64(last + 1 - first)
+	for ; j.counted < j.owner[j.at-1]; j.counted++ { // including spaces and punctuation
+		t := j.tokens[j.counted+1]
+		w.LogProb += t.LogProb
+		w.IDs = append(w.IDs, t.ID)
+		w.Tokens++
+	}
+	j.words = append(j.words, w)
+	j.text, j.solid, j.open = j.text[:0], false, false
+}
+
+// speaks reports whether the text of the word being built is the dash before what a
+// speaker says: at the beginning, or behind punctuation.
+func (j *joiner) speaks() bool {
+	if n := len(j.words); n > 0 && !endsClause(j.words[n-1].Text) {
+		return false
+	}
+	dash := strings.TrimSpace(string(j.text))
+	return dash != "" && strings.Trim(dash, "-–—―‐") == ""
+}
+
+// opens reports whether r is an opening bracket or quotation mark.
+func opens(r rune) bool { return unicode.In(r, unicode.Ps, unicode.Pi) }
+
+// solid reports whether r is part of a spoken word: a letter, a digit or a sign
+// that is read aloud.
+func solid(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || !unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' '
+}
+
+// lastSolid is the last letter or digit of a text, 0 without one.
+func lastSolid(text []rune) rune {
+	for i := len(text) - 1; i >= 0; i-- {
+		if unicode.IsLetter(text[i]) || unicode.IsDigit(text[i]) {
+			return text[i]
+		}
+	}
+	return 0
+}
+
+// weight is how long a word is spoken, in letters.
+func weight(text string) float64 {
+	var w float64
+	for _, r := range text {
+		switch {
+		case unicode.IsDigit(r):
+			w += 3 // "7" is a whole word
+		case spec.Unspaced(r):
+			w += 3
+		case unicode.IsLetter(r):
+			w++
+		case !unicode.In(r, unicode.P, unicode.Z, unicode.M):
+			w += 3 // "%", "+", "€"
+		}
+	}
+	return max(w, 1) + 0.5
+}
+
+// weights returns how long the first 0, 1, … of the words are spoken, in letters.
+func weights(words []Piece) []float64 {
+	sum := make([]float64, len(words)+1)
+	for i, w := range words {
+		sum[i+1] = sum[i] + weight(w.Text)
+	}
+	return sum
+}
+
+// gapAnchor is the shortest silence (seconds) that must fall between two words.
+const gapAnchor = 0.1
+
+// stretch is speech without a silence of gapAnchor: where it lies in the file, and where
+// it begins in the time that only speech counts in; all in seconds.
+type stretch struct{ start, end, at float64 }
+
+// stretches returns the speech between two times of the file, and how much it is.
+func stretches(from, to float64, speech []audio.Span) (spans []stretch, total float64) {
+	for _, s := range speech {
+		a, b := s.Seconds()
+		a, b = max(a, from), min(b, to)
+		if b <= a {
+			continue
+		}
+		if k := len(spans) - 1; k >= 0 && a-spans[k].end < gapAnchor {
+			spans[k].end = b
+			total = spans[k].at + b - spans[k].start
+			continue
+		}
+		spans = append(spans, stretch{a, b, total})
+		total += b - a
+	}
+	return spans, total
+}
+
+// Align assigns words times between two times of the file (seconds): in
+// proportion to their letters over the speech in between, with each silence of
+// 100 ms or more put at the nearest word border, with a preference for borders
+// at punctuation. Without any speech in between the words share the time
+// itself.
+func Align(words []Piece, from, to float64, speech []audio.Span) {
+	if len(words) == 0 {
+		return
+	}
+	to = max(to, from)
+	spans, total := stretches(from, to, speech)
+	if len(spans) == 0 {
+		spans, total = []stretch{{from, to, 0}}, to-from
+	}
+	n := len(words)
+	sum := weights(words)
+	// border[i] is the speech time between words i-1 and i; silences hold some fast
+	border, fast := make([]float64, n+1), make([]bool, n+1)
+	for i := range border {
+		border[i] = total * sum[i] / sum[n]
+	}
+	fast[0], fast[n] = true, true
+	low := 1
+	for _, s := range spans[1:] {
+		best, found := math.Inf(1), -1
+		for i := low; i < n; i++ {
+			d := math.Abs(border[i] - s.at)
+			if endsClause(words[i-1].Text) {
+				d -= 0.25
+			}
+			if d < best {
+				best, found = d, i
+			}
+		}
+		if found < 0 {
+			break
+		}
+		border[found], fast[found] = s.at, true
+		low = found + 1
+	}
+	for i := 0; i < n; {
+		j := i + 1
+		for !fast[j] {
+			j++
+		}
+		for k := i + 1; k < j; k++ {
+			border[k] = border[i] + (border[j]-border[i])*(sum[k]-sum[i])/(sum[j]-sum[i])
+		}
+		i = j
+	}
+	file := func(t float64, end bool) float64 {
+		for k := len(spans) - 1; k > 0; k-- {
+			if t > spans[k].at || (t == spans[k].at && !end) {
+				return min(spans[k].start+t-spans[k].at, spans[k].end)
+			}
+		}
+		return min(spans[0].start+t, spans[0].end)
+	}
+	for i := range words {
+		words[i].Start, words[i].End = file(border[i], false), file(border[i+1], true)
+	}
+}
+
+func endsClause(text string) bool {
+	for i := len(text); i > 0; {
+		r, size := utf8.DecodeLastRuneInString(text[:i])
+		if unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' {
+			i -= size
+			continue
+		}
+		return unicode.Is(unicode.P, r)
+	}
+	return false
+}
+
+// shortest is the least length of a word, in seconds.
+const shortest = 0.01
+
+// Settle corrects the times of words: every word begins and ends within speech
+// (samples of the file, in order), none begins before the one before it ends,
+// and each lasts at least 10 msif the speech has room for that.
+func Settle(words []Piece, speech []audio.Span) {
+	if len(words) == 0 || len(speech) == 0 {
+		return
+	}
+	k := 0
+	var before float64
+	span := func() (float64, float64) { return speech[k].Seconds() }
+	for i := range words {
+		w := &words[i]
+		s := max(w.Start, before)
+		for k < len(speech)-1 {
+			if _, b := span(); s < b-shortest+1e-9 {
+				break
+			}
+			k++
+		}
+		a, b := span()
+		s = max(s, a)
+		e := max(w.End, s+shortest)
+		if e > b { // the end may lie in a later stretch, but not in the silence before it
+			end := b
+			for j := k + 1; j < len(speech); j++ {
+				c, d := speech[j].Seconds()
+				if e <= c+shortest {
+					break
+				}
+				end = min(e, d)
+			}
+			e = max(end, s+shortest)
+		}
+		w.Start, w.End, before = s, e, e
+	}
+	_, last := speech[len(speech)-1].Seconds()
+	for i := len(words) - 1; i >= 0; i-- { // what was pushed past the last speech moves back
+		w := &words[i]
+		if w.End <= last+1e-9 {
+			break
+		}
+		w.End = last
+		w.Start = min(w.Start, last-shortest)
+		last = w.Start
+	}
+}
+
+// SettleWords is Settle for the words of a transcript.
+func SettleWords(words []*asr.Word, speech []audio.Span) {
+	pieces := make([]Piece, len(words))
+	for i, w := range words {
+		pieces[i] = Piece{Start: w.Start, End: w.End}
+	}
+	Settle(pieces, speech)
+	for i, w := range words {
+		w.Start, w.End = pieces[i].Start, pieces[i].End
+	}
+}

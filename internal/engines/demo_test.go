@@ -1,0 +1,38 @@
+package engines
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// TestWordsDecideWhatIsADemonstration: a result with words is one if the model of its words is, whoever found the speakers; a
+// model that was not asked decides nothing.
+func TestWordsDecideWhatIsADemonstration(t *testing.T) {
+	set := func(words bool) *Engines {
+		return &Engines{Set: &models.Set{Models: []models.Model{
+			{Role: models.RoleStandard, Languages: []string{"en"}, Demo: words}, {Role: models.RoleEmbedder, Demo: true}, {Role: models.RoleTagger},
+		}}}
+	}
+	for _, c := range []struct {
+		name     string
+		words    bool
+		language string
+		ran      spec.Capabilities
+		want     bool
+	}{
+		{"demonstration words", true, "en", spec.Capabilities{ASR: true}, true},
+		{"real words, demonstration speakers", false, "en", spec.Capabilities{ASR: true, Diarize: true}, false},
+		{"words of no model, demonstration speakers", true, "zh", spec.Capabilities{ASR: true, Diarize: true}, false},
+		{"speakers alone", false, "en", spec.Capabilities{Diarize: true}, true},
+		{"speakers, and real sounds", false, "en", spec.Capabilities{Diarize: true, AudioEvents: true}, false},
+		{"nothing", true, "en", spec.Capabilities{}, false},
+	} {
+		r := &spec.Result{}
+		r.Tier, r.Language, r.Ran = spec.TierStandard, c.language, c.ran
+		assert.Equal(t, c.want, set(c.words).Demonstrates(r), c.name)
+	}
+}

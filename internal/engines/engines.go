@@ -1,0 +1,286 @@
+// Package engines keeps the loaded models of one pipeline.
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/events/tag"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+// engine is a model that is loaded when it is first needed and kept until the
+// pipeline closes. A failure to load is not kept: the next run tries again.
+type engine[T io.Closer] struct {
+	mu     sync.Mutex
+	value  T
+	loaded bool
+}
+
+// get returns the engine, loading it with open if need be.
+func (e *engine[T]) get(open func() (T, error)) (T, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.loaded {
+		return e.value, nil
+	}
+	v, err := open()
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	e.value, e.loaded = v, true
+	return v, nil
+}
+
+func (e *engine[T]) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.loaded {
+		return nil
+	}
+	e.loaded = false
+	return e.value.Close()
+}
+
+// Options are the settings of Engines.
+type Options struct {
+	Cores  int
+	Logger *slog.Logger
+	Device string // of the standard tier's model, as in whisper.Options
+	// Languages are the languages that the optimized tier is held to; empty means all
+	// languages of its models.
+	Languages []string
+}
+
+// Engines are the models of one pipeline, each loaded at most once.
+type Engines struct {
+	Set       *models.Set
+	Available spec.Available // what Set can transcribe
+	opt       Options
+	standard  engine[*whisper.Engine]
+	vad       engine[*silero.Model]
+	embedder  engine[*embed.Model]
+	segmenter engine[*segment.Model]
+	tagger    engine[*tag.Model]
+	mu        sync.Mutex
+	optimized map[string]*engine[*onnx.Engine] // by model name
+}
+
+// New returns the engines of a set, none of them loaded.
+func New(set *models.Set, opt Options) *Engines {
+	return &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt}
+}
+
+// VAD opens the voice activity detector.
+func (e *Engines) VAD() (vad.Model, error) {
+	return e.vad.get(func() (*silero.Model, error) {
+		m, err := e.Set.Need(models.RoleVAD)
+		if err != nil {
+			return nil, err
+		}
+		return silero.Open(m, silero.Options{Threads: e.opt.Cores, Logger: e.opt.Logger})
+	})
+}
+
+// Embedder opens the speaker embedding network.
+func (e *Engines) Embedder() (diarize.Embedder, error) {
+	return e.embedder.get(func() (*embed.Model, error) {
+		m, err := e.Set.Need(models.RoleEmbedder)
+		if err != nil {
+			return nil, err
+		}
+		return embed.Open(m, embed.Options{})
+	})
+}
+
+// Segmenter opens the speaker segmentation network, nil if the set has
+// none. A demonstration is not used with the voices of a real embedder.
+func (e *Engines) Segmenter() (diarize.Segmenter, error) {
+	m, ok := e.Set.Role(models.RoleSegmenter)
+	if voices, has := e.Set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
+		return nil, nil
+	}
+	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
+}
+
+// Demonstrates reports whether a result's words, or without words all of it, come
+// from demonstration models.
+func (e *Engines) Demonstrates(r *spec.Result) bool {
+	if r.Ran.ASR {
+		m := e.Model(r.Tier, r.Language)
+		return m != nil && m.Demo
+	}
+	demo := func(role models.Role) bool {
+		m, ok := e.Set.Role(role)
+		return ok && m.Demo
+	}
+	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
+}
+
+// Tagger opens the network that hears sound events.
+func (e *Engines) Tagger() (events.Tagger, error) {
+	return e.tagger.get(func() (*tag.Model, error) {
+		m, err := e.Set.Need(models.RoleTagger)
+		if err != nil {
+			return nil, err
+		}
+		return tag.Open(m, tag.Options{})
+	})
+}
+
+// Standard opens the standard tier's model.
+func (e *Engines) Standard() (*whisper.Engine, error) {
+	return e.standard.get(func() (*whisper.Engine, error) {
+		m, err := e.Set.Need(models.RoleStandard)
+		if err != nil {
+			return nil, err
+		}
+		f := m.Main()
+		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts, NoTranslation: m.NoTranslation}
+		if f.Data != nil {
+			if wm.Data, err = f.Data(); err != nil {
+				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+			}
+			wm.Path = ""
+		}
+		w, err := whisper.Open(wm, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
+		if err != nil {
+			return nil, err
+		}
+		name, note := w.Device()
+		e.opt.Logger.Debug("standard tier", "device", name)
+		if note != "" {
+			e.opt.Logger.Warn("the standard tier runs without the requested device", "reason", note)
+		}
+		return w, nil
+	})
+}
+
+// DeviceNote returns why the standard tier's model is not on the requested
+// device; "" if it is, or if the model has not been loaded.
+func (e *Engines) DeviceNote() string {
+	e.standard.mu.Lock()
+	defer e.standard.mu.Unlock()
+	if !e.standard.loaded {
+		return ""
+	}
+	_, note := e.standard.value.Device()
+	return note
+}
+
+// Optimized opens the optimized model for a language; without a language,
+// the first one.
+func (e *Engines) Optimized(language string) (*onnx.Engine, error) {
+	m, ok := e.Set.OptimizedFor(language)
+	if language == "" {
+		m, ok = e.Set.Role(models.RoleOptimized)
+	}
+	if !ok {
+		_, err := e.Set.Need(models.RoleOptimized)
+		return nil, err
+	}
+	return e.OpenOptimized(m)
+}
+
+// OpenOptimized opens one of the set's optimized models.
+func (e *Engines) OpenOptimized(m *models.Model) (*onnx.Engine, error) {
+	e.mu.Lock()
+	if e.optimized == nil {
+		e.optimized = map[string]*engine[*onnx.Engine]{}
+	}
+	slot := e.optimized[m.Name]
+	if slot == nil {
+		slot = &engine[*onnx.Engine]{}
+		e.optimized[m.Name] = slot
+	}
+	e.mu.Unlock()
+	return slot.get(func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
+}
+
+// Recognizer opens the model of a tier for a language.
+func (e *Engines) Recognizer(tier spec.Tier, language string) (asr.Transcriber, error) {
+	if tier == spec.TierOptimized {
+		return e.Optimized(language)
+	}
+	return e.Standard()
+}
+
+// Model returns the model of a tier that transcribes the language, nil without one.
+func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
+	m, ok := e.Set.Role(models.RoleStandard)
+	if tier == spec.TierOptimized {
+		m, ok = e.Set.OptimizedFor(language)
+	} else if ok && len(m.Languages) > 0 && !slices.Contains(m.Languages, language) {
+		return nil
+	}
+	if !ok {
+		return nil
+	}
+	return m
+}
+
+// Load opens the models of the roles; for the optimized role, every model of it.
+func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
+	for _, role := range roles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch role {
+		case models.RoleStandard:
+			_, err = e.Standard()
+		case models.RoleVAD:
+			_, err = e.VAD()
+		case models.RoleEmbedder:
+			_, err = e.Embedder()
+		case models.RoleSegmenter:
+			_, err = e.Segmenter()
+		case models.RoleTagger:
+			_, err = e.Tagger()
+		case models.RoleOptimized:
+			for _, m := range e.Set.All(role) {
+				for _, language := range m.Languages {
+					if _, err = e.Optimized(language); err != nil {
+						return err
+					}
+				}
+			}
+			_, err = e.Optimized("")
+		default:
+			_, err = models.ParseRole(string(role))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close frees the loaded models.
+func (e *Engines) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close()}
+	for _, o := range e.optimized {
+		errs = append(errs, o.Close())
+	}
+	ort.TrimHeap()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,149 @@
+// Package found holds what the stages of a run find, as plain values: the stages
+// make them, checkpoints keep them, and package assemble makes a result of them.
+package found
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+)
+
+// Findings are the finds of a run's stages. A nil field is a stage that did not
+// run, or failed.
+type Findings struct {
+	Speech        *Speech // of all channels
+	Transcription *Transcription
+	VoiceWindows  int // how many the embedder was asked about
+	Speakers      *diarize.Result
+	Sounds        *Sounds
+	// Channels are the channels of the speakers, by their numbers, where each channel
+	// is one speaker; nil where the channels were mixed.
+	Channels []int
+}
+
+// SpeakerName is the name of speaker n: of a channel where each is one speaker.
+func (f *Findings) SpeakerName(n int) string {
+	if f.Channels != nil {
+		return fmt.Sprintf("CHANNEL_%d", f.Channels[n])
+	}
+	return spec.SpeakerName(n)
+}
+
+// Speech holds where speech was detected.
+type Speech struct {
+	Spans         []audio.Span
+	Probabilities []byte `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
+	Windows       int    `json:"-"`          // how many the detector was asked about; 0 from a checkpoint
+}
+
+// Coarse returns probabilities in steps of 1/255, as Speech holds them: five hours are
+// 560 KB.
+func Coarse(probs []float32) []byte {
+	out := make([]byte, len(probs))
+	for i, p := range probs {
+		out[i] = byte(math.Round(255 * float64(min(max(p, 0), 1))))
+	}
+	return out
+}
+
+// Silence returns the detector's probability of no speech between two times
+// (seconds): one minus the mean over its windows. ok is false where the detector's
+// probabilities are not known.
+func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
+	const seconds = float64(vad.Window) / audio.SampleRate
+	from := min(max(int(start/seconds), 0), len(s.Probabilities))
+	to := min(max(int(math.Ceil(end/seconds)), from), len(s.Probabilities))
+	if from == to {
+		return 0, false
+	}
+	sum := 0
+	for _, p := range s.Probabilities[from:to] {
+		sum += int(p)
+	}
+	return 1 - float64(sum)/float64(255*(to-from)), true
+}
+
+// Seconds returns how long the spans last.
+func Seconds(spans []audio.Span) (sum float64) {
+	for _, s := range spans {
+		start, end := s.Seconds()
+		sum += end - start
+	}
+	return sum
+}
+
+// Understood reports whether anything was transcribed in a stretch of speech. Where
+// nothing was, a detector took music or noise for speech: it must not become a
+// speaker.
+func Understood(segments []asr.Segment, speech audio.Span) bool {
+	const least = 0.05 // seconds in common
+	start, end := speech.Seconds()
+	i := sort.Search(len(segments), func(i int) bool { return segments[i].End > start })
+	for ; i < len(segments) && segments[i].Start < end; i++ {
+		if min(end, segments[i].End)-max(start, segments[i].Start) >= min(least, end-start) {
+			return true
+		}
+	}
+	return false
+}
+
+// Language is the language of a recording.
+type Language struct {
+	Code        string
+	Probability float64
+}
+
+// Transcription is the text of a recording, and which tier wrote it.
+type Transcription struct {
+	Language   Language
+	Tier       spec.Tier
+	Transcript *asr.Transcript // never nil
+	// Speakers are the numbers of the segments' speakers where each channel is one
+	// speaker; nil where the channels were mixed.
+	Speakers []int `json:",omitempty"`
+	// Abilities are those of the recognizer; nil if there was no speech and none ran.
+	Abilities *asr.Abilities `json:",omitempty"`
+	// Cascade counts the work of the standard tier on doubtful segments.
+	Cascade spec.CascadeStats
+	// Again is what the standard tier honored there; nil where it decoded nothing.
+	Again *Honored `json:",omitempty"`
+	// Uncorrected is the reason why the standard tier could not decode doubtful
+	// segments again; "" if it could.
+	Uncorrected string `json:",omitempty"`
+}
+
+// Honored describes which options of a run a recognizer could honor.
+type Honored struct {
+	Abilities asr.Abilities
+	Powerless []string `json:",omitempty"` // hotwords, as in asr.Transcript
+	Unspelled []string `json:",omitempty"`
+}
+
+// Sounds are the sound events of a recording.
+type Sounds struct {
+	Events []events.Event
+	Frames int `json:"-"` // how many the tagger scored; 0 from a checkpoint
+}
+
+// Clock is the length of a recording in seconds.
+type Clock float64
+
+// Duration is the length as results give it, to 0.1 ms.
+func (c Clock) Duration() float64 { return math.Round(float64(c)*1e4) / 1e4 }
+
+// Centi rounds a time in the recording to the 10 ms that the specification
+// promises, inside the recording.
+func (c Clock) Centi(seconds float64) float64 {
+	end := math.Floor(float64(c)*100+1e-6) / 100
+	return max(0, min(math.Round(seconds*100)/100, end))
+}
+
+// Round4 rounds a probability to four digits, inside 0 to 1.
+func Round4(p float64) float64 { return min(1, max(0, math.Round(p*1e4)/1e4)) }

@@ -1,0 +1,67 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// Align lays the words of a text onto a recording; report, if not nil, gets the seconds
+// of speech heard so far and in all. Times and probabilities are rounded as in results.
+func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (found.Language, *align.Alignment, error) {
+	var none found.Language
+	if s.Options.ASRLanguage != nil { // before hours are listened to
+		given, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
+		if _, err := s.aligner(given); err != nil {
+			return none, nil, err
+		}
+	}
+	heard, err := s.DetectSpeech(ctx, pcm)
+	if err != nil {
+		return none, nil, err
+	}
+	language, err := s.FindLanguage(ctx, pcm, heard.Spans)
+	if err != nil {
+		return none, nil, err
+	}
+	m, err := s.aligner(language.Code)
+	if err != nil {
+		return none, nil, err
+	}
+	model, err := s.Engines.OpenOptimized(m)
+	if err != nil {
+		return none, nil, err
+	}
+	a, err := align.Words(ctx, model, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.Cores, Gate: s.Gate, Progress: report})
+	if err != nil {
+		return none, nil, err
+	}
+	at := found.Clock(pcm.Duration())
+	a.Score = found.Round4(a.Score)
+	for i := range a.Words {
+		w := &a.Words[i]
+		w.Start, w.End, w.Probability = at.Centi(w.Start), at.Centi(w.End), found.Round4(w.Probability)
+	}
+	for i := range a.Extra {
+		a.Extra[i].Start, a.Extra[i].End = at.Centi(a.Extra[i].Start), at.Centi(a.Extra[i].End)
+	}
+	return language, a, nil
+}
+
+// aligner returns the model that a text of a language is aligned with.
+func (s *Stages) aligner(language string) (*models.Model, error) {
+	set := s.Engines.Set
+	if m, ok := set.AlignerFor(language); ok {
+		return m, nil
+	}
+	why := fmt.Sprintf("no model of set %q supports the language %q", set.Name, language)
+	if m, ok := set.OptimizedFor(language); ok {
+		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
+	}
+	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
+}

@@ -1,0 +1,74 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/channels"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+)
+
+// DetectSpeech finds the stretches of speech in a recording.
+func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speech, error) {
+	opt := vad.DefaultOptions()
+	opt.Threshold = *s.Options.VADThreshold
+	opt.MinSpeech = time.Duration(*s.Options.VADMinSpeechMS) * time.Millisecond
+	opt.MinSilence = time.Duration(*s.Options.VADMinSilenceMS) * time.Millisecond
+	opt.SpeechPad = time.Duration(*s.Options.VADSpeechPadMS) * time.Millisecond
+	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*found.Speech, error) {
+		probs, err := m.Probabilities(ctx, pcm)
+		if err != nil {
+			return nil, fmt.Errorf("voice activity: %w", err)
+		}
+		spans, err := vad.Refined(probs, pcm, opt)
+		return &found.Speech{Spans: spans, Probabilities: found.Coarse(probs), Windows: len(probs)}, err
+	})
+}
+
+// Sides finds the speech of each channel that is not another channel's. Channels
+// without any are left out.
+func (s *Stages) Sides(ctx context.Context, list []*audio.PCM) (sides []channels.Side, err error) {
+	for i, c := range list {
+		heard, err := s.DetectSpeech(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if heard.Spans, err = channels.Own(ctx, list, i, heard.Spans); err != nil {
+			return nil, err
+		}
+		if len(heard.Spans) > 0 {
+			sides = append(sides, channels.Side{Channel: i, Heard: heard})
+		}
+	}
+	channels.Sort(sides)
+	return sides, nil
+}
+
+// FindLanguage returns the caller's language, or asks the standard model, or, if
+// there is none, the optimized model.
+func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (found.Language, error) {
+	if s.Options.ASRLanguage != nil {
+		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
+		return found.Language{Code: code, Probability: 1}, nil
+	}
+	load := func() (asr.LanguageDetector, error) {
+		if s.Engines.Available.Standard {
+			return s.Engines.Standard()
+		}
+		return s.Engines.Optimized("")
+	}
+	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (found.Language, error) {
+		code, probability, err := d.DetectLanguage(ctx, pcm, speech)
+		if errors.Is(err, onnx.ErrNoLanguage) {
+			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
+		}
+		return found.Language{Code: code, Probability: probability}, err
+	})
+}

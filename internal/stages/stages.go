@@ -1,0 +1,48 @@
+// Package stages does the work of a run: each stage takes what earlier ones found and
+// returns what it found. Package otograph decides which stage runs when.
+package stages
+
+import (
+	"context"
+	"log/slog"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/internal/engines"
+	"github.com/otograph/otograph/spec"
+)
+
+// Stages holds the settings of a run and the models that its stages work with.
+type Stages struct {
+	Engines *engines.Engines
+	Options spec.EffectiveOptions
+	Cores   int
+	Gate    *semaphore.Weighted // one unit for each core, held while a core computes
+	Log     *slog.Logger
+
+	OptimizedWords bool    // in the segments of the optimized tier
+	Translate      bool    // into English
+	Cascade        float64 // the confidence below which the standard tier decodes again
+}
+
+// compute loads a model, waits for a core and works with the model on it.
+func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func() (E, error), work func(E) (T, error)) (T, error) {
+	var none T
+	engine, err := load()
+	if err != nil {
+		return none, err
+	}
+	if err := gate.Acquire(ctx, 1); err != nil {
+		return none, err
+	}
+	defer gate.Release(1)
+	return work(engine)
+}
+
+// or returns what p points to, or def when it is nil.
+func or[T any](p *T, def T) T {
+	if p == nil {
+		return def
+	}
+	return *p
+}

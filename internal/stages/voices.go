@@ -1,0 +1,105 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/channels"
+	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/spec"
+)
+
+// exactWindows is the number of voice windows up to which all are clustered:
+// 38 minutes of speech in 18 MB. Longer recordings are clustered on a sample of
+// this size.
+const exactWindows = 3000
+
+func (s *Stages) diarizeOptions(e diarize.Embedder) diarize.Options {
+	opt := diarize.DefaultOptions()
+	opt.NumSpeakers = or(s.Options.NumSpeakers, 0)
+	opt.MinSpeakers, opt.MaxSpeakers = *s.Options.MinSpeakers, *s.Options.MaxSpeakers
+	opt.MinSegment = *s.Options.DiarizeMinSegmentSec
+	opt.SingleSpeakerThreshold = *s.Options.DiarizeSingleSpeakerThreshold
+	opt.SameSpeakerCosine = e.SameSpeaker()
+	opt.ExactWindows = exactWindows
+	return opt
+}
+
+// Embed computes the voices in the speech of a recording; alone tells that only one
+// speaker can be in it.
+func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span, alone bool) (*diarize.Embeddings, error) {
+	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
+		opt := s.diarizeOptions(e)
+		if alone {
+			return diarize.Embed(ctx, e, pcm, speech, opt)
+		}
+		segmenter, err := s.Engines.Segmenter()
+		if err != nil {
+			return nil, err
+		}
+		opt.Segmenter = segmenter
+		return diarize.Embed(ctx, e, pcm, speech, opt)
+	})
+}
+
+// Cluster groups the voices by speaker. If a transcription is known, only stretches
+// with text count.
+func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
+	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
+		if said != nil {
+			voices = voices.Only(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) })
+		}
+		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
+	})
+}
+
+// ClusterSides makes one speaker of each side; voices are those of the sides'
+// channels, by channel.
+func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings) (*diarize.Result, error) {
+	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
+		opt := s.diarizeOptions(e)
+		opt.NumSpeakers = 1
+		var list []*diarize.Result
+		for _, side := range sides {
+			own := map[audio.Span]bool{}
+			for _, span := range side.Heard.Spans {
+				own[span] = true
+			}
+			found, err := diarize.Cluster(ctx, voices[side.Channel].Only(func(speech audio.Span) bool { return own[speech] }), opt)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, found)
+		}
+		return channels.Voices(sides, list), nil
+	})
+}
+
+// OneVoice returns the vector of the only voice of a recording and the number of
+// seconds of speech that it is computed from. Another number of voices is a permanent
+// error.
+func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32, seconds float64, err error) {
+	heard, err := s.DetectSpeech(ctx, pcm)
+	if err != nil {
+		return nil, 0, err
+	}
+	seconds = found.Seconds(heard.Spans)
+	if len(heard.Spans) == 0 {
+		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
+	}
+	voices, err := s.Embed(ctx, pcm, heard.Spans, false)
+	if err != nil {
+		return nil, seconds, err
+	}
+	all, err := s.Cluster(ctx, voices, nil)
+	if err != nil {
+		return nil, seconds, err
+	}
+	if len(all.Speakers) != 1 {
+		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out the other speakers", len(all.Speakers)))
+	}
+	return all.Speakers[0].Embedding, seconds, nil
+}

@@ -1,0 +1,74 @@
+package tasks_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+)
+
+func TestCancelEndsATaskInEveryUnfinishedState(t *testing.T) {
+	states := map[string]func(f *taskstest.Fixture) *tasks.Claim{
+		"queued":  func(*taskstest.Fixture) *tasks.Claim { return nil },
+		"running": func(f *taskstest.Fixture) *tasks.Claim { return f.Take() },
+		"handed back": func(f *taskstest.Fixture) *tasks.Claim {
+			c := f.Take()
+			require.NoError(f.T, f.Release(f.T.Context(), c, tasks.EndHandedBack, ""))
+			return c
+		},
+		"delayed": func(f *taskstest.Fixture) *tasks.Claim {
+			c := f.Take()
+			require.NoError(f.T, f.Release(f.T.Context(), c, tasks.EndRecoverable, "x"))
+			return c
+		},
+	}
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		for name, reach := range states {
+			task := f.Add(func(r *tasks.Request) { r.CallbackURL = "https://hooks.example/" })
+			claim := reach(f)
+			canceled, err := f.Cancel(t.Context(), task.ID)
+			require.NoError(t, err, name)
+			assert.Equal(t, tasks.StatusFailed, canceled.Status, name)
+			assert.True(t, canceled.Final(), name)
+			require.NotNil(t, canceled.ErrorMessage, name)
+			assert.Equal(t, "canceled by the operator of the service", *canceled.ErrorMessage, name)
+			_, held, err := f.Billing().Held(t.Context(), task.ID)
+			require.NoError(t, err)
+			assert.False(t, held, "%s: the hold is released", name)
+			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE task_id = $1 AND phase = 'queued'", task.ID), name)
+			if claim != nil {
+				err := f.Complete(t.Context(), claim, tasks.Outcome{Result: []byte(`{}`), Seconds: 3})
+				assert.ErrorIs(t, err, queue.ErrSuperseded, "%s: a late result counts for nothing", name)
+			}
+			assert.Nil(t, f.Take(), "%s: nobody gets it any more", name)
+			_, err = f.Cancel(t.Context(), task.ID)
+			assert.ErrorIs(t, err, tasks.ErrFinal, name)
+			f.Exact()
+		}
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"), "nothing is charged")
+		f.Tidy()
+		assert.Empty(t, f.Orphans())
+		_, err := f.Cancel(t.Context(), "no-such-task")
+		assert.ErrorIs(t, err, tasks.ErrNotFound)
+	})
+}
+
+func TestCancelLosesAgainstACompletionThatCameFirst(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		task := f.Add(nil)
+		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: []byte(`{}`), Seconds: 3}))
+		_, err := f.Cancel(t.Context(), task.ID)
+		require.ErrorIs(t, err, tasks.ErrFinal)
+		assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status)
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE task_id = $1", task.ID))
+		f.Exact()
+	})
+}

@@ -1,0 +1,190 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/internal/tasks/queue"
+)
+
+// Claim is a task in a worker's hands.
+type Claim struct {
+	Task
+	URL  string       // of the audio, "" for uploaded audio
+	Blob string       // key of the audio, "" before it is fetched
+	Held *queue.Claim // what fences the worker's writes
+
+	price int64 // id of the prices of its creation
+}
+
+// longestDelay is an upper bound of how far in the future a retry can lie. A run_at beyond it was written by a clock that
+// has since gone back, and counts as due.
+func longestDelay(delays []time.Duration) time.Duration {
+	var longest time.Duration
+	for _, d := range delays {
+		longest = max(longest, d)
+	}
+	return longest + longest/4 + time.Second
+}
+
+// errOverdrawn ends the claim of a task whose account's money no longer covers what is held.
+var errOverdrawn = errors.New("account is overdrawn")
+
+// Next claims for worker the task whose turn it is, and returns nil when there is none (see queue.Queue.Next). Tasks of an
+// account that is overdrawn (billing.Store.Overdrawn) wait until it is not.
+func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
+	for {
+		var c Claim
+		held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) (err error) {
+			if c, err = readClaim(ctx, tx, held); err != nil {
+				return err
+			}
+			overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode)
+			if overdrawn {
+				err = errOverdrawn
+			}
+			return err
+		})
+		if errors.Is(err, errOverdrawn) {
+			if err = s.stop(ctx, c.Task); err == nil {
+				continue
+			}
+		}
+		if held == nil || err != nil {
+			return nil, s.wrap("claim", err)
+		}
+		c.Held = held
+		return &c, nil
+	}
+}
+
+// thenError is an error of the claim that was to follow in another claim's last transaction.
+type thenError struct{ error }
+
+func (e thenError) Unwrap() error { return e.error }
+
+// writeThen runs end, which ends a claim, in a transaction, and claims the next task in it. When that claim fails, end runs
+// alone: it must not be kept from being written.
+func (s *Service) writeThen(ctx context.Context, then queue.Then, end func(tx *sql.Tx) error) (next *Claim, err error) {
+	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		next = nil
+		if err = end(tx); err == nil && then != nil {
+			if next, err = s.claimThen(ctx, tx, then); err != nil {
+				err = thenError{err}
+			}
+		}
+		return err
+	})
+	if errors.As(err, new(thenError)) {
+		s.log.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
+		err = s.db.Write(ctx, end)
+	}
+	if err != nil {
+		next = nil
+	}
+	return next, err
+}
+
+// claimThen claims a task that its account can pay for.
+func (s *Service) claimThen(ctx context.Context, tx *sql.Tx, then queue.Then) (*Claim, error) {
+	held, err := then(ctx, tx)
+	if held == nil || err != nil {
+		return nil, err
+	}
+	c, err := readClaim(ctx, tx, held)
+	if err != nil {
+		return nil, err
+	}
+	if held.Lane != queue.LaneFetch {
+		if overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode); overdrawn || err != nil {
+			return nil, cmp.Or(err, errOverdrawn)
+		}
+	}
+	c.Held = held
+	return &c, nil
+}
+
+// stop makes claims pass over the lane of a task's account, if the account is overdrawn.
+func (s *Service) stop(ctx context.Context, t Task) error {
+	stopped := false
+	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		if stopped, err = s.billing.LockOverdrawn(ctx, tx, t.AccountID, t.BatchMode); err != nil || !stopped {
+			return err
+		}
+		return s.queue.Stop(ctx, tx, laneOf(t.BatchMode), t.AccountID)
+	})
+	if err == nil && stopped {
+		s.log.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
+	}
+	return err
+}
+
+// laneOf returns the lane of a task.
+func laneOf(batch bool) string {
+	if batch {
+		return queue.LaneBatch
+	}
+	return queue.LaneTasks
+}
+
+// readClaim reads the task of a claim in its transaction.
+func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error) {
+	var c Claim
+	var url, key sql.NullString
+	var err error
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price)
+	c.URL, c.Blob = url.String, key.String
+	return c, err
+}
+
+// row is what the writers of a running task read under its lock.
+type row struct {
+	Task
+	attempt, failures, crashes, interruptions int64
+	phase, worker, lane                       string
+	price                                     int64
+	audio, result                             string
+	voiceModel                                string // of a result that is about to be written
+	callbackURL, callbackSecret               sql.NullString
+	idempotencyKey                            sql.NullString
+}
+
+func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	var r row
+	var worker, audio, result sql.NullString
+	var err error
+	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, price_id,
+		audio_blob, result_blob, callback_url, callback_secret, idempotency_key FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
+	r.worker, r.audio, r.result = worker.String, audio.String, result.String
+	return r, err
+}
+
+// lockNamed is lockTask for a task that a caller names; the error wraps ErrNotFound
+// if there is none.
+func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	r, err := s.lockTask(ctx, tx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %.40q", ErrNotFound, id)
+	}
+	return r, err
+}
+
+// guard locks the claim's task and checks that the claim is current; else the error wraps queue.ErrSuperseded.
+func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
+	r, err := s.lockTask(ctx, tx, c.ID)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
+		return r, queue.ErrSuperseded
+	}
+	return r, err
+}
+
+// ref names the task for the queue.
+func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
+
+// current reports whether the task is still the claim's.
+func (r row) current(c *Claim) bool { return r.phase == "running" && r.attempt == c.Held.Attempt }

@@ -1,0 +1,135 @@
+package tasks_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+)
+
+// TestF1Collect lets an empty database collect a store of 600 files: a pass marks, a later one deletes one in a hundred
+// after a week, and files outside of the service's prefixes are never touched.
+func TestF1Collect(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now()
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		old := clock.Add(-60 * 24 * time.Hour)
+		put := func(key string) {
+			path := filepath.Join(f.Dir, filepath.FromSlash(key))
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+			require.NoError(t, os.Chtimes(path, old, old))
+		}
+		name := func(folder string, i int) string {
+			return fmt.Sprintf("%s/%08d-0000-7000-8000-000000000000", folder, i)
+		}
+		wanted := name("audio", 300)
+		strangers := []string{"photos/1", "otograph-store.json", "backup/audio/1", "audio/README.txt", "results/2024/summary.json"}
+		for i := range 600 {
+			put(name([]string{"audio", "results", "checkpoints"}[i%3], i))
+		}
+		for _, key := range strangers {
+			put(key)
+		}
+		require.NoError(t, f.Blobs().Delete(t.Context(), "otograph-store.json")) // in its place, the real one
+		id, err := d.Identity(t.Context())
+		require.NoError(t, err)
+		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		require.NoError(t, err)
+		task := f.Add(nil) // one of the service's own: its audio is younger than a day
+		pass := func() tasks.Collected {
+			t.Helper()
+			found, err := f.Collect(t.Context(), tasks.CollectConfig{})
+			require.NoError(t, err)
+			return found
+		}
+		assert.Equal(t, tasks.Collected{Files: 601, Orphans: 600, Marked: 600}, pass())
+		for range 6 {
+			clock = clock.Add(24 * time.Hour)
+			assert.Zero(t, pass().Deleted)
+		}
+		clock = clock.Add(24*time.Hour + time.Minute)
+		assert.Equal(t, 6, pass().Deleted, "one in a hundred")
+		assert.Equal(t, 5, pass().Deleted)
+
+		// A file that gets a row in time stays, and so does one that is old but wanted.
+		f.Exec("UPDATE tasks SET audio_blob = $2 WHERE id = $1", task.ID, wanted)
+		found, err := f.Collect(t.Context(), tasks.CollectConfig{MaxFiles: 10_000, MaxShare: 1})
+		require.NoError(t, err)
+		assert.Equal(t, 588, found.Deleted, "more only when it is asked for")
+		left := f.Files()
+		assert.Contains(t, left, wanted)
+		for _, key := range strangers {
+			assert.Contains(t, left, key)
+		}
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans WHERE key = $1", wanted))
+	})
+}
+
+// TestCollectDeletesProbes: a process that is killed while it tries the store
+// leaves a file or an unfinished file, which is deleted like other orphans.
+func TestCollectDeletesProbes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		probe := blob.ProbePrefix + strings.ToLower(rand.Text())
+		for _, key := range []string{probe, probe + ".18c0f.tmp", "probe/1", "probe/notes.txt"} {
+			path := filepath.Join(f.Dir, filepath.FromSlash(key))
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		}
+		taskstest.Tidy(t, f.Service)
+		left := f.Files()
+		assert.NotContains(t, left, probe)
+		assert.NotContains(t, left, probe+".18c0f.tmp")
+		assert.Subset(t, left, []string{"probe/1", "probe/notes.txt"}, "not the service's")
+	})
+}
+
+// TestF1CollectLooksAtTheIdentity: a database that was exchanged under a running
+// server marks no file of a store that belongs to another.
+func TestF1CollectLooksAtTheIdentity(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now().Add(30 * 24 * time.Hour)
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		f.Audio("x")
+		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "another"})
+		require.NoError(t, err)
+		_, err = f.Collect(t.Context(), tasks.CollectConfig{})
+		require.ErrorIs(t, err, blob.ErrForeign)
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
+		id, err := d.Identity(t.Context())
+		require.NoError(t, err)
+		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		require.NoError(t, err)
+		found, err := f.Collect(t.Context(), tasks.CollectConfig{})
+		require.NoError(t, err)
+		assert.Equal(t, 1, found.Marked)
+	})
+}
+
+// TestCollectForgetsMarks: a file that went and came back begins its week anew.
+func TestCollectForgetsMarks(t *testing.T) {
+	clock := time.Now().Add(30 * 24 * time.Hour)
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+	info := f.Audio("x")
+	_, err := f.Collect(t.Context(), tasks.CollectConfig{})
+	require.NoError(t, err)
+	require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM orphans"))
+	require.NoError(t, f.Blobs().Delete(t.Context(), info.Key))
+	clock = clock.Add(24 * time.Hour)
+	_, err = f.Collect(t.Context(), tasks.CollectConfig{})
+	require.NoError(t, err)
+	assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
+}

@@ -1,0 +1,260 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
+)
+
+// Request asks for one task. The caller has checked options and addresses.
+type Request struct {
+	Account        string // id
+	URL            string // of the audio, or
+	Audio          *blob.Info
+	Seconds        float64 // the length of Audio; 0 when it is not known (see Config.UnknownLength)
+	Filename       string
+	Options        json.RawMessage // the effective options, echoed byte for byte
+	CallbackURL    string          // "" for none
+	CallbackSecret string          // "" for none
+	Batch          bool
+	AllowTraining  bool
+	Extras         Extras
+	// ID is the task's, a UUID of version 7 from NewID; "" makes one.
+	ID string
+	// Refused is for CreateBatch alone: an item that the caller refused; its text becomes the item's error.
+	Refused error
+}
+
+// Item is the outcome of one item of a batch: a task or the text of an error.
+type Item struct {
+	Task  *Task
+	Error string
+}
+
+func on(b *bool) bool { return b == nil || *b }
+
+// usage returns what options ask for and the tiers that may run with one of the
+// given sets of models. The options were checked when they were accepted.
+func usage(options json.RawMessage, seconds float64, batch bool, sets []spec.Available) (billing.Usage, []spec.Tier, error) {
+	var o spec.EffectiveOptions
+	if err := json.Unmarshal(options, &o); err != nil {
+		return billing.Usage{}, nil, fmt.Errorf("%w: options: %w", ErrRequest, err)
+	}
+	u := billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+	tiers := spec.PossibleTiers(spec.Options(o), sets)
+	if len(tiers) == 0 { // no transcription is charged like the standard tier
+		tiers = []spec.Tier{spec.TierStandard}
+	}
+	return u, tiers, nil
+}
+
+// Create accepts a task: the task and its hold are created in one transaction.
+// With an idempotency key that was used before for the same body, the first
+// answer is returned again (replayed is true) and nothing else happens; for
+// another body the error wraps ErrIdempotencyConflict. An insufficient balance
+// is billing.ErrInsufficientBalance, an exceeded task limit
+// billing.ErrConcurrencyLimit. Audio that was uploaded for a request that is
+// refused or replayed is deleted.
+func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
+	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
+	if r.Audio != nil && (replayed || definite(err)) {
+		s.DropAudio(ctx, r.Audio.Key)
+	}
+	if err != nil {
+		return Task{}, false, err
+	}
+	if len(items) == 1 && items[0].Error == ErrDeleted.Error() {
+		return Task{}, false, fmt.Errorf("%w: %w", ErrIdempotencyConflict, ErrDeleted)
+	}
+	if len(items) != 1 || items[0].Task == nil {
+		return Task{}, false, fmt.Errorf("%w: the key belongs to a batch", ErrIdempotencyConflict)
+	}
+	return *items[0].Task, replayed, nil
+}
+
+// definite reports an error after which nothing was committed for sure.
+func definite(err error) bool {
+	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return errors.As(err, new(*LanguageError))
+}
+
+// CreateBatch accepts several batch tasks in one transaction. Items stand for themselves: one that was refused or that the
+// balance does not cover has an error, the others become tasks.
+func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
+	return s.create(ctx, requests, idem, true)
+}
+
+func (s *Service) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
+	if err := checkRequests(requests, batch); err != nil {
+		return nil, false, err
+	}
+	account := requests[0].Account
+	next, err := s.accept(ctx, requests, func(tx *sql.Tx) (err error) {
+		items, replayed = nil, false
+		if idem.Key == "" {
+			items, err = s.insertAll(ctx, tx, requests, "", batch)
+			return err
+		}
+		answer, found, err := s.claimKey(ctx, tx, account, idem)
+		if err != nil {
+			return err
+		}
+		if replayed = found; found {
+			items, err = decodeAnswer(answer)
+			return err
+		}
+		if items, err = s.insertAll(ctx, tx, requests, idem.Key, batch); err != nil {
+			return err
+		}
+		if answer, err = encodeAnswer(items); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, idem.Key, answer)
+		return err
+	})
+	if err != nil {
+		return nil, false, s.wrap("create", err)
+	}
+	if !replayed {
+		s.accepted(ctx, account, items, next)
+	}
+	return items, replayed, nil
+}
+
+// checkRequests checks what does not depend on the database. Items of a batch that
+// were refused are not looked at.
+func checkRequests(requests []Request, batch bool) error {
+	if len(requests) == 0 {
+		return fmt.Errorf("%w: no items", ErrRequest)
+	}
+	for _, r := range requests {
+		switch {
+		case r.Refused != nil && batch:
+		case r.Account != requests[0].Account:
+			return fmt.Errorf("%w: items of several accounts", ErrRequest)
+		case (r.URL == "") == (r.Audio == nil):
+			return fmt.Errorf("%w: want either a URL or audio", ErrRequest)
+		case !json.Valid(r.Options):
+			return fmt.Errorf("%w: options are not JSON", ErrRequest)
+		}
+	}
+	return nil
+}
+
+// insertAll writes tasks with their holds. In a batch, an item that the account
+// cannot pay for has an error; a task alone fails with it.
+func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
+	prices, err := s.billing.PricesTx(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := s.queue.Available(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range requests {
+		if r.Refused != nil {
+			items = append(items, Item{Error: r.Refused.Error()})
+			continue
+		}
+		t, err := s.insert(ctx, tx, r, idempotencyKey, prices, sets)
+		switch {
+		case err == nil:
+			items = append(items, Item{Task: &t})
+		case batch && (errors.Is(err, billing.ErrInsufficientBalance) || errors.Is(err, billing.ErrConcurrencyLimit)):
+			items = append(items, Item{Error: err.Error()}) // nothing was written for this item yet
+		default:
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// accepted wakes workers for new tasks, unless there is one alone that a worker of
+// this process took with its acceptance, and logs them.
+func (s *Service) accepted(ctx context.Context, account string, items []Item, next *Claim) {
+	if alone := len(items) == 1 && items[0].Task != nil; !alone || next == nil || next.ID != items[0].Task.ID {
+		s.queue.Wake(ctx)
+	}
+	for _, item := range items {
+		if item.Task != nil {
+			s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+		}
+	}
+}
+
+// firstPrice returns what a task is held for before its audio is looked at.
+func (s *Service) firstPrice(options json.RawMessage, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+	if seconds == 0 {
+		seconds = s.UnknownLength.Seconds()
+	}
+	u, tiers, err := usage(options, seconds, batch, sets)
+	if err != nil {
+		return 0, err
+	}
+	quote, err := prices.Dearest(u, tiers...)
+	return quote.Total, err
+}
+
+// insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
+	if r.ID == "" {
+		id, err := NewID()
+		if err != nil {
+			return Task{}, err
+		}
+		r.ID = id
+	}
+	extras, err := r.Extras.column()
+	if err != nil {
+		return Task{}, err
+	}
+	if err := checkLanguage(r.Options, sets); err != nil {
+		return Task{}, err
+	}
+	if r.Extras.Translate && !canTranslate(sets) {
+		return Task{}, ErrTranslation
+	}
+	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)
+	if err != nil {
+		return Task{}, err
+	}
+	now := s.now()
+	t := Task{
+		ID: r.ID, AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
+		AllowTraining: r.AllowTraining, Options: r.Options, Extras: r.Extras, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
+	}
+	var url, host, key, size, md5 any
+	lane := laneOf(r.Batch)
+	if r.Audio != nil {
+		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
+		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
+	} else {
+		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
+	}
+	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
+		return Task{}, err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
+		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $4)`,
+		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
+		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey), extras)
+	if err != nil {
+		return Task{}, err
+	}
+	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
+}

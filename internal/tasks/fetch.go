@@ -1,0 +1,170 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+)
+
+// HostOf returns the host that a download from address asks, with its port if
+// the address names one, in lower case; "" if there is none.
+func HostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}
+
+// NextFetch claims for worker a task whose audio needs to be downloaded, and
+// returns nil if there is none (see queue.Queue.NextFetch).
+func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*Claim, error) {
+	var c Claim
+	held, err := s.queue.NextFetch(ctx, worker, busy, func(tx *sql.Tx, held *queue.Claim) (err error) {
+		c, err = readClaim(ctx, tx, held)
+		return err
+	})
+	if held == nil || err != nil {
+		return nil, s.wrap("claim download", err)
+	}
+	c.Held = held
+	return &c, nil
+}
+
+// Fetched records the audio that was downloaded and queues the task for a
+// worker. It may be called again after an error of the store, and then finds
+// what it had done. Where the audio's length in seconds is known, its price is
+// held in the same transaction; a task that its account cannot pay for fails
+// there. If pricing fails, the worker holds the price (see Probed).
+func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
+	_, err := s.fetched(ctx, c, audio, seconds, nil)
+	return err
+}
+
+// FetchedNext is Fetched, and claims the next download for worker in the same
+// transaction; the claim is nil where NextFetch has to look for one. After an error
+// there may be a claim that worker did not hear of: HandBack gives it back.
+func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
+	then, err := s.queue.ThenNextFetch(ctx, worker, busy, false)
+	if err != nil {
+		then = nil // what was downloaded matters more, and meets the same trouble
+	}
+	return s.fetched(ctx, c, audio, seconds, then)
+}
+
+// Downloader downloads audio in this process.
+type Downloader interface {
+	// Offer keeps a place for a download that is claimed in the transaction that
+	// accepts a task, so that the two are one commit. then is nil where there is no
+	// place now; else taken is called once, with the claim, nil for none, and with the
+	// error of the transaction.
+	Offer(ctx context.Context) (then queue.Then, taken func(c *Claim, err error))
+}
+
+// Downloads lets tasks that are accepted here go straight to d, until stop is
+// called.
+func (s *Service) Downloads(d Downloader) (stop func()) {
+	s.downloader.Store(&d)
+	return func() { s.downloader.CompareAndSwap(&d, nil) }
+}
+
+// accept runs write, which accepts tasks, in a transaction. If one of them
+// needs a download and this process has a free slot, the download is claimed in
+// the same transaction.
+func (s *Service) accept(ctx context.Context, requests []Request, write func(tx *sql.Tx) error) (next *Claim, err error) {
+	d := s.downloader.Load()
+	if d == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.URL != "" && r.Refused == nil }) {
+		return nil, s.db.Write(ctx, write)
+	}
+	then, taken := (*d).Offer(ctx)
+	if then == nil {
+		return nil, s.db.Write(ctx, write)
+	}
+	defer func() {
+		if definite(err) {
+			taken(nil, nil)
+		} else {
+			taken(next, err)
+		}
+	}()
+	return s.writeThen(ctx, then, write)
+}
+
+func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.Then) (*Claim, error) {
+	var price billing.Money
+	if seconds > 0 {
+		t, err := s.tariff(ctx, c, seconds)
+		if err != nil && Outage(s.db.Classify(err)) {
+			return nil, s.wrap("price of "+c.ID, err)
+		}
+		if err == nil {
+			price = t.quote.Total
+		}
+	}
+	unpaid := false
+	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
+		unpaid = false
+		r, err := s.lockTask(ctx, tx, c.ID)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return queue.ErrSuperseded
+		case err != nil:
+			return err
+		case r.audio == audio.Key:
+			return nil // an earlier call did it and did not hear of it
+		case !r.current(c):
+			return queue.ErrSuperseded
+		}
+		r.audio, r.lane = audio.Key, laneOf(r.BatchMode)
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, lane = $5, updated_at = $6 WHERE id = $1",
+			c.ID, audio.Key, audio.Size, audio.MD5, r.lane, db.Micros(s.now())); err != nil {
+			return err
+		}
+		if price > 0 {
+			var short *UnpaidError
+			err := unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
+			if unpaid = errors.As(err, &short); unpaid {
+				return s.end(ctx, tx, r, EndPermanent, short.Error())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.queue.Requeue(ctx, tx, r.ref())
+	})
+	switch {
+	case err == nil && unpaid:
+		s.Ended(EndPermanent)
+		s.sweepTask(ctx, c.ID)
+	case err == nil:
+		s.queue.Wake(ctx)
+	}
+	return next, s.wrap("note audio of "+c.ID, err)
+}
+
+// Refetch hands a claimed task whose audio is not there, or not any more, to
+// the fetchers.
+func (s *Service) Refetch(ctx context.Context, c *Claim) error {
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.guard(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL, lane = $2 WHERE id = $1", r.ID, queue.LaneFetch); err != nil {
+			return err
+		}
+		return s.queue.Requeue(ctx, tx, queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: queue.LaneFetch})
+	})
+	if err == nil {
+		s.queue.Wake(ctx)
+	}
+	return s.wrap("download audio of "+c.ID+" again", err)
+}

@@ -1,0 +1,451 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/spec"
+)
+
+// Outcome is what the work on a task found.
+type Outcome struct {
+	// Result is a JSON object. The keys task_id, audio_duration, audio_md5 and billing are written by this package when the
+	// result is read; those of the work are dropped.
+	Result json.RawMessage
+	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
+	Tier spec.Tier
+	// Seconds is the decoded duration.
+	Seconds float64
+	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
+	// where they are not known.
+	Waveform []byte
+	// Additions are what the result has beside the specification's; nil for none.
+	Additions *spec.Additions
+	// VoiceModel is the SHA-256 of the speaker model that the result's voices come
+	// from; "" for none.
+	VoiceModel string
+}
+
+// reserved are the keys of a result that this package writes when it is read.
+var reserved = map[string]bool{"task_id": true, "audio_duration": true, "audio_md5": true, "billing": true}
+
+// encoders keeps encoders of results: a new one costs more than most results.
+var encoders = sync.Pool{New: func() any {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	return encoder
+}}
+
+// pack returns a result object without spaces and reserved keys, compressed.
+func pack(result json.RawMessage) ([]byte, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, result); err != nil {
+		return nil, fmt.Errorf("the engine's result is not JSON: %w", err)
+	}
+	decoder := json.NewDecoder(&compact)
+	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
+		return nil, errors.New("the engine's result is not a JSON object")
+	}
+	var out bytes.Buffer
+	encoder := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(encoder)
+	encoder.Reset(&out)
+	sign := byte('{')
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := token.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		if reserved[key] {
+			continue
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range [][]byte{{sign}, name, {':'}, value} {
+			if _, err := encoder.Write(part); err != nil {
+				return nil, err
+			}
+		}
+		sign = ','
+	}
+	end := "}"
+	if sign == '{' {
+		end = "{}"
+	}
+	if _, err := encoder.Write([]byte(end)); err != nil {
+		return nil, err
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
+// may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
+// changes nothing: queue.ErrSuperseded. Nor does an outcome that is longer than what the account can pay: the error
+// wraps an *UnpaidError.
+func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
+	_, err := s.complete(ctx, c, o, nil)
+	return err
+}
+
+// CompleteNext is Complete, and claims for worker the next task in the same transaction; the claim is nil where Next has to
+// look for one. After an error there may be a claim that worker did not hear of: HandBack gives it back.
+func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker, modelSet string) (*Claim, error) {
+	then, err := s.queue.ThenNext(ctx, worker, modelSet)
+	if err != nil {
+		then = nil // the end itself is what matters, and meets the same trouble
+	}
+	return s.complete(ctx, c, o, then)
+}
+
+func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.Then) (*Claim, error) {
+	data, err := pack(o.Result)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
+	if err := s.blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	if len(o.Waveform) > 0 {
+		if err := s.blobs.Put(ctx, waveformKey(key), bytes.NewReader(o.Waveform)); err != nil {
+			return nil, err
+		}
+	}
+	if o.Additions != nil {
+		text, err := json.Marshal(o.Additions)
+		if err == nil {
+			err = s.blobs.Put(ctx, additionsKey(key), bytes.NewReader(text))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.settle(ctx, c, o, key, then)
+}
+
+// A result, its waveform and its additions are separate files with a common
+// prefix.
+const (
+	resultSuffix    = ".json.zst"
+	waveformSuffix  = ".peaks"
+	additionsSuffix = ".additions.json"
+)
+
+// additionsKey returns where the additions to a result are; "" without a result.
+func additionsKey(result string) string { return beside(result, additionsSuffix) }
+
+// waveformKey returns where the waveform of a result is; "" without a result.
+func waveformKey(result string) string { return beside(result, waveformSuffix) }
+
+func beside(result, suffix string) string {
+	if result == "" {
+		return ""
+	}
+	return strings.TrimSuffix(result, resultSuffix) + suffix
+}
+
+func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.Then) (*Claim, error) {
+	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
+	if err != nil {
+		return nil, err
+	}
+	u.Mode = o.Tier
+	if u.Mode == "" {
+		u.Mode = spec.TierStandard
+	}
+	var receipt billing.Receipt
+	var audio string
+	forgotten := s.erased.take()
+	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
+		r, err := s.lockTask(ctx, tx, c.ID)
+		audio = r.audio
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return queue.ErrSuperseded
+		case err != nil:
+			return err
+		case r.Status == StatusDone && r.result == key:
+			return forgetDeletions(ctx, tx, forgotten) // an earlier call did the rest and did not hear of it
+		case !r.current(c):
+			return queue.ErrSuperseded
+		}
+		prices, err := s.billing.PricesByID(ctx, tx, r.price)
+		if err != nil {
+			return err
+		}
+		quote, err := prices.Quote(u)
+		if err != nil {
+			return err
+		}
+		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
+			return unaffordable(err, o.Seconds)
+		}
+		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
+			return err
+		}
+		seconds := math.Round(o.Seconds*1e4) / 1e4
+		r.result, r.AudioDuration, r.voiceModel = key, &seconds, o.VoiceModel
+		return s.finalize(ctx, tx, r, StatusDone, "")
+	})
+	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
+		for _, file := range []string{key, waveformKey(key), additionsKey(key)} {
+			s.DropAudio(ctx, file)
+		}
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
+		s.sweepDone(ctx, c.ID, audio)
+	} else {
+		s.erased.add(forgotten)
+	}
+	return next, s.wrap("finish "+c.ID, err)
+}
+
+// Ending is how a claim ends without a result.
+type Ending int
+
+// The ways in which a claim ends without a result.
+const (
+	EndPermanent   Ending = iota // the input's fault: failed for good
+	EndRecoverable               // counts as an attempt
+	EndCrash                     // counts as an attempt and as a crash of native code
+	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
+	EndHandedBack                // the worker drains: handed back for free
+	EndTrouble                   // failure of the service (store, disk, memory, database): delayed without counting an attempt, as often as necessary
+)
+
+// Release ends a claim without a result. A claim that is no longer current is left alone: queue.ErrSuperseded.
+func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message string) error {
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.guard(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		return s.end(ctx, tx, r, how, message)
+	})
+	if err == nil {
+		s.Ended(how)
+		s.queue.Wake(ctx)
+		s.sweepTask(ctx, c.ID)
+	}
+	return s.wrap("release "+c.ID, err)
+}
+
+// end moves a running task whose row is locked to its next state.
+func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
+	now := s.now()
+	if how == EndInterrupted {
+		if r.interruptions++; r.interruptions > maxInterruptions {
+			how = EndRecoverable
+		}
+	}
+	switch how {
+	case EndPermanent:
+		return s.finalize(ctx, tx, r, StatusFailed, message)
+	case EndTrouble:
+		pause := troublePause(r.attempt - r.failures)
+		s.log.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
+	case EndHandedBack, EndInterrupted:
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
+			return err
+		}
+		var err error
+		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // others have their chance before it tries again
+			err = s.queue.Delay(ctx, tx, r.ref(), now.Add(time.Duration(min(again, 30))*time.Second))
+		} else {
+			err = s.queue.Requeue(ctx, tx, r.ref())
+		}
+		if err != nil {
+			return err
+		}
+		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
+		return nil
+	}
+	r.failures++
+	abandon := r.failures > int64(len(s.RetryDelays))
+	if how == EndCrash {
+		if r.crashes++; r.crashes >= MaxCrashes {
+			abandon = true
+			message = fmt.Sprintf("crashed the decoder %d times; last: %s", r.crashes, message)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET failures = $2, crashes = $3, interruptions = $4 WHERE id = $1", r.ID, r.failures, r.crashes, r.interruptions); err != nil {
+		return err
+	}
+	if abandon {
+		return s.finalize(ctx, tx, r, StatusAbandoned, message)
+	}
+	delay := s.RetryDelays[r.failures-1]
+	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Random()-1)))
+	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET status = 'failed', error_message = $2 WHERE id = $1", r.ID, message); err != nil {
+		return err
+	}
+	if err := s.queue.Delay(ctx, tx, r.ref(), now.Add(delay)); err != nil {
+		return err
+	}
+	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
+	return nil
+}
+
+// troublePause returns how long a task waits after its n-th uncounted attempt: 1 s, doubled up to 60 s.
+func troublePause(n int64) time.Duration {
+	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
+}
+
+// finalize moves a task whose row is locked to a final state: hold, callback and audio go with it. Where and how the
+// callback is sent is kept with the callback from then on, and goes with it.
+func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
+	now := s.now()
+	var text any
+	if message != "" {
+		text = message
+	}
+	if status != StatusDone { // else the charge has taken the hold
+		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
+			return err
+		}
+	}
+	var kept any
+	if r.audio != "" {
+		if s.KeepAudio > 0 {
+			kept = r.audio // the reference goes when the file goes
+		}
+		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
+			return err
+		}
+	}
+	if err := s.scheduleDeletion(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1", r.ID); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
+		result_blob = $6, audio_seconds = $7, voice_model = $8, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
+		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel)); err != nil {
+		return err
+	}
+	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil
+	if message != "" {
+		r.ErrorMessage = &message
+	}
+	if r.callbackURL.Valid {
+		if err := s.announce(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	if status != StatusDone {
+		s.log.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
+	}
+	return nil
+}
+
+// Reap ends what a dead member held: its tasks as how says, its callbacks to be sent again. It returns how many there were.
+func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
+	n, err := s.takeBack(ctx, id, how, message, true)
+	if err == nil && n > 0 {
+		s.log.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+	}
+	return n, s.wrap("take back work of "+id, err)
+}
+
+// HandBack returns, uncounted, what a living member holds without knowing: a
+// claim whose commit was not confirmed to it. keep are the tasks that it knows
+// of.
+func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
+	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false, keep...)
+	return s.wrap("hand back work of "+id, err)
+}
+
+func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool, keep ...string) (n int, err error) {
+	ended := 0
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		n, ended = 0, 0
+		held, err := s.queue.Held(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, task := range held {
+			if slices.Contains(keep, task) {
+				continue
+			}
+			r, err := s.lockTask(ctx, tx, task)
+			if errors.Is(err, sql.ErrNoRows) || (err == nil && (r.phase != "running" || r.worker != id)) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.end(ctx, tx, r, how, message); err != nil {
+				return err
+			}
+			ended++
+		}
+		n = ended
+		callbacks, err := s.outbox.Return(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		n += callbacks
+		if !leave {
+			return nil
+		}
+		return s.queue.Leave(ctx, tx, id)
+	})
+	if err == nil && n > 0 {
+		for range ended {
+			s.Ended(how)
+		}
+		s.queue.Wake(ctx)
+		s.queue.Changed(ctx)
+	}
+	return n, err
+}
+
+// announce writes the callback of a task that has just become final, body and all, into the same transaction.
+func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
+	var finished *string
+	if r.FinishedAt != nil {
+		text := r.FinishedAt.Format(TimeFormat)
+		finished = &text
+	}
+	body, err := json.Marshal(struct {
+		TaskID       string  `json:"task_id"`
+		Status       Status  `json:"status"`
+		CreatedAt    string  `json:"created_at"`
+		FinishedAt   *string `json:"finished_at"`
+		ErrorMessage *string `json:"error_message"`
+	}{r.ID, r.Status, r.CreatedAt.Format(TimeFormat), finished, r.ErrorMessage})
+	if err != nil {
+		return err
+	}
+	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body})
+}

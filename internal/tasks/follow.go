@@ -1,0 +1,321 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
+)
+
+// Snapshot is the state of a task at one moment.
+type Snapshot struct {
+	TaskID string
+	Status Status
+	// Final reports that nothing more will happen to the task, and Gone that it
+	// was deleted; then all other fields are zero.
+	Final, Gone bool
+	// Stage is what the worker last told of, and Fraction how much of the run was
+	// done then, 0 to 1; "" while no worker has told anything.
+	Stage    spec.Stage
+	Fraction float64
+	// Error is the task's error_message, "" for none.
+	Error string
+	// UpdatedAt is when the task's row last changed; reports of progress do not
+	// change it. FinishedAt is zero until the state is final.
+	UpdatedAt, FinishedAt time.Time
+	// Told are the sentences that a running task's worker has told, nil for none. A
+	// task that is final has none: its result has them.
+	Told *Told
+}
+
+// Told are the sentences of one attempt, in order. It is never changed.
+type Told struct {
+	Attempt  int64
+	Segments []spec.Segment
+}
+
+// Follow returns a channel that receives the state of an account's task,
+// immediately and then after every change, until ctx is done. A state that was
+// not received is replaced by the next one, so that the last one received is
+// the newest. Errors wrap ErrNotFound or ErrForbidden.
+//
+// One query serves all tasks that are followed in this process: after a
+// notification, and otherwise every 100 ms on SQLite, where workers are other
+// processes, and every 5 s on PostgreSQL.
+func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
+	if _, err := s.Get(ctx, account, id); err != nil {
+		return nil, err
+	}
+	f := &follower{task: id, states: make(chan Snapshot, 1)}
+	s.watcher.add(s, f)
+	context.AfterFunc(ctx, func() { s.watcher.remove(f) })
+	return f.states, nil
+}
+
+// Report publishes the progress of the claim's task to its followers.
+func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error {
+	p.TaskID, p.Attempt = c.ID, c.Held.Attempt
+	return s.queue.Report(ctx, c.Held.Worker, p)
+}
+
+const (
+	lookPause   = 100 * time.Millisecond // between two looks where other processes can't wake this one
+	hearPause   = 5 * time.Second        // where they can
+	lookGap     = 50 * time.Millisecond  // from the end of a look to the next, whatever happens
+	tasksInLook = 500                    // in one query
+)
+
+// follower is one who follows a task.
+type follower struct {
+	task   string
+	told   bool
+	last   Snapshot
+	states chan Snapshot
+}
+
+// tell hands over a state, in place of one that was not taken.
+func (f *follower) tell(state Snapshot) {
+	if f.told && f.last == state {
+		return
+	}
+	f.told, f.last = true, state
+	select {
+	case <-f.states:
+	default:
+	}
+	f.states <- state
+}
+
+// watcher looks after the tasks that are followed in this process. It runs while
+// there are any.
+type watcher struct {
+	mu        sync.Mutex
+	followers map[string][]*follower // by task
+	told      map[string]*Told       // by task, of those that are followed
+	stop      context.CancelFunc     // nil while it does not run
+	news      chan struct{}          // a follower came
+}
+
+func newWatcher() *watcher {
+	return &watcher{followers: map[string][]*follower{}, told: map[string]*Told{}, news: make(chan struct{}, 1)}
+}
+
+func (w *watcher) add(s *Service, f *follower) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.followers[f.task] = append(w.followers[f.task], f)
+	if w.stop == nil {
+		var ctx context.Context
+		ctx, w.stop = context.WithCancel(context.Background())
+		go w.run(ctx, s)
+	}
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) remove(f *follower) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.followers[f.task], func(x *follower) bool { return x == f })
+	if w.followers[f.task] = left; len(left) == 0 {
+		delete(w.followers, f.task)
+		delete(w.told, f.task)
+	}
+	if len(w.followers) == 0 && w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// run looks until ctx is done.
+func (w *watcher) run(ctx context.Context, s *Service) {
+	changes, elsewhere := s.queue.Changes(ctx)
+	pause := lookPause
+	if elsewhere {
+		pause = hearPause
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		if err := w.look(ctx, s); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "followed tasks not read", "error", err)
+		}
+		timer.Reset(lookGap)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changes:
+		case <-w.news:
+		case <-timer.C:
+		}
+	}
+}
+
+// look reads the tasks that are followed and tells their followers what changed.
+func (w *watcher) look(ctx context.Context, s *Service) error {
+	w.mu.Lock()
+	ids := make([]string, 0, len(w.followers))
+	for id := range w.followers {
+		ids = append(ids, id)
+	}
+	w.mu.Unlock()
+	for part := range slices.Chunk(ids, tasksInLook) {
+		states, err := s.snapshots(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := w.listen(ctx, s, states); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		for _, id := range part {
+			state, ok := states[id]
+			if !ok {
+				state = Snapshot{TaskID: id, Gone: true}
+			}
+			for _, f := range w.followers[id] {
+				f.tell(state)
+			}
+		}
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// listen reads what workers have told since the last look, and adds what is known to
+// the states.
+func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snapshot) error {
+	known := map[string]*Told{}
+	w.mu.Lock()
+	for id, state := range states {
+		if state.Stage != "" && !state.Final {
+			known[id] = w.told[id]
+		}
+	}
+	w.mu.Unlock()
+	if len(known) == 0 {
+		return nil
+	}
+	if err := s.told(ctx, known); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, told := range known {
+		state := states[id]
+		state.Told = told
+		states[id] = state
+		if len(w.followers[id]) > 0 && told != nil {
+			w.told[id] = told
+		}
+	}
+	return nil
+}
+
+// told adds to what is known of tasks what their workers have told since, up to a
+// gap.
+func (s *Service) told(ctx context.Context, known map[string]*Told) error {
+	type position struct {
+		ID      string `json:"id"`
+		Attempt int64  `json:"attempt"`
+		Next    int    `json:"next"`
+	}
+	var from []position
+	for id, told := range known {
+		p := position{ID: id}
+		if told != nil {
+			p.Attempt, p.Next = told.Attempt, len(told.Segments)
+		}
+		from = append(from, p)
+	}
+	list, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	each := "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.attempt') AS attempt, json_extract(value, '$.next') AS next FROM json_each($1))"
+	if s.db.Dialect() == db.Postgres {
+		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
+	}
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
+		JOIN told_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
+		ORDER BY t.task_id, t.attempt, t.first`, string(list))
+	if err != nil {
+		return s.wrap("follow", err)
+	}
+	type batch struct {
+		task, segments string
+		attempt        int64
+		first          int
+	}
+	batches, err := db.Collect(rows, func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) })
+	if err != nil {
+		return s.wrap("follow", err)
+	}
+	for _, b := range batches {
+		told := Told{Attempt: b.attempt}
+		if before := known[b.task]; before != nil && before.Attempt == b.attempt {
+			told.Segments = before.Segments
+		}
+		if b.first != len(told.Segments) {
+			continue
+		}
+		var more []spec.Segment
+		if err := json.Unmarshal([]byte(b.segments), &more); err != nil {
+			return s.wrap("follow", err)
+		}
+		told.Segments = append(slices.Clip(told.Segments), more...)
+		known[b.task] = &told
+	}
+	return nil
+}
+
+// snapshots reads how tasks stand; those that do not exist are missing.
+func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snapshot, error) {
+	list, err := json.Marshal(ids) // one statement, however many they are
+	if err != nil {
+		return nil, err
+	}
+	each := "SELECT value FROM json_each($1)"
+	if s.db.Dialect() == db.Postgres {
+		each = "SELECT json_array_elements_text($1::json)"
+	}
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.id, t.status, t.error_message, t.updated_at, t.finished_at, w.stage, w.fraction
+		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+each+`)`, string(list))
+	if err != nil {
+		return nil, s.wrap("follow", err)
+	}
+	found, err := db.Collect(rows, func(rows *sql.Rows, state *Snapshot) error {
+		var message, stage sql.NullString
+		var finished sql.NullInt64
+		var fraction sql.NullFloat64
+		var updated int64
+		if err := rows.Scan(&state.TaskID, &state.Status, &message, &updated, &finished, &stage, &fraction); err != nil {
+			return err
+		}
+		state.Error, state.Stage, state.Fraction = message.String, spec.Stage(stage.String), fraction.Float64
+		state.UpdatedAt = db.Time(updated)
+		if state.Final = finished.Valid; state.Final {
+			state.FinishedAt = db.Time(finished.Int64)
+		}
+		return nil
+	})
+	states := make(map[string]Snapshot, len(found))
+	for _, state := range found {
+		states[state.TaskID] = state
+	}
+	return states, s.wrap("follow", err)
+}

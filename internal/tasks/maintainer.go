@@ -1,0 +1,162 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+)
+
+// MaintainerConfig configures a Maintainer; zero values select the service's
+// defaults.
+type MaintainerConfig struct {
+	DeadAfter time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
+	Interval  time.Duration // between looks for the dead; default 2 s
+	Cleanup   time.Duration // between clean-ups; default 1 min
+	Collect   time.Duration // between collections of orphaned files; default 24 h
+	Check     time.Duration // between checks of the running sums and balances; default 24 h
+	Settle    time.Duration // how long a process runs before it collects; default 1 h
+}
+
+// Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
+// clean-up is a chore, which one of them at a time does.
+type Maintainer struct {
+	service *Service
+	config  MaintainerConfig
+	dead    *queue.Watch
+}
+
+// choreCleanup is the chore that Maintainer.Cleanup does.
+const choreCleanup = "cleanup"
+
+// choreCollect is the chore that Service.Collect does.
+const choreCollect = "collect"
+
+// choreCheck is the chore that Maintainer.check does.
+const choreCheck = "check sums"
+
+// NewMaintainer returns a maintainer over a service.
+func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
+	setDefault(&c.DeadAfter, 30*time.Second)
+	setDefault(&c.Interval, 2*time.Second)
+	setDefault(&c.Cleanup, time.Minute)
+	setDefault(&c.Collect, 24*time.Hour)
+	setDefault(&c.Check, 24*time.Hour)
+	setDefault(&c.Settle, time.Hour)
+	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
+}
+
+// Workers returns how many worker processes are alive, wherever they run. It is 0
+// before Run has looked for the first time.
+func (m *Maintainer) Workers() int { return m.dead.Living() }
+
+// Watch returns a watch over the members of the queue. It takes back the work of those that died.
+func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
+	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
+		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
+		return err
+	})
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// Run works until ctx is done.
+func (m *Maintainer) Run(ctx context.Context) error {
+	s := m.service
+	begun := time.Now()
+	for {
+		if _, err := m.dead.Look(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "failed to look for dead workers", "error", err)
+		}
+		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
+		}
+		if err := s.queue.Chore(ctx, choreCheck, m.config.Check, m.check); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "sums not checked", "error", err)
+		}
+		if time.Since(begun) >= m.config.Settle { // never at a start, when a mistake is fresh
+			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "orphaned files not collected", "error", err)
+			}
+		}
+		if !backoff.Sleep(ctx, m.config.Interval) {
+			return nil
+		}
+	}
+}
+
+// Cleanup removes tasks that ended long ago and files that are due, and forgets idempotency keys and callbacks that are
+// old, and deleted voices that are still in SQLite's write-ahead log.
+func (m *Maintainer) Cleanup(ctx context.Context) error {
+	s := m.service
+	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+		return err
+	})
+	if err := s.fold(ctx); err != nil {
+		s.log.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
+	}
+	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
+}
+
+// check compares balances with the ledger and running sums with their rows. Sums that differ are set right, each with a
+// line in the log; a balance that differs is an operator's to look at.
+func (m *Maintainer) check(ctx context.Context) error {
+	different, err := m.service.billing.Check(ctx, true)
+	for _, d := range different {
+		m.service.log.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+	}
+	return err
+}
+
+// collect is a pass of Collect within the service's limits.
+func (m *Maintainer) collect(ctx context.Context) error {
+	found, err := m.service.Collect(ctx, CollectConfig{})
+	if err == nil {
+		m.service.log.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
+	}
+	return err
+}
+
+// resultOf returns the result that a file belongs to: itself, or the result
+// that it accompanies.
+func resultOf(key string) string {
+	for _, suffix := range []string{waveformSuffix, additionsSuffix} {
+		if name, ok := strings.CutSuffix(key, suffix); ok {
+			return name + resultSuffix
+		}
+	}
+	return key
+}
+
+// Referenced reports for each key whether a row points at the file.
+func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
+	kept := map[string]bool{}
+	for _, key := range keys {
+		query, args := "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1", []any{key}
+		parts := strings.Split(key, "/")
+		switch {
+		case parts[0] == "checkpoints" && len(parts) > 1:
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase <> 'final'", []any{parts[1]}
+		case parts[0] == "results" && len(parts) == 2 && len(parts[1]) > 36: // begins with the task's id
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], resultOf(key)}
+		}
+		var n int
+		if err := s.db.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+			return nil, s.wrap("clean up", err)
+		}
+		kept[key] = n > 0
+	}
+	return kept, nil
+}

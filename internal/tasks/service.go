@@ -1,0 +1,184 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/turns"
+)
+
+// Config holds a Service's dependencies and policy. DB (migrated) and Blobs are
+// required; zero values of the other fields select the service's defaults.
+type Config struct {
+	DB     *db.DB
+	Blobs  *blob.Store
+	Logger *slog.Logger     // nil discards
+	Clock  func() time.Time // nil is time.Now
+
+	// Prober determines the length of an upload, for the size of its hold; if
+	// nil, the price of UnknownLength is held.
+	Prober  Prober
+	TempDir string // for uploads that must be local for Prober and are not in a folder; "" is the system's
+
+	UnknownLength  time.Duration   // what a task is held for whose length is not known when it is created; default 1 min
+	KeepAudio      time.Duration   // how long audio stays after the task is final; 0 deletes it then
+	EraseAtOnce    int             // files that are erased at the same time; 0 is 8
+	KeepTasks      time.Duration   // how long a task and its result stay after its end; 0 keeps them for ever
+	RetryDelays    []time.Duration // after the 1st, 2nd … failed attempt; default 10 s, 1 min, 5 min (4 attempts in all)
+	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
+	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
+	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
+	Ended          func(Ending)    // called for each claim that this process ended without a result; may be nil
+}
+
+// Retries are moved by up to this part of their delay, either way.
+const retryJitter = 0.2
+
+// MaxCrashes is how often a task may kill native code.
+const MaxCrashes = 3
+
+// maxInterruptions is how often a task is handed back for free after its worker was killed from outside or its machine
+// was lost; further ones count as failed attempts, so that no task is tried for ever.
+const maxInterruptions = 50
+
+// idempotencyAge is how long an idempotency key is remembered.
+const idempotencyAge = 24 * time.Hour
+
+// Service is the task store with its rules. It is safe for concurrent use, by any number of processes on one database.
+type Service struct {
+	Config
+	db         *db.DB
+	blobs      *blob.Store
+	billing    *billing.Store
+	queue      *queue.Queue
+	outbox     *webhook.Outbox
+	watcher    *watcher
+	log        *slog.Logger
+	erased     *erased
+	unfolded   *atomic.Bool // what was deleted may still be in SQLite's write-ahead log
+	downloader *atomic.Pointer[Downloader]
+	probing    *turns.Gate // bounds the uploads that are probed at the same time
+}
+
+// New returns a service over a migrated database and a file store.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Blobs == nil {
+		return nil, errors.New("tasks: Config needs DB and Blobs")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.RetryDelays == nil {
+		c.RetryDelays = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
+	}
+	if c.CallbackDelays == nil {
+		c.CallbackDelays = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+	}
+	setDefault(&c.UnknownLength, time.Minute)
+	if c.BatchWait == 0 {
+		c.BatchWait = 20 * time.Hour
+	}
+	if c.Ended == nil {
+		c.Ended = func(Ending) {}
+	}
+	if c.EraseAtOnce <= 0 {
+		c.EraseAtOnce = eraseAtOnce
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	unfolded := &atomic.Bool{}
+	unfolded.Store(true) // maybe by a process that did not come to it
+	return &Service{
+		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
+		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
+	}, nil
+}
+
+// Billing returns the money side of the same database.
+func (s *Service) Billing() *billing.Store { return s.billing }
+
+// Queue returns the queue of the tasks.
+func (s *Service) Queue() *queue.Queue { return s.queue }
+
+// Outbox returns the queue of the callbacks.
+func (s *Service) Outbox() *webhook.Outbox { return s.outbox }
+
+// Log returns the service's log.
+func (s *Service) Log() *slog.Logger { return s.log }
+
+// Blobs returns the file store.
+func (s *Service) Blobs() *blob.Store { return s.blobs }
+
+func (s *Service) now() time.Time { return db.Time(db.Micros(s.Clock())) }
+
+func (s *Service) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("tasks: %s: %w", what, s.db.Classify(err))
+}
+
+// Outage reports whether an error is a temporary failure of the service: the
+// database or the file store can't be reached or is full.
+func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
+
+var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
+
+// AudioKey returns a new key for audio. The extension tells decoders what to expect.
+func AudioKey(filename string) (string, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return "", err
+	}
+	ext := strings.ToLower(path.Ext(filename))
+	if !validExtension.MatchString(ext) {
+		ext = ""
+	}
+	return "audio/" + id.String() + ext, nil
+}
+
+// NewAudio begins a file for the audio of a task that is about to be created. Commit it and hand its Info to Create, or
+// Abort it.
+func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
+	key, err := AudioKey(filename)
+	if err != nil {
+		return nil, err
+	}
+	return s.blobs.Create(ctx, key)
+}
+
+// DropAudio deletes a file that no task came to need. One that a row points at stays: what made it may have been
+// committed without our hearing of it. Trouble is logged: the clean-up finds what stays behind.
+func (s *Service) DropAudio(ctx context.Context, key string) {
+	ctx = context.WithoutCancel(ctx)
+	kept, err := s.Referenced(ctx, []string{key})
+	if err == nil && !kept[key] {
+		err = s.blobs.Delete(ctx, key)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
+	}
+}
+
+// CheckpointPrefix is what the keys of a task's checkpoints begin with.
+func CheckpointPrefix(task string) string { return "checkpoints/" + task + "/" }

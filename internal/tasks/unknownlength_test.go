@@ -1,0 +1,26 @@
+package tasks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+)
+
+// TestUnknownLengthHolds holds an hour for what is not known, and what is known as it is.
+func TestUnknownLengthHolds(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.UnknownLength = time.Hour })
+	for seconds, want := range map[float64]billing.Money{0: 8000, 60: 133, 7200: 16000} {
+		task := f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), seconds })
+		held, _, err := f.Billing().Held(t.Context(), task.ID)
+		require.NoError(t, err)
+		assert.Equal(t, want, held, "%v s", seconds)
+	}
+}

@@ -1,0 +1,226 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/tasks/queue"
+)
+
+// Doer makes outbound requests.
+type Doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// NotifierConfig configures a Notifier. HTTP is required and must not follow
+// redirects. Zero values of the other fields select the service's defaults.
+type NotifierConfig struct {
+	HTTP Doer
+	// Addresses returns what the host of a URL resolves to, so that names of one
+	// address count together; nil counts by name alone.
+	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
+
+	Version    string
+	AtOnce     int           // concurrent deliveries; default 64
+	PerHost    int           // concurrent deliveries to one host, and for one account to one address; default 8
+	PerAccount int           // concurrent deliveries for one account; default 32
+	Timeout    time.Duration // of one delivery; default 15 s
+	Poll       time.Duration // between looks at an empty queue; default 250 ms
+	Heartbeat  time.Duration // default 5 s
+	Grace      time.Duration // time that deliveries may take to finish at shutdown; default 16 s
+}
+
+// Notifier delivers callbacks.
+type Notifier struct {
+	outbox *Outbox
+	queue  *queue.Queue // where it keeps its heartbeat
+	config NotifierConfig
+}
+
+// NewNotifier returns a notifier that delivers what is in o. It keeps a heartbeat in q.
+func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error) {
+	if c.HTTP == nil {
+		return nil, errors.New("webhook: NotifierConfig needs HTTP")
+	}
+	setDefault(&c.AtOnce, 64)
+	setDefault(&c.PerHost, 8)
+	setDefault(&c.PerAccount, 32)
+	setDefault(&c.Timeout, 15*time.Second)
+	setDefault(&c.Poll, 250*time.Millisecond)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.Grace, 16*time.Second)
+	return &Notifier{outbox: o, queue: q, config: c}, nil
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// Run delivers until ctx is done; deliveries under way may end within Grace. A
+// receiver that is slow holds no more than PerHost deliveries, under however
+// many names, so that it does not block others, and the account with the fewest
+// deliveries under way is served first. Receivers that did not answer in time
+// share half of the places until they do.
+func (n *Notifier) Run(ctx context.Context) error {
+	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
+	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
+	if !joined {
+		return nil
+	}
+	defer stop()
+	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	var wait sync.WaitGroup
+	f := newFlights(n.config)
+	slots := make(chan struct{}, n.config.AtOnce)
+	wake := make(chan struct{}, 1)
+	for ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		d, err := n.next(ctx, id, f)
+		if err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "no callback claimed", "error", err)
+		}
+		if d == nil {
+			<-slots
+			pause := n.config.Poll
+			if err != nil {
+				pause = max(pause, time.Second)
+			}
+			backoff.Wait(ctx, pause, wake, nil)
+			continue
+		}
+		f.begin(d)
+		wait.Go(func() {
+			f.end(d, n.deliver(deliver, d, f))
+			<-slots
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+	}
+	drained := make(chan struct{})
+	go func() {
+		wait.Wait()
+		close(drained)
+	}()
+	grace := time.NewTimer(n.config.Grace)
+	defer grace.Stop()
+	select {
+	case <-drained:
+	case <-grace.C:
+		abort()
+		<-drained
+	}
+	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	if err := o.handBack(final, id); err != nil {
+		log.WarnContext(ctx, "deliveries not handed back", "error", err)
+	}
+	return nil
+}
+
+// next claims a callback, after it has given back what it may hold without
+// knowing.
+func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery, err error) {
+	if known, unheard := f.look(); unheard {
+		err = n.outbox.handBack(ctx, id, known...)
+	}
+	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
+		busy := f.busy(share)
+		d, err = n.outbox.Next(ctx, id, busy)
+		if share == n.config.PerAccount || len(busy.Accounts) == 0 {
+			break
+		}
+	}
+	if err != nil {
+		f.doubt()
+	}
+	return d, err
+}
+
+// deliver tries a claimed callback, unless an address of its receiver has its
+// share already: then it goes back into the queue. It reports whether the outcome
+// was written.
+func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *flights) (noted bool) {
+	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
+	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
+	defer cancel()
+	if n.config.Addresses != nil {
+		// A failed look-up is left to the delivery, which fails in the same way.
+		addresses, _ := n.config.Addresses(attempt, d.URL)
+		if full, ok := f.admit(d, addresses); !ok {
+			err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.postpone(ctx, d, full) })
+			return err == nil
+		}
+	}
+	failure := n.post(attempt, d)
+	f.answered(d, !timedOut(failure))
+	noted = true
+	if failure == nil || ctx.Err() == nil { // an aborted delivery was not tried: the watch gives it back
+		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
+			noted = false
+			log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "error", err)
+		}
+	}
+	if failure != nil {
+		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
+	} else {
+		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
+	}
+	return noted
+}
+
+// handBack returns what a notifier holds, but for what it knows of.
+func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
+	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		_, err := o.Return(ctx, tx, id, known...)
+		return err
+	}))
+}
+
+// timedOut reports a delivery that got no answer within its time.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
+
+// post delivers once. Any 2xx is success.
+func (n *Notifier) post(ctx context.Context, d *Delivery) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.body))
+	if err != nil {
+		return err
+	}
+	request.Header = Headers(d.ID, d.secret, d.body, n.outbox.now())
+	response, err := n.config.HTTP.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("the receiver answered %s", response.Status)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // the answer is the status; reading on lets the connection be used again
+	return nil
+}

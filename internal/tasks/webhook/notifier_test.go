@@ -1,0 +1,408 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
+)
+
+// post is one delivery as a receiver saw it.
+type post struct {
+	at      time.Time
+	url     string
+	headers http.Header
+	body    string
+}
+
+// postbox is an HTTPDoer that notes deliveries and answers by script.
+type postbox struct {
+	mu     sync.Mutex
+	posts  []post
+	answer func(n int, r *http.Request) (*http.Response, error)
+}
+
+func (p *postbox) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	n := len(p.posts)
+	p.posts = append(p.posts, post{time.Now(), r.URL.String(), r.Header.Clone(), string(body)})
+	p.mu.Unlock()
+	return p.answer(n, r)
+}
+
+func (p *postbox) all() []post {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]post(nil), p.posts...)
+}
+
+func respond(status int, body io.Reader) (*http.Response, error) {
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(body)}, nil
+}
+
+// tornReader is a body that breaks in the middle.
+type tornReader struct{ done bool }
+
+func (r *tornReader) Read(p []byte) (int, error) {
+	if r.done {
+		return 0, io.ErrUnexpectedEOF
+	}
+	r.done = true
+	return copy(p, "half"), nil
+}
+
+// startNotifier runs a notifier until stop.
+func startNotifier(f *taskstest.Fixture, c webhook.NotifierConfig) (stop func()) {
+	f.T.Helper()
+	n, err := webhook.NewNotifier(f.Outbox(), f.Queue(), c)
+	require.NoError(f.T, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = n.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// finish makes a task with a callback and ends it.
+func finish(f *taskstest.Fixture, url, secret string) tasks.Task {
+	f.T.Helper()
+	task := f.Add(func(r *tasks.Request) { r.CallbackURL, r.CallbackSecret = url, secret })
+	c, err := f.Next(context.Background(), "w", "m")
+	require.NoError(f.T, err)
+	require.NoError(f.T, f.Complete(context.Background(), c, tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
+	return f.Row(task.ID)
+}
+
+// TestUnheardClaimIsSentOnce breaks the connection at the commit of a claim or of
+// an outcome, before the database has it or after: the notifier lives on, and
+// the callback is delivered all the same, once, and counted once.
+func TestUnheardClaimIsSentOnce(t *testing.T) {
+	for name, lost := range map[string]struct {
+		commit int // after the first heartbeat
+		after  bool
+	}{"claim, committed": {2, true}, "claim, rolled back": {2, false}, "outcome, committed": {3, true}, "outcome, rolled back": {3, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				commits, armed := 0, false
+				f := taskstest.New(t, dbtest.SQLite(t, db.Options{Wrap: dbtest.Faulty(func(c dbtest.Call) (after bool, err error) {
+					if c.Op == "commit" && armed {
+						if commits++; commits == lost.commit {
+							return lost.after, io.ErrUnexpectedEOF
+						}
+					}
+					return false, nil
+				})}))
+				box := &postbox{answer: func(int, *http.Request) (*http.Response, error) { return respond(200, strings.NewReader("")) }}
+				finish(f, "https://receiver.example/", "")
+				armed = true
+				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Heartbeat: time.Hour})
+				time.Sleep(time.Minute)
+				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered' AND attempts = 1"), "while the notifier lives")
+				stop()
+				assert.Len(t, box.all(), 1)
+			})
+		})
+	}
+}
+
+// TestCallbacksAreTriedOnScheduleThenGivenUp has receivers that fail in every way: attempts at 0, 1, 5 and 30 s after the failure before, with
+// the same bytes, and then none.
+// It covers T10 of test/README.md.
+func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
+	answers := map[string]func(n int, r *http.Request) (*http.Response, error){
+		"down": func(int, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"slow": func(_ int, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"500":         func(int, *http.Request) (*http.Response, error) { return respond(500, strings.NewReader("no")) },
+		"redirecting": func(int, *http.Request) (*http.Response, error) { return respond(302, strings.NewReader("there")) },
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+				box := &postbox{answer: answer}
+				task := finish(f, "https://receiver.example/hook?a=1", "geheim")
+				begun := time.Now()
+				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: virtualPoll})
+				time.Sleep(100 * time.Second)
+				stop()
+				posts := box.all()
+				require.Len(t, posts, 4)
+				var gaps []string
+				lag := time.Duration(0)
+				if name == "slow" {
+					lag = 15 * time.Second // the delivery's time limit
+				}
+				want := []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Second}
+				last := begun
+				for i, p := range posts {
+					gap := p.at.Sub(last)
+					if i > 0 {
+						gap -= lag
+					}
+					last = p.at
+					assert.GreaterOrEqual(t, gap, want[i])
+					assert.LessOrEqual(t, gap, want[i]+virtualPoll+5*time.Millisecond, "attempt %d", i+1)
+					gaps = append(gaps, fmt.Sprintf("%.2f", gap.Seconds()))
+					assert.Equal(t, posts[0].body, p.body, "identical bytes")
+					assert.Equal(t, posts[0].headers["X-Signature"], p.headers["X-Signature"], "identical signature")
+					assert.Equal(t, posts[0].headers["Webhook-Id"], p.headers["Webhook-Id"], "one id")
+					assert.Equal(t, fmt.Sprint(p.at.Unix()), p.headers.Get("Webhook-Timestamp"))
+				}
+				assert.JSONEq(t, fmt.Sprintf(`{"task_id":%q,"status":"done","created_at":%q,"finished_at":%q,"error_message":null}`,
+					task.ID, task.CreatedAt.Format(tasks.TimeFormat), task.FinishedAt.Format(tasks.TimeFormat)), posts[0].body)
+				given, err := f.Outbox().List(t.Context(), webhook.Filter{Phase: "given_up"})
+				require.NoError(t, err)
+				require.Len(t, given, 1)
+				assert.Equal(t, 4, given[0].Attempts)
+				assert.NotEmpty(t, given[0].LastError)
+				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'"))
+
+				// Given up is not lost: it can be sent again, with the same id and bytes.
+				require.NoError(t, f.Outbox().Resend(t.Context(), task.ID))
+				require.NoError(t, f.Outbox().Resend(t.Context(), task.ID), "already on its way")
+				box.answer = func(int, *http.Request) (*http.Response, error) { return respond(204, &tornReader{}) }
+				stop = startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: virtualPoll})
+				time.Sleep(time.Second)
+				stop()
+				posts = box.all()
+				require.Len(t, posts, 5, "a receiver that closes in the middle of its 2xx answer has it")
+				assert.Equal(t, posts[0].body, posts[4].body)
+				assert.Equal(t, posts[0].headers["Webhook-Id"], posts[4].headers["Webhook-Id"])
+				t.Logf("T10: receiver %s: attempts after %s s, then given up; sent again on request", name, strings.Join(gaps, ", "))
+			})
+		})
+	}
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	require.ErrorIs(t, f.Outbox().Resend(t.Context(), "none"), webhook.ErrNotFound)
+}
+
+// TestSignatures checks the headers against the definition of both signatures.
+func TestSignatures(t *testing.T) {
+	body := []byte(`{"task_id":"x"}`)
+	now := time.Unix(1_700_000_000, 0)
+	sign := func(key []byte, text string) []byte {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(text))
+		return mac.Sum(nil)
+	}
+	h := webhook.Headers("msg_1", "geheim", body, now)
+	assert.Equal(t, "sha256="+hex.EncodeToString(sign([]byte("geheim"), string(body))), h.Get("X-Signature"))
+	assert.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(sign([]byte("geheim"), "msg_1.1700000000."+string(body))), h.Get("Webhook-Signature"))
+	// A known answer from elsewhere: openssl dgst -sha256 -hmac geheim over the body.
+	assert.Equal(t, "application/json", h.Get("Content-Type"))
+	raw := []byte("0123456789abcdef")
+	h = webhook.Headers("msg_1", "whsec_"+base64.StdEncoding.EncodeToString(raw), body, now)
+	assert.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(sign(raw, "msg_1.1700000000."+string(body))), h.Get("Webhook-Signature"))
+	h = webhook.Headers("msg_1", "", body, now)
+	assert.NotContains(t, h, "X-Signature")
+	assert.NotContains(t, h, "Webhook-Signature")
+	assert.Equal(t, "msg_1", h.Get("Webhook-Id"))
+}
+
+// TestDeliveryIsRepeatedUnlessRecorded lets a notifier die between a delivery and its record.
+// It covers T27 of test/README.md.
+func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		task := finish(f, "https://receiver.example/", "s")
+		box := &postbox{answer: func(int, *http.Request) (*http.Response, error) { return respond(200, strings.NewReader("")) }}
+		n, err := webhook.NewNotifier(f.Outbox(), f.Queue(), webhook.NotifierConfig{HTTP: box})
+		require.NoError(t, err)
+		first, err := f.Outbox().Next(t.Context(), "dying", webhook.Busy{})
+		require.NoError(t, err)
+		require.NoError(t, n.Post(t.Context(), first)) // … and here it dies
+		none, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
+		require.NoError(t, err)
+		assert.Nil(t, none, "nobody else sends it meanwhile")
+		_, err = f.Reap(t.Context(), "dying", tasks.EndInterrupted, "lost")
+		require.NoError(t, err)
+		second, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
+		require.NoError(t, err)
+		require.NotNil(t, second)
+		require.NoError(t, n.Post(t.Context(), second))
+		require.NoError(t, f.Outbox().Note(t.Context(), second, nil))
+		require.NoError(t, f.Outbox().Note(t.Context(), first, errors.New("late")), "the dead one's record changes nothing")
+		list, err := f.Outbox().List(t.Context(), webhook.Filter{TaskID: task.ID})
+		require.NoError(t, err)
+		assert.Equal(t, "delivered", list[0].Phase)
+		posts := box.all()
+		require.Len(t, posts, 2)
+		assert.Equal(t, posts[0].headers.Get("Webhook-Id"), posts[1].headers.Get("Webhook-Id"))
+		assert.Equal(t, posts[0].body, posts[1].body)
+		t.Logf("T27: delivered %d times with 1 id, recorded once", len(posts))
+	})
+}
+
+// TestSlowReceiversDelayNoOthers has many callbacks to a receiver that never answers, and others, in virtual time.
+// It covers T29 of test/README.md.
+func TestSlowReceiversDelayNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "slow.example" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return respond(200, strings.NewReader("ok"))
+		}}
+		for range slowCallbacks {
+			finish(f, "https://slow.example/", "")
+		}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box})
+		time.Sleep(5 * time.Second)
+		begun := time.Now()
+		worst := time.Duration(0)
+		for i := range 20 {
+			finish(f, fmt.Sprintf("https://good%d.example/", i%3), "")
+		}
+		working := f.Start(1, worker.Config{Engine: taskstest.Quick, Poll: 200 * time.Millisecond})
+		task := f.Add(nil)
+		time.Sleep(time.Second)
+		good := 0
+		for _, p := range box.all() {
+			if strings.Contains(p.url, "good") {
+				good++
+				worst = max(worst, p.at.Sub(begun))
+			}
+		}
+		assert.Equal(t, 20, good)
+		assert.Less(t, worst, 500*time.Millisecond)
+		assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status, "tasks are not delayed")
+		working()
+		time.Sleep(slowCallbacks * 10 * time.Second)
+		stop()
+		slow := len(box.all()) - good
+		assert.Equal(t, 4*slowCallbacks, slow, "each of them had its 4 attempts in the end")
+		t.Logf("T29: beside %d callbacks that hang, 20 others arrived within %d ms, a task was done; the hanging ones were given up after %d attempts", slowCallbacks, worst.Milliseconds(), slow)
+	})
+}
+
+// TestNotifierHandsBackAtItsEnd ends a notifier while a delivery hangs: it is not counted, and another sends it.
+func TestNotifierHandsBackAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+		finish(f, "https://slow.example/", "")
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Grace: time.Second})
+		time.Sleep(2 * time.Second)
+		begun := time.Now()
+		stop()
+		assert.LessOrEqual(t, time.Since(begun), 2*time.Second)
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'queued' AND attempts = 0"))
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM workers"))
+	})
+}
+
+// TestAccountsTakeTurnsAtDeliveries: one account with many receivers that never
+// answer does not delay the callbacks of another.
+func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "slow") {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return respond(200, strings.NewReader("ok"))
+		}}
+		for i := range 100 {
+			finish(f, fmt.Sprintf("https://slow%d.example/", i), "")
+		}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, AtOnce: 8, PerAccount: 6})
+		defer stop()
+		time.Sleep(5 * time.Second)
+		require.Len(t, box.all(), 6, "an account has its share of the places")
+		f.Account = f.NewAccount("other", 10*billing.Unit)
+		begun := time.Now()
+		for range 3 {
+			finish(f, "https://good.example/", "")
+		}
+		time.Sleep(time.Second)
+		good := 0
+		for _, p := range box.all() {
+			if strings.Contains(p.url, "good") {
+				good++
+				assert.Less(t, p.at.Sub(begun), time.Second)
+			}
+		}
+		assert.Equal(t, 3, good)
+	})
+}
+
+// TestHostsThatTimeOutShareHalfOfThePlaces: until they answer again.
+func TestHostsThatTimeOutShareHalfOfThePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
+			c.CallbackDelays = slices.Repeat([]time.Duration{time.Second}, 8)
+		})
+		var down atomic.Bool
+		down.Store(true)
+		var open, most atomic.Int64
+		box := &postbox{answer: func(_ int, r *http.Request) (*http.Response, error) {
+			if n := open.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer open.Add(-1)
+			if down.Load() {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			time.Sleep(time.Second)
+			return respond(200, strings.NewReader("ok"))
+		}}
+		for i := range 24 {
+			finish(f, fmt.Sprintf("https://receiver%d.example/", i%8), "")
+		}
+		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, AtOnce: 8})
+		defer stop()
+		time.Sleep(5 * time.Second)
+		assert.EqualValues(t, 8, most.Load())
+		time.Sleep(60 * time.Second) // each has timed out
+		most.Store(0)
+		time.Sleep(40 * time.Second)
+		assert.EqualValues(t, 4, most.Load())
+		down.Store(false)
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, 24, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered'"))
+		assert.Greater(t, most.Load(), int64(4), "more, once they have answered")
+	})
+}

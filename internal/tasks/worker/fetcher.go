@@ -1,0 +1,509 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
+)
+
+// MaxRedirects is how many redirects the download of an audio_url follows.
+const MaxRedirects = 5
+
+// FetcherConfig configures a Fetcher. HTTP is required; zero values of the rest
+// are the service's rules.
+type FetcherConfig struct {
+	HTTP HTTPDoer // follows up to MaxRedirects redirects
+	// Check judges the first 64 KiB of a source, or all of a smaller one; an
+	// error that is marked permanent ends the task before the rest is fetched.
+	Check func(filename string, head []byte) error
+	// Prober determines the length of downloads, so that their price is held
+	// immediately; nil leaves that to the workers. Files in a folder store are
+	// always probed; files in other stores only if they are small enough to be
+	// read again.
+	Prober  tasks.Prober
+	Version string // of the program, for the list of members
+	TempDir string // on the disk that is probed after trouble; "" is the system's
+	// Trouble is called when a part gets into trouble, with the time since when
+	// nothing is claimed, and with the zero time when the trouble is over.
+	Trouble func(part Part, since time.Time)
+
+	AtOnce     int           // downloads at the same time; default 32
+	PerAccount int           // downloads for one account; default 4
+	PerHost    int           // and from one host; default 8
+	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
+	Limit      time.Duration // of one attempt; default 1 hour
+	Slow       time.Duration // how long a source may send less than Rate; default 30 s
+	Rate       int64         // bytes a second that a source must send; default 8 KiB
+	Stall      time.Duration // longest silence of a source; default 1 min
+	Pause      time.Duration // before a dropped download is taken up again; default 1 s
+	MinBytes   int64         // of audio; default 1 KB
+	MaxBytes   int64         // of audio; default 2 GB
+	MaxSeconds float64       // of audio whose price is held; default 5 hours, as for workers
+	Poll       time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
+	Heartbeat  time.Duration // default 5 s
+	Grace      time.Duration // time that downloads may take to finish at shutdown; default 15 s
+}
+
+// Fetcher downloads the audio of tasks that name a URL, before a worker is taken
+// up by them. Accounts take turns, and neither one account nor one host gets
+// more than its share of the places.
+type Fetcher struct {
+	service *tasks.Service
+	config  FetcherConfig
+	id      string
+
+	slots   chan struct{} // holds a value for each place taken
+	freed   chan struct{} // receives when a place was given back
+	probing chan struct{} // holds a value for each recording that is looked at
+	claims  chan struct{} // holds a value while something is claimed: what is busy stays as it is
+	offers  chan struct{} // holds a value while a place is offered to a task that is being accepted
+
+	places sync.WaitGroup // downloads under way
+
+	mu      sync.Mutex
+	held    map[string]fetching // by task
+	unheard bool                // claims may have been committed without our hearing of it
+	part    Part                // in trouble since the last claim; "" for none
+	closed  bool                // nothing more is claimed: trouble, or the end
+}
+
+// fetching is one download under way.
+type fetching struct {
+	claim  *tasks.Claim
+	host   string
+	cancel context.CancelCauseFunc
+}
+
+// errFetchLimit ends a download that takes too long.
+var errFetchLimit = errors.New("the download exceeded its time limit")
+
+// NewFetcher returns a fetcher over a service.
+func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
+	if c.HTTP == nil {
+		return nil, errors.New("worker: FetcherConfig needs HTTP")
+	}
+	if c.Trouble == nil {
+		c.Trouble = func(Part, time.Time) {}
+	}
+	setDefault(&c.AtOnce, 32)
+	setDefault(&c.PerAccount, 4)
+	setDefault(&c.PerHost, 8)
+	setDefault(&c.Ahead, 64)
+	setDefault(&c.Limit, time.Hour)
+	setDefault(&c.Slow, 30*time.Second)
+	setDefault(&c.Rate, 8<<10)
+	setDefault(&c.Stall, time.Minute)
+	setDefault(&c.Pause, time.Second)
+	setDefault(&c.MinBytes, audio.DefaultMinBytes)
+	setDefault(&c.MaxBytes, audio.DefaultMaxBytes)
+	setDefault(&c.MaxSeconds, 5*3600)
+	if s.DB.Dialect() == db.Postgres {
+		setDefault(&c.Poll, 5*time.Second)
+	}
+	setDefault(&c.Poll, 250*time.Millisecond)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.Grace, 15*time.Second)
+	return &Fetcher{
+		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{}, closed: true,
+		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1), offers: make(chan struct{}, 1),
+	}, nil
+}
+
+// Run downloads until ctx is done; downloads under way may end within Grace, the
+// others are handed back.
+func (f *Fetcher) Run(ctx context.Context) error {
+	s := f.service
+	stop, joined := s.Queue().Join(ctx, queue.Member{ID: f.id, Kind: queue.Fetcher, Version: f.config.Version}, f.config.Heartbeat, f.dropSuperseded)
+	if !joined {
+		return nil
+	}
+	defer stop()
+	wake := s.Queue().Wakeups(ctx)
+	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Trouble}
+	defer s.Downloads(f)()
+	for {
+		select {
+		case f.slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if part := f.takeTrouble(); part != "" {
+			trouble.open(part)
+		}
+		if ctx.Err() != nil || !trouble.wait(ctx) {
+			break
+		}
+		f.close(false)
+		c, err := f.claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log().WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
+			trouble.open(partOf(err, PartDatabase))
+			f.close(true)
+		}
+		if c == nil {
+			<-f.slots
+			if err == nil {
+				idle(ctx, s, f.config.Poll, wake, f.freed)
+			}
+			continue
+		}
+		f.places.Go(func() { f.place(context.WithoutCancel(ctx), c) })
+	}
+	f.close(true)
+	drained := make(chan struct{})
+	go func() {
+		f.places.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(f.config.Grace):
+		f.cancelAll(errDraining)
+		<-drained
+	}
+	return nil
+}
+
+// place downloads a claimed task's audio, and then that of others as long as each
+// end brings a claim. The claims are noted already.
+func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
+	for c != nil {
+		run, cancel := context.WithCancelCause(ctx)
+		f.mu.Lock()
+		f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), cancel}
+		f.mu.Unlock()
+		next := f.work(run, c)
+		cancel(nil)
+		f.mu.Lock()
+		delete(f.held, c.ID)
+		f.mu.Unlock()
+		c = next
+	}
+	f.leave()
+}
+
+// leave releases a slot.
+func (f *Fetcher) leave() {
+	<-f.slots
+	select {
+	case f.freed <- struct{}{}:
+	default:
+	}
+}
+
+// Offer implements tasks.Downloader: a place that is free goes to the download that
+// is claimed with the acceptance of a task.
+func (f *Fetcher) Offer(ctx context.Context) (then queue.Then, taken func(c *tasks.Claim, err error)) {
+	if !f.reserve(ctx) {
+		return nil, nil
+	}
+	taken = func(c *tasks.Claim, err error) {
+		if err != nil {
+			f.loseSight()
+		}
+		f.hold(c)
+		<-f.claims
+		<-f.offers
+		if c == nil {
+			f.leave()
+			f.places.Done()
+			return
+		}
+		go func() {
+			defer f.places.Done()
+			f.place(context.WithoutCancel(ctx), c)
+		}()
+	}
+	busy, _ := f.busy("")
+	then, err := f.service.Queue().ThenNextFetch(ctx, f.id, busy, true)
+	if then == nil || err != nil { // the acceptance meets the same trouble
+		taken(nil, nil)
+		return nil, nil
+	}
+	return then, taken
+}
+
+// reserve takes a slot and the right to claim, for one acceptance at a time;
+// others leave their tasks to the queue immediately. It returns false if there
+// is no free slot, and while claims are suspended.
+func (f *Fetcher) reserve(ctx context.Context) bool {
+	select {
+	case f.offers <- struct{}{}:
+	default:
+		return false
+	}
+	select {
+	case f.slots <- struct{}{}:
+	default:
+		<-f.offers
+		return false
+	}
+	select {
+	case f.claims <- struct{}{}:
+	case <-ctx.Done():
+		<-f.slots
+		<-f.offers
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.claimsMore() {
+		<-f.claims
+		<-f.slots
+		<-f.offers
+		return false
+	}
+	f.places.Add(1) // under the lock: the end of Run closes before it waits
+	return true
+}
+
+// claimsMore reports whether the ends of downloads, and tasks that are accepted
+// here, bring further claims. The caller holds the lock.
+func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unheard && f.part == "" }
+
+// claim claims a download, after what this fetcher holds without knowing was
+// handed back.
+func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
+	f.claims <- struct{}{}
+	defer func() { <-f.claims }()
+	busy, known := f.busy("")
+	f.mu.Lock()
+	unheard := f.unheard
+	f.unheard = false
+	f.mu.Unlock()
+	var c *tasks.Claim
+	var err error
+	if unheard {
+		err = f.service.HandBack(ctx, f.id, known...)
+	}
+	if err == nil {
+		c, err = f.service.NextFetch(ctx, f.id, busy)
+	}
+	if err != nil {
+		f.loseSight()
+	}
+	f.hold(c)
+	return c, err
+}
+
+// fetched writes what was downloaded and claims the next download for the same
+// slot, if there is one and the fetcher is not stopping.
+func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, seconds float64) (next *tasks.Claim, err error) {
+	f.claims <- struct{}{}
+	defer func() { <-f.claims }()
+	f.mu.Lock()
+	more := f.claimsMore()
+	f.mu.Unlock()
+	if more {
+		busy, _ := f.busy(c.ID)
+		next, err = f.service.FetchedNext(ctx, c, audio, seconds, f.id, busy)
+		if err != nil && !errors.Is(err, queue.ErrSuperseded) {
+			f.loseSight()
+		}
+	} else {
+		err = f.service.Fetched(ctx, c, audio, seconds)
+	}
+	f.hold(next)
+	return next, err
+}
+
+// hold notes a claim, so that its task is known.
+func (f *Fetcher) hold(c *tasks.Claim) {
+	if c == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), func(error) {}}
+}
+
+// close sets whether ends of downloads claim further downloads.
+func (f *Fetcher) close(closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = closed
+}
+
+// loseSight notes that the queue may have claims of this fetcher that it does
+// not know of.
+func (f *Fetcher) loseSight() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unheard = true
+}
+
+// busy returns what must not be claimed now, and the tasks at hand. The place of
+// the task done counts as free.
+func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	accounts, hosts := map[string]int{}, map[string]int{}
+	for task, d := range f.held {
+		known = append(known, task)
+		if task == done {
+			continue
+		}
+		if accounts[d.claim.AccountID]++; accounts[d.claim.AccountID] == f.config.PerAccount {
+			busy.Accounts = append(busy.Accounts, d.claim.AccountID)
+		}
+		if hosts[d.host]++; hosts[d.host] == f.config.PerHost {
+			busy.Hosts = append(busy.Hosts, d.host)
+		}
+	}
+	busy.Ahead = f.config.Ahead
+	return busy, known
+}
+
+// takeTrouble returns the part that a download found in trouble, once, and closes
+// the fetcher then.
+func (f *Fetcher) takeTrouble() Part {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	part := f.part
+	f.part = ""
+	f.closed = f.closed || part != ""
+	return part
+}
+
+// dropSuperseded ends the downloads whose tasks were canceled or deleted, or
+// belong to others by now.
+func (f *Fetcher) dropSuperseded(ctx context.Context) {
+	f.mu.Lock()
+	held := make([]fetching, 0, len(f.held))
+	for _, d := range f.held {
+		held = append(held, d)
+	}
+	f.mu.Unlock()
+	for _, d := range held {
+		if still, err := f.service.Queue().Current(ctx, d.claim.Held); err == nil && !still {
+			d.cancel(queue.ErrSuperseded)
+		}
+	}
+}
+
+func (f *Fetcher) cancelAll(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, d := range f.held {
+		d.cancel(cause)
+	}
+}
+
+// work downloads the audio of one claim and writes how that ended. It returns the
+// claim that came with the end, if one did.
+func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) {
+	s, log := f.service, f.service.Log()
+	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
+	begun := time.Now()
+	size, next, err := f.fetch(run, c)
+	if err == nil {
+		log.InfoContext(run, "download done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "bytes", size, "seconds", time.Since(begun).Seconds())
+		return next
+	}
+	cause := context.Cause(run)
+	how, message := tasks.EndRecoverable, "internal error"
+	if errors.As(err, new(publicError)) {
+		message = err.Error()
+	}
+	switch {
+	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
+		return nil
+	case errors.Is(cause, errDraining):
+		how, message = tasks.EndHandedBack, errDraining.Error()
+	case ours(err):
+		how = tasks.EndTrouble
+		f.mu.Lock()
+		f.part = partOf(err, PartStore)
+		f.mu.Unlock()
+	case spec.IsPermanent(err):
+		how = tasks.EndPermanent
+	}
+	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
+	if how == tasks.EndTrouble {
+		message = "the service's storage was not available"
+	}
+	if err := release(run, s, c, how, message, lastWrite); err != nil {
+		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
+		f.loseSight()
+	}
+	return nil
+}
+
+// fetch downloads the audio of a claim into the file store, hands the task to
+// the workers, and returns the audio's size and what was claimed next.
+func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *tasks.Claim, err error) {
+	s := f.service
+	key, err := tasks.AudioKey(c.AudioFilename)
+	if err != nil {
+		return 0, nil, err
+	}
+	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
+	if f.config.Check != nil {
+		limits.check = func(head []byte) error { return f.config.Check(c.AudioFilename, head) }
+	}
+	limited, done := context.WithTimeoutCause(ctx, f.config.Limit, fmt.Errorf("%w of %s", errFetchLimit, f.config.Limit))
+	defer done()
+	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
+	if err != nil {
+		return 0, nil, publicError{err}
+	}
+	seconds := f.probe(limited, c, info)
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		next, err = f.fetched(ctx, c, info, seconds)
+		return err
+	})
+	if errors.Is(err, queue.ErrSuperseded) {
+		s.DropAudio(ctx, key)
+	}
+	return info.Size, next, err
+}
+
+const (
+	lookTimeout = 30 * time.Second // bounds the look at one recording
+	lookBytes   = 32 << 20         // the largest recording that is read again from a store that is no folder
+)
+
+// probe returns the length of a recording in seconds, 0 when the worker is to find
+// out: its verdict on what can't be read, or lasts too long, is the one that counts.
+func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
+	blobs := f.service.Blobs()
+	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) {
+		return 0
+	}
+	ctx, done := context.WithTimeout(ctx, lookTimeout)
+	defer done()
+	select {
+	case f.probing <- struct{}{}:
+		defer func() { <-f.probing }()
+	case <-ctx.Done():
+		return 0
+	}
+	path, release, err := blobs.Local(ctx, audio.Key, f.config.TempDir)
+	seconds := 0.0
+	if err == nil {
+		defer release()
+		seconds, err = f.config.Prober.Probe(ctx, path, c.AudioFilename)
+	}
+	if err != nil {
+		f.service.Log().DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
+		return 0
+	}
+	if !(seconds >= 0 && seconds <= f.config.MaxSeconds) {
+		return 0
+	}
+	return seconds
+}

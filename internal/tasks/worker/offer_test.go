@@ -1,0 +1,97 @@
+package worker_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/worker"
+)
+
+// TestAcceptedTasksAreDownloadedAtOnce: the transaction that accepts a task claims
+// its download too, within the shares of accounts and as long as the fetcher and
+// the lane go on; all other tasks wait their turn. Acceptances that come together
+// or are refused leave no place taken.
+func TestAcceptedTasksAreDownloadedAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		let := make(chan struct{}) // sources answer once it is closed
+		source := taskstest.DoerFunc(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-let:
+				return minuteSource(r)
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		})
+		stop := f.StartFetcher(worker.FetcherConfig{HTTP: source, PerAccount: 2, AtOnce: 40})
+		running := func(task tasks.Task) int {
+			return f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'running' AND lane = 'fetch' AND attempt = 1", task.ID)
+		}
+		byURL := func(account string) tasks.Task {
+			return f.Add(func(r *tasks.Request) { r.Account, r.URL = account, "https://source.example/a.wav" })
+		}
+		first := byURL(f.Account) // the fetcher may not be there yet
+		require.Eventually(t, func() bool { return running(first) == 1 }, time.Minute, 5*time.Millisecond)
+		assert.Equal(t, 1, running(byURL(f.Account)), "claimed with its acceptance")
+		crowded := byURL(f.Account)
+		assert.Zero(t, running(crowded), "the account has its share")
+
+		poor := f.NewAccount("poor", 0)
+		_, _, err := f.Create(t.Context(), f.Request(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a.wav" }), tasks.Idempotency{})
+		require.ErrorIs(t, err, billing.ErrInsufficientBalance)
+		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneFetch, true))
+		paused := byURL(f.NewAccount("paused", billing.Unit))
+		assert.Zero(t, running(paused))
+		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneFetch, false))
+
+		many := f.NewAccount("many", 100*billing.Unit)
+		var wait sync.WaitGroup
+		for range 20 {
+			wait.Go(func() { byURL(many) })
+		}
+		wait.Wait()
+		assert.LessOrEqual(t, f.Count("SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase = 'running'", many), 2)
+		close(let)
+		f.Start(1, worker.Config{Engine: taskstest.Quick})
+		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'done'") == 24 }, time.Minute, 5*time.Millisecond)
+		stop()
+		after := byURL(f.Account)
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND attempt = 0", after.ID), "nobody downloads here any more")
+		f.Exact()
+	})
+}
+
+// TestUnheardAcceptanceIsHandedBack loses the answer to the commit that accepts a
+// task and claims its download: the customer is told of trouble, and the task,
+// which was accepted all the same, is downloaded, uncounted.
+func TestUnheardAcceptanceIsHandedBack(t *testing.T) {
+	f, b := brittle(t)
+	f.StartFetcher(worker.FetcherConfig{HTTP: minuteSource, Heartbeat: time.Hour})
+	f.Start(1, worker.Config{Engine: taskstest.Quick, Heartbeat: time.Hour})
+	byURL := func(r *tasks.Request) { r.URL = "https://source.example/a.wav" }
+	require.Equal(t, tasks.StatusDone, f.WaitFor(f.Add(byURL).ID).Status)
+	commits := 0
+	b.set(func(op string) (bool, bool) {
+		if op == "commit" {
+			commits++
+		}
+		return op == "commit" && commits == 1, true
+	})
+	_, _, err := f.Create(t.Context(), f.Request(byURL), tasks.Idempotency{})
+	require.ErrorIs(t, err, errBroken)
+	require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'done'") == 2 }, time.Minute, 5*time.Millisecond)
+	assert.Equal(t, 3, f.Count("SELECT MAX(attempt) FROM tasks"), "the download was claimed twice, and then the work")
+	assert.Zero(t, f.Count("SELECT SUM(failures + interruptions) FROM tasks"))
+	f.Exact()
+}

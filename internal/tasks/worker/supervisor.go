@@ -1,0 +1,307 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
+)
+
+// SupervisorConfig configures a Supervisor. Command and N are required; zero
+// values of the other fields select the service's defaults.
+type SupervisorConfig struct {
+	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
+	// Careful is the command of the process that follows one that crashed, such as one that leaves a GPU's driver alone;
+	// Command's turn is again when that one crashes too, as it was not what the two do differently, and after Return: then
+	// the careful process is asked to end, as at a stop. Empty is Command.
+	Careful []string
+	Env     []string // added to this process's environment
+	N       int      // worker processes
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Version string
+
+	Grace     time.Duration // how long children may take to end when asked to; default 30 s
+	Heartbeat time.Duration // default 5 s
+	MinPause  time.Duration // before a child that died is replaced; doubles while children die young; default 100 ms
+	MaxPause  time.Duration // default 30 s
+	Healthy   time.Duration // a child that lived this long died of something new; default 1 min
+	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
+	Return    time.Duration // Careful's turn; default 1 h, doubles up to a day while Command crashes again
+}
+
+// Supervisor keeps N worker processes running. Native code lives only there: when it crashes, the supervisor sees the
+// process die, ends the attempt of the one task that it held, and starts another process.
+type Supervisor struct {
+	service *tasks.Service
+	config  SupervisorConfig
+	id      string
+
+	mu       sync.Mutex
+	children map[string]*os.Process // by worker id
+	restarts int
+}
+
+// NewSupervisor returns a supervisor over a service.
+func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
+	if len(c.Command) == 0 || c.N < 1 {
+		return nil, errors.New("worker: SupervisorConfig needs Command and N")
+	}
+	setDefault(&c.Grace, 30*time.Second)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.MinPause, 100*time.Millisecond)
+	setDefault(&c.MaxPause, 30*time.Second)
+	setDefault(&c.Healthy, time.Minute)
+	setDefault(&c.Stale, 30*time.Second)
+	setDefault(&c.Return, time.Hour)
+	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
+}
+
+// Children returns the process numbers of the workers that run now.
+func (v *Supervisor) Children() []int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var pids []int
+	for _, p := range v.children {
+		pids = append(pids, p.Pid)
+	}
+	return pids
+}
+
+// Restarts is how many children died and were replaced.
+func (v *Supervisor) Restarts() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.restarts
+}
+
+// Run keeps the workers running until ctx is done, then asks them to end (SIGTERM), waits for Grace and kills the rest.
+func (v *Supervisor) Run(ctx context.Context) error {
+	m := queue.Member{ID: v.id, Kind: queue.Supervisor, Version: v.config.Version}
+	stop, joined := v.service.Queue().Join(ctx, m, v.config.Heartbeat, v.killSilent())
+	if !joined {
+		return nil
+	}
+	defer stop()
+	var wait sync.WaitGroup
+	for range v.config.N {
+		wait.Go(func() { v.keep(ctx) })
+	}
+	wait.Wait()
+	return nil
+}
+
+// killSilent returns what is called after each heartbeat: it kills children whose own heartbeats stopped.
+func (v *Supervisor) killSilent() func(context.Context) {
+	type sight struct {
+		beats int64
+		since time.Time
+	}
+	seen := map[string]sight{}
+	return func(ctx context.Context) {
+		v.mu.Lock()
+		children := make(map[string]*os.Process, len(v.children))
+		for id, p := range v.children {
+			children[id] = p
+		}
+		v.mu.Unlock()
+		now := time.Now()
+		next := map[string]sight{}
+		for id, p := range children {
+			beats, err := v.service.Queue().Beats(ctx, id)
+			if err != nil {
+				return // nothing is known
+			}
+			at := sight{beats, now}
+			if before, ok := seen[id]; ok && before.beats == beats {
+				at.since = before.since
+			}
+			next[id] = at
+			if beats >= 0 && now.Sub(at.since) >= v.config.Stale { // before its first beat a child may be loading its models
+				v.service.Log().WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
+				_ = kill(p)
+			}
+		}
+		seen = next
+	}
+}
+
+// keep runs one child after the other.
+func (v *Supervisor) keep(ctx context.Context) {
+	s, log := v.service, v.service.Log()
+	pause := v.config.MinPause
+	turns := turns{usual: v.config.Command, careful: v.config.Careful, first: v.config.Return, next: v.config.Return}
+	for ctx.Err() == nil {
+		id := uuid.NewString()
+		begun := time.Now()
+		ooms := oomKills()
+		command, turn, end := turns.begin(ctx, begun)
+		how, message, err := v.runOne(turn, command, id, ooms)
+		over := turn.Err() != nil
+		end()
+		if err != nil {
+			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
+		} else {
+			// Even while this process ends, what the child left must be taken back.
+			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+			err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error {
+				_, err := s.Reap(ctx, id, how, message)
+				return err
+			})
+			done()
+			if err != nil {
+				log.ErrorContext(ctx, "work of a dead worker not taken back yet", "worker", id, "error", err)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		crashed := err == nil && how == tasks.EndCrash
+		if turns.ended(crashed, begun, time.Now()) {
+			log.WarnContext(ctx, "the next worker runs with the other command", "worker", id, "crashed", crashed, "was", strings.Join(command, " "))
+		}
+		if over {
+			continue // nothing died
+		}
+		v.mu.Lock()
+		v.restarts++
+		v.mu.Unlock()
+		log.WarnContext(ctx, "worker process is replaced", "worker", id, "reason", message, "pause", pause.String())
+		if time.Since(begun) >= v.config.Healthy {
+			pause = v.config.MinPause
+		}
+		backoff.Sleep(ctx, pause)
+		pause = min(2*pause, v.config.MaxPause)
+	}
+}
+
+// runOne starts a child and returns how it ended.
+func (v *Supervisor) runOne(ctx context.Context, command []string, id string, ooms int) (how tasks.Ending, message string, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
+	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
+	ownGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
+	// The child holds the other end: it reads the end of file when this process dies, however it dies.
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		lifeline.Close()
+		return 0, "", err
+	}
+	v.mu.Lock()
+	v.children[id] = cmd.Process
+	v.mu.Unlock()
+	exited := make(chan struct{})
+	stopping := make(chan struct{})
+	go func() {
+		defer close(stopping)
+		select {
+		case <-exited:
+			return
+		case <-ctx.Done():
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		grace := time.NewTimer(v.config.Grace)
+		defer grace.Stop()
+		select {
+		case <-exited:
+		case <-grace.C:
+			_ = kill(cmd.Process)
+		}
+	}()
+	_ = cmd.Wait()
+	close(exited)
+	<-stopping
+	v.mu.Lock()
+	delete(v.children, id)
+	v.mu.Unlock()
+	lifeline.Close()
+	how, message = verdict(cmd.ProcessState, ctx.Err() != nil, ooms)
+	return how, message, nil
+}
+
+// ExitAway is the exit code of a worker that gave up because its database or
+// store is away (EX_TEMPFAIL of sysexits.h): neither its task nor its command
+// is to blame.
+const ExitAway = 75
+
+// verdict returns what the death of a child means for its task. Signals that
+// native code brings upon itself and exit codes are crashes. SIGKILL comes from
+// outside, and so does SIGTERM: the task is not to blame, unless the kernel
+// killed the process because memory ran out.
+func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, string) {
+	status, _ := state.Sys().(syscall.WaitStatus)
+	switch {
+	case status.Signaled() && status.Signal() == syscall.SIGKILL && draining:
+		return tasks.EndHandedBack, "the worker did not end in time and was killed"
+	case status.Signaled() && status.Signal() == syscall.SIGKILL && oomKills() > ooms:
+		return tasks.EndRecoverable, "the worker was killed because memory ran out"
+	case status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGINT || status.Signal() == syscall.SIGHUP):
+		return tasks.EndInterrupted, fmt.Sprintf("the worker was ended by a signal from outside (%v)", status.Signal())
+	case status.Signaled():
+		return tasks.EndCrash, fmt.Sprintf("the worker died of %v", status.Signal())
+	case status.ExitStatus() == 0:
+		return tasks.EndHandedBack, "the worker ended"
+	case status.ExitStatus() == ExitAway:
+		return tasks.EndInterrupted, "the worker gave up because its database or store is away"
+	}
+	return tasks.EndCrash, fmt.Sprintf("the worker ended with code %d", status.ExitStatus())
+}
+
+// oomKills returns how many processes the kernel has killed since boot because
+// memory ran out; 0 if the kernel does not report it.
+func oomKills() int {
+	text, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(value))
+			return n
+		}
+	}
+	return 0
+}
+
+// envSupervised marks a process whose standard input is connected to its
+// supervisor and closes with it.
+const envSupervised = "OTOGRAPH_SUPERVISED"
+
+// Supervised returns a context for a worker process: it is done when parent is, and, in a process that a Supervisor
+// started, when that supervisor is gone.
+func Supervised(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	if os.Getenv(envSupervised) == "" {
+		return ctx, cancel
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// kill ends a process immediately. A process that is already gone is not an
+// error.
+func kill(p *os.Process) error {
+	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}

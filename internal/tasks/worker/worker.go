@@ -1,0 +1,547 @@
+package worker
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
+)
+
+// Config configures a Worker. Engine is required. Zero values of the other
+// fields select the service's defaults.
+type Config struct {
+	Engine  Engine
+	Prober  tasks.Prober // nil: the length is known only after the run
+	TempDir string       // for copies of audio from S3; "" is the system's
+	Version string       // of the program, for the list of workers
+	// Available is what the Engine's models can transcribe; holds are priced by
+	// it. The zero value means that it is not known.
+	Available spec.Available
+
+	// Models reports whether the engine's models can still be read; nil: always.
+	Models func(context.Context) error
+	// Trouble is called when a part gets into trouble, with the time since when
+	// nothing is claimed, and with the zero time when the trouble is over.
+	Trouble func(part Part, since time.Time)
+
+	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
+	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
+
+	MaxSeconds  float64       // of audio; default tasks.LongestAudio
+	Poll        time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Heartbeat   time.Duration // default 5 s
+	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
+	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
+	HangTimeout time.Duration // how long an engine may take to come back when it is told to; default 15 s
+}
+
+// Worker runs tasks, one at a time.
+type Worker struct {
+	service *tasks.Service
+	config  Config
+	trouble *breaker
+	told    told // the engine's progress
+	// Run's goroutine uses these.
+	next    *tasks.Claim // claimed with the end of the last task
+	unheard bool         // a claim may have been committed without our hearing of it
+}
+
+// Names of the environment by which a supervisor tells a worker who it is.
+const (
+	envWorker     = "OTOGRAPH_WORKER_ID"
+	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
+)
+
+// New returns a worker over a service.
+func New(s *tasks.Service, c Config) (*Worker, error) {
+	if c.Engine == nil {
+		return nil, errors.New("worker: Config needs an Engine")
+	}
+	if c.ID == "" {
+		c.ID = os.Getenv(envWorker)
+	}
+	if c.ID == "" {
+		c.ID = uuid.NewString()
+	}
+	if c.Supervisor == "" {
+		c.Supervisor = os.Getenv(envSupervisor)
+	}
+	setDefault(&c.MaxSeconds, tasks.LongestAudio)
+	if s.DB.Dialect() == db.Postgres {
+		setDefault(&c.Poll, 5*time.Second)
+	}
+	setDefault(&c.Poll, 250*time.Millisecond)
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.Grace, 25*time.Second)
+	setDefault(&c.TaskTimeout, 12*time.Hour)
+	setDefault(&c.HangTimeout, 15*time.Second)
+	if c.Trouble == nil {
+		c.Trouble = func(Part, time.Time) {}
+	}
+	trouble := &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Trouble}
+	return &Worker{service: s, config: c, trouble: trouble}, nil
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// ErrHung is returned when the engine did not come back: the process must end, for the engine's threads still run.
+var ErrHung = errors.New("engine does not return")
+
+// Causes for which a run is cut short.
+var (
+	errDraining = errors.New("the worker ends")
+	errTimeout  = errors.New("exceeded the wall-clock limit")
+)
+
+// Run works until ctx is done; then the task at hand may end within Grace, else it is handed back. An error that wraps
+// ErrHung means that the engine did not come back: the process must end, for the engine's threads still run.
+func (w *Worker) Run(ctx context.Context) error {
+	s, c := w.service, w.config
+	var mu sync.Mutex
+	var current *tasks.Claim
+	var cancel context.CancelCauseFunc
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Told: w.told.written}
+	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
+		mu.Lock()
+		held, end := current, cancel
+		mu.Unlock()
+		if held == nil {
+			return
+		}
+		if still, err := s.Queue().Current(ctx, held.Held); err == nil && !still {
+			end(queue.ErrSuperseded)
+		}
+	})
+	if !joined {
+		return nil
+	}
+	defer stop()
+	wake := s.Queue().Wakeups(ctx)
+	for ctx.Err() == nil || w.next != nil {
+		task := w.next
+		w.next = nil
+		if task == nil {
+			if !w.trouble.wait(ctx) {
+				return nil
+			}
+			if task = w.claim(ctx); task == nil {
+				if !w.unheard {
+					idle(ctx, s, c.Poll, wake, nil)
+				}
+				continue
+			}
+		}
+		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
+		mu.Lock()
+		current, cancel = task, end
+		mu.Unlock()
+		err := w.work(ctx, run, end, task)
+		mu.Lock()
+		current = nil
+		mu.Unlock()
+		end(nil)
+		if errors.Is(err, ErrHung) {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim claims a task, after handing back what this worker holds without
+// knowing. It returns nil if there is none, and in trouble.
+func (w *Worker) claim(ctx context.Context) *tasks.Claim {
+	s := w.service
+	var task *tasks.Claim
+	var err error
+	if w.unheard {
+		err = s.HandBack(ctx, w.config.ID)
+	}
+	if err == nil {
+		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
+	}
+	if w.unheard = err != nil; w.unheard && ctx.Err() == nil {
+		s.Log().WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
+		w.trouble.open(partOf(err, PartDatabase))
+	}
+	return task
+}
+
+// work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.
+func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
+	s, log := w.service, w.service.Log()
+	limit := time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) })
+	defer limit.Stop()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-finished:
+			return
+		case <-drain.Done():
+		}
+		grace := time.NewTimer(w.config.Grace)
+		defer grace.Stop()
+		select {
+		case <-finished:
+		case <-grace.C:
+			cancel(errDraining)
+		}
+	}()
+	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+	var path string
+	err := w.attempt(drain, run, c, &path)
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(run)
+	hung := errors.Is(err, ErrHung)
+	var how tasks.Ending
+	message := err.Error()
+	if path != "" {
+		message = strings.ReplaceAll(message, path, c.AudioFilename) // customers know no paths of ours
+	}
+	if !errors.As(err, new(publicError)) {
+		message = "internal error"
+		if tasks.Outage(err) {
+			message = "the service's storage was not available"
+		}
+		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
+	}
+	switch {
+	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+		return hungOr(hung)
+	case errors.Is(cause, errDraining):
+		how, message = tasks.EndHandedBack, errDraining.Error()
+	case errors.Is(cause, errTimeout):
+		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+	case ours(err):
+		how = tasks.EndTrouble
+		w.trouble.open(partOf(err, PartStore))
+	case spec.IsPermanent(err):
+		how = tasks.EndPermanent
+	case errors.As(err, new(enginePanic)):
+		how = tasks.EndCrash
+	default:
+		how = tasks.EndRecoverable
+	}
+	var patience time.Duration // none while the worker keeps running
+	if drain.Err() != nil {
+		patience = lastWrite
+	}
+	if err := release(run, s, c, how, message, patience); err != nil {
+		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
+		hung = true // what this worker holds is only taken back when it dies
+	}
+	return hungOr(hung)
+}
+
+func hungOr(hung bool) error {
+	if hung {
+		return ErrHung
+	}
+	return nil
+}
+
+// publicError is safe to show to customers: its text is about the audio, not the service.
+type publicError struct{ error }
+
+func (e publicError) Unwrap() error { return e.error }
+
+// Errors that end a task whose upload was deleted or damaged before it ran, as can
+// be after a restoration from a backup.
+var (
+	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+	errDamaged    = errors.New("audio damaged: the service no longer has the recording as it was submitted, please submit it again; nothing is charged")
+	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
+)
+
+// enginePanic is a panic in the engine's Go code.
+type enginePanic struct{ value any }
+
+func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
+
+// attempt takes the claim through its steps. It sets local to where the audio is on this machine, once it is, and w.next
+// to what was claimed with the task's end.
+func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
+	s := w.service
+	md5 := ""
+	if c.AudioMD5 != nil {
+		md5 = *c.AudioMD5
+	}
+	path, release, err := w.audio(ctx, c)
+	if (errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged)) && c.URL != "" {
+		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
+	}
+	if errors.Is(err, errDamaged) {
+		return spec.Permanent(publicError{err})
+	}
+	if err != nil {
+		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
+	}
+	defer release()
+	*local = path
+	voices, forget, err := w.voices(ctx, c)
+	defer forget()
+	if err != nil {
+		return err
+	}
+	known, forgetKnown := w.known(c)
+	defer forgetKnown()
+	seconds := 0.0
+	if w.config.Prober != nil {
+		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
+			return publicError{err}
+		}
+	}
+	means, err := w.pay(ctx, c, seconds)
+	if err != nil {
+		return err
+	}
+	var unpaid error
+	progress, reported := w.reporter(ctx, c)
+	outcome, err := w.runEngine(ctx, Job{
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
+		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress, Segments: w.told.say,
+		MaxSeconds: min(means.Most, w.config.MaxSeconds),
+		Decoded: func(seconds float64) error {
+			if seconds <= means.Held {
+				return nil
+			}
+			_, unpaid = w.pay(ctx, c, seconds)
+			return unpaid
+		},
+	})
+	reported()
+	if unpaid != nil {
+		return unpaid
+	}
+	if errors.Is(err, ErrUnpaid) && means.Most < w.config.MaxSeconds {
+		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", means.Most/60))
+	}
+	if err != nil {
+		return w.blame(ctx, err)
+	}
+	if err := w.checkLength(outcome.Seconds); err != nil {
+		return err
+	}
+	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
+		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
+	}
+	// The work is done: neither the worker's end nor the wall clock may waste it now, within reason.
+	last, done := context.WithCancel(context.WithoutCancel(ctx))
+	defer done()
+	defer context.AfterFunc(ctx, func() {
+		backoff.Sleep(last, w.config.HangTimeout)
+		done()
+	})()
+	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
+}
+
+// audio copies a task's recording to this machine, unless it is there. A recording
+// that lost a part in the store, or was replaced, must not be transcribed: it returns
+// errDamaged.
+func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, release func(), err error) {
+	release = func() {}
+	if c.Blob == "" {
+		return "", release, blob.ErrNotFound
+	}
+	path, release, err = w.service.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	if err != nil || c.AudioMD5 == nil {
+		return path, release, err
+	}
+	sum, err := fileMD5(path)
+	if err == nil && sum != *c.AudioMD5 {
+		w.service.Log().ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
+		err = errDamaged
+	}
+	if err != nil {
+		release()
+		return "", func() {}, err
+	}
+	return path, release, nil
+}
+
+// fileMD5 returns the MD5 of a file in hexadecimal digits.
+func fileMD5(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := md5.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// gone returns the meaning of an error of reading a task's file: permanent if
+// the file no longer exists, so that no retry can succeed. A store that is not
+// mounted or was emptied has also lost its identity; only a store that has its
+// identity proves that the file is gone.
+func (w *Worker) gone(ctx context.Context, err, permanent error) error {
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	if _, lost := w.service.Blobs().Identity(ctx); lost != nil {
+		return err
+	}
+	return spec.Permanent(publicError{permanent})
+}
+
+// voices brings the recordings of a task's known voices to this machine; forget
+// takes them away again.
+func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, forget func(), err error) {
+	var releases []func()
+	forget = func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+	for i := range c.Extras.Voices {
+		path, release, err := w.service.Blobs().Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
+		if err != nil {
+			return nil, forget, w.gone(ctx, fmt.Errorf("known voice: %w", err), errVoicesGone)
+		}
+		paths, releases = append(paths, path), append(releases, release)
+	}
+	return paths, forget, nil
+}
+
+// known returns how to read the known voices of a task's account, nil if the task does
+// not request them; forget overwrites what was read. They are not read earlier than
+// they are needed, so a voice deleted before that names no speaker.
+func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
+	if c.Extras.KnownVoices == nil || !*c.Extras.KnownVoices {
+		return nil, func() {}
+	}
+	var registers []*diarize.Register
+	read = func(ctx context.Context) (register *diarize.Register, err error) {
+		err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+			register, err = w.service.KnownVoices(ctx, c.AccountID)
+			return err
+		})
+		registers = append(registers, register)
+		return register, err
+	}
+	return read, func() {
+		for _, r := range registers {
+			tasks.ForgetVoices(r)
+		}
+	}
+}
+
+// complete finishes a task and claims the next one with it, unless the worker ends
+// or may hold a claim that it does not know of.
+func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
+	if drain.Err() != nil || w.unheard {
+		return w.service.Complete(ctx, c, o)
+	}
+	w.next, err = w.service.CompleteNext(ctx, c, o, w.config.ID, w.config.Engine.ModelSet())
+	w.unheard = err != nil
+	return err
+}
+
+// pay holds the price of the audio's length, if it is known.
+func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (means tasks.Means, err error) {
+	if err := w.checkLength(seconds); err != nil {
+		return means, err
+	}
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		means, err = w.service.Probed(ctx, c, seconds)
+		return err
+	})
+	return means, payable(err)
+}
+
+// payable shows the customer an error that says that the account cannot pay.
+func payable(err error) error {
+	var unpaid *tasks.UnpaidError
+	if errors.As(err, &unpaid) {
+		return publicError{unpaid}
+	}
+	return err
+}
+
+// blame decides whether an error of the engine is a failure of the service: it
+// is while the models can't be read.
+func (w *Worker) blame(ctx context.Context, err error) error {
+	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
+		if broken := w.config.Models(ctx); broken != nil {
+			return modelsError{errors.Join(err, broken)}
+		}
+	}
+	return publicError{err}
+}
+
+// checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
+func (w *Worker) checkLength(seconds float64) error {
+	if math.IsNaN(seconds) || seconds < 0 {
+		return publicError{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
+	}
+	if seconds > w.config.MaxSeconds {
+		return publicError{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))}
+	}
+	return nil
+}
+
+// runEngine calls the engine and abandons a call that does not return after ctx
+// is done.
+func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) {
+	type answer struct {
+		outcome tasks.Outcome
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if value := recover(); value != nil {
+				a.err = enginePanic{value}
+				w.service.Log().Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			}
+			answers <- a
+		}()
+		a.outcome, a.err = w.config.Engine.Run(ctx, job)
+	}()
+	select {
+	case a := <-answers:
+		return a.outcome, a.err
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(w.config.HangTimeout)
+	defer patience.Stop()
+	select {
+	case a := <-answers:
+		if a.err == nil {
+			a.err = context.Cause(ctx) // too late to be written under this claim's rules
+		}
+		return tasks.Outcome{}, a.err
+	case <-patience.C:
+		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,111 @@
+// Package tooltest runs programs of the module tools for the tests of this one,
+// whose requirements those programs keep out of it: a server that plays S3, a
+// checker of OpenAPI documents, OpenAI's client.
+package tooltest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Program is a running program of tools. It ends when its input does, at the
+// latest with this process.
+type Program struct {
+	In  io.WriteCloser
+	Out *bufio.Reader
+	cmd *exec.Cmd
+}
+
+// Start starts the program tools/name.
+func Start(name string, args ...string) (*Program, error) {
+	cmd, err := command(name, args...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &Program{In: in, Out: bufio.NewReader(out), cmd: cmd}, nil
+}
+
+// Close ends the program's input and waits for its end.
+func (p *Program) Close() error {
+	p.In.Close()
+	return p.cmd.Wait()
+}
+
+// Run runs the program tools/name to its end and returns its standard output;
+// the error has its standard error.
+func Run(name string, args ...string) (string, error) {
+	cmd, err := command(name, args...)
+	if err != nil {
+		return "", err
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, said.String())
+	}
+	return string(out), err
+}
+
+// S3 starts a server that plays S3, with empty buckets, and returns its URL. It
+// ends with the test. AWS's variables in the environment name its credentials.
+func S3(t testing.TB, buckets ...string) string {
+	t.Helper()
+	p, err := Start("fakes3", buckets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("fakes3: %v", err)
+		}
+	})
+	address, err := p.Out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("fakes3: %v", err)
+	}
+	return strings.TrimSpace(address)
+}
+
+// S3Store returns the address of a file store with a prefix in a bucket at
+// endpoint, as --blobs takes it.
+func S3Store(endpoint, place string) string {
+	return "s3://" + place + "?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(endpoint)
+}
+
+// command returns the command that runs tools/name.
+func command(name string, args ...string) (*exec.Cmd, error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		tools := filepath.Join(at, "tools")
+		if _, err := os.Stat(filepath.Join(tools, "go.mod")); err == nil {
+			return exec.Command("go", append([]string{"run", "-C", tools, "./" + name}, args...)...), nil
+		}
+		if at == filepath.Dir(at) {
+			return nil, fmt.Errorf("tools/%s: the test runs outside Otograph's repository", name)
+		}
+		at = filepath.Dir(at)
+	}
+}

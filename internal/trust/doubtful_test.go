@@ -1,0 +1,38 @@
+package trust
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
+)
+
+// A word is doubtful where both models say that it is not there, and only there.
+func TestDoubtNeedsBothModels(t *testing.T) {
+	probs := make([]float32, 64) // a second each of 0.1, 0.3
+	for i := range probs {
+		probs[i] = []float32{0.1, 0.3}[i/32]
+	}
+	heard := &found.Speech{Probabilities: found.Coarse(probs)}
+	for _, test := range []struct {
+		name       string
+		speech     *found.Speech
+		start, end float64
+		heard      *float64
+		want       bool
+	}{
+		{"neither hears it", heard, 0.1, 0.6, new(0.01), true},
+		{"not there at all", heard, 0.1, 0.6, new(0.0), true},
+		{"the detector hears speech", heard, 1.1, 1.6, new(0.0), false},
+		{"the word is heard", heard, 0.1, 0.6, new(0.03), false},
+		{"it can't be spelled", heard, 0.1, 0.6, nil, false},
+		{"behind the detector's end", heard, 3, 4, new(0.0), false},
+		{"no probabilities of the detector", &found.Speech{}, 0.1, 0.6, new(0.0), false},
+	} {
+		text := &asr.Transcript{Segments: []asr.Segment{{Words: []asr.Word{{Start: test.start, End: test.end, Heard: test.heard}}}}}
+		MarkDoubtful(test.speech, text)
+		assert.Equal(t, test.want, text.Segments[0].Words[0].Doubtful, test.name)
+	}
+}

@@ -1,0 +1,75 @@
+package trust
+
+import (
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/found"
+)
+
+// Discard sets the no-speech probability of the optimized tier's segments and removes
+// the segments above the threshold. The probability is the mean of the voice activity
+// detector's and the recognizer's (its blank where the tokens fire), or the detector's
+// alone where the recognizer has none.
+func Discard(s *found.Speech, t *asr.Transcript, abilities asr.Abilities, threshold float64) {
+	before := len(t.Segments)
+	for i := range t.Segments {
+		segment := &t.Segments[i]
+		if silent, ok := s.Silence(segment.Start, segment.End); ok && abilities.NoSpeech {
+			segment.NoSpeechProb = (segment.NoSpeechProb + silent) / 2
+		} else if ok {
+			segment.NoSpeechProb = silent
+		}
+	}
+	t.Segments = slices.DeleteFunc(t.Segments, func(segment asr.Segment) bool { return segment.NoSpeechProb > threshold })
+	t.Stats.Discarded += before - len(t.Segments)
+}
+
+// A recording is taken for one without speech where its segments last hardlyLong
+// seconds at most together, the detector's probability of silence is above
+// hardlySpeech in each and the confidence below hardlySure
+// (docs/performance.md#sounds-without-speech).
+const (
+	hardlyLong   = 2.0
+	hardlySpeech = 0.35
+	hardlySure   = 0.75
+)
+
+// Reject removes all segments where they are short and neither the detector nor the
+// recognizer is sure of any: knocks, barks and sneezes pass for speech for a moment,
+// and a recognizer always finds words. One segment of which one of the two is sure,
+// or of which one says nothing, keeps them all.
+func Reject(s *found.Speech, t *asr.Transcript) {
+	length := 0.0
+	for _, segment := range t.Segments {
+		silent, known := s.Silence(segment.Start, segment.End)
+		if !known || silent <= hardlySpeech || segment.Confidence == nil || *segment.Confidence >= hardlySure {
+			return
+		}
+		if length += segment.End - segment.Start; length > hardlyLong {
+			return
+		}
+	}
+	t.Stats.Discarded += len(t.Segments)
+	t.Segments = nil
+}
+
+// HoldBack returns a function that hands sentences on to tell as soon as Reject can no
+// longer remove them: when they are longer than hardlyLong together.
+func HoldBack(tell func([]asr.Segment)) func([]asr.Segment) {
+	if tell == nil {
+		return nil
+	}
+	var held []asr.Segment
+	length := 0.0
+	return func(segments []asr.Segment) {
+		held = append(held, segments...)
+		for _, segment := range segments {
+			length += segment.End - segment.Start
+		}
+		if length > hardlyLong {
+			tell(held)
+			held = nil
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package whispernet
+
+import "sync"
+
+// crew is a number of goroutines that compute parts of one piece of work. One goroutine
+// at a time gives it work.
+type crew struct {
+	threads int
+	work    chan func()
+}
+
+func newCrew(threads int) *crew {
+	c := &crew{threads: max(threads, 1)}
+	if c.threads > 1 {
+		c.work = make(chan func())
+		for range c.threads - 1 {
+			go func() {
+				for f := range c.work {
+					f()
+				}
+			}()
+		}
+	}
+	return c
+}
+
+// free ends the goroutines.
+func (c *crew) free() {
+	if c.work != nil {
+		close(c.work)
+	}
+}
+
+// each calls f for the parts 0 .. n-1, by at most as many goroutines as there are threads;
+// worker is the number of the goroutine.
+func (c *crew) each(n int, f func(part, worker int)) {
+	if c.threads == 1 || n <= 1 {
+		for i := range n {
+			f(i, 0)
+		}
+		return
+	}
+	var next sync.Mutex
+	taken := 0
+	take := func() int {
+		next.Lock()
+		defer next.Unlock()
+		taken++
+		return taken - 1
+	}
+	var thrown any
+	run := func(worker int) {
+		defer func() {
+			if p := recover(); p != nil {
+				next.Lock()
+				defer next.Unlock()
+				thrown, taken = p, n
+			}
+		}()
+		for i := take(); i < n; i = take() {
+			f(i, worker)
+		}
+	}
+	var others sync.WaitGroup
+	for worker := 1; worker < min(c.threads, n); worker++ {
+		others.Add(1)
+		c.work <- func() {
+			defer others.Done()
+			run(worker)
+		}
+	}
+	run(0)
+	others.Wait()
+	if thrown != nil {
+		panic(thrown)
+	}
+}
+
+// split divides n things evenly among parts and returns the bounds of one part.
+func split(n, parts, part int) (from, to int) { return n * part / parts, n * (part + 1) / parts }

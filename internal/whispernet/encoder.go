@@ -1,0 +1,161 @@
+//go:build cgo
+
+package whispernet
+
+// encoderRows is how many positions go through a linear layer together: few enough that
+// they stay in a processor's cache between layers.
+const encoderRows = 96
+
+// encoderScratch is the memory of one pass of the encoder.
+type encoderScratch struct {
+	x, qkv, attended memory[float32]
+	workers          []encoderWorker
+}
+
+// encoderWorker is the memory of one of its goroutines.
+type encoderWorker struct {
+	normal, hidden, scores memory[float32]
+	head                   memory[byte]
+	eight                  rows8
+}
+
+func (s *encoderScratch) free() {
+	s.x.free()
+	s.qkv.free()
+	s.attended.free()
+	for i := range s.workers {
+		w := &s.workers[i]
+		w.normal.free()
+		w.hidden.free()
+		w.scores.free()
+		w.head.free()
+		w.eight.free()
+	}
+}
+
+// takeScratch returns memory that a pass with a number of threads may use.
+func (m *Model) takeScratch(threads int) *encoderScratch {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &encoderScratch{}
+	if n := len(m.idle); n > 0 {
+		s, m.idle = m.idle[n-1], m.idle[:n-1]
+	}
+	for len(s.workers) < threads {
+		s.workers = append(s.workers, encoderWorker{})
+	}
+	return s
+}
+
+func (m *Model) giveScratch(s *encoderScratch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle = append(m.idle, s)
+}
+
+// pass is one run of the encoder.
+type pass struct {
+	*Model
+	*encoderScratch
+	crew *crew
+	d    int
+}
+
+// blocks calls f for blocks of rows.
+func (p *pass) blocks(rows int, f func(from, to int, w *encoderWorker)) {
+	p.crew.each((rows+encoderRows-1)/encoderRows, func(part, worker int) {
+		f(part*encoderRows, min(part*encoderRows+encoderRows, rows), &p.workers[worker])
+	})
+}
+
+// convolve applies both convolutions to features and adds the positions.
+func (p *pass) convolve(features []float32) {
+	d, channels := p.d, p.conv1.k/3
+	first := p.qkv.grow(3 * contextPositions * d)[:contextFrames*d] // room that is not needed yet
+	convolve := func(w *matrix, from []float32, frames, channels, step, rows int, out []float32, add []float32) {
+		p.blocks(rows, func(a, b int, k *encoderWorker) {
+			cut := k.hidden.grow(encoderRows * max(3*channels, 4*d))
+			patches(from, frames, channels, step, a, b, cut)
+			t := target{out: out[a*d:], stride: d, gelu: true}
+			if add != nil {
+				t.add = add[a*d:]
+			}
+			p.multiply(w, &operand{x: cut, stride: 3 * channels, m: b - a, eight: &k.eight}, t)
+		})
+	}
+	convolve(p.conv1, features, contextFrames, channels, 1, contextFrames, first, nil)
+	convolve(p.conv2, first, contextFrames, d, 2, contextPositions, p.x.grow(contextPositions*d), p.encoderPositions.values)
+}
+
+// attention lets every position attend to all, and writes into attended.
+func (p *pass) attention(heads int) {
+	d := p.d
+	size := d / heads
+	const n = contextPositions
+	const parts = 5 // of a head's positions, so that threads end together
+	room := p.attentionRoom(kindFloat, n, size)
+	qkv, attended := p.qkv.values, p.attended.grow(n*d)
+	packed := make([]attention, heads)
+	memories := make([]memory[byte], heads)
+	attend := func(h, part, worker int) {
+		w := &p.workers[worker]
+		from, to := split(n, parts, part)
+		scores := w.scores.grow(tileRows * p.padded(n))
+		p.attend(&packed[h], qkv[from*3*d+h*size:], 3*d, to-from, scores, attended[from*d+h*size:], d)
+	}
+	pack := func(h int, m *memory[byte]) {
+		packed[h] = p.placeAttention(kindFloat, n, size, m.grow(room))
+		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
+	}
+	if p.crew.threads == 1 {
+		for h := range heads {
+			pack(h, &p.workers[0].head)
+			for part := range parts {
+				attend(h, part, 0)
+			}
+		}
+		return
+	}
+	p.crew.each(heads, func(h, _ int) { pack(h, &memories[h]) })
+	p.crew.each(heads*parts, func(i, worker int) { attend(i/parts, i%parts, worker) })
+	for i := range memories {
+		memories[i].free()
+	}
+}
+
+// layer computes a transformer block.
+func (p *pass) layer(l *encoderLayer, heads int) {
+	d := p.d
+	const n = contextPositions
+	x, qkv := p.x.values, p.qkv.grow(3*n*d)
+	p.blocks(n, func(a, b int, w *encoderWorker) {
+		normal := w.normal.grow(encoderRows * d)
+		p.normalize(&l.attentionNorm, x[a*d:], b-a, normal)
+		p.multiply(l.qkv, &operand{x: normal, stride: d, m: b - a, eight: &w.eight}, target{out: qkv[a*3*d:], stride: 3 * d})
+		scaleQueries(qkv[a*3*d:b*3*d], d, heads)
+	})
+	p.attention(heads)
+	p.blocks(n, func(a, b int, w *encoderWorker) {
+		normal, hidden := w.normal.grow(encoderRows*d), w.hidden.grow(encoderRows*l.up.n)
+		rows := func(x []float32, stride int) *operand {
+			return &operand{x: x, stride: stride, m: b - a, eight: &w.eight}
+		}
+		at := target{out: x[a*d:], add: x[a*d:], stride: d}
+		p.multiply(l.out, rows(p.attended.values[a*d:], d), at)
+		p.normalize(&l.mlpNorm, x[a*d:], b-a, normal)
+		p.multiply(l.up, rows(normal, d), target{out: hidden, stride: l.up.n, gelu: true})
+		p.multiply(l.down, rows(hidden, l.up.n), at)
+	})
+}
+
+// scaleQueries divides the queries of rows of queries, keys and values by the root of the
+// heads' size.
+func scaleQueries(qkv []float32, d, heads int) {
+	by := headScale(d / heads)
+	for at := 0; at < len(qkv); at += 3 * d {
+		q := qkv[at : at+d]
+		for i := range q {
+			q[i] *= by
+		}
+	}
+}

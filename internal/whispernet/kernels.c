@@ -1,0 +1,201 @@
+#include "kernels.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const og_kernels *og_choose(const char *name) {
+	const og_kernels *all[] = {og_avx512(), og_avx2(), og_neon(), og_generic()};
+	for (int i = 0; i < 4; i++)
+		if (all[i] && (!*name || !strcmp(name, all[i]->name))) return all[i];
+	return NULL;
+}
+
+void *og_alloc(size_t bytes) {
+	void *p = NULL;
+	return posix_memalign(&p, 64, bytes ? bytes : 64) ? NULL : p;
+}
+
+void og_release(void *p) { free(p); }
+
+float og_half(uint16_t h) {
+	/* shifted into a float's place the exponent is 112 too small, and a product mends that,
+	 * for subnormal halves too */
+	uint32_t b = (uint32_t)(h & 0x7fff) << 13;
+	float f;
+	memcpy(&f, &b, 4);
+	f *= 0x1p112f;
+	return h & 0x8000 ? -f : f;
+}
+
+static float half_at(const uint8_t *p) {
+	uint16_t h;
+	memcpy(&h, p, 2);
+	return og_half(h);
+}
+
+/* Blocks of 32 numbers, as in ggml-common.h: a scale, a least value or none, the fifth
+ * bits or none, then 4 bits a number: 16 of the first half and 16 of the second. */
+static void dequantize_block(int type, const uint8_t *p, float *out) {
+	float d = half_at(p), least = 0;
+	int five = type == OG_Q5_0 || type == OG_Q5_1, lowest = type == OG_Q4_1 || type == OG_Q5_1;
+	uint32_t high = 0;
+	p += 2;
+	if (lowest) least = half_at(p), p += 2;
+	if (five) memcpy(&high, p, 4), p += 4;
+	int zero = lowest ? 0 : five ? 16 : 8;
+	for (int i = 0; i < 16; i++) {
+		int a = (p[i] & 15) | (int)(high >> i & 1) << 4, b = p[i] >> 4 | (int)(high >> (i + 16) & 1) << 4;
+		out[i] = (float)(a - zero) * d + least;
+		out[i + 16] = (float)(b - zero) * d + least;
+	}
+}
+
+void og_dequantize(int type, const void *row, int k, float *out) {
+	const uint8_t *p = row;
+	static const int bytes[] = {[OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24};
+	switch (type) {
+	case OG_F32:
+		memcpy(out, p, (size_t)k * 4);
+		return;
+	case OG_F16:
+		for (int i = 0; i < k; i++) out[i] = half_at(p + 2 * i);
+		return;
+	case OG_Q8_0:
+		for (int i = 0; i < k; i += 32, p += 34) {
+			float d = half_at(p);
+			for (int j = 0; j < 32; j++) out[i + j] = d * ((const int8_t *)p)[2 + j];
+		}
+		return;
+	default:
+		for (int i = 0; i < k; i += 32, p += bytes[type]) dequantize_block(type, p, out + i);
+	}
+}
+
+static size_t row_bytes(int type, int k) {
+	static const int bytes[] = {[OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24, [OG_Q8_0] = 34};
+	return type == OG_F32 ? (size_t)k * 4 : type == OG_F16 ? (size_t)k * 2 : (size_t)k / 32 * bytes[type];
+}
+
+static int groups_of(int k) { return (k + GROUP - 1) / GROUP; }
+
+size_t og_panel_bytes(const og_kernels *s, int kind, int k, int n) {
+	size_t numbers = (size_t)(n + s->nr - 1) / s->nr * s->nr * k;
+	return kind == OG_F32 ? numbers * 4 : kind == OG_F16 ? numbers * 2 : numbers;
+}
+
+/* Where a number of an 8-bit panel lies. */
+static size_t q8_at(const og_kernels *s, int k, int column) { return (size_t)k / s->deep * s->deep * s->nr + column * s->deep + k % s->deep; }
+
+/* The memory in which a row is packed. */
+typedef struct scratch {
+	float *row;
+	void *numbers; /* halves, or 8-bit numbers as the left side of a product has them */
+	float *scales;
+	int32_t *start;
+} scratch;
+
+static void pack_q8(const og_kernels *s, const scratch *r, int k, int column, uint8_t *panel, float *scales) {
+	s->quantize(r->row, k, 1, k, r->numbers, r->scales, r->start);
+	for (int g = 0; g < groups_of(k); g++) scales[g * s->nr + column] = r->scales[g];
+	uint8_t *to = panel + column * s->deep;
+	if (s->element == 2) {
+		const int16_t *from = r->numbers;
+		for (int i = 0; i < k; i += 2, to += 2 * s->nr) to[0] = (uint8_t)from[i], to[1] = (uint8_t)from[i + 1];
+		return;
+	}
+	const uint8_t *from = r->numbers;
+	uint32_t shift = s->offset ? 0x80808080 : 0; /* adds 128 to each of four bytes */
+	for (int i = 0; i < k; i += 4, to += 4 * s->nr) {
+		uint32_t four;
+		memcpy(&four, from + i, 4);
+		four ^= shift;
+		memcpy(to, &four, 4);
+	}
+}
+
+static void pack_row(const og_kernels *s, int kind, const scratch *r, int k, int c, void *data, float *scales) {
+	int p = c / s->nr, j = c % s->nr;
+	size_t at = (size_t)p * k * s->nr;
+	if (kind == OG_Q8_0) {
+		pack_q8(s, r, k, j, (uint8_t *)data + at, scales + (size_t)p * groups_of(k) * s->nr);
+	} else if (kind == OG_F16) {
+		s->to_half(r->row, k, r->numbers);
+		for (int i = 0; i < k; i++) ((uint16_t *)data)[at + (size_t)i * s->nr + j] = ((uint16_t *)r->numbers)[i];
+	} else {
+		for (int i = 0; i < k; i++) ((float *)data)[at + (size_t)i * s->nr + j] = r->row[i];
+	}
+}
+
+int og_pack(const og_kernels *s, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales) {
+	scratch r = {og_alloc((size_t)k * 4), og_alloc((size_t)k * 2), og_alloc((size_t)groups_of(k) * 4), og_alloc((size_t)groups_of(k) * 4)};
+	int enough = r.row && r.numbers && r.scales && r.start;
+	for (int c = from * s->nr; enough && c < to * s->nr; c++) {
+		if (c < n) og_dequantize(type, (const uint8_t *)rows + c * row_bytes(type, k), k, r.row);
+		else memset(r.row, 0, (size_t)k * 4);
+		pack_row(s, kind, &r, k, c, data, scales);
+	}
+	og_release(r.row);
+	og_release(r.numbers);
+	og_release(r.scales);
+	og_release(r.start);
+	return enough;
+}
+
+void og_column(const og_kernels *s, int kind, const og_panels *w, int column, float *out) {
+	int p = column / s->nr, j = column % s->nr;
+	for (int i = 0; i < w->k; i++) {
+		size_t at = ((size_t)p * w->k + i) * s->nr + j;
+		if (kind == OG_Q8_0) {
+			int v = ((const uint8_t *)w->data)[(size_t)p * w->k * s->nr + q8_at(s, i, j)];
+			v = s->offset ? v - s->offset : (int8_t)v;
+			out[i] = (float)v * w->scales[((size_t)p * groups_of(w->k) + i / GROUP) * s->nr + j];
+		} else {
+			out[i] = kind == OG_F16 ? og_half(((const uint16_t *)w->data)[at]) : ((const float *)w->data)[at];
+		}
+	}
+}
+
+/* Keys are the right side's columns. */
+void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->keys.n, d = a->keys.k;
+	float row[4096];
+	uint16_t numbers[4096];
+	float scale[16];
+	int32_t start[16];
+	scratch r = {row, numbers, scale, start};
+	for (int c = 0; c < (t + s->nr - 1) / s->nr * s->nr; c++) {
+		if (c < t) memcpy(row, x + c * stride, (size_t)d * 4);
+		else memset(row, 0, (size_t)d * 4);
+		pack_row(s, a->kind, &r, d, c, (void *)a->keys.data, (float *)a->keys.scales);
+	}
+}
+
+void og_pack_values(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->values.k, d = a->values.n;
+	uint16_t numbers[4096];
+	for (int c = 0; c < t; c++) {
+		int32_t start[16];
+		const float *from = x + c * stride;
+		if (a->kind == OG_Q8_0) s->quantize(from, d, 1, d, numbers, (float *)a->values.scales + c, start);
+		if (a->kind == OG_F16) s->to_half(from, d, numbers);
+		for (int p = 0; p * s->nr < d; p++) {
+			int width = d - p * s->nr < s->nr ? d - p * s->nr : s->nr;
+			size_t at = ((size_t)p * t + c) * s->nr;
+			for (int i = 0; i < s->nr; i++) {
+				int e = p * s->nr + i;
+				if (a->kind == OG_F32) ((float *)a->values.data)[at + i] = i < width ? from[e] : 0;
+				else if (a->kind == OG_F16) ((uint16_t *)a->values.data)[at + i] = i < width ? numbers[e] : 0;
+				else ((int8_t *)a->values.data)[at + i] = i >= width ? 0 : s->element == 2 ? (int8_t)((int16_t *)numbers)[e] : ((int8_t *)numbers)[e];
+			}
+		}
+	}
+}
+
+void og_patches(const float *x, int frames, int channels, int step, int from, int to, float *out) {
+	for (int t = from; t < to; t++)
+		for (int j = -1; j <= 1; j++, out += channels) {
+			int f = t * step + j;
+			if (f < 0 || f >= frames) memset(out, 0, (size_t)channels * 4);
+			else memcpy(out, x + (size_t)f * channels, (size_t)channels * 4);
+		}
+}

@@ -1,0 +1,109 @@
+/* The arithmetic of a Whisper network, in one variant for each kind of processor. All
+ * functions compute on the calling thread; a row's result does not depend on which other
+ * rows are computed with it.
+ *
+ * A matrix product reads its right side from panels: nr columns side by side, for one
+ * element of the inner dimension after the other, so that a vector register takes a row of
+ * a panel. The last panel is filled up with zeros. */
+#ifndef OTOGRAPH_WHISPERNET_KERNELS_H
+#define OTOGRAPH_WHISPERNET_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Products of 8-bit numbers have a scale for every row, or column, and GROUP elements of
+ * the inner dimension. */
+enum { GROUP = 256 };
+
+/* panels is the right side of a product: k rows of n columns. */
+typedef struct og_panels {
+	int k, n;
+	const void *data;    /* float, IEEE half or 8-bit numbers */
+	const float *scales; /* of 8-bit numbers: [panel][group][nr] */
+} og_panels;
+
+/* og_rows is the left side of a product, with 8-bit numbers: m rows of k. */
+typedef struct og_rows {
+	int m;
+	const void *data;
+	long stride;          /* elements from one row to the next */
+	const float *scales;  /* [row][group] */
+	const int32_t *start; /* [row][group]: where the sum of a group begins */
+} og_rows;
+
+/* og_result says where a product goes: c = gelu(product + bias) + add. */
+typedef struct og_result {
+	float *c;
+	long stride;
+	const float *bias; /* by column; may be NULL */
+	const float *add;  /* laid out as c, and may be c; may be NULL */
+	int gelu;
+} og_result;
+
+/* og_attention is the keys (columns) and the values (rows) of a head, of one kind: float,
+ * half, or 8-bit numbers with a scale for each position. 8-bit values lie as floats do. */
+typedef struct og_attention {
+	int kind;
+	og_panels keys, values;
+} og_attention;
+
+/* The largest head whose keys may be 8-bit numbers. */
+enum { OG_WIDEST = 256 };
+
+/* og_cell is the decoder's cache of a column at one position: for each layer the keys and
+ * the values of all heads, as halves. */
+typedef const uint16_t *og_cell;
+
+typedef struct og_kernels {
+	const char *name;
+	int nr;      /* columns of a panel */
+	int deep;    /* inner elements that lie together in panels of 8-bit numbers */
+	int offset;  /* added to the 8-bit numbers of panels */
+	int element; /* bytes of an 8-bit number of the left side */
+	/* Products for the panels from .. to-1. */
+	void (*product_q8)(const og_panels *, int from, int to, const og_rows *, const og_result *);
+	void (*product_half)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
+	void (*product_float)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
+	void (*quantize)(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start);
+	void (*normalize)(const float *x, int m, int d, const float *weight, const float *bias, float *y);
+	/* Attention of m queries over keys and values; scores holds 12 rows of padded positions. */
+	void (*attend)(const float *q, long stride, int m, const og_attention *, float *scores, float *out, long out_stride);
+	/* The products of queries and keys alone. */
+	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);
+	/* Attention of one column over its past: count cells, keys at offset, values d after. */
+	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
+	void (*to_half)(const float *x, long n, uint16_t *y);
+	void (*softmax)(float *x, int n);
+	/* Log-softmax in place; marks is the log of the sum from begin on, best the largest below. */
+	void (*log_softmax)(float *x, int n, int begin, float *marks, float *best);
+} og_kernels;
+
+const og_kernels *og_choose(const char *name); /* NULL: this processor cannot; "" is the best */
+const og_kernels *og_avx512(void);
+const og_kernels *og_avx2(void);
+const og_kernels *og_neon(void);
+const og_kernels *og_generic(void);
+
+float og_half(uint16_t);
+
+/* Tensors as in ggml's files: rows of k numbers. */
+enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 7, OG_Q8_0 = 8 };
+void og_dequantize(int type, const void *row, int k, float *out);
+
+size_t og_panel_bytes(const og_kernels *, int kind, int k, int n);
+/* Pack panels from .. to-1 of a tensor of n rows of k numbers (its transpose is the right
+ * side). kind is OG_F32, OG_F16 or OG_Q8_0. Returns 0 where memory ran out. */
+int og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales);
+/* Read one column of panels back. */
+void og_column(const og_kernels *, int kind, const og_panels *, int column, float *out);
+/* Pack keys (positions by columns: as the transpose) and values of one head as panels. */
+void og_pack_keys(const og_kernels *, const og_attention *, const float *x, long stride);
+void og_pack_values(const og_kernels *, const og_attention *, const float *x, long stride);
+
+/* Patches of three frames for a convolution over time: out[t] = x[t*step-1 .. t*step+1]. */
+void og_patches(const float *x, int frames, int channels, int step, int from, int to, float *out);
+
+void *og_alloc(size_t);
+void og_release(void *);
+
+#endif

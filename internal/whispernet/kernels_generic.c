@@ -1,0 +1,70 @@
+/* Plain C for every processor: the compiler's own vectors. */
+#include "kernels.h"
+#include <string.h>
+
+#define VL 4
+#define MR 4
+#define NAME "generic"
+#define DEEP 4
+#define OFFSET 0
+#define ELEMENT 1
+
+typedef float half_vf __attribute__((vector_size(16)));
+
+static inline half_vf load_half(const uint16_t *p) {
+	half_vf v;
+	for (int i = 0; i < 4; i++) v[i] = og_half(p[i]);
+	return v;
+}
+
+static inline half_vf load_byte(const int8_t *p) {
+	half_vf v;
+	for (int i = 0; i < 4; i++) v[i] = p[i];
+	return v;
+}
+
+/* The nearest half, ties to even; beyond the largest one it is infinity. */
+static uint16_t nearest_half(float f) {
+	uint32_t b;
+	memcpy(&b, &f, 4);
+	uint32_t sign = b >> 16 & 0x8000;
+	b &= 0x7fffffff;
+	if (b >= 0x47800000) return (uint16_t)(sign | (b > 0x7f800000 ? 0x7e00 : 0x7c00));
+	if (b < 0x38800000) { /* the sum's last bits are the subnormal half */
+		float small;
+		memcpy(&small, &b, 4);
+		small += 0.5f;
+		memcpy(&b, &small, 4);
+		return (uint16_t)(sign | (b - 0x3f000000));
+	}
+	b += 0xc8000fff + (b >> 13 & 1);
+	return (uint16_t)(sign | b >> 13);
+}
+
+static inline void store_half(uint16_t *p, half_vf v) {
+	for (int i = 0; i < 4; i++) p[i] = nearest_half(v[i]);
+}
+
+static inline __attribute__((always_inline)) void tile_q8(const int m, const uint8_t *a, long stride, const float *as, const int32_t *start, const uint8_t *w, const float *ws, int k, int groups, float *tile) {
+	for (int g = 0; g < groups; g++, ws += 8) {
+		int32_t s[MR][8];
+		int from = g * GROUP, to = from + GROUP < k ? from + GROUP : k;
+		for (int i = 0; i < m; i++)
+			for (int j = 0; j < 8; j++) s[i][j] = start[i * groups + g];
+		for (int x = from; x < to; x += 4, w += 32)
+			for (int i = 0; i < m; i++) {
+				const int8_t *b = (const int8_t *)a + i * stride + x;
+				for (int j = 0; j < 8; j++)
+					for (int l = 0; l < 4; l++) s[i][j] += ((const int8_t *)w)[4 * j + l] * b[l];
+			}
+		for (int i = 0; i < m; i++)
+			for (int j = 0; j < 8; j++) {
+				float v = (float)s[i][j] * (ws[j] * as[i * groups + g]);
+				tile[i * 8 + j] = g > 0 ? tile[i * 8 + j] + v : v;
+			}
+	}
+}
+
+#include "kernels_template.h"
+
+const og_kernels *og_generic(void) { return &kernels; }

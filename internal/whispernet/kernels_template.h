@@ -1,0 +1,393 @@
+/* The kernels in terms of vectors of VL floats. Included once for each processor, with
+ *   VL          floats in a vector
+ *   MR          most rows of a tile of a product
+ *   NAME        suffix of all names
+ *   load_half   vector of VL halves as floats
+ *   load_byte   vector of VL 8-bit numbers as floats
+ *   store_half  VL floats as halves
+ *   DEEP, OFFSET, ELEMENT and tile_q8 for products of 8-bit numbers
+ * already defined. */
+#include <math.h>
+#include <string.h>
+
+#define NR (2 * VL)
+typedef float vf __attribute__((vector_size(4 * VL)));
+typedef int32_t vi __attribute__((vector_size(4 * VL)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vf load(const float *p) { vf v; memcpy(&v, p, sizeof v); return v; }
+INLINE void store(float *p, vf v) { memcpy(p, &v, sizeof v); }
+INLINE vf splat(float x) { return x - (vf){0}; }
+INLINE vi splati(int32_t x) { return x - (vi){0}; }
+INLINE vf choose(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
+INLINE vf larger(vf a, vf b) { return choose(a > b, a, b); }
+INLINE float sum(vf v) {
+	float s = 0;
+	for (int i = 0; i < VL; i++) s += v[i];
+	return s;
+}
+INLINE float largest(vf v) {
+	float s = v[0];
+	for (int i = 1; i < VL; i++) s = v[i] > s ? v[i] : s;
+	return s;
+}
+
+/* e^x, relative error below 2e-7 for x from -87 to 88, which it is clamped to. The
+ * fraction's polynomial is Cephes' expf. */
+INLINE vf expv(vf x) {
+	x = choose(x > 88.0f, splat(88.0f), x);
+	x = choose(x < -87.0f, splat(-87.0f), x);
+	vf r = x * 1.44269504088896341f + 12582912.0f;
+	vi n = (vi)r - 0x4b400000;
+	r -= 12582912.0f;
+	x = x - r * 0.693359375f;
+	x = x + r * 2.12194440e-4f;
+	vf p = splat(1.9875691500e-4f);
+	p = p * x + 1.3981999507e-3f;
+	p = p * x + 8.3334519073e-3f;
+	p = p * x + 4.1665795894e-2f;
+	p = p * x + 1.6666665459e-1f;
+	p = p * x + 5.0000001201e-1f;
+	p = p * x * x + x + 1.0f;
+	return p * (vf)((n + 127) << 23);
+}
+
+/* GELU by the error function, as Whisper is trained: Abramowitz and Stegun 7.1.26, absolute
+ * error below 2e-7. */
+INLINE vf geluv(vf x) {
+	vf z = (vf)((vi)x & 0x7fffffff) * 0.70710678118654752f;
+	vf t = 1.0f / (z * 0.3275911f + 1.0f);
+	vf p = splat(1.061405429f);
+	p = p * t - 1.453152027f;
+	p = p * t + 1.421413741f;
+	p = p * t - 0.284496736f;
+	p = p * t + 0.254829592f;
+	vf erf = 1.0f - p * t * expv(-z * z);
+	erf = (vf)((vi)erf | ((vi)x & (int32_t)0x80000000));
+	return 0.5f * x * (1.0f + erf);
+}
+
+/* Write a tile of m rows and NR columns, of which columns belong to the matrix. */
+INLINE void finish(const float *tile, int m, int row, int column, int columns, const og_result *r) {
+	for (int i = 0; i < m; i++) {
+		long at = (long)(row + i) * r->stride + column;
+		const float *t = tile + i * NR;
+		if (columns == NR) {
+			for (int j = 0; j < NR; j += VL) {
+				vf v = load(t + j);
+				if (r->bias) v += load(r->bias + column + j);
+				if (r->gelu) v = geluv(v);
+				if (r->add) v += load(r->add + at + j);
+				store(r->c + at + j, v);
+			}
+			continue;
+		}
+		float rest[NR];
+		for (int j = 0; j < NR; j += VL) {
+			vf v = load(t + j);
+			if (r->bias) {
+				float b[VL] = {0};
+				for (int l = 0; l < VL && j + l < columns; l++) b[l] = r->bias[column + j + l];
+				v += load(b);
+			}
+			if (r->gelu) v = geluv(v);
+			store(rest + j, v);
+		}
+		for (int j = 0; j < columns; j++) r->c[at + j] = rest[j] + (r->add ? r->add[at + j] : 0);
+	}
+}
+
+INLINE vf load_float(const float *p) { return load(p); }
+
+#define TILE_FLOATS(FUNCTION, TYPE, LOAD) \
+	INLINE void FUNCTION(const int m, const float *a, long stride, const TYPE *w, int k, float *tile) { \
+		vf s[MR][2]; \
+		_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) s[i][0] = s[i][1] = (vf){0}; \
+		for (int x = 0; x < k; x++, w += NR) { \
+			vf w0 = LOAD(w), w1 = LOAD(w + VL); \
+			_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) { \
+				vf b = splat(a[i * stride + x]); \
+				s[i][0] += b * w0; \
+				s[i][1] += b * w1; \
+			} \
+		} \
+		_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) { \
+			store(tile + i * NR, s[i][0]); \
+			store(tile + i * NR + VL, s[i][1]); \
+		} \
+	}
+TILE_FLOATS(tile_float, float, load_float)
+TILE_FLOATS(tile_half, uint16_t, load_half)
+TILE_FLOATS(tile_byte, int8_t, load_byte)
+
+/* Call a tile function with its number of rows as a constant. */
+#define ROWS(m, CALL) \
+	switch (m) { \
+	case 1: CALL(1); break; \
+	case 2: CALL(2); break; \
+	case 3: CALL(3); break; \
+	case 4: CALL(4); break; \
+	ROWS_MORE(CALL) \
+	}
+#if MR == 12
+#define ROWS_MORE(CALL) \
+	case 5: CALL(5); break; \
+	case 6: CALL(6); break; \
+	case 7: CALL(7); break; \
+	case 8: CALL(8); break; \
+	case 9: CALL(9); break; \
+	case 10: CALL(10); break; \
+	case 11: CALL(11); break; \
+	default: CALL(12);
+#elif MR == 6
+#define ROWS_MORE(CALL) \
+	case 5: CALL(5); break; \
+	default: CALL(6);
+#else
+#define ROWS_MORE(CALL) \
+	default: break;
+#endif
+
+INLINE int smaller(int a, int b) { return a < b ? a : b; }
+
+#define PRODUCT_FLOATS(FUNCTION, TYPE, TILE) \
+	static void FUNCTION(const og_panels *w, int from, int to, const float *a, long stride, int m, const og_result *r) { \
+		float tile[MR * NR]; \
+		for (int p = from; p < to; p++) { \
+			const TYPE *panel = (const TYPE *)w->data + (size_t)p * w->k * NR; \
+			for (int i = 0; i < m; i += MR) { \
+				int rows = smaller(MR, m - i); \
+				const float *ai = a + i * stride; \
+				ROWS(rows, TILE) \
+				finish(tile, rows, i, p * NR, smaller(NR, w->n - p * NR), r); \
+			} \
+		} \
+	}
+#define CALL_FLOAT(M) tile_float(M, ai, stride, panel, w->k, tile)
+#define CALL_HALF(M) tile_half(M, ai, stride, panel, w->k, tile)
+PRODUCT_FLOATS(product_float, float, CALL_FLOAT)
+#define CALL_BYTE(M) tile_byte(M, ai, stride, panel, w->k, tile)
+PRODUCT_FLOATS(product_half, uint16_t, CALL_HALF)
+PRODUCT_FLOATS(product_byte, int8_t, CALL_BYTE)
+
+static void product_q8(const og_panels *w, int from, int to, const og_rows *a, const og_result *r) {
+	float tile[MR * NR];
+	int groups = (w->k + GROUP - 1) / GROUP;
+	for (int p = from; p < to; p++) {
+		const uint8_t *panel = (const uint8_t *)w->data + (size_t)p * w->k * NR;
+		const float *scales = w->scales + (size_t)p * groups * NR;
+		for (int i = 0; i < a->m; i += MR) {
+			int rows = smaller(MR, a->m - i);
+			const uint8_t *ai = (const uint8_t *)a->data + i * a->stride * ELEMENT;
+			const float *as = a->scales + i * groups;
+			const int32_t *start = a->start + i * groups;
+#define CALL_Q8(M) tile_q8(M, ai, a->stride, as, start, panel, scales, w->k, groups, tile)
+			ROWS(rows, CALL_Q8)
+			finish(tile, rows, i, p * NR, smaller(NR, w->n - p * NR), r);
+		}
+	}
+}
+
+static void quantize(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start) {
+	int groups = (k + GROUP - 1) / GROUP;
+	for (int i = 0; i < m; i++, x += stride) {
+		for (int g = 0; g < groups; g++) {
+			int from = g * GROUP, to = smaller(k, from + GROUP), j = from;
+			vf top = {0};
+			for (; j + VL <= to; j += VL) top = larger(top, (vf)((vi)load(x + j) & 0x7fffffff));
+			float high = largest(top);
+			for (; j < to; j++) high = fabsf(x[j]) > high ? fabsf(x[j]) : high;
+			float by = high > 0 ? 127.0f / high : 0;
+			int32_t total = 0;
+			for (j = from; j < to; j++) {
+				/* to the nearest, ties to even, by what is lost beyond 2^23 */
+				float f = x[j] * by + 12582912.0f;
+				int32_t q;
+				memcpy(&q, &f, 4);
+				q -= 0x4b400000;
+				total += q;
+#if ELEMENT == 2
+				((int16_t *)data)[(size_t)i * k + j] = (int16_t)q;
+#else
+				((int8_t *)data)[(size_t)i * k + j] = (int8_t)q;
+#endif
+			}
+			scales[i * groups + g] = high / 127.0f;
+			start[i * groups + g] = -OFFSET * total;
+		}
+	}
+}
+
+static void normalize(const float *x, int m, int d, const float *weight, const float *bias, float *y) {
+	for (int i = 0; i < m; i++, x += d, y += d) {
+		vf s = {0};
+		float rest = 0;
+		int j = 0;
+		for (; j + VL <= d; j += VL) s += load(x + j);
+		for (; j < d; j++) rest += x[j];
+		float mean = (sum(s) + rest) / d;
+		s = (vf){0}, rest = 0;
+		for (j = 0; j + VL <= d; j += VL) {
+			vf c = load(x + j) - mean;
+			s += c * c;
+		}
+		for (; j < d; j++) rest += (x[j] - mean) * (x[j] - mean);
+		float by = 1.0f / sqrtf((sum(s) + rest) / d + 1e-5f);
+		for (j = 0; j + VL <= d; j += VL) store(y + j, (load(x + j) - mean) * by * load(weight + j) + load(bias + j));
+		for (; j < d; j++) y[j] = (x[j] - mean) * by * weight[j] + bias[j];
+	}
+}
+
+/* x becomes e^(x - its largest); returns the sum. */
+INLINE float exponents(float *x, int n) {
+	vf top = splat(-INFINITY);
+	int j = 0;
+	for (; j + VL <= n; j += VL) top = larger(top, load(x + j));
+	float high = largest(top);
+	for (; j < n; j++) high = x[j] > high ? x[j] : high;
+	vf s = {0};
+	for (j = 0; j + VL <= n; j += VL) {
+		vf e = expv(load(x + j) - high);
+		store(x + j, e);
+		s += e;
+	}
+	float total = sum(s);
+	if (j < n) {
+		float rest[VL];
+		for (int l = 0; l < VL; l++) rest[l] = j + l < n ? x[j + l] - high : -87.0f;
+		store(rest, expv(load(rest)));
+		for (int l = 0; j + l < n; l++) total += x[j + l] = rest[l];
+	}
+	return total;
+}
+
+static void softmax(float *x, int n) {
+	float by = 1.0f / exponents(x, n);
+	int j = 0;
+	for (; j + VL <= n; j += VL) store(x + j, load(x + j) * by);
+	for (; j < n; j++) x[j] *= by;
+}
+
+static void log_softmax(float *x, int n, int begin, float *marks, float *best) {
+	float high = -INFINITY, text = -INFINITY;
+	for (int j = 0; j < begin; j++) text = x[j] > text ? x[j] : text;
+	high = text;
+	for (int j = begin; j < n; j++) high = x[j] > high ? x[j] : high;
+	if (!(high > -INFINITY)) {
+		*marks = *best = -INFINITY;
+		return;
+	}
+	float total[2] = {0, 0};
+	for (int part = 0; part < 2; part++) {
+		int to = part ? n : begin, j = part ? begin : 0;
+		vf s = {0};
+		for (; j + VL <= to; j += VL) {
+			vf v = load(x + j);
+			s += choose(v > high - 80.0f, expv(v - high), (vf){0});
+		}
+		total[part] = sum(s);
+		for (; j < to; j++) total[part] += x[j] > high - 80.0f ? expf(x[j] - high) : 0;
+	}
+	float all = high + logf(total[0] + total[1]);
+	for (int j = 0; j < n; j++) x[j] -= all;
+	*marks = total[1] > 0 ? high + logf(total[1]) - all : -INFINITY;
+	*best = text - all;
+}
+
+/* m is at most MR. */
+static void score_tile(const float *q, long stride, int m, const og_attention *a, const og_result *r) {
+	int all = (a->keys.n + NR - 1) / NR;
+	if (a->kind == OG_F32) {
+		product_float(&a->keys, 0, all, q, stride, m, r);
+	} else if (a->kind == OG_F16) {
+		product_half(&a->keys, 0, all, q, stride, m, r);
+	} else {
+		uint8_t data[MR * OG_WIDEST * ELEMENT];
+		float scales[MR];
+		int32_t start[MR];
+		quantize(q, stride, m, a->keys.k, data, scales, start);
+		og_rows rows = {.m = m, .data = data, .stride = a->keys.k, .scales = scales, .start = start};
+		product_q8(&a->keys, 0, all, &rows, r);
+	}
+}
+
+static void score(const float *q, long stride, int m, const og_attention *a, float *scores, long scores_stride) {
+	for (int i = 0; i < m; i += MR) {
+		og_result r = {.c = scores + i * scores_stride, .stride = scores_stride};
+		score_tile(q + i * stride, stride, smaller(MR, m - i), a, &r);
+	}
+}
+
+/* Give every probability the scale of its position's values. */
+INLINE void scale(float *x, const float *by, int n) {
+	int j = 0;
+	for (; j + VL <= n; j += VL) store(x + j, load(x + j) * load(by + j));
+	for (; j < n; j++) x[j] *= by[j];
+}
+
+static void attend(const float *q, long stride, int m, const og_attention *a, float *scores, float *out, long out_stride) {
+	int t = a->keys.n, padded = (t + NR - 1) / NR * NR, by = (a->values.n + NR - 1) / NR;
+	for (int i = 0; i < m; i += MR) {
+		int rows = smaller(MR, m - i);
+		og_result s = {.c = scores, .stride = padded};
+		og_result r = {.c = out + i * out_stride, .stride = out_stride};
+		score_tile(q + i * stride, stride, rows, a, &s);
+		for (int j = 0; j < rows; j++) {
+			softmax(scores + (long)j * padded, t);
+			if (a->kind == OG_Q8_0) scale(scores + (long)j * padded, a->values.scales, t);
+		}
+		if (a->kind == OG_F32) product_float(&a->values, 0, by, scores, padded, rows, &r);
+		else if (a->kind == OG_F16) product_half(&a->values, 0, by, scores, padded, rows, &r);
+		else product_byte(&a->values, 0, by, scores, padded, rows, &r);
+	}
+}
+
+static void recall(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out) {
+	int size = d / heads;
+	for (int h = 0; h < heads; h++) {
+		const float *qh = q + h * size;
+		for (int t = 0; t < count; t++) {
+			const uint16_t *k = cells[t] + offset + h * size;
+			vf s = {0};
+			int j = 0;
+			for (; j + VL <= size; j += VL) s += load(qh + j) * load_half(k + j);
+			float rest = 0;
+			for (; j < size; j++) rest += qh[j] * og_half(k[j]);
+			scores[t] = sum(s) + rest;
+		}
+		softmax(scores, count);
+		float *o = out + h * size;
+		int j = 0;
+		for (; j + VL <= size; j += VL) {
+			vf s = {0};
+			for (int t = 0; t < count; t++) s += scores[t] * load_half(cells[t] + offset + d + h * size + j);
+			store(o + j, s);
+		}
+		for (; j < size; j++) {
+			float s = 0;
+			for (int t = 0; t < count; t++) s += scores[t] * og_half(cells[t][offset + d + h * size + j]);
+			o[j] = s;
+		}
+	}
+}
+
+static void to_half(const float *x, long n, uint16_t *y) {
+	long j = 0;
+	for (; j + VL <= n; j += VL) store_half(y + j, load(x + j));
+	if (j < n) {
+		float rest[VL] = {0};
+		uint16_t halves[VL];
+		for (int l = 0; j + l < n; l++) rest[l] = x[j + l];
+		store_half(halves, load(rest));
+		for (int l = 0; j + l < n; l++) y[j + l] = halves[l];
+	}
+}
+
+static const og_kernels kernels = {
+	.name = NAME, .nr = NR, .deep = DEEP, .offset = OFFSET, .element = ELEMENT,
+	.product_q8 = product_q8, .product_half = product_half, .product_float = product_float,
+	.quantize = quantize, .normalize = normalize, 
+	.attend = attend, .score = score, .recall = recall,
+	.to_half = to_half, .softmax = softmax, .log_softmax = log_softmax,
+};

@@ -1,0 +1,106 @@
+//go:build cgo
+
+package whispernet
+
+import (
+	"math"
+)
+
+// The features of Whisper (Radford et al. 2022, section 2.2): power spectra of 25 ms every
+// 10 ms, in bands of the mel scale.
+const (
+	fftSize, hop = 400, 160
+	bins         = fftSize/2 + 1
+	// contextSamples is the sound that the encoder takes.
+	contextSamples = contextFrames * hop
+)
+
+// mel computes log-mel features. The Fourier transform is a product with its matrix,
+// windowed: at this size that is as fast as a fast transform.
+type mel struct {
+	fourier, filters *matrix
+	bands            int
+}
+
+func (m *mel) free() {
+	m.fourier.free()
+	m.filters.free()
+}
+
+// mel reads the filters of the file and makes the transform.
+func (l *loader) mel() *mel {
+	bands := int(l.info.Mels)
+	m := &mel{bands: bands, fourier: l.k.newMatrix(kindFloat, fftSize, 2*bins), filters: l.k.newMatrix(kindFloat, bins, bands)}
+	rows := allocate[float32](fftSize * 2 * bins)
+	defer rows.free()
+	var sin, cos [fftSize]float64
+	for i := range fftSize {
+		sin[i], cos[i] = math.Sincos(2 * math.Pi * float64(i) / fftSize)
+	}
+	for b := range bins {
+		for i := range fftSize {
+			window := 0.5 - 0.5*cos[i]
+			rows.values[b*fftSize+i] = float32(window * cos[b*i%fftSize])
+			rows.values[(bins+b)*fftSize+i] = float32(window * sin[b*i%fftSize])
+		}
+	}
+	l.k.pack(m.fourier, 0, rows.bytes(), 0, panels(2*bins, l.k.panel()))
+	filters := l.read(l.info.Filters, 4*int64(bands)*bins)
+	defer filters.free()
+	l.k.pack(m.filters, 0, filters.values, 0, panels(bands, l.k.panel()))
+	return m
+}
+
+// features returns frames by bands for samples, followed by silence up to 30 s. Frames are
+// centered: the sound is mirrored before its beginning, as torch.stft does.
+func (m *Model) features(samples []float32, c *crew, out []float32) {
+	samples = samples[:min(len(samples), contextSamples)]
+	padded := allocate[float32](contextSamples + fftSize)
+	defer padded.free()
+	clear(padded.values)
+	copy(padded.values[fftSize/2:], samples)
+	for i := range fftSize / 2 {
+		padded.values[fftSize/2-1-i] = padded.values[fftSize/2+1+i]
+	}
+	bands := m.mel.bands
+	// frames that hold no sample are all alike: the floor
+	sounding := min((len(samples)+fftSize/2)/hop+1, contextFrames)
+	const block = 100
+	blocks := (sounding + block - 1) / block
+	spectra := allocate[float32](c.threads * block * (2*bins + bins))
+	defer spectra.free()
+	c.each(blocks, func(part, worker int) {
+		from, to := part*block, min(part*block+block, sounding)
+		s := spectra.values[worker*block*3*bins:][:block*3*bins]
+		complex, power := s[:block*2*bins], s[block*2*bins:]
+		frames := operand{x: padded.values[from*hop:], stride: hop, m: to - from}
+		m.multiply(m.mel.fourier, &frames, target{out: complex, stride: 2 * bins})
+		for t := range to - from {
+			re, im := complex[t*2*bins:][:bins], complex[t*2*bins+bins:][:bins]
+			p := power[t*bins:][:bins]
+			for b := range p {
+				p[b] = re[b]*re[b] + im[b]*im[b]
+			}
+		}
+		m.multiply(m.mel.filters, &operand{x: power, stride: bins, m: to - from}, target{out: out[from*bands:], stride: bands})
+		for i, v := range out[from*bands : to*bands] {
+			out[from*bands+i] = float32(math.Log10(max(float64(v), 1e-10)))
+		}
+	})
+	normalizeFeatures(out[:contextFrames*bands], sounding*bands)
+}
+
+// normalizeFeatures limits features to 8 decades below the largest and scales them; those
+// from known on are silence.
+func normalizeFeatures(x []float32, known int) {
+	for i := known; i < len(x); i++ {
+		x[i] = -10
+	}
+	top := float32(-10)
+	for _, v := range x[:known] {
+		top = max(top, v)
+	}
+	for i, v := range x {
+		x[i] = (max(v, top-8) + 4) / 4
+	}
+}

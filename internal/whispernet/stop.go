@@ -1,0 +1,33 @@
+package whispernet
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// ErrStopped is returned by computations that were told to stop.
+var ErrStopped = errors.New("whispernet: stopped")
+
+// errMemory is thrown, and caught at the package's border, where the system has no more
+// memory.
+var errMemory = errors.New("whispernet: out of memory")
+
+// caught turns thrown errMemory into an error.
+func caught(err *error) {
+	switch p := recover(); p {
+	case nil:
+	case errMemory:
+		*err = errMemory
+	default:
+		panic(p)
+	}
+}
+
+// Stop tells running computations to end. The zero value is ready.
+type Stop struct{ flag atomic.Bool }
+
+// Now ends every computation that was given the Stop, within a few milliseconds.
+func (s *Stop) Now() { s.flag.Store(true) }
+
+// Stopped reports whether Now was called.
+func (s *Stop) Stopped() bool { return s != nil && s.flag.Load() }

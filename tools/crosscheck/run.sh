@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# run.sh [FLAG...]: compares the engine with the Go bindings that whisper.cpp
+# publishes. The bindings are linked against libwhisper and its header, where
+# `make setup` puts them; without them, or without a C compiler, it says so and
+# succeeds. The flags are go test's.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+native=$PWD/third_party/native
+for file in "$native/include/whisper.h" "$native/lib/libwhisper.so"; do
+  if [ ! -e "$file" ]; then
+    echo "crosscheck: skipped: $file is missing (make setup)"
+    exit 0
+  fi
+done
+if ! command -v "${CC:-cc}" >/dev/null; then
+  echo "crosscheck: skipped: no C compiler"
+  exit 0
+fi
+export CGO_ENABLED=1 CGO_CFLAGS="-I$native/include"
+export CGO_LDFLAGS="-L$native/lib -Wl,-rpath,$native/lib -Wl,--disable-new-dtags"
+"${GO:-go}" test -C tools -tags crosscheck "$@" ./crosscheck

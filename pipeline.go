@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -36,6 +37,7 @@ import (
 	"github.com/otograph/otograph/internal/engines"
 	"github.com/otograph/otograph/internal/stages"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // CascadeBelow is the confidence below which the cascade decodes a segment of the
@@ -141,6 +143,15 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 
 // Models is the set that the pipeline was opened with.
 func (p *Pipeline) Models() *models.Set { return p.engines.Set }
+
+// Available returns what the pipeline's models can transcribe.
+func (p *Pipeline) Available() spec.Available { return p.engines.Available }
+
+// Settings names the options of Open that decide a result beside the models. A kept
+// stage (see WithCheckpoints) is of use to a pipeline with the same models and settings.
+func (p *Pipeline) Settings() string {
+	return fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.optimizedLanguages, ","))
+}
 
 // Load opens the models of the given roles now; without any, those of all roles
 // that the set fills. An error names the file, the role, what was expected and

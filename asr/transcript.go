@@ -82,8 +82,9 @@ type Transcript struct {
 	Unspelled []string `json:",omitempty"`
 }
 
-// Options configures a single transcription. DefaultOptions returns the
-// published defaults; Abilities lists the options that a recognizer honors.
+// Options configures a single transcription. The zero value, with a Language where
+// one is required, decodes greedily and without word times; DefaultOptions returns the
+// published defaults. Abilities lists the options that a recognizer honors.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
 	// it; asr/onnx takes "" for a model that tells the language itself.
@@ -107,8 +108,9 @@ type Options struct {
 	// ConditionOnPrevious also gives each window the text of the one before.
 	// Windows are then decoded one after the other, and an error may travel.
 	ConditionOnPrevious bool
-	// NoSpeechThreshold discards what was written where the no-speech probability
-	// exceeds it. asr/onnx only reports the probability, in Segment.NoSpeechProb.
+	// NoSpeechThreshold discards text where the no-speech probability exceeds it, 0 to
+	// 1; 0 means DefaultNoSpeechThreshold, a negative value keeps all text. asr/onnx
+	// only reports the probability, in Segment.NoSpeechProb.
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
@@ -167,10 +169,25 @@ func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 	return func() { o.Gate.Release(1) }, nil
 }
 
+// DefaultNoSpeechThreshold is Whisper's published no-speech threshold.
+const DefaultNoSpeechThreshold = 0.6
+
+// DiscardAbove returns the no-speech probability above which text is discarded: what
+// NoSpeechThreshold stands for.
+func (o Options) DiscardAbove() float64 {
+	switch {
+	case o.NoSpeechThreshold < 0:
+		return 1
+	case o.NoSpeechThreshold == 0:
+		return DefaultNoSpeechThreshold
+	}
+	return o.NoSpeechThreshold
+}
+
 // DefaultOptions returns the published defaults: beam 5, temperature 0,
-// no-speech threshold 0.6, word times.
+// DefaultNoSpeechThreshold, word times.
 func DefaultOptions() Options {
-	return Options{BeamSize: 5, NoSpeechThreshold: 0.6, WordTimestamps: true, Parallel: 1}
+	return Options{BeamSize: 5, WordTimestamps: true, Parallel: 1}
 }
 
 // Transcriber turns the speech of a recording into text.

@@ -96,7 +96,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	case strings.HasPrefix(job.Filename, "broken"):
 		return tasks.Outcome{}, spec.Permanent(errors.New("the audio is longer than 5 hours"))
 	case strings.HasPrefix(job.Filename, "mixed"):
-		return tasks.Outcome{}, spec.Permanent(errors.New(ReferenceRefusal(0, "two voices")))
+		return tasks.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(0, "two voices")))
 	case strings.HasPrefix(job.Filename, "unlucky"):
 		return tasks.Outcome{}, errors.New("the model is missing at the moment")
 	case strings.HasPrefix(job.Filename, "slow"):

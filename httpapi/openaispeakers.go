@@ -24,9 +24,6 @@ const (
 	maxReferenceTypeLen = 256     // bytes before the comma
 )
 
-// referencesField is the field of a form with the recordings of known speakers.
-const referencesField = "known_speaker_references[]"
-
 // checkSpeakers checks the names of known speakers against the number of
 // recordings.
 func (f *transcription) checkSpeakers(references int) error {
@@ -39,7 +36,7 @@ func (f *transcription) checkSpeakers(references int) error {
 	case len(f.names) > maxKnownSpeakers:
 		return badField(field, "at most %d are allowed, found %d", maxKnownSpeakers, len(f.names))
 	case len(f.names) != references:
-		return badField(referencesField, "expected one for each of %d names, found %d", len(f.names), references)
+		return badField(tasks.ReferencesField, "expected one for each of %d names, found %d", len(f.names), references)
 	}
 	for i, name := range f.names {
 		if name == "" || utf8.RuneCountInString(name) > maxSpeakerName || strings.ContainsFunc(name, unicode.IsControl) {
@@ -78,18 +75,9 @@ func referenceError(n int, err error) error {
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("invalid base64")
 	}
-	return badReference(n, err.Error())
-}
-
-func badReference(n int, why string) *Error {
-	return badField(referencesField, "number %d: %s", n+1, why)
-}
-
-// ReferenceRefusal returns what a client is told of the n-th recording of a known
-// speaker, counted from 0, that can't be used. A task that ends with it is answered
-// like a form with a bad field.
-func ReferenceRefusal(n int, why string) string {
-	return badReference(n, why).Message
+	e = invalid("%s", tasks.ReferenceRefusal(n, err.Error()))
+	e.Param = tasks.ReferencesField
+	return e
 }
 
 // references are the recordings of a form's known speakers, stored for the task that

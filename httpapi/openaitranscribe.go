@@ -112,8 +112,8 @@ func untranscribed(status tasks.Status, reason string) *Error {
 		return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
 	}
 	e := badField("file", "the audio could not be transcribed: %s", reason)
-	if strings.HasPrefix(reason, referencesField+":") {
-		e.Message, e.Param = reason, referencesField
+	if strings.HasPrefix(reason, tasks.ReferencesField+":") {
+		e.Message, e.Param = reason, tasks.ReferencesField
 	}
 	e.openAICode = "invalid_value"
 	return e

@@ -35,6 +35,9 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
+	// Hosts are the host names that requests may ask for, beside this machine's; nil
+	// accepts every name.
+	Hosts []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
 	TrustedProxies clientaddr.Proxies
@@ -258,7 +261,7 @@ func (m methods) refuse(w http.ResponseWriter, r *request) error {
 // Handler serves the endpoints, the document and its page, and the rest that
 // Config names.
 func (s *Server) Handler() http.Handler {
-	return s.guardBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.guardBodies(s.checkHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// ServeMux would redirect an unclean path with an answer that is not
 		// JSON; here it is a path like any other that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
@@ -270,7 +273,7 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		s.mux.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // OpsHandler serves only /healthz, /readyz and /metrics, for a separate

@@ -1,93 +1,62 @@
 // Package service is the transcription service for programs that mount it in
 // their server:
 //
-//	s, err := service.Open(ctx, service.Config{Folder: "/var/lib/example"})
-//	…
+//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
 //	http.Handle("/v1/", s.Handler())
 //	go s.Run(ctx)
 //
-// It is what `otograph serve` runs, without the flags. The tables are the same:
-// other machines may run `otograph work` and `otograph account` on them.
+// `otograph serve` and `otograph work` are this package with flags. The tables are
+// the same: other machines may run `otograph work` and `otograph account` on them.
+//
+// The package links nothing native. Package service/engine, which does, runs a
+// pipeline on the tasks.
 package service
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
-	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/state"
 	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/webhook"
 	"github.com/otograph/otograph/internal/tasks/worker"
-	"github.com/otograph/otograph/spec"
 )
 
-// Config configures a Service and the location of its state. Folder is required
-// unless Database and Files are given. State is named by address: a Service
-// opens SQLite once for reading and once for writing, and on PostgreSQL keeps a
-// connection that listens, which a *sql.DB of the caller could not provide.
-type Config struct {
-	// Folder holds the SQLite database and the files, unless Database or Files
-	// name another place. One Service runs on a folder.
-	Folder string
-	// Database is a PostgreSQL database ("postgres://…"), which several services
-	// may share.
-	Database string
-	// Files is "file:///folder" or "s3://bucket?region=…".
-	Files string
-	// BasePath is the prefix of the endpoints; "" is "/v1".
-	BasePath string
-	// Engine works on the tasks in this process, one at a time; nil leaves them
-	// to others (`otograph work`). Available is what its models can transcribe;
-	// holds are priced by it.
-	Engine    worker.Engine
-	Available spec.Available
-	// Prober determines the length of an upload, for the size of its hold; if
-	// nil, the price of a minute is held.
-	Prober tasks.Prober
-	// Allow opens addresses that are not public to audio_url and callback_url:
-	// networks ("10.0.0.0/8"), addresses, names ("nas.lan").
-	Allow []string
-	// Logger gets a line for each request and for what goes wrong; nil discards
-	// them.
-	Logger *slog.Logger
-}
+// MetricsFolder is where in Config.Folder worker processes leave their metrics.
+const MetricsFolder = "metrics"
 
 // Service is an open service. It is safe for concurrent use.
 type Service struct {
 	config   Config
 	lock     *db.FolderLock // nil on PostgreSQL
-	db       *db.DB
-	files    *blob.Store
-	tasks    *tasks.Service
-	accounts *accounts.Store
-	outbound *safehttp.Client
+	state    *state.State
+	counts   *metrics.Metrics
+	proxies  clientaddr.Proxies
+	outbound *safehttp.Client // checks URLs and delivers callbacks
 	audio    *safehttp.Client
+	key      []byte // signs access tokens
 	api      *httpapi.Server
 }
 
 // Open opens the service's state and brings its tables up to date. The caller
 // closes the Service.
 func Open(ctx context.Context, c Config) (*Service, error) {
-	if c.Folder == "" && (c.Database == "" || c.Files == "") {
-		return nil, errors.New("service: Config needs Folder, or Database and Files")
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	s := &Service{config: c}
-	for _, step := range []func(context.Context) error{s.openState, s.openNetwork, s.openAPI} {
+	s := &Service{config: c.withDefaults()}
+	for _, step := range []func(context.Context) error{s.openNetwork, s.openState, s.openAPI} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("service: %w", err), s.Close())
 		}
@@ -95,108 +64,116 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	return s, nil
 }
 
-// openState opens the database, the files and everything that depends on them.
-func (s *Service) openState(ctx context.Context) (err error) {
-	source, files := s.config.Database, s.config.Files
-	if files == "" {
-		files = filepath.Join(s.config.Folder, blob.DataFolder)
+// openNetwork makes the clients for callbacks and for audio.
+func (s *Service) openNetwork(context.Context) (err error) {
+	c := s.config
+	if s.proxies, err = clientaddr.ParseProxies(c.TrustedProxies); err != nil {
+		return &ConfigError{"TrustedProxies", fmt.Errorf("is wrong: %w", err)}
 	}
-	if source == "" {
-		source = filepath.Join(s.config.Folder, db.DataFile)
-		if s.lock, err = db.LockFolder(s.config.Folder); err != nil {
+	network := safehttp.Config{Allow: c.AllowOutbound, Deny: c.DenyOutbound}
+	if c.Version != "" {
+		network.UserAgent = "otograph/" + c.Version
+	}
+	if s.outbound, err = safehttp.New(network); err != nil {
+		return &ConfigError{"AllowOutbound", fmt.Errorf("or DenyOutbound is wrong: %w", err)}
+	}
+	network.MaxRedirects = worker.MaxRedirects
+	s.audio, err = safehttp.New(network)
+	return err
+}
+
+// openState opens the database and the files.
+func (s *Service) openState(ctx context.Context) (err error) {
+	if s.config.Folder != "" {
+		if err := os.MkdirAll(s.config.Folder, 0o700); err != nil {
 			return err
 		}
 	}
-	if s.db, err = db.Open(ctx, source, db.Options{Logger: s.config.Logger}); err != nil {
-		return err
+	if s.config.Database == "" { // SQLite and its folder belong to one server
+		if s.lock, err = db.LockFolder(s.config.Folder); err != nil {
+			return fmt.Errorf("%s: %w: does another service run on it?", s.config.Folder, err)
+		}
 	}
-	if err := s.db.Migrate(ctx); err != nil {
-		return err
-	}
-	if s.files, err = blob.Open(ctx, files); err != nil {
-		return err
-	}
-	if err := tasks.ClaimFiles(ctx, s.db, s.files); err != nil {
-		return err
-	}
-	s.accounts = accounts.New(s.db, nil)
-	s.tasks, err = tasks.New(tasks.Config{DB: s.db, Blobs: s.files, Logger: s.config.Logger, Prober: s.config.Prober})
+	s.counts = newMetrics(s.config.Version, func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) })
+	s.counts.ReadFiles(filepath.Join(s.config.Folder, MetricsFolder))
+	s.state, err = openState(ctx, s.config, s.counts)
 	return err
 }
 
-// openNetwork makes the clients for callbacks and for audio.
-func (s *Service) openNetwork(context.Context) (err error) {
-	if s.outbound, err = safehttp.New(safehttp.Config{Allow: s.config.Allow}); err != nil {
-		return err
-	}
-	s.audio, err = safehttp.New(safehttp.Config{Allow: s.config.Allow, MaxRedirects: worker.MaxRedirects})
-	return err
+func newMetrics(version string, stats func(context.Context) (tasks.Stats, error)) *metrics.Metrics {
+	counts := metrics.New(stats)
+	counts.Build(version)
+	counts.Cage(audio.Sandbox())
+	return counts
 }
 
-func (s *Service) openAPI(ctx context.Context) error {
-	key, err := s.accounts.SigningKey(ctx)
-	if err != nil {
+// openState opens the state of a service or a worker.
+func openState(ctx context.Context, c Config, counts *metrics.Metrics) (*state.State, error) {
+	return state.Open(ctx, state.Config{
+		Folder: c.Folder, Database: c.Database, Files: c.Files, Logger: c.Logger,
+		Migrate: !c.KeepSchema, ClaimFiles: true, Wait: c.DatabaseWait, Timeout: c.DatabaseLimit,
+		Tasks:           tasks.Config{KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength, Prober: c.Prober, Ended: counts.AttemptEnded},
+		ObserveDatabase: counts.ObserveDatabase, ObserveFiles: counts.ObserveStore,
+	})
+}
+
+func (s *Service) openAPI(ctx context.Context) (err error) {
+	if s.key, err = s.state.Accounts.SigningKey(ctx); err != nil {
 		return err
 	}
+	var rate httpapi.Limiter = accounts.NewBuckets(s.config.FrontEnds)
+	if s.config.SharedRates {
+		rate = s.state.Accounts
+	}
+	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
 	s.api, err = httpapi.New(httpapi.Config{
-		Tasks: s.tasks, Accounts: s.accounts, Money: s.tasks.Billing(), Audit: audit.New(s.db, nil), TokenKey: key, CheckURL: s.outbound.CheckURL,
-		BasePath: s.config.BasePath, Ready: s.db.Ping, Logger: s.config.Logger,
+		Tasks: s.state.Tasks, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
+		Rate: rate, BasePath: s.config.BasePath, Hosts: s.config.Hosts, TrustedProxies: s.proxies, Ready: ready.check,
+		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
 	})
 	return err
 }
 
-// Handler serves the endpoints under the base path, and the interface's
-// description at /openapi.json and /docs.
+// Handler serves the endpoints under the base path, the interface's description at
+// /openapi.json and /docs, and what Config adds.
 func (s *Service) Handler() http.Handler { return s.api.Handler() }
 
-// Run downloads audio, delivers callbacks, takes back the work of dead workers,
-// removes what is no longer needed and, with an Engine, works on tasks, until
-// ctx ends. It returns nil then.
-func (s *Service) Run(ctx context.Context) error {
-	g, running := errgroup.WithContext(ctx)
-	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: s.outbound, Addresses: s.outbound.Addresses})
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return notifier.Run(running) })
-	g.Go(func() error { return tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{}).Run(running) })
-	fetcher, err := worker.NewFetcher(s.tasks, worker.FetcherConfig{HTTP: s.audio, Prober: s.config.Prober})
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return fetcher.Run(running) })
-	if s.config.Engine != nil {
-		w, err := worker.New(s.tasks, worker.Config{Engine: s.config.Engine, Prober: s.config.Prober, Available: s.config.Available})
-		if err != nil {
-			return err
-		}
-		g.Go(func() error { return w.Run(running) })
-	}
-	if err := g.Wait(); ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
+// OpsHandler serves /healthz, /readyz and /metrics, for an address or paths of their
+// own.
+func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
-// Drain ends the requests that wait for a task and asks balancers to send
-// requests elsewhere. Call it before http.Server.Shutdown.
+// Leave makes /readyz fail, so that balancers send requests elsewhere.
+func (s *Service) Leave() { s.api.Leave() }
+
+// Drain is Leave, and ends the requests that wait for a task. Call it before
+// http.Server.Shutdown.
 func (s *Service) Drain() { s.api.Drain() }
 
 // CreateAccount creates an account with a balance and returns its API key, which
 // is not kept and cannot be shown again. An error says, for example, that the
 // name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
-	account, err := s.accounts.Create(ctx, name)
+	account, err := s.state.Accounts.Create(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	if balance > 0 {
-		if _, err := s.tasks.Billing().Recharge(ctx, account.ID, balance, "created"); err != nil {
+		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, "created"); err != nil {
 			return "", err
 		}
 	}
-	key, _, err = s.accounts.CreateKey(ctx, account.ID)
+	key, _, err = s.state.Accounts.CreateKey(ctx, account.ID)
 	return key, err
+}
+
+// CreateFirstAccount is CreateAccount for a service without any account; the key is ""
+// if it has one.
+func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
+	list, err := s.state.Accounts.List(ctx)
+	if err != nil || len(list) > 0 {
+		return "", err
+	}
+	return s.CreateAccount(ctx, name, balance)
 }
 
 // Close closes the state. Run must have returned.
@@ -207,11 +184,8 @@ func (s *Service) Close() error {
 			client.Close()
 		}
 	}
-	if s.files != nil {
-		errs = append(errs, s.files.Close())
-	}
-	if s.db != nil {
-		errs = append(errs, s.db.Close())
+	if s.state != nil {
+		errs = append(errs, s.state.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -103,8 +103,8 @@ type Word struct {
 	End         float64 `json:"end"`
 	Probability float64 `json:"probability"`
 	// Interpolated reports that Start and End were not measured but interpolated by
-	// letters between measured times. It is not part of the JSON form.
-	Interpolated bool `json:"-"`
+	// letters between measured times.
+	Interpolated bool `json:"interpolated,omitzero"`
 	// Doubtful reports that the sound speaks against a word of the standard tier:
 	// neither the model that times words nor the voice activity detector hears it.
 	// It is not part of the JSON form.

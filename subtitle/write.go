@@ -86,7 +86,8 @@ var (
 
 // Write writes a result with its sound events in a format. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
-// file. What demonstration models found says so, see DemoNote. An error wraps
+// file. What demonstration models found says so, see DemoNote, and so do times of words
+// that were not measured, see EstimateNote. An error wraps
 // ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
 func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	if f == FormatRTTM && !r.Ran.Diarize {
@@ -98,17 +99,26 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 			return err
 		}
 	}
-	var o Options
+	var notes []string
 	if r.Demo {
 		switch f {
-		case FormatVTT:
-			o.Note = DemoNote
-		case FormatCTM, FormatRTTM:
-			if _, err := fmt.Fprintf(w, ";; %s\n", DemoNote); err != nil {
-				return err
-			}
+		case FormatVTT, FormatCTM, FormatRTTM:
+			notes = append(notes, DemoNote)
 		default:
 			cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration))
+		}
+	}
+	if (f == FormatVTT || f == FormatCTM) && estimated(r) {
+		notes = append(notes, EstimateNote)
+	}
+	var o Options
+	if f == FormatVTT {
+		o.Note = strings.Join(notes, " ")
+	} else {
+		for _, note := range notes {
+			if _, err := fmt.Fprintf(w, ";; %s\n", note); err != nil {
+				return err
+			}
 		}
 	}
 	stem := strings.TrimSuffix(name, path.Ext(name))

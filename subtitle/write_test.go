@@ -33,6 +33,13 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
 		assert.NotZero(t, out.Len(), f)
 	}
+	full.Segments[0].Words[0].Interpolated = true
+	for _, f := range subtitle.Formats() {
+		var out bytes.Buffer
+		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
+		comments := f == subtitle.FormatVTT || f == subtitle.FormatCTM
+		assert.Equal(t, comments, strings.Contains(out.String(), subtitle.EstimateNote), f)
+	}
 	full.Demo = true
 	for _, f := range subtitle.Formats() {
 		var out bytes.Buffer

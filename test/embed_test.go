@@ -15,22 +15,7 @@ import (
 // native file, says what to do where the libraries are missing, and transcribes
 // where they are.
 func TestEmbeddingProgram(t *testing.T) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
-	}
-	// The module's own go.mod, with another name, holds the same pins.
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	text := strings.Replace(string(mod), "module github.com/otograph/otograph", "module example.com/embedder", 1)
-	text += "\nrequire github.com/otograph/otograph v0.0.0\nreplace github.com/otograph/otograph => " + root + "\n"
-	write("go.mod", text)
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	write("go.sum", string(sum))
-	write("main.go", `package main
+	dir := embedder(t, `package main
 
 import (
 	"context"
@@ -58,17 +43,15 @@ func main() {
 	}
 }
 `)
-	run := func(env []string, name string, args ...string) (string, error) {
-		cmd := exec.Command(name, args...)
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	run := func(env ...string) (string, error) {
+		cmd := exec.Command(filepath.Join(dir, "embedder"), filepath.Join(root, "testdata", "conversation.flac"))
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	out, err := run([]string{"GOFLAGS=-mod=mod"}, "go", "build", "-o", "embedder", ".")
-	require.NoError(t, err, out)
-
-	recording := filepath.Join(root, "testdata", "conversation.flac")
-	out, err = run([]string{"OTOGRAPH_NATIVE=" + t.TempDir(), "ONNXRUNTIME_LIB="}, "./embedder", recording)
+	out, err := run("OTOGRAPH_NATIVE="+t.TempDir(), "ONNXRUNTIME_LIB=")
 	require.Error(t, err, "there is no library in that folder: %s", out)
 	assert.Contains(t, out, "otograph native", "the error says what to do")
 
@@ -76,7 +59,34 @@ func main() {
 	if _, err := os.Stat(lib); err != nil {
 		t.Skip("third_party/native is not there: run make setup")
 	}
-	out, err = run([]string{"OTOGRAPH_NATIVE=" + lib}, "./embedder", recording)
+	out, err = run("OTOGRAPH_NATIVE=" + lib)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "SPEAKER_0 Good morning")
+}
+
+// embedder builds a program outside the module that imports it, and returns its folder;
+// the program is the file embedder.
+func embedder(t *testing.T, source string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	// The module's own go.mod, with another name, holds the same pins.
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	text := strings.Replace(string(mod), "module github.com/otograph/otograph", "module example.com/embedder", 1)
+	text += "\nrequire github.com/otograph/otograph v0.0.0\nreplace github.com/otograph/otograph => " + root + "\n"
+	write("go.mod", text)
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	write("go.sum", string(sum))
+	write("main.go", source)
+	cmd := exec.Command("go", "build", "-o", "embedder", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
 }

@@ -65,7 +65,7 @@ func BenchmarkModel(b *testing.B) {
 	if path == "" {
 		b.Skip("OTOGRAPH_BENCH_MODEL names no model")
 	}
-	e, err := Open(Model{Path: path}, Options{})
+	e, err := openFile(modelFile{Path: path}, Options{})
 	require.NoError(b, err)
 	defer e.Close()
 	x := make([]float32, 30*second)

@@ -55,7 +55,7 @@ const (
 )
 
 // openCPU loads a model that has been checked.
-func openCPU(m Model, threads int) (*cpu, error) {
+func openCPU(m modelFile, threads int) (*cpu, error) {
 	var file io.ReaderAt
 	size := int64(len(m.Data))
 	if m.Data != nil {
@@ -212,7 +212,7 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window)
 // heard reads the logits after "start of transcript".
 func (c *cpu) heard(logits []float32) heard {
 	h := heard{languages: make(map[string]float64)}
-	c.model.Normalize(logits, c.Begin)
+	whispernet.Normalize(logits, c.Begin)
 	h.noSpeech = math.Exp(float64(logits[c.NoSpeech]))
 	var sum float64
 	for i, l := range spec.Languages() {

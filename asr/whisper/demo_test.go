@@ -35,13 +35,13 @@ func few[T any](n int, list ...T) []T {
 }
 
 // demoModel is the embedded demonstration model.
-func demoModel(t testing.TB) Model {
+func demoModel(t testing.TB) modelFile {
 	t.Helper()
 	m, ok := demo.Models().Role(models.RoleStandard)
 	require.True(t, ok, "the demo set has a standard recognizer")
 	data, err := m.Main().Bytes()
 	require.NoError(t, err)
-	return Model{Data: data, Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}
+	return modelFile{Data: data, Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}
 }
 
 func openDemo(t testing.TB) *Engine {
@@ -49,12 +49,12 @@ func openDemo(t testing.TB) *Engine {
 	return openModel(t, demoModel(t))
 }
 
-func openModel(t testing.TB, m Model) *Engine {
+func openModel(t testing.TB, m modelFile) *Engine {
 	t.Helper()
 	if os.Getenv("OTOGRAPH_TEST_REFERENCE") != "" {
 		return openReference(t, m, Options{})
 	}
-	e, err := Open(m, Options{})
+	e, err := openFile(m, Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e

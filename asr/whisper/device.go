@@ -175,7 +175,7 @@ func others(devices []Device) string {
 
 // load puts the model on the device that the options ask for, or on the CPU: note then
 // says why, unless the CPU was asked for.
-func (m Model) load(opt Options) (b backend, at place, note string, err error) {
+func (m modelFile) load(opt Options) (b backend, at place, note string, err error) {
 	at, note, err = choose(opt.Device)
 	if err != nil {
 		return nil, at, "", err

@@ -27,7 +27,7 @@ func TestDeviceNames(t *testing.T) {
 		}
 	}
 	assert.Error(t, CheckDevice("tpu"))
-	_, err := Open(Model{Data: testModel()}, Options{Device: "tpu"})
+	_, err := openFile(modelFile{Data: testModel()}, Options{Device: "tpu"})
 	assert.ErrorContains(t, err, `found "tpu"`)
 }
 
@@ -117,7 +117,7 @@ func TestDevicesGiveTheSameText(t *testing.T) {
 		t.Skip("no device: " + NoDevices())
 	}
 	transcribe := func(device string) (found []string) {
-		e, err := Open(demoModel(t), Options{Device: device})
+		e, err := openFile(demoModel(t), Options{Device: device})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, e.Close()) }()
 		for _, c := range clips[:2] {

@@ -32,6 +32,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -53,8 +54,8 @@ var (
 	ErrClosed = errors.New("whisper: the engine is closed")
 )
 
-// Model names the model to open.
-type Model struct {
+// modelFile names the model to open.
+type modelFile struct {
 	// Path is the file; or Data is its content, which must not change until Open
 	// returns (the weights are copied), or, where a device computes, until Close.
 	Path string
@@ -90,7 +91,7 @@ type Options struct {
 // Engine is a loaded model. It is safe for concurrent use. It implements
 // asr.Transcriber and asr.LanguageDetector.
 type Engine struct {
-	model     Model
+	model     modelFile
 	opt       Options
 	header    ggmlfile.Header
 	languages []string
@@ -113,10 +114,28 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// Open checks and loads a model. Errors name the file and its role; they wrap ErrModel
+// Open checks and loads a Whisper model, as returned by library.OpenFile,
+// library.OpenDir and demo.Models. Errors name the file and its role; they wrap ErrModel
 // for a file that is no usable model, and fs.ErrNotExist and the like for one that cannot
 // be read. On the CPU no library is needed; a device needs libwhisper.
-func Open(m Model, opt Options) (*Engine, error) {
+func Open(model *models.Model, opt Options) (*Engine, error) {
+	f := model.Main()
+	m := modelFile{
+		Path: f.Path, Name: f.Name, WindowSeconds: model.WindowSeconds, Languages: model.Languages,
+		NoPrompts: model.NoPrompts, NoTranslation: model.NoTranslation,
+	}
+	if f.Data != nil {
+		var err error
+		if m.Data, err = f.Data(); err != nil {
+			return nil, fmt.Errorf("whisper: %s (%s): %w", f.Name, role, err)
+		}
+		m.Path = ""
+	}
+	return openFile(m, opt)
+}
+
+// openFile is Open for a file or its content.
+func openFile(m modelFile, opt Options) (*Engine, error) {
 	if m.Name == "" {
 		m.Name = m.Path
 	}
@@ -151,7 +170,7 @@ func Open(m Model, opt Options) (*Engine, error) {
 }
 
 // newEngine makes an engine of a backend.
-func newEngine(m Model, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
+func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
 		packing: decode.PackOptions{Max: m.WindowSeconds}, freed: make(chan struct{}),
@@ -167,7 +186,7 @@ func (e *Engine) put(at place, note string) *Engine {
 }
 
 // languages returns the codes the model can be asked for.
-func (m Model) languages(h ggmlfile.Header) ([]string, error) {
+func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}

@@ -52,7 +52,7 @@ func needLibrary(t testing.TB) {
 }
 
 // openReference opens a model with libwhisper on the processor, which is what a device has.
-func openReference(t testing.TB, m Model, opt Options) *Engine {
+func openReference(t testing.TB, m modelFile, opt Options) *Engine {
 	t.Helper()
 	needLibrary(t)
 	require.NoError(t, openLibrary())
@@ -85,9 +85,9 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
 	if os.Getenv("OTOGRAPH_TEST_REFERENCE") != "" {
-		return openReference(t, Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+		return openReference(t, modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
 	}
-	e, err := Open(Model{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+	e, err := openFile(modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -176,7 +176,7 @@ func TestTranslation(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, want, tr.Segments[0].Start, 1e-6)
 	}
-	untrained, err := Open(Model{Data: testModel(), NoTranslation: true}, Options{})
+	untrained, err := openFile(modelFile{Data: testModel(), NoTranslation: true}, Options{})
 	require.NoError(t, err)
 	defer untrained.Close()
 	assert.False(t, untrained.Abilities().Translate)
@@ -395,7 +395,7 @@ func TestCloseDuringRuns(t *testing.T) {
 		speech = append(speech, spans(float64(31*i), float64(31*i)+1)...)
 	}
 	for range 5 {
-		e, err := Open(Model{Data: testModel(), WindowSeconds: 2.5}, Options{})
+		e, err := openFile(modelFile{Data: testModel(), WindowSeconds: 2.5}, Options{})
 		require.NoError(t, err)
 		begun := make(chan struct{})
 		var once sync.Once
@@ -452,11 +452,11 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestModelLanguages(t *testing.T) {
-	e, err := Open(Model{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
+	e, err := openFile(modelFile{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"de", "zh"}, e.Languages())
 	require.NoError(t, e.Close())
-	_, err = Open(Model{Data: testModel(), Languages: []string{"??"}}, Options{})
+	_, err = openFile(modelFile{Data: testModel(), Languages: []string{"??"}}, Options{})
 	require.ErrorContains(t, err, "languages")
 }
 
@@ -480,7 +480,7 @@ func TestNativeLogGoesToTheLogger(t *testing.T) {
 	var b bytes.Buffer
 	var mu sync.Mutex
 	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &b}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	openReference(t, Model{Data: testModel()}, Options{Logger: logger})
+	openReference(t, modelFile{Data: testModel()}, Options{Logger: logger})
 	mu.Lock()
 	defer mu.Unlock()
 	assert.Contains(t, b.String(), "level=DEBUG")
@@ -508,7 +508,7 @@ func child(task string) int {
 			break
 		}
 		var e *Engine
-		if e, err = Open(Model{Data: testModel()}, Options{Device: "vulkan"}); err != nil {
+		if e, err = openFile(modelFile{Data: testModel()}, Options{Device: "vulkan"}); err != nil {
 			break
 		}
 		if _, note := e.Device(); strings.Contains(note, "libwhisper") {
@@ -524,10 +524,10 @@ func child(task string) int {
 		}
 		setNativeLogger(slog.New(slog.DiscardHandler))
 		var w *weights
-		if w, err = loadWeights(Model{Data: testModel()}, onCPU); err != nil {
+		if w, err = loadWeights(modelFile{Data: testModel()}, onCPU); err != nil {
 			break
 		}
-		e := newEngine(Model{WindowSeconds: 30}, Options{}, testHeader, newOnDevice(w), []string{"en"})
+		e := newEngine(modelFile{WindowSeconds: 30}, Options{}, testHeader, newOnDevice(w), []string{"en"})
 		_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
 		if err == nil {
 			_ = e.Close()

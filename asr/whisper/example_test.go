@@ -8,12 +8,18 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/library"
 )
 
 // The whole of a recording as one stretch of speech; normally package vad finds it.
 func Example() {
 	ctx := context.Background()
-	engine, err := whisper.Open(whisper.Model{Path: "ggml-base.bin"}, whisper.Options{})
+	model, err := library.OpenFile(models.RoleStandard, "ggml-base.bin")
+	if err != nil {
+		log.Fatal(err)
+	}
+	engine, err := whisper.Open(model, whisper.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestLoadRunClose(t *testing.T) {
 	pcm := read(t, "en_00")
 	o := greedy()
 	round := func() {
-		e, err := Open(m, Options{})
+		e, err := openFile(m, Options{})
 		require.NoError(t, err)
 		tr, err := e.Transcribe(context.Background(), pcm, clips[0].speech(), o)
 		require.NoError(t, err)

@@ -13,9 +13,6 @@ type rules struct {
 	blank, eot, begin int32   // " " (negative where there is none), the end, the mark of 0.00 s
 	never             []int32 // text that is never written: symbols that nobody speaks
 	unmarked          bool    // the model was trained without time marks
-	// normalize makes logarithms of probabilities of logits, and returns that of all time
-	// marks together and the largest of the others.
-	normalize func(logits []float32, begin int32) (marks, best float32)
 }
 
 // firstMark is the latest time mark that may open a text: 1.0 s.
@@ -24,7 +21,7 @@ const firstMark = 50
 // newRules derives the rules from a model.
 func newRules(m *whispernet.Model) *rules {
 	v := m.Vocabulary()
-	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked(m.Header()), normalize: m.Normalize}
+	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked(m.Header())}
 	if one := v.Tokenize(" "); len(one) == 1 && v.Text(one[0]) == " " {
 		r.blank = one[0]
 	}
@@ -118,7 +115,7 @@ func (r *rules) order(logits []float32, text []int32) {
 // settle turns logits into the logarithms of probabilities: where the time marks together
 // are more likely than any other token, one of them comes.
 func (r *rules) settle(logits []float32) {
-	marks, best := r.normalize(logits, r.begin)
+	marks, best := whispernet.Normalize(logits, r.begin)
 	if r.unmarked || !(marks > best) {
 		return
 	}

@@ -21,7 +21,7 @@ var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 
 // libwhisper answers some damaged files by ending the process. The weights
 // themselves are not read. The error says what was expected and what was found;
 // it wraps ErrModel unless the file cannot be read.
-func (m Model) check() (ggmlfile.Header, error) {
+func (m modelFile) check() (ggmlfile.Header, error) {
 	var w *ggmlfile.Whisper
 	var err error
 	if m.Data != nil {

@@ -13,7 +13,7 @@ import (
 
 func TestCheckAcceptsAModel(t *testing.T) {
 	data := testModel()
-	h, err := Model{Data: data}.check()
+	h, err := modelFile{Data: data}.check()
 	require.NoError(t, err)
 	assert.Equal(t, testHeader, h)
 	assert.True(t, h.Multilingual())
@@ -71,7 +71,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a tensor twice":        {bytes.Replace(good, []byte("encoder.ln_post.weight"), []byte("decoder.ln.weight\x00\x00\x00\x00\x00"), 1), "has not"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Model{Data: append([]byte{}, c.data...)}.check()
+			_, err := modelFile{Data: append([]byte{}, c.data...)}.check()
 			require.ErrorIs(t, err, ErrModel)
 			assert.ErrorContains(t, err, c.want)
 		})
@@ -81,16 +81,16 @@ func TestCheckRefuses(t *testing.T) {
 func TestOpenNamesFileAndRole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "broken.bin")
 	require.NoError(t, os.WriteFile(path, []byte("something else entirely"), 0o600))
-	_, err := Open(Model{Path: path}, Options{})
+	_, err := openFile(modelFile{Path: path}, Options{})
 	require.ErrorIs(t, err, ErrModel)
 	for _, part := range []string{path, role, "expected", "found"} {
 		assert.ErrorContains(t, err, part)
 	}
-	_, err = Open(Model{Path: path + ".gone"}, Options{})
+	_, err = openFile(modelFile{Path: path + ".gone"}, Options{})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = Open(Model{Path: t.TempDir()}, Options{})
+	_, err = openFile(modelFile{Path: t.TempDir()}, Options{})
 	require.ErrorIs(t, err, ErrModel)
-	_, err = Open(Model{Data: []byte{}, Name: "empty.bin"}, Options{})
+	_, err = openFile(modelFile{Data: []byte{}, Name: "empty.bin"}, Options{})
 	require.ErrorIs(t, err, ErrModel)
 	assert.ErrorContains(t, err, "empty.bin")
 }
@@ -109,7 +109,7 @@ func FuzzCheck(f *testing.F) {
 		if at >= 0 && at+4 <= len(data) {
 			binary.LittleEndian.PutUint32(data[at:], uint32(word))
 		}
-		_, err := Model{Data: data}.check()
+		_, err := modelFile{Data: data}.check()
 		require.ErrorIs(t, err, ErrModel, "the file is cut short, so it can never be right")
 	})
 }

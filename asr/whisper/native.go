@@ -165,7 +165,7 @@ type weights struct {
 	lost bool // the device failed: nothing of it may be used, or freed
 }
 
-func loadWeights(m Model, at place) (*weights, error) {
+func loadWeights(m modelFile, at place) (*weights, error) {
 	if at != onCPU {
 		if err := setGuard(); err != nil {
 			return nil, err

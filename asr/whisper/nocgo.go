@@ -28,13 +28,13 @@ func listDevices() []Device        { return nil }
 
 type weights struct{ lost bool }
 
-func loadWeights(Model, place) (*weights, error)  { return nil, native.ErrNoCgo }
-func (*weights) free()                            {}
-func (*weights) ends() (eot, begin int32)         { return 0, 0 }
-func (*weights) Text(int32) string                { return "" }
-func (*weights) Tokenize(string) []int32          { return nil }
-func (*weights) newState() (*state, error)        { return nil, native.ErrNoCgo }
-func (*weights) newCall(*hotwords) (*call, error) { return nil, native.ErrNoCgo }
+func loadWeights(modelFile, place) (*weights, error) { return nil, native.ErrNoCgo }
+func (*weights) free()                               {}
+func (*weights) ends() (eot, begin int32)            { return 0, 0 }
+func (*weights) Text(int32) string                   { return "" }
+func (*weights) Tokenize(string) []int32             { return nil }
+func (*weights) newState() (*state, error)           { return nil, native.ErrNoCgo }
+func (*weights) newCall(*hotwords) (*call, error)    { return nil, native.ErrNoCgo }
 
 type state struct{}
 

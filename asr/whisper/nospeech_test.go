@@ -16,6 +16,7 @@ import (
 // however sure it is of the text, at any temperature.
 func TestNoSpeechThreshold(t *testing.T) {
 	const noSpeechToken = 50362
+	const least = 1e-300
 	silent := say(0.0, " Alpha", " beta", ".", 1.0)
 	silent[1] = noSpeechToken // what stands behind "start of transcript"
 	pcm := audio.FromSamples(make([]float32, 2*second))
@@ -24,14 +25,16 @@ func TestNoSpeechThreshold(t *testing.T) {
 		threshold float64
 		kept      bool
 	}{
-		"speech, the least threshold":      {testModel(), 0, false},
-		"speech, the default":              {testModel(), 0.6, true},
+		"speech, the least threshold":      {testModel(), least, false},
+		"speech, the default":              {testModel(), 0, true},
+		"speech, without a threshold":      {testModel(), -1, true},
 		"speech, the greatest threshold":   {testModel(), 1, true},
-		"no speech, the least threshold":   {buildModel(testHeader, silent), 0, false},
-		"no speech, the default":           {buildModel(testHeader, silent), 0.6, false},
+		"no speech, the least threshold":   {buildModel(testHeader, silent), least, false},
+		"no speech, the default":           {buildModel(testHeader, silent), 0, false},
+		"no speech, without a threshold":   {buildModel(testHeader, silent), -1, true},
 		"no speech, the greatest":          {buildModel(testHeader, silent), 1, true},
 		"no speech, unsure of both":        {buildModelAs(testHeader, silent, 1), 1, true},
-		"no speech, unsure, the least one": {buildModelAs(testHeader, silent, 1), 0, false},
+		"no speech, unsure, the least one": {buildModelAs(testHeader, silent, 1), least, false},
 	} {
 		e := open(t, test.model, Options{})
 		for _, temperature := range few(1, 0, 0.4) {

@@ -128,7 +128,7 @@ func (s *search) begin() {
 	if s.sot == last { // one column answers both questions
 		copy(first, s.logits[1])
 	}
-	s.rules.normalize(first, s.rules.begin)
+	whispernet.Normalize(first, s.rules.begin)
 	s.noSpeech = math.Exp(float64(first[s.silent]))
 	if s.over = s.noSpeech > s.quiet; s.over {
 		return

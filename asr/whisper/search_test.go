@@ -90,27 +90,7 @@ func (d *scripted) run(searches ...*search) {
 	}
 }
 
-var tinyRules = rules{blank: 0, eot: tinyEOT, begin: tinyBegin, normalize: normalize}
-
-// normalize is the plainest log-softmax.
-func normalize(logits []float32, begin int32) (marks, best float32) {
-	var sum, after float64
-	best = forbidden
-	for i, l := range logits {
-		e := math.Exp(float64(l))
-		sum += e
-		if int32(i) >= begin {
-			after += e
-		} else {
-			best = max(best, l)
-		}
-	}
-	whole := float32(math.Log(sum))
-	for i := range logits {
-		logits[i] -= whole
-	}
-	return float32(math.Log(after / sum)), best - whole
-}
+var tinyRules = rules{blank: 0, eot: tinyEOT, begin: tinyBegin}
 
 // tiny makes a search of so many beams.
 func (d *scripted) tiny(r *rules, width int, s script) *search {
@@ -195,7 +175,7 @@ func TestSearchEndsWhereNobodySpeaks(t *testing.T) {
 }
 
 // plainRules lets a text be anything of words, which is simpler to search exhaustively.
-var plainRules = rules{blank: -1, eot: tinyEOT, begin: tinyBegin, unmarked: true, normalize: normalize}
+var plainRules = rules{blank: -1, eot: tinyEOT, begin: tinyBegin, unmarked: true}
 
 // everyText calls use with each text of at most most tokens, with its score.
 func everyText(net script, most int, use func(text []int32, sum float64)) {

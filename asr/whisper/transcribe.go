@@ -31,6 +31,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if opt.Translate && !e.Abilities().Translate {
 		return nil, fmt.Errorf("whisper: %s: %w", e.model.Name, ErrTranslation)
 	}
+	opt.NoSpeechThreshold = opt.DiscardAbove()
 	ctx, leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, shape.WriteModel(f, micro(t), shape.Options{Type: typ, Tokens: 40}))
 		require.NoError(t, f.Close())
-		e, err := whisper.Open(whisper.Model{Path: path}, whisper.Options{})
+		e, err := whisper.Open(&models.Model{Files: []models.File{{Part: models.PartModel, Name: path, Path: path}}}, whisper.Options{})
 		require.NoError(t, err)
 		language, p, err := e.DetectLanguage(context.Background(), whole, speech)
 		require.NoError(t, err)

@@ -34,7 +34,7 @@ type accountCreateCmd struct {
 
 func (c *accountCreateCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "account create", c.Name, "", func(s *stores) error {
-		a, err := s.accounts.Create(ctx, c.Name)
+		a, err := s.Accounts.Create(ctx, c.Name)
 		if err != nil {
 			return fmt.Errorf("account %q: %w", c.Name, err)
 		}
@@ -60,13 +60,13 @@ type accountLine struct {
 
 func (c *accountListCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
-		list, err := s.accounts.List(ctx)
+		list, err := s.Accounts.List(ctx)
 		if err != nil {
 			return err
 		}
 		lines := []accountLine{}
 		for _, a := range list {
-			balance, err := s.billing.Balance(ctx, a.ID)
+			balance, err := s.Billing.Balance(ctx, a.ID)
 			if err != nil {
 				return err
 			}
@@ -90,11 +90,11 @@ type accountShowCmd struct {
 
 func (c *accountShowCmd) Run(ctx context.Context) error {
 	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-		view, err := s.billing.View(ctx, a.ID)
+		view, err := s.Billing.View(ctx, a.ID)
 		if err != nil {
 			return err
 		}
-		packs, err := s.billing.Packs(ctx, a.ID)
+		packs, err := s.Billing.Packs(ctx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (c *balanceFlags) move(ctx context.Context, action, note string, post func(
 		if err != nil {
 			return &usageError{err}
 		}
-		t, err := post(s.billing, ctx, a.ID, amount, note)
+		t, err := post(s.Billing, ctx, a.ID, amount, note)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ type accountTierCmd struct {
 
 func (c *accountTierCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account tier", c.Name, strconv.Itoa(c.Tier), func(s *stores, a accounts.Account) error {
-		return s.accounts.SetTier(ctx, a.ID, c.Tier)
+		return s.Accounts.SetTier(ctx, a.ID, c.Tier)
 	})
 }
 
@@ -175,7 +175,7 @@ type accountLimitsCmd struct {
 
 func (c *accountLimitsCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account limits", c.Name, c.detail(), func(s *stores, a accounts.Account) error {
-		return s.accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst})
+		return s.Accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst})
 	})
 }
 
@@ -205,7 +205,7 @@ type accountSuspendCmd struct {
 
 func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account suspend", c.Name, c.Note, func(s *stores, a accounts.Account) error {
-		return s.accounts.Suspend(ctx, a.ID)
+		return s.Accounts.Suspend(ctx, a.ID)
 	})
 }
 
@@ -217,7 +217,7 @@ type accountResumeCmd struct {
 
 func (c *accountResumeCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account resume", c.Name, c.Note, func(s *stores, a accounts.Account) error {
-		return s.accounts.Resume(ctx, a.ID)
+		return s.Accounts.Resume(ctx, a.ID)
 	})
 }
 
@@ -239,7 +239,7 @@ func (c *accountPackCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return &usageError{fmt.Errorf("--expires: %w", err)}
 		}
-		p, err := s.billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
+		p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		}
 	}
 	return c.with(ctx, func(s *stores) error {
-		entries, err := s.audit.List(ctx, since, c.Limit)
+		entries, err := s.Audit.List(ctx, since, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -60,18 +60,18 @@ func (c *auditCmd) Run(ctx context.Context) error {
 // before it is done, and once more if it then fails.
 func (f *storeFlags) change(ctx context.Context, action, subject, detail string, work func(*stores) error) error {
 	return f.with(ctx, func(s *stores) error {
-		return s.recorded(ctx, action, subject, detail, func() error { return work(s) })
+		return recorded(ctx, s, action, subject, detail, func() error { return work(s) })
 	})
 }
 
 // changeAccount is change, for a command about one account.
 func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail string, work func(*stores, accounts.Account) error) error {
 	return f.withAccount(ctx, name, func(s *stores, a accounts.Account) error {
-		return s.recorded(ctx, action, a.Name, detail, func() error { return work(s, a) })
+		return recorded(ctx, s, action, a.Name, detail, func() error { return work(s, a) })
 	})
 }
 
 // recorded writes into the audit log what is about to be done, and does it.
-func (s *stores) recorded(ctx context.Context, action, subject, detail string, work func() error) error {
-	return s.audit.Do(ctx, audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}, work)
+func recorded(ctx context.Context, s *stores, action, subject, detail string, work func() error) error {
+	return s.Audit.Do(ctx, audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/state"
 	"github.com/otograph/otograph/internal/tasks"
 )
 
@@ -25,7 +26,7 @@ type backupCmd struct {
 // so that the copy contains every file that the copied database refers to,
 // unless the service has deleted it in the meantime.
 func (c *backupCmd) Run(ctx context.Context) error {
-	dir, err := c.folderOf(opening{})
+	dir, err := c.folderOf(false)
 	if err != nil {
 		return err
 	}
@@ -73,12 +74,8 @@ func (c *backupCmd) Run(ctx context.Context) error {
 }
 
 // openBlobs opens the file store that the flags name.
-func (f *storeFlags) openBlobs(ctx context.Context, dir string, options ...blob.Option) (*blob.Store, error) {
-	where := f.Blobs
-	if where == "" {
-		where = filepath.Join(dir, blob.DataFolder)
-	}
-	return blob.Open(ctx, where, options...)
+func (f *storeFlags) openBlobs(ctx context.Context, dir string) (*blob.Store, error) {
+	return state.OpenFiles(ctx, state.Config{Folder: dir, Files: f.Blobs})
 }
 
 // copyFiles copies the service's files that are missing in to and returns how
@@ -163,16 +160,20 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	s, err := c.open(ctx, opening{migrate: true})
+	config, err := c.config(true)
+	if err != nil {
+		return err
+	}
+	s, err := state.Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return s.recorded(ctx, "restore", c.From, "", func() error {
+	return recorded(ctx, s, "restore", c.From, "", func() error {
 		if err := c.takeFiles(ctx, s); err != nil {
 			return err
 		}
-		return s.report(ctx)
+		return report(ctx, s)
 	})
 }
 
@@ -241,7 +242,7 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 	found, err := store.Identity(ctx)
 	switch {
 	case err == nil && found.Database != id.ID:
-		return foreignRestore(&foreignStoreError{store.Name(), found.Database, id.ID})
+		return foreignRestore(&state.ForeignStoreError{Store: store.Name(), Owner: found.Database, ID: id.ID})
 	case err == nil:
 		return nil
 	case !errors.Is(err, blob.ErrNotFound):
@@ -271,7 +272,7 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 }
 
 // foreignRestore is the error of a restoration into another database's store.
-func foreignRestore(err *foreignStoreError) error {
+func foreignRestore(err *state.ForeignStoreError) error {
 	return fmt.Errorf("restore: %w: correct --blobs, or repeat with --adopt if that database is lost", err)
 }
 
@@ -332,27 +333,27 @@ func withBackup(ctx context.Context, source, path string, files func(*db.DB) err
 // takeFiles makes the file store the restored database's.
 func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 	if c.From == "" { // copyBackup did it before it wrote
-		if err := c.checkStore(ctx, s.blobs, s.db, nil); err != nil {
+		if err := c.checkStore(ctx, s.Files, s.DB, nil); err != nil {
 			return err
 		}
 	}
-	if err := s.blobs.Probe(ctx); err != nil {
+	if err := s.Files.Probe(ctx); err != nil {
 		return err
 	}
-	_, err := s.adopt(ctx, c.Adopt)
-	if foreign, ok := errors.AsType[*foreignStoreError](err); ok {
+	_, err := s.Adopt(ctx, c.Adopt)
+	if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
 		return foreignRestore(foreign)
 	}
 	return err
 }
 
 // report prints what the restored state holds and what it lacks.
-func (s *stores) report(ctx context.Context) error {
-	there, err := keys(ctx, s.blobs)
+func report(ctx context.Context, s *stores) error {
+	there, err := keys(ctx, s.Files)
 	if err != nil {
 		return err
 	}
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
+	rows, err := s.DB.Read().QueryContext(ctx, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
 	if err != nil {
 		return err
 	}

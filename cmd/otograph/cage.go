@@ -36,11 +36,3 @@ func (f *cageFlags) judge(s audio.SandboxState, log *slog.Logger) error {
 	}
 	return nil
 }
-
-// cageParts returns which parts of the cage are in force, by name.
-func cageParts(s audio.SandboxState) map[string]bool {
-	return map[string]bool{
-		"landlock": s.Landlock > 0, "seccomp": s.Seccomp, "no_new_privileges": s.NoNewPrivileges,
-		"no_capabilities": s.CapabilitiesDropped, "limits": s.Limits, "namespaces": s.Namespaces,
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/userdata"
+	"github.com/otograph/otograph/service"
 )
 
 // othersBits are the permissions of all users but the owner.
@@ -40,8 +41,8 @@ func (f *storeFlags) folder() (string, error) {
 
 // folderOf is folder for a command about a service that is there already: with
 // SQLite a folder that is missing is a mistake, and is not created.
-func (f *storeFlags) folderOf(o opening) (string, error) {
-	if f.Database == "" && !o.migrate && f.Data != "" {
+func (f *storeFlags) folderOf(migrate bool) (string, error) {
+	if f.Database == "" && !migrate && f.Data != "" {
 		if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("data folder %s: does not exist: correct --data, or start `otograph serve` first", f.Data)
 		}
@@ -91,7 +92,7 @@ func closeFolder(dir string) error {
 func ours(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != metricsFolder && name != firstKeyFile {
+		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != service.MetricsFolder && name != firstKeyFile {
 			return false
 		}
 	}

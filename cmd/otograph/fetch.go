@@ -4,12 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
-	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/service"
 )
 
 // fetchFlags bound the downloads of audio.
@@ -20,18 +15,14 @@ type fetchFlags struct {
 	FetchLimit        time.Duration `default:"1h" group:"Network" help:"Timeout of one download attempt."`
 }
 
-// fetcher returns what downloads the audio of tasks that name a URL.
-func (f *fetchFlags) fetcher(s *tasks.Service, c *safehttp.Client, m *metrics.Metrics, grace time.Duration) (*worker.Fetcher, error) {
+// fetches enters the flags into a service's configuration, where 0 is a default.
+func (f *fetchFlags) fetches(c *service.Config) error {
 	if f.FetchesPerAccount < 1 || f.FetchesPerHost < 1 || f.FetchLimit <= 0 {
-		return nil, &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}
+		return &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}
 	}
-	return worker.NewFetcher(s, worker.FetcherConfig{
-		HTTP: c, Check: checkHead, Prober: audioProber{audio.Options{}}, Version: version, Trouble: m.Trouble("fetcher"),
-		AtOnce: f.Fetches, PerAccount: f.FetchesPerAccount, PerHost: f.FetchesPerHost, Limit: f.FetchLimit, Grace: grace,
-	})
-}
-
-// checkHead ends the download of what is no recording.
-func checkHead(filename string, head []byte) error {
-	return spec.Permanent(audio.CheckHead(filename, head))
+	c.Fetches, c.FetchesPerAccount, c.FetchesPerHost, c.FetchLimit = f.Fetches, f.FetchesPerAccount, f.FetchesPerHost, f.FetchLimit
+	if f.Fetches == 0 {
+		c.Fetches = -1
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/service"
 )
 
 // firstBalance is what the account that a first start creates begins with.
@@ -24,24 +25,13 @@ const firstKeyFile = "first-api-key"
 // person can try it immediately. The key is shown on a terminal; otherwise
 // standard output may end in a journal that others read, so the key is written
 // to a file.
-func (c *serveCmd) firstStart(ctx context.Context, s *stores, log *slog.Logger) error {
-	list, err := s.accounts.List(ctx)
-	if err != nil || len(list) > 0 {
-		return err
-	}
-	a, err := s.accounts.Create(ctx, "local")
-	if err != nil {
-		return err
-	}
-	if _, err := s.billing.Recharge(ctx, a.ID, firstBalance, "first start"); err != nil {
-		return err
-	}
-	key, _, err := s.accounts.CreateKey(ctx, a.ID)
-	if err != nil {
+func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir string, log *slog.Logger) error {
+	key, err := s.CreateFirstAccount(ctx, "local", firstBalance)
+	if err != nil || key == "" {
 		return err
 	}
 	if !term.IsTerminal(int(os.Stdout.Fd())) {
-		path := filepath.Join(s.folder, firstKeyFile)
+		path := filepath.Join(dir, firstKeyFile)
 		if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
 			return fmt.Errorf("first API key: %w", err)
 		}

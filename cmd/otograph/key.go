@@ -41,7 +41,7 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)
 	}
 	return c.changeAccount(ctx, "key create", c.Account, detail+", key "+options.ID, func(s *stores, a accounts.Account) error {
-		key, _, err := s.accounts.CreateLimitedKey(ctx, a.ID, options)
+		key, _, err := s.Accounts.CreateLimitedKey(ctx, a.ID, options)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ type keyListCmd struct {
 
 func (c *keyListCmd) Run(ctx context.Context) error {
 	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		keys, err := s.accounts.Keys(ctx, a.ID)
+		keys, err := s.Accounts.Keys(ctx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ type keyRevokeCmd struct {
 
 func (c *keyRevokeCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "key revoke", c.ID, "", func(s *stores) error {
-		if err := s.accounts.RevokeKey(ctx, c.ID); err != nil {
+		if err := s.Accounts.RevokeKey(ctx, c.ID); err != nil {
 			return fmt.Errorf("key %q: %w", c.ID, err)
 		}
 		return nil

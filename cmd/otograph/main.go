@@ -11,13 +11,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/service"
 )
 
 // version is set by the Makefile.
 var version = "dev"
 
-// Exit codes of every command; work has worker.ExitAway as well.
+// Exit codes of every command; work has that of service.ExitCode as well.
 const (
 	exitFailed      = 1   // something went wrong; the message says what
 	exitUsage       = 2   // the command line is wrong
@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string) int {
 		return int(child)
 	case errors.As(err, &away):
 		warn("otograph: %v\n", err)
-		return worker.ExitAway
+		return service.ExitCode(err)
 	default:
 		warn("otograph: %v\n", err)
 		return exitFailed

@@ -35,11 +35,16 @@ func (f *modelFlags) args() []string {
 		}
 		name := v.Type().Field(i).Tag.Get("name")
 		if name == "" { // as kong names it
-			name = strings.ToLower(wordBorder.ReplaceAllString(v.Type().Field(i).Name, "$1-$2"))
+			name = flagName(v.Type().Field(i).Name)
 		}
 		args = append(args, fmt.Sprintf("--%s=%v", name, v.Field(i)))
 	}
 	return args
+}
+
+// flagName returns the flag of a field.
+func flagName(field string) string {
+	return strings.ToLower(wordBorder.ReplaceAllString(field, "$1-$2"))
 }
 
 var wordBorder = regexp.MustCompile("([a-z])([A-Z])")

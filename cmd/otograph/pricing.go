@@ -22,7 +22,7 @@ type pricingShowCmd struct{ storeFlags }
 
 func (c *pricingShowCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
-		p, err := s.billing.Prices(ctx)
+		p, err := s.Billing.Prices(ctx)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 				return &usageError{fmt.Errorf("--from: %w", err)}
 			}
 		}
-		p, err := s.billing.Prices(ctx)
+		p, err := s.Billing.Prices(ctx)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 				return &usageError{fmt.Errorf("--batch-discount: %w", err)}
 			}
 		}
-		p, err = s.billing.SetPrices(ctx, p, from)
+		p, err = s.Billing.SetPrices(ctx, p, from)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (c *callbackListCmd) Run(ctx context.Context) error {
 		if c.All {
 			filter.Phase = ""
 		}
-		list, err := s.tasks.Outbox().List(ctx, filter)
+		list, err := s.Tasks.Outbox().List(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ type callbackResendCmd struct {
 
 func (c *callbackResendCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "callback resend", c.Task, "", func(s *stores) error {
-		if err := s.tasks.Outbox().Resend(ctx, c.Task); err != nil {
+		if err := s.Tasks.Outbox().Resend(ctx, c.Task); err != nil {
 			return fmt.Errorf("task %q: %w", c.Task, err)
 		}
 		return nil

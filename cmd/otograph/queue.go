@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
 )
@@ -71,7 +72,7 @@ type workerLine struct {
 
 func (c *queueListCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
-		o, err := s.tasks.Queue().Overview(ctx)
+		o, err := s.Tasks.Queue().Overview(ctx)
 		if err != nil {
 			return err
 		}
@@ -184,13 +185,13 @@ func (c *queueTasksCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
 		filter := queue.ListFilter{Lane: c.Lane, Ended: c.Ended, Limit: c.Limit}
 		if c.Account != "" {
-			a, err := s.accounts.Find(ctx, c.Account)
+			a, err := s.Accounts.Find(ctx, c.Account)
 			if err != nil {
 				return fmt.Errorf("account %q: %w", c.Account, err)
 			}
 			filter.AccountID = a.ID
 		}
-		items, err := s.tasks.Queue().List(ctx, filter)
+		items, err := s.Tasks.Queue().List(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -228,7 +229,7 @@ type queuePauseCmd struct {
 }
 
 func (c *queuePauseCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue pause", c.Lane, "", func(s *stores) error { return s.tasks.Queue().SetPaused(ctx, c.Lane, true) })
+	return c.change(ctx, "queue pause", c.Lane, "", func(s *stores) error { return s.Tasks.Queue().SetPaused(ctx, c.Lane, true) })
 }
 
 type queueResumeCmd struct {
@@ -237,7 +238,7 @@ type queueResumeCmd struct {
 }
 
 func (c *queueResumeCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue resume", c.Lane, "", func(s *stores) error { return s.tasks.Queue().SetPaused(ctx, c.Lane, false) })
+	return c.change(ctx, "queue resume", c.Lane, "", func(s *stores) error { return s.Tasks.Queue().SetPaused(ctx, c.Lane, false) })
 }
 
 type queueCancelCmd struct {
@@ -247,9 +248,9 @@ type queueCancelCmd struct {
 }
 
 func (c *queueCancelCmd) Run(ctx context.Context) error {
-	return c.withOpening(ctx, opening{keepAudio: c.KeepAudio}, func(s *stores) error {
-		return s.recorded(ctx, "queue cancel", c.Task, "", func() error {
-			t, err := s.tasks.Cancel(ctx, c.Task)
+	return c.withRules(ctx, tasks.Config{KeepAudio: c.KeepAudio}, func(s *stores) error {
+		return recorded(ctx, s, "queue cancel", c.Task, "", func() error {
+			t, err := s.Tasks.Cancel(ctx, c.Task)
 			if err != nil {
 				return err
 			}
@@ -266,7 +267,7 @@ type queueRetryCmd struct {
 
 func (c *queueRetryCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {
-		t, err := s.tasks.Retry(ctx, c.Task)
+		t, err := s.Tasks.Retry(ctx, c.Task)
 		if err != nil {
 			return err
 		}
@@ -287,7 +288,7 @@ type queueDrainCmd struct {
 
 func (c *queueDrainCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "queue drain", c.Worker, "", func(s *stores) error {
-		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, true)
+		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, true)
 		if err == nil {
 			say("worker %s claims no more tasks\n", id)
 		}
@@ -302,7 +303,7 @@ type queueUndrainCmd struct {
 
 func (c *queueUndrainCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "queue undrain", c.Worker, "", func(s *stores) error {
-		id, err := s.tasks.Queue().SetDraining(ctx, c.Worker, false)
+		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, false)
 		if err == nil {
 			say("worker %s claims tasks\n", id)
 		}

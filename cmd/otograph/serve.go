@@ -1,30 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/otograph/otograph/asr/whisper"
-	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/webhook"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/service/engine"
 	"github.com/otograph/otograph/web"
 )
 
@@ -53,25 +45,16 @@ type serveCmd struct {
 	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
+// Run serves until it is told to end.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	limitMemory(log)
-	if err := c.checkTasks(); err != nil {
-		return err
-	}
 	if err := c.check(log); err != nil {
 		return err
 	}
 	dir, err := c.folder()
 	if err != nil {
 		return err
-	}
-	if c.Database == "" { // SQLite and its folder belong to one server
-		lock, err := db.LockFolder(dir)
-		if err != nil {
-			return fmt.Errorf("%s: %w: does another `otograph serve` run on it?", dir, err)
-		}
-		defer lock.Close()
 	}
 	set, err := c.modelFlags.open() // the workers use it; a wrong one must show now
 	if err != nil {
@@ -85,172 +68,74 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err := c.checkModels(set, log); err != nil {
 		return err
 	}
-	var s *stores
-	counts := metrics.New(func(ctx context.Context) (tasks.Stats, error) { return s.tasks.Stats(ctx) })
-	counts.Build(version)
-	counts.Cage(cageParts(audio.Sandbox()))
-	s, err = c.storeFlags.open(ctx, opening{
-		log: log, keepAudio: c.KeepAudio, unknownLength: c.UnknownLength, keepTasks: c.KeepTasks, prober: audioProber{audio.Options{}}, migrate: c.Migrate == "auto", wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
-	})
+	config, err := c.config(dir, log)
 	if err != nil {
 		return err
 	}
+	s, err := service.Open(ctx, config)
+	if err != nil {
+		return flagError(err)
+	}
 	defer s.Close()
-	counts.ReadFiles(filepath.Join(s.folder, metricsFolder))
-
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return fmt.Errorf("--addr: %w", err)
 	}
 	defer listener.Close()
 	c.Addr = listener.Addr().String() // with the port that was given for :0
-	key, err := s.accounts.SigningKey(ctx)
-	if err != nil {
+	var ops net.Listener
+	if c.OpsAddr != "" {
+		if ops, err = net.Listen("tcp", c.OpsAddr); err != nil {
+			return fmt.Errorf("--ops-addr: %w", err)
+		}
+		defer ops.Close()
+	}
+	if err := c.firstStart(ctx, s, dir, log); err != nil {
 		return err
 	}
-	server, err := c.server(s, key, counts, log)
-	if err != nil {
-		return err
-	}
-	if err := c.firstStart(ctx, s, log); err != nil {
-		return err
-	}
-	return c.serve(ctx, s, listener, server, key, counts, log)
+	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", dir, "database", db.Redact(cmp.Or(c.Database, filepath.Join(dir, db.DataFile))))
+	return s.Serve(ctx, listener, ops)
 }
 
-// checkTasks checks what the flags say of tasks.
-func (c *serveCmd) checkTasks() error {
-	const shortest = 24 * time.Hour // an answer to an idempotency key must not outlive its task
-	if c.KeepTasks != 0 && c.KeepTasks < shortest {
-		return &usageError{fmt.Errorf("--keep-tasks is %s, expected at least %s", c.KeepTasks, shortest)}
-	}
-	if c.UnknownLength <= 0 || c.UnknownLength > audio.DefaultMaxDuration {
-		return &usageError{fmt.Errorf("--unknown-length is %s, expected more than 0 and at most %s", c.UnknownLength, audio.DefaultMaxDuration)}
-	}
-	return nil
-}
-
-// metricsFolder is where in the data folder the workers leave their metrics for
-// the server's page.
-const metricsFolder = "metrics"
-
-// server makes what answers requests.
-func (c *serveCmd) server(s *stores, key []byte, counts *metrics.Metrics, log *slog.Logger) (*httpapi.Server, error) {
-	checker, err := c.client(0)
-	if err != nil {
-		return nil, err
-	}
-	proxies, err := clientaddr.ParseProxies(c.TrustedProxies)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	var rate httpapi.Limiter = accounts.NewBuckets(c.FrontEnds)
-	if c.RateStore == "db" {
-		rate = s.accounts
+// config returns the service that the flags describe.
+func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) {
+	if c.UnknownLength == 0 { // Config has a default for it
+		return service.Config{}, &usageError{errors.New("--unknown-length is 0s, expected more than 0")}
 	}
 	page, err := web.Handler(c.BasePath)
 	if err != nil {
-		return nil, err
+		return service.Config{}, err
 	}
-	ready := newReadiness(map[string]func(context.Context) error{"database": s.db.Ping, "file store": s.blobs.Check})
-	return httpapi.New(httpapi.Config{
-		Tasks: s.tasks, Accounts: s.accounts, Money: s.billing, Audit: s.audit, TokenKey: key, CheckURL: checker.CheckURL,
-		Rate: rate, BasePath: c.BasePath, TrustedProxies: proxies, Ready: ready.check,
-		Metrics: counts, Web: page, Ops: c.OpsAddr == "", Logger: log,
-	})
+	config := service.Config{
+		Folder: dir, Database: c.Database, Files: c.Blobs, KeepSchema: c.Migrate != "auto", DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
+		Prober: engine.Recordings{}, KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength,
+		BasePath: c.BasePath, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
+		AllowOutbound: c.AllowOutbound, DenyOutbound: c.DenyOutbound,
+		DrainDelay: c.DrainDelay, Grace: c.Grace, Version: version, Logger: log,
+	}
+	c.inbound(&config, c.Addr)
+	if err := c.fetches(&config); err != nil {
+		return config, err
+	}
+	config.Workers, err = c.workerProcesses(dir)
+	return config, err
 }
 
-// serve runs the server and what belongs to it until ctx ends, then drains.
-func (c *serveCmd) serve(ctx context.Context, s *stores, l net.Listener, api *httpapi.Server, key []byte, counts *metrics.Metrics, log *slog.Logger) error {
-	g, ctx := errgroup.WithContext(ctx)
-	closing := c.leave(ctx, api)
-	listen := func(l net.Listener, h http.Handler) {
-		server := httpapi.HTTPServer(h, log)
-		g.Go(func() error {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		})
-		g.Go(func() error {
-			<-closing
-			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
-			defer cancel()
-			if err := server.Shutdown(grace); err != nil {
-				return server.Close()
-			}
-			return nil
-		})
+// workerProcesses returns the worker processes of the service.
+func (c *serveCmd) workerProcesses(dir string) (w service.Workers, err error) {
+	if w.N = c.workers(); w.N == 0 {
+		return w, nil
 	}
-	l, err := c.limit(l, counts, log)
-	if err != nil {
-		return err
+	// Command lines must not show connection strings, which may hold passwords: every
+	// user of the machine sees them.
+	w.Env = []string{"OTOGRAPH_DATABASE=" + c.Database, "OTOGRAPH_BLOBS=" + c.Blobs}
+	if w.Command, err = c.workCommand(dir, c.Device); err != nil {
+		return w, err
 	}
-	listen(l, c.checkHost(c.Addr, api.Handler()))
-	if c.OpsAddr != "" {
-		own, err := net.Listen("tcp", c.OpsAddr)
-		if err != nil {
-			return fmt.Errorf("--ops-addr: %w", err)
-		}
-		listen(own, api.OpsHandler())
+	if c.Device != whisper.DeviceCPU { // a driver's thread may take its process along
+		w.Careful, err = c.workCommand(dir, whisper.DeviceCPU)
 	}
-	callbacks, err := c.client(0)
-	if err != nil {
-		return err
-	}
-	defer callbacks.Close()
-	notifier, err := webhook.NewNotifier(s.tasks.Outbox(), s.tasks.Queue(), webhook.NotifierConfig{HTTP: counts.MeasureCallbacks(callbacks), Addresses: callbacks.Addresses, Version: version})
-	if err != nil {
-		return err
-	}
-	g.Go(func() error { return followKey(ctx, s, api, key, log) })
-	g.Go(func() error { return ignoreShutdown(ctx, notifier.Run(ctx)) })
-	maintainer := tasks.NewMaintainer(s.tasks, tasks.MaintainerConfig{})
-	counts.Workers(maintainer.Workers)
-	counts.Upkeep(s.tasks.Upkeep)
-	g.Go(func() error { return ignoreShutdown(ctx, maintainer.Run(ctx)) })
-	if c.Fetches > 0 {
-		sources, err := c.client(worker.MaxRedirects)
-		if err != nil {
-			return err
-		}
-		defer sources.Close()
-		fetcher, err := c.fetcher(s.tasks, sources, counts, c.Grace)
-		if err != nil {
-			return err
-		}
-		g.Go(func() error { return ignoreShutdown(ctx, fetcher.Run(ctx)) })
-	}
-	if c.Workers != 0 {
-		command, err := c.workCommand(c.Device)
-		if err != nil {
-			return err
-		}
-		var careful []string // a driver's thread may take its process along
-		if c.Device != whisper.DeviceCPU {
-			if careful, err = c.workCommand(whisper.DeviceCPU); err != nil {
-				return err
-			}
-		}
-		supervisor, err := worker.NewSupervisor(s.tasks, worker.SupervisorConfig{
-			Command: command, Careful: careful, Env: c.workEnvironment(), N: c.workers(), Stdout: os.Stderr, Stderr: os.Stderr, Version: version, Grace: c.Grace,
-		})
-		if err != nil {
-			return err
-		}
-		counts.Restarts(supervisor.Restarts)
-		g.Go(func() error { return ignoreShutdown(ctx, supervisor.Run(ctx)) })
-	}
-	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", s.folder, "database", s.db.Source())
-	return g.Wait()
-}
-
-// ignoreShutdown drops the context.Canceled that our own shutdown causes.
-func ignoreShutdown(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return w, err
 }
 
 func (c *serveCmd) workers() int {
@@ -265,12 +150,8 @@ func (c *serveCmd) workers() int {
 const workerNice = 5
 
 // workCommand is the command line of a worker process: the same state and models.
-func (c *serveCmd) workCommand(on device) ([]string, error) {
+func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := c.folder()
 	if err != nil {
 		return nil, err
 	}
@@ -297,26 +178,6 @@ func (c *serveCmd) workCommand(on device) ([]string, error) {
 		command = append(command, "--optimized-words")
 	}
 	return command, nil
-}
-
-// workEnvironment is what the workers' command line must not show: connection
-// strings may hold passwords, and every user of the machine sees command lines.
-func (c *serveCmd) workEnvironment() []string {
-	return []string{"OTOGRAPH_DATABASE=" + c.Database, "OTOGRAPH_BLOBS=" + c.Blobs}
-}
-
-// leave returns what is closed when the listeners are to close: after ctx has
-// ended and balancers have had the time to notice that the server is not ready.
-func (c *serveCmd) leave(ctx context.Context, api *httpapi.Server) <-chan struct{} {
-	closing := make(chan struct{})
-	go func() {
-		defer close(closing)
-		<-ctx.Done()
-		api.Leave()
-		time.Sleep(c.DrainDelay)
-		api.Drain() // no request waits any longer
-	}()
-	return closing
 }
 
 // url is where a person reaches the API.

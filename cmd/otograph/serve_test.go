@@ -1,29 +1,32 @@
 package main
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/service"
 )
 
+// A value that the service refuses is reported by its flag.
 func TestServeChecksHowLongTasksAre(t *testing.T) {
 	for _, tt := range []struct {
 		keep, unknown time.Duration
 		want          string
 	}{
-		{0, time.Minute, ""},
-		{24 * time.Hour, 5 * time.Hour, ""},
 		{time.Hour, time.Minute, "--keep-tasks is 1h0m0s, expected at least 24h0m0s"},
 		{-time.Hour, time.Minute, "--keep-tasks is -1h0m0s, expected at least 24h0m0s"},
-		{0, 0, "--unknown-length is 0s, expected more than 0 and at most 5h0m0s"},
-		{0, 6 * time.Hour, "--unknown-length is 6h0m0s, expected more than 0 and at most 5h0m0s"},
+		{0, 0, "--unknown-length is 0s, expected more than 0"},
+		{24 * time.Hour, 6 * time.Hour, "--unknown-length is 6h0m0s, expected more than 0 and at most 5h0m0s"},
 	} {
-		err := (&serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown}).checkTasks()
-		if tt.want == "" {
-			assert.NoError(t, err)
-			continue
+		c := serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown, BasePath: "/v1", fetchFlags: fetchFlags{FetchesPerAccount: 1, FetchesPerHost: 1, FetchLimit: time.Hour}}
+		config, err := c.config(t.TempDir(), slog.New(slog.DiscardHandler))
+		if err == nil {
+			_, err = service.Open(t.Context(), config)
+			err = flagError(err)
 		}
 		require.EqualError(t, err, tt.want)
 		assert.ErrorAs(t, err, new(*usageError))
@@ -33,8 +36,7 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 // Workers compute on the device that serve was given.
 func TestServePassesTheDeviceOn(t *testing.T) {
 	c := serveCmd{deviceFlag: deviceFlag{Device: "vulkan:1"}}
-	c.Data = t.TempDir()
-	command, err := c.workCommand(c.Device)
+	command, err := c.workCommand(t.TempDir(), c.Device)
 	require.NoError(t, err)
 	assert.Contains(t, command, "--device=vulkan:1")
 

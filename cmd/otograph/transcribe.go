@@ -18,6 +18,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/knownvoices"
 )
 
 type transcribeCmd struct {
@@ -42,7 +43,7 @@ type transcribeCmd struct {
 	modelFlags
 	optionFlags `embed:""`
 
-	known *knownVoices // nil without --voices
+	known *knownvoices.Voices // nil without --voices
 }
 
 func (c *transcribeCmd) Run(ctx context.Context) error {
@@ -218,11 +219,11 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 }
 
 func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, color bool) error {
-	known := c.known.identify(res)
+	known := c.known.Identify(res)
 	if c.Format == "json" {
 		return writeJSON(w, voicedResult{res, known})
 	}
-	res = named(res, known)
+	res = knownvoices.Name(res, known)
 	switch c.Format {
 	case "text":
 		return writeText(w, res, textStyle{words: c.Words, color: color})
@@ -238,7 +239,7 @@ func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name stri
 // did where there was one.
 type voicedResult struct {
 	result *otograph.Result
-	known  []knownVoice
+	known  []knownvoices.Match
 }
 
 // cascadeReport is how much of a transcript the standard tier decoded again.

@@ -66,7 +66,7 @@ func (c *userCreateCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return c.changeAccount(ctx, "user create", c.Account, c.Username, func(s *stores, a accounts.Account) error {
-		u, err := s.accounts.CreateUser(ctx, a.ID, c.Username, password)
+		u, err := s.Accounts.CreateUser(ctx, a.ID, c.Username, password)
 		if err != nil {
 			return fmt.Errorf("user %q: %w", c.Username, err)
 		}
@@ -87,7 +87,7 @@ func (c *userPasswdCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return c.change(ctx, "user passwd", c.Username, "", func(s *stores) error {
-		if err := s.accounts.SetPassword(ctx, c.Username, password); err != nil {
+		if err := s.Accounts.SetPassword(ctx, c.Username, password); err != nil {
 			return fmt.Errorf("user %q: %w", c.Username, err)
 		}
 		return nil
@@ -101,7 +101,7 @@ type userListCmd struct {
 
 func (c *userListCmd) Run(ctx context.Context) error {
 	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		users, err := s.accounts.Users(ctx, a.ID)
+		users, err := s.Accounts.Users(ctx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ type userLogoutCmd struct {
 
 func (c *userLogoutCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "user logout", c.Username, "", func(s *stores) error {
-		if err := s.accounts.EndSessions(ctx, c.Username); err != nil {
+		if err := s.Accounts.EndSessions(ctx, c.Username); err != nil {
 			return fmt.Errorf("user %q: %w", c.Username, err)
 		}
 		return nil
@@ -134,7 +134,7 @@ type userDeleteCmd struct {
 
 func (c *userDeleteCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "user delete", c.Username, "", func(s *stores) error {
-		if err := s.accounts.DeleteUser(ctx, c.Username); err != nil {
+		if err := s.Accounts.DeleteUser(ctx, c.Username); err != nil {
 			return fmt.Errorf("user %q: %w", c.Username, err)
 		}
 		return nil

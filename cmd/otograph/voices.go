@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/knownvoices"
 	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
@@ -105,7 +103,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hash, err := embedderHash(set)
+	hash, err := knownvoices.ModelHash(set)
 	if err != nil {
 		return err
 	}
@@ -142,23 +140,6 @@ func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return vector, nil
-}
-
-// embedderHash is the SHA-256 of the speaker model's file.
-func embedderHash(set *models.Set) (string, error) {
-	m, err := set.Need(models.RoleEmbedder)
-	if err != nil {
-		return "", err
-	}
-	f := m.Main()
-	if f.SHA256 != "" && f.Data != nil { // an embedded file is what it says
-		return f.SHA256, nil
-	}
-	sum, _, err := library.HashFile(f.Path)
-	if err != nil {
-		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
-	}
-	return sum, nil
 }
 
 type voicesListCmd struct{ registerFlag }
@@ -204,23 +185,9 @@ func (c *voicesExportCmd) Run(context.Context) error {
 	return register.Write(terminal.JSON(os.Stdout))
 }
 
-// knownVoice is a speaker of a result whose voice is known, as JSON shows it.
-type knownVoice struct {
-	Speaker string  `json:"speaker"`
-	Name    string  `json:"name"`
-	Cosine  float64 `json:"cosine"` // of the voice and the known one
-}
-
-// knownVoices is a register with what it takes to compare a speaker model's voices.
-type knownVoices struct {
-	register *diarize.Register
-	model    string // hash
-	by       diarize.Matching
-}
-
 // openKnown opens the register that --voices names; its voices must be of the set's
 // speaker model.
-func openKnown(path string, set *models.Set) (*knownVoices, error) {
+func openKnown(path string, set *models.Set) (*knownvoices.Voices, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, &usageError{fmt.Errorf("--voices: %w", err)}
 	}
@@ -232,61 +199,13 @@ func openKnown(path string, set *models.Set) (*knownVoices, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := embedderHash(set)
+	hash, err := knownvoices.ModelHash(set)
 	if err != nil {
 		return nil, err
 	}
-	if !hasModel(register, hash) {
+	known, err := knownvoices.New(register, m, hash)
+	if errors.Is(err, knownvoices.ErrNone) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	by, err := embed.Matching(m)
-	if err != nil {
-		return nil, err
-	}
-	return &knownVoices{register, hash, by}, nil
-}
-
-// hasModel reports whether a register has voices of a speaker model.
-func hasModel(r *diarize.Register, hash string) bool {
-	return slices.ContainsFunc(r.Voices, func(v diarize.Voice) bool { return v.Model == hash })
-}
-
-// identify finds the speakers of a result in the register.
-func (k *knownVoices) identify(res *otograph.Result) []knownVoice {
-	if k == nil {
-		return nil
-	}
-	speakers := make([]diarize.Speaker, len(res.SpeakerEmbeddings))
-	for i, s := range res.SpeakerEmbeddings {
-		speakers[i].Embedding = s.Embedding
-	}
-	var out []knownVoice
-	for i, m := range k.register.Identify(k.model, speakers, k.by) {
-		if m.Name != "" {
-			out = append(out, knownVoice{res.SpeakerEmbeddings[i].SpeakerID, m.Name, math.Round(m.Cosine*1e4) / 1e4})
-		}
-	}
-	return out
-}
-
-// named returns a copy of the result with names in place of speakers.
-func named(res *otograph.Result, known []knownVoice) *otograph.Result {
-	if len(known) == 0 {
-		return res
-	}
-	out := *res
-	out.Segments, out.DiarizeSegments = slices.Clone(res.Segments), slices.Clone(res.DiarizeSegments)
-	for _, k := range known {
-		for i := range out.Segments {
-			if out.Segments[i].Speaker == k.Speaker {
-				out.Segments[i].Speaker = k.Name
-			}
-		}
-		for i := range out.DiarizeSegments {
-			if out.DiarizeSegments[i].Speaker == k.Speaker {
-				out.DiarizeSegments[i].Speaker = k.Name
-			}
-		}
-	}
-	return &out
+	return known, err
 }

@@ -5,21 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/service/engine"
 )
-
-// metricsInterval is how often a worker writes its metrics down.
-const metricsInterval = 5 * time.Second
 
 type workCmd struct {
 	storeFlags
@@ -36,24 +28,8 @@ type workCmd struct {
 	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
-// Run works on tasks until it is told to end, or the supervisor that started it is gone.
+// Run works on tasks until it is told to end, or the service that started it is gone.
 func (c *workCmd) Run(ctx context.Context) error {
-	err := c.work(ctx)
-	if tasks.Outage(err) {
-		return &awayError{err}
-	}
-	return err
-}
-
-// awayError is an error of a database or store that is away. The supervisor
-// tells it by the exit code from a worker that crashed.
-type awayError struct{ error }
-
-func (e *awayError) Unwrap() error { return e.error }
-
-func (c *workCmd) work(ctx context.Context) error {
-	ctx, stop := worker.Supervised(ctx)
-	defer stop()
 	log := newLog(c.LogLevel)
 	if err := c.check(log); err != nil {
 		return err
@@ -63,16 +39,10 @@ func (c *workCmd) work(ctx context.Context) error {
 			log.Warn("the worker runs at normal priority", "error", err)
 		}
 	}
-	counts := metrics.New(nil)
-	counts.Build(version)
-	counts.Cage(cageParts(audio.Sandbox()))
-	s, err := c.storeFlags.open(ctx, opening{
-		log: log, keepAudio: c.KeepAudio, wait: c.DatabaseWait, timeout: c.DatabaseLimit, files: true, metrics: counts,
-	})
+	state, err := c.storeFlags.config(false)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	set, err := c.modelFlags.open()
 	if err != nil {
 		return err
@@ -80,7 +50,6 @@ func (c *workCmd) work(ctx context.Context) error {
 	if err := c.checkModels(set, log); err != nil {
 		return err
 	}
-	voices := newVoiceModel(set, log)
 	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
 		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
 		otograph.WithOptimizedLanguages(c.languages()...), otograph.WithCascade(0), otograph.WithConfidences(false))
@@ -88,28 +57,27 @@ func (c *workCmd) work(ctx context.Context) error {
 		return err
 	}
 	defer pipeline.Close()
-	written, cancel := context.WithCancel(ctx)
-	var writer sync.WaitGroup
-	writer.Go(func() {
-		counts.WriteFiles(written, filepath.Join(s.folder, metricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, log)
+	err = service.Work(ctx, service.Config{
+		Folder: state.Folder, Database: c.Database, Files: c.Blobs, DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
+		Engine:    engine.New(pipeline, engine.WithVersion(version), engine.WithLogger(log)),
+		KeepAudio: c.KeepAudio, Grace: c.Grace, Version: version, Logger: log,
 	})
-	defer writer.Wait()
-	defer cancel()
-	w, err := worker.New(s.tasks, worker.Config{
-		Engine: counts.MeasureEngine(&pipelineEngine{pipeline: pipeline, set: workID(set, c.OptimizedWords, c.OptimizedLanguages), voices: voices, log: log}), Prober: audioProber{audio.Options{}},
-		Version: version, Available: set.Available(c.languages()...), Grace: c.Grace, Models: modelFiles(set), Trouble: counts.Trouble("worker"),
-	})
-	if err != nil {
-		return err
-	}
-	err = w.Run(ctx)
-	if errors.Is(err, worker.ErrHung) {
+	switch {
+	case errors.Is(err, service.ErrHung):
 		// Something native will never return: leave without waiting for it.
 		log.Error("a native call did not return", "error", err)
 		os.Exit(exitFailed)
+	case err != nil && service.ExitCode(err) != exitFailed:
+		return &awayError{flagError(err)}
 	}
-	return err
+	return flagError(err)
 }
+
+// awayError is an error of a database or store that is away. The supervisor
+// tells it by the exit code from a worker that crashed.
+type awayError struct{ error }
+
+func (e *awayError) Unwrap() error { return e.error }
 
 func newLog(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(terminal.JSON(os.Stderr), &slog.HandlerOptions{Level: level}))

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/border"
 )
 
 // Spoken is a word with the times at which a recognizer's tokens fire, and the
@@ -34,53 +35,52 @@ const (
 // sides. A word ends where the next one begins, or with the stretch of speech.
 // Words are in order, speech too (samples at 16 kHz).
 func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
-	net := loadBorders()
-	var sound *spectrum
-	until, at := -1, 0 // of sound, in frames; of speech, what may lie in it
-	letters := make([]float32, borderHidden)
+	net := border.Load()
+	var sound *border.Sound
+	until, at := -1, 0    // of sound, in frames; of speech, what may lie in it
 	before := math.MinInt // border of the word before
 	for i := range words {
 		w := &words[i]
 		fire := int(math.Round(w.First * 100))
 		if fire > until {
-			from := fire + earliest
+			from := fire + border.Earliest
 			until = fire + chunk
 			for at < len(speech) && speech[at].End < from*audio.SampleRate/100 {
 				at++
 			}
-			sound = newSpectrum(pcm, from, until, speech[at:])
+			sound = border.Listen(pcm, from, until, speech[at:])
 		}
-		text, near := "", farthest
+		text, near := "", border.Farthest
 		if i > 0 {
 			text = words[i-1].Text
 			if !w.Fresh {
-				near = min(fire-int(math.Round(words[i-1].Last*100)), farthest-1)
+				near = min(fire-int(math.Round(words[i-1].Last*100)), border.Farthest-1)
 			}
 		}
-		net.lettersOf(text, w.Text, letters)
-		before = net.border(sound, letters, fire, near, before+shortest, w.Fresh)
+		letters := net.Letters(text, w.Text)
+		before = begin(net, sound, &letters, fire, near, before+shortest, w.Fresh)
 		w.Start = min(max(float64(before)/100, 0), pcm.Duration())
 	}
 	setEnds(words, speech)
 }
 
-// border returns the border of a word whose first token fires in a frame, near
+// begin returns the border of a word whose first token fires in a frame, near
 // frames after the last token of the word before; no earlier than from.
-func (net *borderNet) border(sound *spectrum, letters []float32, fire, near, from int, fresh bool) int {
-	var scores [borderCount]float64
-	lag := net.lag[0]
+func begin(net *border.Net, sound *border.Sound, letters *border.Letters, fire, near, from int, fresh bool) int {
+	var scores [border.Count]float64
+	lag := net.Lag[0]
 	if fresh {
-		lag, near = net.lag[1], farthest
+		lag, near = net.Lag[1], border.Farthest
 	}
 	top := math.Inf(-1)
 	for k := range scores {
-		b := fire + earliest + k
-		if b < from && k < borderCount-1 {
+		b := fire + border.Earliest + k
+		if b < from && k < border.Count-1 {
 			scores[k] = math.Inf(-1)
 			continue
 		}
-		scores[k] = net.score(sound.at(net, b), letters) + float64(lag[k]) +
-			float64(net.near[min(max(earliest+k+near, -farthest), farthest)+farthest])
+		scores[k] = net.Score(sound, b, letters) + float64(lag[k]) +
+			float64(net.Near[min(max(border.Earliest+k+near, -border.Farthest), border.Farthest)+border.Farthest])
 		top = max(top, scores[k])
 	}
 	var sum float64
@@ -91,7 +91,7 @@ func (net *borderNet) border(sound *spectrum, letters []float32, fire, near, fro
 	half := 0.0
 	for k, p := range scores {
 		if half += p; half >= sum/2 {
-			return fire + earliest + k
+			return fire + border.Earliest + k
 		}
 	}
 	return fire

@@ -46,6 +46,9 @@ type Piece struct {
 	// Temperature is what the word's window was decoded at, and Seek where in the
 	// file (seconds) that window begins.
 	Temperature, Seek float64
+	// First and Last are the tokens in which its letters begin and end, as indices into
+	// what Words was given: punctuation in tokens of its own is outside.
+	First, Last int
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character of a
@@ -140,7 +143,7 @@ func (j *joiner) flush() {
 		return
 	}
 	first, last := j.owner[j.from], j.owner[j.until-1]
-	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek}
+	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek, First: first, Last: last}
 	for _, t := range j.tokens[first : last+1] {
 		w.Probability += t.Probability
 		w.NoSpeechProb += t.NoSpeech
@@ -216,25 +219,47 @@ func weights(words []Piece) []float64 {
 // gapAnchor is the shortest silence (seconds) that must fall between two words.
 const gapAnchor = 0.1
 
+// sliver is the shortest speech (seconds) at the beginning or end of a passage that may
+// have a word of its own: a recognizer's time marks lie up to 0.1 s inside of the speech
+// beyond a pause, where nothing of the passage is said.
+const sliver = 0.15
+
 // stretch is speech without a silence of gapAnchor: where it lies in the file, and where
 // it begins in the time that only speech counts in; all in seconds.
 type stretch struct{ start, end, at float64 }
 
-// stretches returns the speech between two times of the file, and how much it is.
+// stretches returns the speech between two times of the file, and how much it is. Slivers
+// that the times cut off other speech are left out, if there is more.
 func stretches(from, to float64, speech []audio.Span) (spans []stretch, total float64) {
+	var cutFirst, cutLast bool
 	for _, s := range speech {
-		a, b := s.Seconds()
-		a, b = max(a, from), min(b, to)
+		start, end := s.Seconds()
+		a, b := max(start, from), min(end, to)
 		if b <= a {
 			continue
 		}
+		cutLast = end > to
 		if k := len(spans) - 1; k >= 0 && a-spans[k].end < gapAnchor {
 			spans[k].end = b
 			total = spans[k].at + b - spans[k].start
 			continue
 		}
+		if len(spans) == 0 {
+			cutFirst = start < from
+		}
 		spans = append(spans, stretch{a, b, total})
 		total += b - a
+	}
+	if n := len(spans); cutLast && n > 1 && spans[n-1].end-spans[n-1].start < sliver {
+		spans, total = spans[:n-1], spans[n-1].at
+	}
+	if cutFirst && len(spans) > 1 && spans[0].end-spans[0].start < sliver {
+		spans = spans[1:]
+		first := spans[0].at
+		for i := range spans {
+			spans[i].at -= first
+		}
+		total -= first
 	}
 	return spans, total
 }

@@ -113,6 +113,20 @@ func TestAlignPutsSilencesBetweenWords(t *testing.T) {
 	assert.InDelta(t, 1.8, words[0].End, 1e-9)
 }
 
+func TestAlignGivesSliversNoWord(t *testing.T) {
+	words := pieces("and so it begins")
+	Align(words, 1.95, 6.25, spans(0.5, 2, 2.4, 3.8, 6.2, 9))
+	assert.InDelta(t, 2.4, words[0].Start, 1e-9, "0.05 s before the pause belong to what was said before")
+	assert.InDelta(t, 3.8, words[3].End, 1e-9, "0.05 s past the pause belong to what follows")
+	for i, w := range words {
+		assert.Greater(t, w.End-w.Start, 0.1, "word %d", i)
+	}
+	words = pieces("yes no")
+	Align(words, 1.95, 6.25, spans(0.5, 2, 6.2, 9))
+	assert.InDelta(t, 1.95, words[0].Start, 1e-9, "of slivers alone one must serve")
+	assert.InDelta(t, 2, words[1].End, 1e-9)
+}
+
 func TestSettle(t *testing.T) {
 	words := []Piece{{Start: 0, End: 0.5}, {Start: 0.4, End: 3}, {Start: 2, End: 2}, {Start: 9, End: 9.5}}
 	Settle(words, spans(0.2, 1, 2.5, 4))

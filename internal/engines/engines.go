@@ -4,7 +4,6 @@ package engines
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -152,15 +151,7 @@ func (e *Engines) Standard() (*whisper.Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := m.Main()
-		wm := whisper.Model{Path: f.Path, Name: f.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages, NoPrompts: m.NoPrompts, NoTranslation: m.NoTranslation}
-		if f.Data != nil {
-			if wm.Data, err = f.Data(); err != nil {
-				return nil, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
-			}
-			wm.Path = ""
-		}
-		w, err := whisper.Open(wm, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
+		w, err := whisper.Open(m, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func list(t *testing.T, args ...string) []pkg {
 // TestNoEngineInTheService checks that packages that name, sell and serve
 // transcriptions link nothing native; only workers do.
 func TestNoEngineInTheService(t *testing.T) {
-	found := list(t, "-deps", "./httpapi", "./internal/tasks/...", "./billing", "./spec")
+	found := list(t, "-deps", "./service", "./httpapi/...", "./internal/tasks/...", "./billing", "./spec")
 	require.NotEmpty(t, found)
 	for _, p := range found {
 		if !p.Standard {
@@ -85,7 +85,7 @@ func TestSpecIsALeaf(t *testing.T) {
 
 // TestCgo checks that C is only used where native libraries are opened.
 func TestCgo(t *testing.T) {
-	allowed := []string{"asr/whisper", "internal/ort"}
+	allowed := []string{"asr/whisper", "internal/ort", "internal/whispernet"}
 	var users []string
 	for _, p := range list(t, "./...") {
 		if len(p.CgoFiles) > 0 {

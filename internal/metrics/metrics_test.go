@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
@@ -171,7 +172,7 @@ func TestTroubleIsShown(t *testing.T) {
 
 func TestCageIsShown(t *testing.T) {
 	m := New(nil)
-	m.Cage(map[string]bool{"seccomp": true, "landlock": false})
+	m.Cage(audio.SandboxState{Seccomp: true})
 	text := scrape(t, m)
 	assert.Contains(t, text, `otograph_cage{part="seccomp"} 1`)
 	assert.Contains(t, text, `otograph_cage{part="landlock"} 0`)

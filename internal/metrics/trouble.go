@@ -5,12 +5,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
 // Trouble returns a function to which a worker or fetcher reports its problems:
 // for each part, whether it keeps the member from claiming tasks, and since
-// when. Call it once.
+// when. Call it once for each member.
 func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_trouble", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
@@ -38,12 +39,15 @@ func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time)
 
 // Cage exports which parts of the decoder's sandbox are in force in this
 // process.
-func (m *Metrics) Cage(parts map[string]bool) {
+func (m *Metrics) Cage(s audio.SandboxState) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_cage", Help: "1 for each part of the decoder's cage that is in force, 0 for each that is not.",
 	}, []string{"part"})
 	m.registry.MustRegister(state)
-	for part, there := range parts {
+	for part, there := range map[string]bool{
+		"landlock": s.Landlock > 0, "seccomp": s.Seccomp, "no_new_privileges": s.NoNewPrivileges,
+		"no_capabilities": s.CapabilitiesDropped, "limits": s.Limits, "namespaces": s.Namespaces,
+	} {
 		value := 0.0
 		if there {
 			value = 1

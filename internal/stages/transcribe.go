@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/otograph/otograph/align"
@@ -34,6 +35,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 	}
 	abilities := t.Abilities()
 	text.Abilities = &abilities
+	threshold := *s.Options.NoSpeechThreshold
 	opt := asr.DefaultOptions()
 	opt.Language = l.Code
 	opt.BeamSize = *s.Options.ASRBeamSize
@@ -41,7 +43,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 	opt.BestOf = or(s.Options.ASRBestOf, 0)
 	opt.Hotwords = s.Options.Hotwords
 	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
-	opt.NoSpeechThreshold = *s.Options.NoSpeechThreshold
+	opt.NoSpeechThreshold = max(threshold, math.SmallestNonzeroFloat64) // at 0 everything goes
 	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (text.Tier == spec.TierStandard || s.OptimizedWords)
 	opt.Translate, opt.Settled = s.Translate, trust.HoldBack(report.Settled)
 	opt.Parallel = s.Cores
@@ -54,7 +56,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 		trust.Calibrate(text.Transcript, s.Engines.Model(text.Tier, l.Code))
 	}
 	if text.Tier == spec.TierOptimized {
-		trust.Discard(heard, text.Transcript, abilities, opt.NoSpeechThreshold)
+		trust.Discard(heard, text.Transcript, abilities, threshold)
 		text.Cascade, text.Again, err = s.again(ctx, pcm, heard, text.Transcript, opt)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
@@ -64,7 +66,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 			text.Uncorrected = err.Error()
 		}
 	}
-	if opt.NoSpeechThreshold < 1 { // 1 keeps all text
+	if threshold < 1 { // 1 keeps all text
 		trust.Reject(heard, text.Transcript)
 	}
 	return text, nil

@@ -63,6 +63,15 @@ func ReferenceKey(task string, n int) string {
 	return fmt.Sprintf("%svoices/%d", CheckpointPrefix(task), n)
 }
 
+// ReferencesField is the field of a form with the recordings of known speakers.
+const ReferencesField = "known_speaker_references[]"
+
+// ReferenceRefusal returns the error message of a task whose n-th recording of a known
+// speaker, counted from 0, can't be used. The form is answered as one with a bad field.
+func ReferenceRefusal(n int, why string) string {
+	return fmt.Sprintf("%s: number %d: %s", ReferencesField, n+1, why)
+}
+
 // NewReference begins the file of the n-th known voice of a task that is about to
 // be created under the id. Commit it, or Abort it.
 func (s *Service) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {

@@ -248,10 +248,3 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop)
 	}
 	return scores, nil
 }
-
-// Normalize turns logits into log probabilities in place (log-softmax over the values above
-// -Inf) and returns the logarithm of the sum of the probabilities of the tokens from begin
-// on, and the largest log probability below begin.
-func (m *Model) Normalize(logits []float32, begin int32) (marks, best float32) {
-	return m.logSoftmax(logits, int(begin))
-}

@@ -67,7 +67,7 @@ func TestDev(t *testing.T) {
 		t0 = time.Now()
 		n := 0
 		for pos := len(prompt); pos < 200; pos++ {
-			m.Normalize(logits, v.Begin)
+			Normalize(logits, v.Begin)
 			top := Top(logits[:v.EOT+1], 1, nil)[0].Token
 			if top == v.EOT {
 				break

@@ -50,30 +50,90 @@ static void dequantize_block(int type, const uint8_t *p, float *out) {
 	}
 }
 
-void og_dequantize(int type, const void *row, int k, float *out) {
-	const uint8_t *p = row;
-	static const int bytes[] = {[OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24};
-	switch (type) {
-	case OG_F32:
-		memcpy(out, p, (size_t)k * 4);
-		return;
-	case OG_F16:
-		for (int i = 0; i < k; i++) out[i] = half_at(p + 2 * i);
-		return;
-	case OG_Q8_0:
-		for (int i = 0; i < k; i += 32, p += 34) {
-			float d = half_at(p);
-			for (int j = 0; j < 32; j++) out[i + j] = d * ((const int8_t *)p)[2 + j];
+/* The blocks of 256 numbers of ggml-quants.c, by ggml's names. Parts of 16 or 32 numbers
+ * have scales of their own. */
+static void dequantize_q6_k(const uint8_t *low, float *out) {
+	const uint8_t *high = low + 128;
+	const int8_t *scale = (const int8_t *)low + 192;
+	float d = half_at(low + 208);
+	for (int n = 0; n < 2; n++, low += 64, high += 32, scale += 8, out += 128)
+		for (int i = 0; i < 128; i++) {
+			int part = i / 32, l = i % 32;
+			int four = part < 2 ? low[l + part * 32] & 15 : low[l + (part - 2) * 32] >> 4;
+			out[i] = d * scale[part * 2 + l / 16] * (float)((four | (high[l] >> 2 * part & 3) << 4) - 32);
 		}
-		return;
-	default:
-		for (int i = 0; i < k; i += 32, p += bytes[type]) dequantize_block(type, p, out + i);
+}
+
+/* The 6-bit scale and least value of part j of a q4_K or q5_K block. */
+static void scale_and_least(const uint8_t *p, int j, int *scale, int *least) {
+	*scale = j < 4 ? p[j] & 63 : (p[j + 4] & 15) | p[j - 4] >> 6 << 4;
+	*least = j < 4 ? p[j + 4] & 63 : p[j + 4] >> 4 | p[j] >> 6 << 4;
+}
+
+static void dequantize_q45_k(int five, const uint8_t *p, float *out) {
+	float d = half_at(p), lowest = half_at(p + 2);
+	const uint8_t *high = p + 16, *low = five ? high + 32 : high;
+	for (int j = 0; j < 8; j++) {
+		int scale, least;
+		scale_and_least(p + 4, j, &scale, &least);
+		for (int l = 0; l < 32; l++) {
+			int b = low[j / 2 * 32 + l], q = j % 2 ? b >> 4 : b & 15;
+			if (five) q |= (high[l] >> j & 1) << 4;
+			*out++ = d * (float)scale * (float)q - lowest * (float)least;
+		}
 	}
 }
 
-static size_t row_bytes(int type, int k) {
-	static const int bytes[] = {[OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24, [OG_Q8_0] = 34};
-	return type == OG_F32 ? (size_t)k * 4 : type == OG_F16 ? (size_t)k * 2 : (size_t)k / 32 * bytes[type];
+static void dequantize_q2_k(const uint8_t *p, float *out) {
+	float d = half_at(p + 80), lowest = half_at(p + 82);
+	for (int i = 0; i < 256; i++) {
+		int sc = p[i / 16], q = p[16 + i / 128 * 32 + i % 32] >> 2 * (i % 128 / 32) & 3;
+		out[i] = d * (float)(sc & 15) * (float)q - lowest * (float)(sc >> 4);
+	}
+}
+
+static void dequantize_q3_k(const uint8_t *p, float *out) {
+	const uint8_t *mask = p, *low = p + 32, *s = p + 96;
+	float d = half_at(p + 108);
+	for (int i = 0; i < 256; i++) {
+		int j = i / 16; /* 16 scales of 6 bits: 4 in the first 8 bytes, 2 in the last 4 */
+		int scale = (j < 8 ? s[j] & 15 : s[j - 8] >> 4) | (s[8 + j % 4] >> 2 * (j / 4) & 3) << 4;
+		int q = (low[i / 128 * 32 + i % 32] >> 2 * (i % 128 / 32) & 3) - (mask[i % 32] >> (i / 32) & 1 ? 0 : 4);
+		out[i] = d * (float)(scale - 32) * (float)q;
+	}
+}
+
+/* Numbers and bytes of a type's blocks. */
+static int block_numbers(int type) { return type < OG_Q4_0 ? 1 : type < OG_Q2_K ? 32 : 256; }
+static int block_bytes(int type) {
+	static const int bytes[] = {[OG_F32] = 4, [OG_F16] = 2, [OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24, [OG_Q8_0] = 34,
+		[OG_Q2_K] = 84, [OG_Q3_K] = 110, [OG_Q4_K] = 144, [OG_Q5_K] = 176, [OG_Q6_K] = 210};
+	return bytes[type];
+}
+
+static size_t row_bytes(int type, int k) { return (size_t)k / block_numbers(type) * block_bytes(type); }
+
+void og_dequantize(int type, const void *row, int k, float *out) {
+	const uint8_t *p = row;
+	int numbers = block_numbers(type), bytes = block_bytes(type);
+	if (type == OG_F32) {
+		memcpy(out, p, (size_t)k * 4);
+		return;
+	}
+	for (int i = 0; i < k; i += numbers, p += bytes, out += numbers) switch (type) {
+		case OG_F16: *out = half_at(p); break;
+		case OG_Q8_0: {
+			float d = half_at(p);
+			for (int j = 0; j < 32; j++) out[j] = d * ((const int8_t *)p)[2 + j];
+			break;
+		}
+		case OG_Q2_K: dequantize_q2_k(p, out); break;
+		case OG_Q3_K: dequantize_q3_k(p, out); break;
+		case OG_Q4_K: dequantize_q45_k(0, p, out); break;
+		case OG_Q5_K: dequantize_q45_k(1, p, out); break;
+		case OG_Q6_K: dequantize_q6_k(p, out); break;
+		default: dequantize_block(type, p, out);
+		}
 }
 
 static int groups_of(int k) { return (k + GROUP - 1) / GROUP; }

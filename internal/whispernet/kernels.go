@@ -38,6 +38,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -315,6 +316,19 @@ func (k kernels) halves(x []float32, cell unsafe.Pointer, offset int) {
 // patches cuts frames into patches of three for a convolution.
 func patches(x []float32, frames, channels, step, from, to int, out []float32) {
 	C.og_patches(address(x), C.int(frames), C.int(channels), C.int(step), C.int(from), C.int(to), address(out))
+}
+
+// best are the kernels for what belongs to no model.
+var best = sync.OnceValue(func() kernels {
+	k, _ := chooseKernels("") // every processor has some
+	return k
+})
+
+// Normalize turns logits into log probabilities in place (log-softmax over the values above
+// -Inf) and returns the logarithm of the sum of the probabilities of the tokens from begin
+// on, and the largest log probability below begin.
+func Normalize(logits []float32, begin int32) (marks, largest float32) {
+	return best().logSoftmax(logits, int(begin))
 }
 
 func (k kernels) logSoftmax(x []float32, begin int) (marks, best float32) {

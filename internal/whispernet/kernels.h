@@ -87,7 +87,7 @@ const og_kernels *og_generic(void);
 float og_half(uint16_t);
 
 /* Tensors as in ggml's files: rows of k numbers. */
-enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 7, OG_Q8_0 = 8 };
+enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 7, OG_Q8_0 = 8, OG_Q2_K = 10, OG_Q3_K = 11, OG_Q4_K = 12, OG_Q5_K = 13, OG_Q6_K = 14 };
 void og_dequantize(int type, const void *row, int k, float *out);
 
 size_t og_panel_bytes(const og_kernels *, int kind, int k, int n);

@@ -393,3 +393,37 @@ func TestUnknownKernels(t *testing.T) {
 	assert.ErrorContains(t, err, fmt.Sprintf("kernels %q: expected ", "sse9"))
 	assert.ErrorContains(t, err, "generic")
 }
+
+// TestDequantizeSuperblocks compares blocks of 256 numbers with what ggml's reference
+// implementation in Python (package gguf) reads from the same bytes: four numbers, and a
+// sum in which places weigh differently.
+func TestDequantizeSuperblocks(t *testing.T) {
+	for _, c := range []struct {
+		kind, size int
+		halves     []int // where 0.5 and 0.25 lie
+		numbers    [4]float32
+		sum        float64
+	}{
+		{10, 84, []int{80, 82}, [4]float32{16.5, 20.25, 2.75, 2.25}, np.float64(4015.75)},
+		{11, 110, []int{108}, [4]float32{40.5, -0.0, 8.5, 21.0}, np.float64(1482.0)},
+		{12, 144, []int{0, 2}, [4]float32{157.75, 230.75, 172.5, 24.25}, np.float64(105074.5)},
+		{13, 176, []int{0, 2}, [4]float32{405.75, 558.75, 172.5, 54.25}, np.float64(229678.5)},
+		{14, 210, []int{208}, [4]float32{-715.5, 665.0, -84.0, -30.0}, np.float64(4938.5)},
+	} {
+		block := make([]byte, c.size)
+		for i := range block {
+			block[i] = byte(i*37 + 11)
+		}
+		for i, at := range c.halves {
+			binary.LittleEndian.PutUint16(block[at:], []uint16{0x3800, 0x3400}[i])
+		}
+		out := dequantize(int32(c.kind), block, 256)
+		var sum float64
+		for i, v := range out.values {
+			sum += float64(v) * float64(i%7+1)
+		}
+		assert.Equal(t, c.numbers, [4]float32{out.values[0], out.values[77], out.values[150], out.values[255]}, "type %d", c.kind)
+		assert.InDelta(t, c.sum, sum, 1e-3, "type %d", c.kind)
+		out.free()
+	}
+}

@@ -181,17 +181,17 @@ func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
 	case !ok:
 		l.fail(fmt.Errorf("%w: expected a tensor %s, found none", ggmlfile.ErrNotWhisper, name))
 	case !slices.Contains(tensorTypes, t.Kind):
-		l.fail(fmt.Errorf("%w: tensor %s: expected weights as f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0, found type %d", ggmlfile.ErrNotWhisper, name, t.Kind))
+		l.fail(fmt.Errorf("%w: tensor %s: expected weights as f32, f16, q4_0, q4_1, q5_0, q5_1, q8_0 or q2_k to q6_k, found type %d", ggmlfile.ErrNotWhisper, name, t.Kind))
 		ok = false
 	}
 	return t, ok
 }
 
 // tensorTypes are ggml's numbers of the types that og_dequantize reads.
-var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8}
+var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14}
 
 // Computes reports whether the kernels read weights of ggml's number of a tensor type: f32,
-// f16, q4_0, q4_1, q5_0, q5_1 and q8_0.
+// f16, q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k.
 func Computes(tensorType int32) bool { return slices.Contains(tensorTypes, tensorType) }
 
 // read returns size bytes of the file.

@@ -48,7 +48,7 @@ func (*Model) WindowBytes() int { return 0 }
 func (*Model) Encode([]float32, int, int, *Stop) (*Window, error) { return nil, errNoCgo }
 
 // Normalize does nothing.
-func (*Model) Normalize([]float32, int32) (marks, best float32) { return 0, 0 }
+func Normalize([]float32, int32) (marks, largest float32) { return 0, 0 }
 
 // NewDecoder returns a Decoder that computes nothing.
 func (*Model) NewDecoder(int) *Decoder { return &Decoder{} }

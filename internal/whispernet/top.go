@@ -1,5 +1,7 @@
 package whispernet
 
+import "math"
+
 // Candidate is a token that may come next.
 type Candidate struct {
 	Token   int32
@@ -7,11 +9,11 @@ type Candidate struct {
 }
 
 // Top returns the k most likely tokens, the most likely first; of equals the one with the
-// smaller number. into is overwritten.
+// smaller number. Tokens of probability 0 are left out. into is overwritten.
 func Top(logProbs []float32, k int, into []Candidate) []Candidate {
 	into = into[:0]
 	for i, p := range logProbs {
-		if len(into) == k && !(p > into[k-1].LogProb) {
+		if len(into) == k && !(p > into[k-1].LogProb) || math.IsInf(float64(p), -1) {
 			continue
 		}
 		at := len(into)

@@ -35,7 +35,7 @@ func both(t *testing.T, opt whisper.Options) (*whisper.Engine, *bindings) {
 	b, err := openBindings(dir, path)
 	require.NoError(t, err)
 	t.Cleanup(b.close)
-	e, err := whisper.Open(whisper.Model{Path: path, WindowSeconds: m.WindowSeconds, Languages: m.Languages}, opt)
+	e, err := whisper.Open(m, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e, b

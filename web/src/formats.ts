@@ -12,6 +12,8 @@ const maxColumns = 42,
 /** What a file says of a result that demonstration models found, word for word as the command does. */
 const demoNote = 'Made by demo models for synthetic voices; not a real transcript.';
 const demoSeconds = 5;
+/** What a file with comments says of words whose times were not measured, word for word as the command does. */
+const estimateNote = 'Some word times are estimated by letters, not measured.';
 
 interface Cue {
   start: number;
@@ -158,6 +160,15 @@ function cues(r: Result, names: Names, prefix: boolean): (Cue & { lines: string[
   return out.filter((c) => c.end > c.start).sort((a, b) => a.start - b.start);
 }
 
+/** vttNote is the comment before the cues, empty if there is nothing to say. */
+function vttNote(r: Result): string {
+  const notes = [
+    r.demo && demoNote,
+    r.segments?.some((s) => s.words?.some((w) => w.interpolated)) && estimateNote,
+  ].filter(Boolean);
+  return notes.length ? `NOTE ${notes.join(' ')}\n\n` : '';
+}
+
 /** demoCue is demoNote as the first subtitle, of the speaker DEMO. */
 function demoCue(duration: number): Cue & { lines: string[] } {
   const end = Math.min(duration, demoSeconds),
@@ -214,7 +225,7 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
         type: 'text/vtt',
         text:
           'WEBVTT\n\n' +
-          (r.demo ? `NOTE ${demoNote}\n\n` : '') +
+          vttNote(r) +
           cues(r, names, false)
             .map(
               (c) =>

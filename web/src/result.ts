@@ -4,6 +4,8 @@ export interface Word {
   start: number;
   end: number;
   probability: number;
+  /** The times were not measured but interpolated by letters. */
+  interpolated?: true;
 }
 export interface Segment {
   id: number;

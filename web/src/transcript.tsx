@@ -163,6 +163,7 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
               const title = [
                 unsure && t('unsure', { percent: Math.round(w.probability * 100) }),
                 together && t('together'),
+                w.interpolated && t('interpolated'),
               ].filter(Boolean);
               return (
                 <span

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/knownvoices"
 	"github.com/otograph/otograph/models"
 )
 
@@ -64,7 +64,7 @@ func (m *voiceModel) hash() (sum string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sum = m.sum; sum == "" {
-		if sum, err = embedderHash(m.set); err != nil {
+		if sum, err = knownvoices.ModelHash(m.set); err != nil {
 			return "", err
 		}
 	}
@@ -84,58 +84,52 @@ func (m *voiceModel) hash() (sum string, err error) {
 // not known. Besides the specification's fields, the result has voices, the
 // recognized speakers, and warnings, why no speaker could be recognized.
 func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) ([]byte, error) {
-	var known []knownVoice
-	warning := m.reason(res, register, hash)
-	if warning == "" {
-		model, err := m.set.Need(models.RoleEmbedder)
-		if err != nil {
-			return nil, err
-		}
-		by, err := embed.Matching(model)
-		if err != nil {
-			return nil, err
-		}
-		known = (&knownVoices{register, hash, by}).identify(res)
+	known, warning, err := m.identify(res, register, hash)
+	if err != nil {
+		return nil, err
 	}
-	return servedResult(named(res, known), known, warning)
+	return servedResult(knownvoices.Name(res, known), known, warning)
 }
 
-// reason returns why no speaker of a result can be recognized, "" if one can.
-func (m *voiceModel) reason(res *otograph.Result, register *diarize.Register, hash string) string {
+// identify returns the speakers of a result whose voices are in the register, or why
+// none can be recognized.
+func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, hash string) (known []knownvoices.Match, reason string, err error) {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
 	case !res.Ran.Diarize:
-		return "has no effect without speaker diarization (enable_diarize)"
+		return nil, "has no effect without speaker diarization (enable_diarize)", nil
 	case len(register.Voices) == 0:
-		return "the account has no voices: add one with POST /voices"
+		return nil, "the account has no voices: add one with POST /voices", nil
 	case !found:
-		return "the worker has no speaker model, so no voice can be recognized"
+		return nil, "the worker has no speaker model, so no voice can be recognized", nil
 	case len(res.SpeakerEmbeddings) == 0:
-		return ""
+		return nil, "", nil
 	case hash == "":
-		return "the worker could not identify its speaker model, so no voice can be recognized"
-	case !hasModel(register, hash):
-		return fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash)
+		return nil, "the worker could not identify its speaker model, so no voice can be recognized", nil
 	}
-	return ""
+	voices, err := knownvoices.New(register, model, hash)
+	if errors.Is(err, knownvoices.ErrNone) {
+		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash), nil
+	}
+	return voices.Identify(res), "", err
 }
 
 // servedResult writes a result with what it has beside the specification's fields.
-func servedResult(res *otograph.Result, known []knownVoice, warning string) ([]byte, error) {
+func servedResult(res *otograph.Result, known []knownvoices.Match, warning string) ([]byte, error) {
 	out, err := json.Marshal(res)
 	if err != nil {
 		return nil, err
 	}
 	if known == nil {
-		known = []knownVoice{}
+		known = []knownvoices.Match{}
 	}
 	warnings := []servedWarning{}
 	if warning != "" {
 		warnings = append(warnings, servedWarning{"voices", warning})
 	}
 	more, err := json.Marshal(struct {
-		Voices   []knownVoice    `json:"voices"`
-		Warnings []servedWarning `json:"warnings"`
+		Voices   []knownvoices.Match `json:"voices"`
+		Warnings []servedWarning     `json:"warnings"`
 	}{known, warnings})
 	return slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(","), more[1:]), err
 }

@@ -1,0 +1,48 @@
+package wordtimes
+
+import (
+	"cmp"
+	"slices"
+)
+
+// mostHeads is how many heads are chosen at most: as many as in most published lists.
+const mostHeads = 8
+
+// Choose finds the alignment heads of a decoder that is not a published one, from a
+// window with a good deal of text: those that jump to the words where these are heard
+// to begin. Only heads of the last half of the layers are tried, as Whisper does without
+// a list. scores returns those of all heads of a layer, as in Input; in.Scores is not
+// used. Choose returns at most eight heads, the best first, and none if no head follows
+// the sound.
+func Choose(in Input, layers int, scores func(layer int) ([][][]float32, error)) ([]Head, error) {
+	type candidate struct {
+		Head
+		fit float64
+	}
+	s := newSharpener(in)
+	if s == nil {
+		return nil, nil
+	}
+	var all []candidate
+	for layer := layers / 2; layer < layers; layer++ {
+		heads, err := scores(layer)
+		if err != nil {
+			return nil, err
+		}
+		for h := range heads {
+			s.place(warp(attention(heads[h:h+1], in.Prefix, positions(in, heads))))
+			s.score()
+			fit, _ := s.best(len(in.Words)-1, len(s.clock.frames))
+			all = append(all, candidate{Head{layer, h}, fit})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.fit, a.fit) })
+	var heads []Head
+	for _, c := range all[:min(len(all), mostHeads)] {
+		if c.fit <= 0 || c.fit < all[0].fit/3 {
+			break
+		}
+		heads = append(heads, c.Head)
+	}
+	return heads, nil
+}

@@ -1,0 +1,113 @@
+package wordtimes
+
+import (
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+const (
+	// frame is the grid of word times, in samples; positionFrames are the frames in a
+	// position of the encoder.
+	frame          = audio.SampleRate / 100
+	positionFrames = positionSamples / frame
+	// shortGap is the longest gap in speech, in frames, that does not end a word.
+	shortGap = 10
+	// sliver is the shortest speech, in frames, that may have a word of its own where an
+	// end of the window cuts it off other speech.
+	sliver = 15
+	// quiet is how far below the loud frames of a window a frame is silent, in decibels,
+	// and quietFrames how long a silence is a pause that the voice detector has not told.
+	quiet       = 35
+	quietFrames = 30
+)
+
+// clock counts only the frames of speech.
+type clock struct {
+	frames []int // of the window, for each frame of speech
+	ends   []int // where the stretch ends that a frame of speech is of, by the clock
+	at     []int // for each frame of the window, and its end, the speech before it
+}
+
+// newClock counts the speech in a window, slivers and quiet pauses left out.
+func newClock(samples []float32, speech []audio.Span) *clock {
+	total := len(samples) / frame
+	spoken := make([]bool, total)
+	for _, s := range withoutSlivers(speech, len(samples)) {
+		for f := (s.Start + frame - 1) / frame; f < min(s.End/frame, total); f++ {
+			spoken[f] = true
+		}
+	}
+	silence(spoken, levels(samples, total))
+	c := &clock{at: make([]int, total+1)}
+	for f, is := range spoken {
+		c.at[f] = len(c.frames)
+		if is {
+			c.frames = append(c.frames, f)
+		}
+	}
+	c.at[total] = len(c.frames)
+	c.ends = make([]int, len(c.frames))
+	for k := len(c.frames) - 1; k >= 0; k-- {
+		c.ends[k] = k + 1
+		if k+1 < len(c.frames) && c.frames[k+1]-c.frames[k] <= shortGap {
+			c.ends[k] = c.ends[k+1]
+		}
+	}
+	return c
+}
+
+// withoutSlivers leaves out slivers that the ends of the window cut off other speech, if
+// there is more.
+func withoutSlivers(speech []audio.Span, samples int) []audio.Span {
+	if n := len(speech); n > 1 && speech[n-1].Len() < sliver*frame && speech[n-1].End >= samples {
+		speech = speech[:n-1]
+	}
+	if len(speech) > 1 && speech[0].Len() < sliver*frame && speech[0].Start <= 0 {
+		speech = speech[1:]
+	}
+	return speech
+}
+
+// levels returns the power of each frame in decibels.
+func levels(samples []float32, total int) []float64 {
+	levels := make([]float64, total)
+	for f := range levels {
+		var sum float64
+		for _, v := range samples[f*frame : (f+1)*frame] {
+			sum += float64(v) * float64(v)
+		}
+		levels[f] = 10 * math.Log10(sum/frame+1e-12)
+	}
+	return levels
+}
+
+// silence takes the pauses out of spoken frames that the levels show.
+func silence(spoken []bool, levels []float64) {
+	var heard []float64
+	for f, is := range spoken {
+		if is {
+			heard = append(heard, levels[f])
+		}
+	}
+	if len(heard) == 0 {
+		return
+	}
+	slices.Sort(heard)
+	limit := heard[len(heard)*9/10] - quiet
+	for f := 0; f < len(spoken); f++ {
+		from := f
+		for f < len(spoken) && levels[f] < limit {
+			f++
+		}
+		if f-from >= quietFrames {
+			clear(spoken[from:f])
+		}
+	}
+}
+
+// reading returns the speech before an encoder position.
+func (c *clock) reading(position int) int {
+	return c.at[min(position*positionFrames, len(c.at)-1)]
+}

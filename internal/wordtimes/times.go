@@ -1,0 +1,54 @@
+package wordtimes
+
+import "github.com/otograph/otograph/audio"
+
+// Input is a window of sound whose text is decided.
+type Input struct {
+	// Scores are the raw cross-attention scores (before the softmax) of the alignment
+	// heads: [head][token][encoder position of 20 ms]. The tokens are those that start
+	// a text, ending in no-timestamps, then the text without time marks, then EOT.
+	// They are overwritten.
+	Scores [][][]float32
+	// Prefix is the number of tokens before the text.
+	Prefix int
+	// Words are the words in order.
+	Words []Word
+	// Samples is the sound of the window at 16 kHz, without the silence that fills it up
+	// to 30 s.
+	Samples []float32
+	// Speech is the speech in the window as samples of the window, in order.
+	Speech []audio.Span
+}
+
+// Word says which tokens of the text spell a word: First to Last, indices into the
+// text's tokens. Punctuation in tokens of its own is best left out: it takes the pause
+// beside the word.
+type Word struct {
+	Text        string
+	First, Last int
+}
+
+// Time is when a word is spoken, in seconds of the window.
+type Time struct{ Start, End float64 }
+
+// positionSamples is how much sound an encoder position stands for.
+const positionSamples = audio.SampleRate / 50
+
+// Times returns when each word is spoken. Words do not overlap and keep their order;
+// each lies in speech and lasts 20 ms or more, and none lies over a pause of more than
+// 0.1 s. It returns nil if the speech has no room for so many words.
+func Times(in Input) []Time {
+	s := newSharpener(in)
+	if s == nil {
+		return nil
+	}
+	begins := warp(attention(in.Scores, in.Prefix, positions(in, in.Scores)))
+	s.place(begins)
+	s.score()
+	return s.times(begins)
+}
+
+// positions returns how many positions of the encoder hold the sound.
+func positions(in Input, scores [][][]float32) int {
+	return min((len(in.Samples)+positionSamples-1)/positionSamples, len(scores[0][0]))
+}

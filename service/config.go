@@ -1,0 +1,206 @@
+package service
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/spec"
+)
+
+// Types that an Engine has to do with.
+type (
+	// Engine turns a local audio file into a result; package service/engine has the
+	// one that runs a pipeline. Errors that are the input's fault are marked with
+	// spec.Permanent; all others are retried. If an Engine also has
+	//
+	//	Available() spec.Available
+	//	CheckModels(context.Context) error
+	//
+	// holds are priced by the first, and nothing is claimed while the second fails.
+	Engine = worker.Engine
+	// Job is the work that an Engine is given.
+	Job = worker.Job
+	// Extras are the requests of a Job beside the options.
+	Extras = tasks.Extras
+	// Checkpoints keep finished work of a Job across attempts.
+	Checkpoints = worker.Checkpoints
+	// Outcome is the result of a Job.
+	Outcome = tasks.Outcome
+	// Prober determines the length of recordings without an engine. If it also has
+	//
+	//	CheckHead(filename string, head []byte) error
+	//
+	// the download of a file that begins with head ends early with a permanent error.
+	Prober = tasks.Prober
+)
+
+// Errors of engines and workers.
+var (
+	// ErrUnpaid is returned by an Engine for audio that is longer than Job.MaxSeconds.
+	ErrUnpaid = worker.ErrUnpaid
+	// ErrHung is returned by Run and Work if the engine does not return from a call: the
+	// process must end, because the engine's threads still run.
+	ErrHung = worker.ErrHung
+)
+
+// Config configures a Service and names its state by address: a Service opens SQLite
+// once for reading and once for writing, and on PostgreSQL keeps a connection that
+// listens, which a *sql.DB of the caller could not provide. Folder is required unless
+// Database and Files are given; zero values of the other fields are the defaults of
+// `otograph serve`.
+type Config struct {
+	// Folder holds the SQLite database and the files, unless Database or Files name
+	// another place, and what worker processes leave for the metrics. One Service runs
+	// on a folder with SQLite.
+	Folder string
+	// Database is a PostgreSQL database ("postgres://…"), which several services may
+	// share.
+	Database string
+	// Files is "file:///folder" or "s3://bucket?region=…".
+	Files string
+	// KeepSchema refuses tables that are out of date instead of changing them.
+	KeepSchema bool
+	// DatabaseWait is how long Open waits for a PostgreSQL database that is unreachable.
+	DatabaseWait time.Duration
+	// DatabaseLimit bounds a query or transaction; 0 is 4 s.
+	DatabaseLimit time.Duration
+
+	// Engine works on the tasks in this process, one at a time. A crash of native code
+	// ends the process then. nil leaves the tasks to Workers or to other machines
+	// (`otograph work`).
+	Engine Engine
+	// Workers are processes that work on the tasks. A crash of native code costs an
+	// attempt of one task.
+	Workers Workers
+	// Prober determines the length of an upload, for the size of its hold. nil is the
+	// Engine if it is a Prober; without one, the price of UnknownLength is held.
+	Prober Prober
+
+	// KeepAudio is how long audio stays after the end of its task.
+	KeepAudio time.Duration
+	// KeepTasks is how long a task and its result stay after its end, at least 24 h; 0
+	// keeps them.
+	KeepTasks time.Duration
+	// UnknownLength is the length of audio whose price is held while the real one is
+	// unknown; 0 is a minute.
+	UnknownLength time.Duration
+
+	// BasePath is the prefix of the endpoints; "" is "/v1".
+	BasePath string
+	// Page answers the paths that are not the service's; nil answers 404.
+	Page http.Handler
+	// Ops adds /healthz, /readyz and /metrics to Handler.
+	Ops bool
+	// Hosts are the host names that requests may ask for, beside this machine's
+	// (localhost, 127.0.0.1); nil accepts every name.
+	Hosts []string
+	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
+	// trusted. Behind a proxy that is not among them all clients count as one.
+	TrustedProxies []string
+	// FrontEnds is the number of services behind one load balancer: each allows its
+	// share of the request rates. SharedRates keeps the rates in the database instead.
+	FrontEnds   int
+	SharedRates bool
+
+	// AllowOutbound opens addresses that are not public to audio_url and callback_url:
+	// networks ("10.0.0.0/8"), addresses, names ("nas.lan"). DenyOutbound closes
+	// addresses to them.
+	AllowOutbound, DenyOutbound []string
+	// Fetches bounds the parallel downloads of audio, FetchesPerAccount and
+	// FetchesPerHost those for one account and from one host; 0 is 32, 4 and 8. A
+	// negative Fetches leaves downloads to other services. FetchLimit bounds one
+	// attempt; 0 is an hour.
+	Fetches, FetchesPerAccount, FetchesPerHost int
+	FetchLimit                                 time.Duration
+
+	// MaxConnections bounds the open connections of Serve, ConnectionsPerAddress those
+	// from one address that is no trusted proxy; 0 is 4096 and 256.
+	MaxConnections, ConnectionsPerAddress int
+	// DrainDelay is how long Serve still answers at its end while /readyz fails, so that
+	// load balancers notice.
+	DrainDelay time.Duration
+	// Grace is how long requests and tasks may take to finish at the end; 0 is 30 s.
+	Grace time.Duration
+
+	// Version is the program's, for the lists of workers and the metrics.
+	Version string
+	// Logger gets a line for each request and for each failure; nil discards them.
+	Logger *slog.Logger
+}
+
+// Workers are processes that a Service keeps running. Each must call Work, and end when
+// it returns, with the code of ExitCode.
+type Workers struct {
+	N       int      // processes; 0 runs none
+	Command []string // program and arguments
+	Careful []string // replaces Command after a crash, for example without a GPU's driver; empty is Command
+	Env     []string // added to this process's environment
+}
+
+// ConfigError is returned by Open for a field of Config that can't be used.
+type ConfigError struct {
+	Field string
+	err   error
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string { return "Config." + e.Field + " " + e.err.Error() }
+
+// Unwrap returns the reason.
+func (e *ConfigError) Unwrap() error { return e.err }
+
+// shortestKeep is the least KeepTasks: an answer to an idempotency key must not outlive
+// its task.
+const shortestKeep = 24 * time.Hour
+
+// check returns a *ConfigError for the first field that can't be used.
+func (c *Config) check() error {
+	wrong := func(field, format string, args ...any) error { return &ConfigError{field, fmt.Errorf(format, args...)} }
+	switch {
+	case c.Folder == "" && (c.Database == "" || c.Files == ""):
+		return wrong("Folder", "is required, unless Database and Files are given")
+	case c.KeepTasks != 0 && c.KeepTasks < shortestKeep:
+		return wrong("KeepTasks", "is %s, expected at least %s", c.KeepTasks, shortestKeep)
+	case c.UnknownLength < 0 || c.UnknownLength > audio.DefaultMaxDuration:
+		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, audio.DefaultMaxDuration)
+	case c.FetchesPerAccount < 0:
+		return wrong("FetchesPerAccount", "is %d, expected a positive number", c.FetchesPerAccount)
+	case c.FetchesPerHost < 0:
+		return wrong("FetchesPerHost", "is %d, expected a positive number", c.FetchesPerHost)
+	case c.FetchLimit < 0:
+		return wrong("FetchLimit", "is %s, expected a positive duration", c.FetchLimit)
+	case c.Workers.N > 0 && len(c.Workers.Command) == 0:
+		return wrong("Workers", "has no Command")
+	}
+	return nil
+}
+
+// withDefaults returns the configuration with its defaults.
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Prober == nil {
+		c.Prober, _ = c.Engine.(Prober)
+	}
+	if c.FrontEnds == 0 {
+		c.FrontEnds = 1
+	}
+	if c.Grace == 0 {
+		c.Grace = 30 * time.Second
+	}
+	return c
+}
+
+// available returns what an engine can transcribe, nothing if it does not say.
+func available(e Engine) spec.Available {
+	if e, ok := e.(interface{ Available() spec.Available }); ok {
+		return e.Available()
+	}
+	return spec.Available{}
+}

@@ -1,0 +1,143 @@
+// Package engine lets the service work with a pipeline:
+//
+//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
+//
+// It links the native libraries; package service does not.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/spec"
+)
+
+// Engine works on the tasks of a service with a pipeline. It implements
+// service.Engine and service.Prober, and tells the service what its models can
+// transcribe and whether their files can still be read.
+type Engine struct {
+	Recordings
+	pipeline *otograph.Pipeline
+	id       string
+	voices   *voiceModel
+	files    map[string]int64 // sizes of the models' files
+	log      *slog.Logger
+}
+
+// Option changes how an Engine works.
+type Option func(*settings)
+
+type settings struct {
+	version string
+	log     *slog.Logger
+}
+
+// WithVersion names the program's version: work begun by one version is not continued
+// by another.
+func WithVersion(version string) Option { return func(s *settings) { s.version = version } }
+
+// WithLogger receives what tasks with unusual options have to say; the default
+// discards it.
+func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
+
+// New returns the engine of a pipeline, which the caller closes after the service. Call
+// it before the pipeline runs, because it notes the state of the models' files.
+//
+// The interface's specification is kept to the letter by a pipeline that was opened
+// with WithCascade(0) and WithOptimizedLanguages(spec.OptimizedLanguages()...).
+func New(p *otograph.Pipeline, options ...Option) *Engine {
+	s := settings{log: slog.New(slog.DiscardHandler)}
+	for _, o := range options {
+		o(&s)
+	}
+	return &Engine{
+		pipeline: p, id: workID(p, s.version), voices: newVoiceModel(p.Models(), s.log), files: sizes(p.Models()), log: s.log,
+	}
+}
+
+// Available returns what the models can transcribe.
+func (e *Engine) Available() spec.Available { return e.pipeline.Available() }
+
+// ModelSet identifies the models, the program and the settings that decide a stage's
+// result.
+func (e *Engine) ModelSet() string { return e.id }
+
+// Run implements service.Engine.
+func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
+	opt, ignored, err := spec.DecodeStored(job.Options)
+	if err != nil {
+		return service.Outcome{}, spec.Permanent(err)
+	}
+	if len(ignored) > 0 {
+		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", job.TaskID, "options", ignored)
+	}
+	report := func(otograph.Progress) {}
+	if job.Progress != nil {
+		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
+	}
+	var waveform []byte
+	runOptions := []otograph.RunOption{
+		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
+		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
+		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds * float64(time.Second))),
+	}
+	if job.Segments != nil {
+		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
+	}
+	if job.Extras.Translate {
+		runOptions = append(runOptions, otograph.Translated())
+	}
+	var voices []otograph.KnownVoice
+	for i, path := range job.Voices {
+		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})
+	}
+	runOptions = append(runOptions, otograph.WithVoices(voices...))
+	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
+	if bad := (*otograph.VoiceError)(nil); errors.As(err, &bad) && spec.IsPermanent(err) {
+		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
+	}
+	if err != nil {
+		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
+			err = fmt.Errorf("%w: %w", service.ErrUnpaid, err)
+		}
+		return service.Outcome{}, err
+	}
+	for i := range res.Segments {
+		res.Segments[i].Confidence = nil // the interface's specification has none
+	}
+	out := service.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
+	if len(res.SpeakerEmbeddings) > 0 {
+		if out.VoiceModel, err = e.voices.hash(); err != nil {
+			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)
+		}
+	}
+	if out.Result, err = e.written(ctx, job, res, out.VoiceModel); err != nil {
+		return service.Outcome{}, err
+	}
+	if job.Extras.Measures || len(res.Names) > 0 {
+		out.Additions = res.Additions()
+	}
+	return out, nil
+}
+
+// written returns a result as the service keeps it, with the names of the voices that the
+// account knows at this moment if the task asks for them.
+func (e *Engine) written(ctx context.Context, job service.Job, res *otograph.Result, hash string) ([]byte, error) {
+	if job.Known == nil {
+		return json.Marshal(res)
+	}
+	register, err := job.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.voices.name(res, register, hash)
+}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/state"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/tasks/worker"
+)
+
+// Run does everything but answer requests, until ctx ends, and returns nil then: it
+// downloads audio, delivers callbacks, takes back the work of dead workers, removes
+// tasks and files that are no longer needed, follows the rotation of the token key, and
+// works on tasks by Config's Engine and Workers. Call it once.
+func (s *Service) Run(ctx context.Context) error {
+	parts := []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker}
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.followKey(running) })
+	for _, part := range parts {
+		p, err := part()
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			g.Go(func() error { return p.Run(running) })
+		}
+	}
+	err := g.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // our own end
+		return nil
+	}
+	return err
+}
+
+// runner is a part of the service that works until its context ends.
+type runner interface{ Run(context.Context) error }
+
+// notifier returns the part that delivers callbacks.
+func (s *Service) notifier() (runner, error) {
+	return webhook.NewNotifier(s.state.Tasks.Outbox(), s.state.Tasks.Queue(), webhook.NotifierConfig{
+		HTTP: s.counts.MeasureCallbacks(s.outbound), Addresses: s.outbound.Addresses, Version: s.config.Version,
+	})
+}
+
+// maintainer returns the part that takes back the work of the dead, and cleans up.
+func (s *Service) maintainer() (runner, error) {
+	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{})
+	s.counts.Workers(m.Workers)
+	s.counts.Upkeep(s.state.Tasks.Upkeep)
+	return m, nil
+}
+
+// fetcher returns the part that downloads audio, nil if others do that.
+func (s *Service) fetcher() (runner, error) {
+	c := s.config
+	if c.Fetches < 0 {
+		return nil, nil
+	}
+	fetches := worker.FetcherConfig{
+		HTTP: s.audio, Prober: c.Prober, Version: c.Version, Trouble: s.counts.Trouble("fetcher"),
+		AtOnce: c.Fetches, PerAccount: c.FetchesPerAccount, PerHost: c.FetchesPerHost, Limit: c.FetchLimit, Grace: c.Grace,
+	}
+	if p, ok := c.Prober.(interface {
+		CheckHead(filename string, head []byte) error
+	}); ok {
+		fetches.Check = p.CheckHead
+	}
+	return worker.NewFetcher(s.state.Tasks, fetches)
+}
+
+// supervisor returns the part that keeps worker processes running, nil if there are
+// none.
+func (s *Service) supervisor() (runner, error) {
+	w := s.config.Workers
+	if w.N <= 0 {
+		return nil, nil
+	}
+	supervisor, err := worker.NewSupervisor(s.state.Tasks, worker.SupervisorConfig{
+		Command: w.Command, Careful: w.Careful, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.counts.Restarts(supervisor.Restarts)
+	return supervisor, nil
+}
+
+// worker returns the part that works on tasks in this process, nil without an engine.
+func (s *Service) worker() (runner, error) {
+	if s.config.Engine == nil {
+		return nil, nil
+	}
+	return newWorker(s.config, s.state, s.counts)
+}
+
+// newWorker returns a worker with the engine of a configuration.
+func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
+	w := worker.Config{
+		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),
+		Grace: c.Grace, Trouble: counts.Trouble("worker"),
+	}
+	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
+		w.Models = e.CheckModels
+	}
+	return worker.New(s.Tasks, w)
+}
+
+// KeyInterval is how soon a service notices that the token key was rotated.
+const KeyInterval = 5 * time.Second
+
+// followKey hands the token key to the API whenever it was rotated (`otograph secret
+// rotate`), until ctx ends.
+func (s *Service) followKey(ctx context.Context) error {
+	return backoff.Every(ctx, KeyInterval, func() error {
+		key, err := s.state.Accounts.SigningKey(ctx)
+		switch {
+		case err != nil:
+			s.config.Logger.WarnContext(ctx, "token key not read", "error", err)
+		case !bytes.Equal(key, s.key):
+			if err := s.api.SetTokenKey(key); err != nil {
+				return err
+			}
+			s.key = key
+			s.config.Logger.InfoContext(ctx, "the token key was rotated")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,73 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/connlimit"
+)
+
+// Serve is Run, and answers requests on a listener, with the limits that Config sets.
+// Requests for /healthz, /readyz and /metrics are answered on ops if it is not nil. When
+// ctx ends, Serve drains: it returns after the last answer, at most DrainDelay and Grace
+// later.
+func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
+	g, ctx := errgroup.WithContext(ctx)
+	closing := s.closing(ctx)
+	listen := func(l net.Listener, h http.Handler) {
+		server := httpapi.HTTPServer(h, s.config.Logger)
+		g.Go(func() error {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+		g.Go(func() error {
+			<-closing
+			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Grace)
+			defer cancel()
+			if err := server.Shutdown(grace); err != nil {
+				return server.Close()
+			}
+			return nil
+		})
+	}
+	listen(s.limited(l), s.Handler())
+	if ops != nil {
+		listen(ops, s.OpsHandler())
+	}
+	g.Go(func() error { return s.Run(ctx) })
+	return g.Wait()
+}
+
+// limited returns a listener with a maximum number of connections.
+func (s *Service) limited(l net.Listener) net.Listener {
+	refused := s.counts.RefusedConnections()
+	return connlimit.New(l, connlimit.Limits{
+		Total: s.config.MaxConnections, PerAddress: s.config.ConnectionsPerAddress, Proxies: s.proxies,
+		Refused: func(address string) {
+			refused()
+			s.config.Logger.Debug("connection refused: too many open connections", "from", address)
+		},
+	})
+}
+
+// closing returns a channel that is closed when the listeners are to close: after ctx
+// has ended and balancers have had the time to notice that the service is not ready.
+func (s *Service) closing(ctx context.Context) <-chan struct{} {
+	closing := make(chan struct{})
+	go func() {
+		defer close(closing)
+		<-ctx.Done()
+		s.Leave()
+		time.Sleep(s.config.DrainDelay)
+		s.Drain() // no request waits any longer
+	}()
+	return closing
+}

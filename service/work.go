@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/worker"
+)
+
+// metricsInterval is how often a worker process writes its metrics down.
+const metricsInterval = 5 * time.Second
+
+// Work works on the tasks of a service with Config's Engine until ctx ends or the service
+// that started this process is gone. It is the whole of a process that Config.Workers
+// names; the tables must be up to date. The process must end when it returns.
+func Work(ctx context.Context, c Config) error {
+	if c.KeepSchema = true; c.Engine == nil {
+		return fmt.Errorf("service: %w", &ConfigError{"Engine", errors.New("is required")})
+	}
+	if err := c.check(); err != nil {
+		return fmt.Errorf("service: %w", err)
+	}
+	c = c.withDefaults()
+	ctx, stop := worker.Supervised(ctx)
+	defer stop()
+	counts := newMetrics(c.Version, nil)
+	s, err := openState(ctx, c, counts)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	w, err := newWorker(c, s, counts)
+	if err != nil {
+		return err
+	}
+	written, cancel := context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		counts.WriteFiles(written, filepath.Join(c.Folder, MetricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
+	})
+	defer writer.Wait()
+	defer cancel()
+	return w.Run(ctx)
+}
+
+// ExitCode is the code with which a process must end after Work returned an error: by it
+// the service tells a database or store that is away from a crash.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case tasks.Outage(err):
+		return worker.ExitAway
+	}
+	return 1
+}

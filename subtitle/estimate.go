@@ -1,0 +1,18 @@
+package subtitle
+
+import (
+	"slices"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// EstimateNote is what Write says, in the formats that have comments (VTT and CTM), of a
+// result some of whose words have interpolated times.
+const EstimateNote = "Some word times are estimated by letters, not measured."
+
+// estimated reports whether any word's times are interpolated.
+func estimated(r *spec.Result) bool {
+	return slices.ContainsFunc(r.Segments, func(s spec.Segment) bool {
+		return slices.ContainsFunc(s.Words, func(w spec.Word) bool { return w.Interpolated })
+	})
+}

@@ -9,6 +9,7 @@
 #pragma GCC target("avx2,fma,f16c")
 #endif
 
+#define MAX _mm256_max_ps
 #define VL 8
 #define MR 6
 #define NAME "avx2"

@@ -9,6 +9,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c,prefer-vector-width=512")
 #endif
 
+#define MAX _mm512_max_ps
 #define VL 16
 #define MR 12
 #define NAME "avx512"

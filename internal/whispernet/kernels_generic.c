@@ -2,6 +2,7 @@
 #include "kernels.h"
 #include <string.h>
 
+#define MAX(a, b) choose((a) > (b), a, b)
 #define VL 4
 #define MR 4
 #define NAME "generic"

@@ -13,6 +13,7 @@
 #pragma GCC target("arch=armv8.2-a+dotprod")
 #endif
 
+#define MAX vmaxq_f32
 #define VL 4
 #define MR 12
 #define NAME "neon"

@@ -5,6 +5,7 @@
  *   load_half   vector of VL halves as floats
  *   load_byte   vector of VL 8-bit numbers as floats
  *   store_half  VL floats as halves
+ *   MAX         the larger of each pair of floats of two vectors
  *   DEEP, OFFSET, ELEMENT and tile_q8 for products of 8-bit numbers
  * already defined. */
 #include <math.h>
@@ -21,7 +22,7 @@ INLINE void store(float *p, vf v) { memcpy(p, &v, sizeof v); }
 INLINE vf splat(float x) { return x - (vf){0}; }
 INLINE vi splati(int32_t x) { return x - (vi){0}; }
 INLINE vf choose(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
-INLINE vf larger(vf a, vf b) { return choose(a > b, a, b); }
+INLINE vf larger(vf a, vf b) { return MAX(a, b); }
 INLINE float sum(vf v) {
 	float s = 0;
 	for (int i = 0; i < VL; i++) s += v[i];
@@ -33,11 +34,10 @@ INLINE float largest(vf v) {
 	return s;
 }
 
-/* e^x, relative error below 2e-7 for x from -87 to 88, which it is clamped to. The
- * fraction's polynomial is Cephes' expf. */
+/* e^x, relative error below 2e-7 for x from -87 to 0; below it is e^-87. The fraction's
+ * polynomial is Cephes' expf. */
 INLINE vf expv(vf x) {
-	x = choose(x > 88.0f, splat(88.0f), x);
-	x = choose(x < -87.0f, splat(-87.0f), x);
+	x = larger(x, splat(-87.0f));
 	vf r = x * 1.44269504088896341f + 12582912.0f;
 	vi n = (vi)r - 0x4b400000;
 	r -= 12582912.0f;
@@ -239,8 +239,9 @@ static void normalize(const float *x, int m, int d, const float *weight, const f
 	}
 }
 
-/* x becomes e^(x - its largest); returns the sum. */
-INLINE float exponents(float *x, int n) {
+/* x becomes e^(x - its largest), times by where that is not NULL; returns the sum without
+ * by. */
+INLINE float exponents(float *x, const float *by, int n) {
 	vf top = splat(-INFINITY);
 	int j = 0;
 	for (; j + VL <= n; j += VL) top = larger(top, load(x + j));
@@ -249,21 +250,24 @@ INLINE float exponents(float *x, int n) {
 	vf s = {0};
 	for (j = 0; j + VL <= n; j += VL) {
 		vf e = expv(load(x + j) - high);
-		store(x + j, e);
 		s += e;
+		store(x + j, by ? e * load(by + j) : e);
 	}
 	float total = sum(s);
 	if (j < n) {
 		float rest[VL];
 		for (int l = 0; l < VL; l++) rest[l] = j + l < n ? x[j + l] - high : -87.0f;
 		store(rest, expv(load(rest)));
-		for (int l = 0; j + l < n; l++) total += x[j + l] = rest[l];
+		for (int l = 0; j + l < n; l++) {
+			total += rest[l];
+			x[j + l] = by ? rest[l] * by[j + l] : rest[l];
+		}
 	}
 	return total;
 }
 
 static void softmax(float *x, int n) {
-	float by = 1.0f / exponents(x, n);
+	float by = 1.0f / exponents(x, NULL, n);
 	int j = 0;
 	for (; j + VL <= n; j += VL) store(x + j, load(x + j) * by);
 	for (; j < n; j++) x[j] *= by;
@@ -319,27 +323,20 @@ static void score(const float *q, long stride, int m, const og_attention *a, flo
 	}
 }
 
-/* Give every probability the scale of its position's values. */
-INLINE void scale(float *x, const float *by, int n) {
-	int j = 0;
-	for (; j + VL <= n; j += VL) store(x + j, load(x + j) * load(by + j));
-	for (; j < n; j++) x[j] *= by[j];
-}
-
 static void attend(const float *q, long stride, int m, const og_attention *a, float *scores, float *out, long out_stride) {
 	int t = a->keys.n, padded = (t + NR - 1) / NR * NR, by = (a->values.n + NR - 1) / NR;
 	for (int i = 0; i < m; i += MR) {
 		int rows = smaller(MR, m - i);
 		og_result s = {.c = scores, .stride = padded};
 		og_result r = {.c = out + i * out_stride, .stride = out_stride};
+		float total[MR];
 		score_tile(q + i * stride, stride, rows, a, &s);
-		for (int j = 0; j < rows; j++) {
-			softmax(scores + (long)j * padded, t);
-			if (a->kind == OG_Q8_0) scale(scores + (long)j * padded, a->values.scales, t);
-		}
+		for (int j = 0; j < rows; j++) total[j] = exponents(scores + (long)j * padded, a->values.scales, t);
 		if (a->kind == OG_F32) product_float(&a->values, 0, by, scores, padded, rows, &r);
 		else if (a->kind == OG_F16) product_half(&a->values, 0, by, scores, padded, rows, &r);
 		else product_byte(&a->values, 0, by, scores, padded, rows, &r);
+		for (int j = 0; j < rows; j++)
+			for (int l = 0; l < a->values.n; l++) r.c[j * out_stride + l] /= total[j];
 	}
 }
 

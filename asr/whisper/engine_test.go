@@ -84,9 +84,6 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 // second are two windows.
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
-	if os.Getenv("OTOGRAPH_TEST_REFERENCE") != "" {
-		return openReference(t, modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
-	}
 	e, err := openFile(modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

@@ -17,8 +17,9 @@ const (
 	// every pass of a decoder reads the model's weights once for all of its windows. Each
 	// worker has leastOpen or more.
 	mostOpen, leastOpen = 8, 2
-	// threadYield is what a further thread of a worker adds, beside a worker of its own.
-	threadYield = 0.9
+	// threadYield is what each of the first fewThreads threads of a worker adds after one,
+	// beside workers of their own.
+	threadYield, fewThreads = 0.85, 4
 	// turnLength is how long a worker computes before it lets others pass the gate.
 	turnLength = 50 * time.Millisecond
 )
@@ -29,7 +30,7 @@ func teams(n, cores int) (workers, threads int) {
 	least := 0.0
 	for k := min(n, cores); k > 0; k-- {
 		each := cores / k
-		cost := float64((n+k-1)/k) / (1 + threadYield*float64(each-1))
+		cost := float64((n+k-1)/k) / (1 + threadYield*float64(min(each, fewThreads)-1))
 		if workers == 0 || cost < least {
 			workers, threads, least = k, each, cost
 		}
@@ -157,7 +158,7 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	return nil
+	return context.Cause(w.turn.ctx)
 }
 
 // again begins the next search of a job, if its plan asks for one.
@@ -187,7 +188,9 @@ func (w *worker) close(o *opened) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done(o.i)
+	if w.turn.ctx.Err() == nil {
+		w.done(o.i)
+	}
 }
 
 // turn is a worker's place among all that compute.

@@ -74,7 +74,7 @@ func openCPU(m modelFile, threads int) (*cpu, error) {
 		}
 		file, size = f, info.Size()
 	}
-	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels)})
+	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func openCPU(m modelFile, threads int) (*cpu, error) {
 		return nil, err
 	}
 	return &cpu{
-		Vocabulary: v, model: model, rules: newRules(v, unmarked(h)), threads: max(threads, 1),
+		Vocabulary: v, model: model, rules: newRules(model), threads: max(threads, 1),
 		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(), heads: heads,
 	}, nil
 }

@@ -51,9 +51,6 @@ func openDemo(t testing.TB) *Engine {
 
 func openModel(t testing.TB, m modelFile) *Engine {
 	t.Helper()
-	if os.Getenv("OTOGRAPH_TEST_REFERENCE") != "" {
-		return openReference(t, m, Options{})
-	}
 	e, err := openFile(m, Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

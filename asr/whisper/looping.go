@@ -3,12 +3,12 @@ package whisper
 import "slices"
 
 // Loops, as decode.Unloop knows them, but seen while they are written: an n-gram of up to
-// loopPeriod tokens for the loopTimes-th time in a row, loopTokens in all. People do say
+// loopPeriod tokens for the loopTimes-th time in a row, loopTokens in all or more. People do say
 // things twice, and "no no no no".
 const (
 	loopPeriod = 24
 	loopTimes  = 4
-	loopTokens = 12
+	loopTokens = 10
 )
 
 // looping returns the length of the n-gram that a text (without time marks) ends in over

@@ -18,9 +18,10 @@ type rules struct {
 // firstMark is the latest time mark that may open a text: 1.0 s.
 const firstMark = 50
 
-// newRules derives the rules from a vocabulary. unmarked models write no time marks.
-func newRules(v *whispernet.Vocabulary, unmarked bool) *rules {
-	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked}
+// newRules derives the rules from a model.
+func newRules(m *whispernet.Model) *rules {
+	v := m.Vocabulary()
+	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked(m.Header())}
 	if one := v.Tokenize(" "); len(one) == 1 && v.Text(one[0]) == " " {
 		r.blank = one[0]
 	}

@@ -249,7 +249,7 @@ static bool on_encode(og_context *c, og_state *s, void *user)
 }
 
 /* Repeats that end a decode, as looping.go has them. */
-enum { LOOP_TOKENS = 12, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
+enum { LOOP_TOKENS = 10, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
 
 static bool looping(const int32_t *text, int n) /* newest first */
 {

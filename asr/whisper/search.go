@@ -169,6 +169,9 @@ func (s *search) choose() {
 	for i, b := range s.beams {
 		s.top = whispernet.Top(s.logits[i], 2*s.width, s.top)
 		for _, c := range s.top {
+			if c.LogProb == forbidden {
+				break
+			}
 			s.candidates = append(s.candidates, candidate{i, token{c.Token, c.LogProb}, b.sum + float64(c.LogProb)})
 		}
 	}

@@ -1,0 +1,125 @@
+package whisper
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+)
+
+func TestTeams(t *testing.T) {
+	for _, c := range []struct{ windows, cores, workers, threads int }{
+		{1, 1, 1, 1}, {9, 1, 1, 1}, {1, 2, 1, 2}, {2, 2, 2, 1}, {3, 2, 1, 2}, {4, 2, 2, 1}, {20, 2, 2, 1},
+		{1, 8, 1, 8}, {3, 8, 3, 2}, {5, 8, 2, 4}, {100, 8, 8, 1},
+	} {
+		workers, threads := teams(c.windows, c.cores)
+		assert.Equal(t, []int{c.workers, c.threads}, []int{workers, threads}, "%+v", c)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n, cores := rapid.IntRange(1, 500).Draw(t, "windows"), rapid.IntRange(1, 128).Draw(t, "cores")
+		workers, threads := teams(n, cores)
+		require.LessOrEqual(t, workers, n)
+		require.LessOrEqual(t, workers*threads, cores)
+		require.Positive(t, workers*threads)
+	})
+}
+
+// countedGate is a gate of one core that counts how often it is passed.
+type countedGate struct {
+	sync.Mutex
+	passed, inside atomic.Int64
+	t              *testing.T
+}
+
+func (g *countedGate) Acquire(ctx context.Context, n int64) error {
+	g.Lock()
+	g.passed.Add(n)
+	assert.EqualValues(g.t, 1, g.inside.Add(n))
+	return ctx.Err()
+}
+
+func (g *countedGate) Release(n int64) {
+	g.inside.Add(-n)
+	g.Unlock()
+}
+
+// Workers give their cores back and take them again, however few cores there are.
+func TestWorkersPassTheGateAgainAndAgain(t *testing.T) {
+	e := openWindows(t, testModel(), 2.5, Options{})
+	pcm, speech := far(30, 0, 1)
+	o := greedy()
+	o.Parallel = 3
+	gate := &countedGate{t: t}
+	o.Gate = gate
+	tr, err := e.Transcribe(context.Background(), pcm, speech, o)
+	require.NoError(t, err)
+	assert.Len(t, tr.Segments, 30)
+	assert.Greater(t, gate.passed.Load(), int64(3))
+	assert.Zero(t, gate.inside.Load())
+}
+
+// The windows that the language was heard in are decoded without another pass of the
+// encoder.
+func TestLanguageAndTextShareAPass(t *testing.T) {
+	e := openWindows(t, testModel(), 2.5, Options{Threads: 2})
+	c := e.backend.(*cpu)
+	pcm, speech := far(5, 0, 1)
+	_, _, err := e.DetectLanguage(context.Background(), pcm, speech)
+	require.NoError(t, err)
+	heard := len(c.kept)
+	assert.Positive(t, heard)
+	assert.LessOrEqual(t, heard, 3)
+	other, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, pcm.Len())), speech, greedy())
+	require.NoError(t, err)
+	assert.Len(t, c.kept, heard, "another recording's")
+	o := greedy()
+	o.BeamSize = keptRows
+	_, err = e.Transcribe(context.Background(), pcm, speech[:1], o)
+	require.NoError(t, err)
+	assert.Len(t, c.kept, heard-1)
+	tr, err := e.Transcribe(context.Background(), pcm, speech, greedy())
+	require.NoError(t, err)
+	assert.Empty(t, c.kept)
+	assert.Equal(t, other.Segments, tr.Segments)
+	for range 2 * mostKept {
+		_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, second)), nil)
+		require.NoError(t, err)
+	}
+	assert.Len(t, c.kept, mostKept)
+	for i := range c.kept {
+		c.kept[i].since = c.kept[i].since.Add(-keepFor)
+	}
+	c.drop()
+	assert.Empty(t, c.kept, "unused for too long")
+}
+
+// A recording in which nobody speaks is asked once.
+func TestNobodySpeaksInOnePass(t *testing.T) {
+	e := open(t, testModel(), Options{})
+	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil)
+	require.NoError(t, err)
+	assert.Len(t, e.backend.(*cpu).kept, 1)
+}
+
+// The reference, libwhisper, says what our own network says, but for a doubtful word.
+func TestReferenceSaysTheSame(t *testing.T) {
+	ours, theirs := openDemo(t), openReference(t, demoModel(t), Options{})
+	for _, c := range few(2, clips[0], clips[4], clips[8]) {
+		o := asr.DefaultOptions()
+		o.Language = c.language
+		var said [2][]string
+		for i, e := range []*Engine{ours, theirs} {
+			tr, err := e.Transcribe(context.Background(), read(t, c.name), c.speech(), o)
+			require.NoError(t, err)
+			said[i] = texts(tr)
+		}
+		assert.Equal(t, said[1], said[0], c.name)
+	}
+}

@@ -97,6 +97,10 @@ type Model struct {
 	// NoTranslation is set for a Whisper model that was not trained to
 	// translate into English.
 	NoTranslation bool
+	// AlignmentHeads are the attention heads of a Whisper model's decoder that
+	// follow the sound, as pairs of layer and head, both from 0. The times of
+	// words can be read from them. nil if they are not known.
+	AlignmentHeads [][2]int
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
 	// count as one person; 0 uses the engine's default and an estimate of the
 	// model's scale from the recording.

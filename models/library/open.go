@@ -176,7 +176,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), License: e.License,
 		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
-		Calibration: e.Calibration,
+		Calibration: e.Calibration, AlignmentHeads: slices.Clone(e.AlignmentHeads),
 	}
 	for _, part := range partOrder {
 		name, ok := e.Files[part]

@@ -68,6 +68,8 @@ type Stored struct {
 	// Trusted names the files without a published hash: the hash of the
 	// download is recorded, and checked from then on. Users should be told.
 	Trusted []string
+	// Notes are findings about a converted model that users should be told.
+	Notes []string
 	// Already is set if the files were already present and the model only had
 	// to be selected.
 	Already bool

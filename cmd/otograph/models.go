@@ -15,7 +15,7 @@ import (
 
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder, with the processor time for an hour of sound where bench has measured it on this machine."`
-	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh)."`
+	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh; balanced:ja for a language)."`
 	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
 	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
 	Where  modelsWhereCmd  `cmd:"" help:"Show which model file serves which role."`
@@ -87,7 +87,7 @@ func (c *modelsListCmd) Run() error {
 
 type modelsPullCmd struct {
 	folderFlag
-	Name   []string `arg:"" help:"Models or profiles, as models list names them."`
+	Name   []string `arg:"" help:"Models or profiles, as models list names them; PROFILE:LANGUAGE takes the fast model for a language."`
 	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Download from MIRROR/HOST/PATH instead of the publishers' hosts."`
 	Quiet  bool     `short:"q" help:"No progress bar."`
 }

@@ -59,40 +59,37 @@ func (s *Store) Refund(ctx context.Context, account string, amount Money, descri
 func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount Money, description string) (Transaction, error) {
 	var t Transaction
 	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
-		t, err = s.post(ctx, tx, account, "", kind, amount, description)
+		t, err = s.post(ctx, tx, Transaction{AccountID: account, Type: kind, Amount: amount, Description: description})
 		return err
 	})
 	return t, s.wrap(string(kind), err)
 }
 
-// post writes a ledger entry and moves the balance by the same amount.
-func (s *Store) post(ctx context.Context, tx *sql.Tx, account, task string, kind TransactionType, amount Money, description string) (Transaction, error) {
-	before, err := s.lock(ctx, tx, account)
+// post completes a ledger entry, writes it and moves the balance by its amount.
+func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transaction, error) {
+	before, err := s.lock(ctx, tx, t.AccountID)
 	if err != nil {
 		return Transaction{}, err
 	}
-	after := before + amount
-	if (amount > 0) != (after > before) && amount != 0 {
-		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", account)
+	after := before + t.Amount
+	if (t.Amount > 0) != (after > before) && t.Amount != 0 {
+		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", t.AccountID)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{
-		ID: id.String(), AccountID: account, TaskID: task, Type: kind, Amount: amount, BalanceBefore: before, BalanceAfter: after,
-		Description: description, CreatedAt: db.Time(db.Micros(s.now())),
-	}
+	t.ID, t.BalanceBefore, t.BalanceAfter, t.CreatedAt = id.String(), before, after, db.Time(db.Micros(s.now()))
 	var taskID any
-	if task != "" {
-		taskID = task
+	if t.TaskID != "" {
+		taskID = t.TaskID
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO ledger (id, account_id, task_id, type, amount, balance_before, balance_after, description, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		t.ID, account, taskID, string(kind), amount, before, after, description, db.Micros(t.CreatedAt)); err != nil {
+		t.ID, t.AccountID, taskID, string(t.Type), t.Amount, before, after, t.Description, db.Micros(t.CreatedAt)); err != nil {
 		return Transaction{}, err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", account, after)
+	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", t.AccountID, after)
 	return t, err
 }
 
@@ -201,7 +198,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	case r.FromPacks > 0:
 		description += fmt.Sprintf("; %s of %s covered by resource packs", r.FromPacks, q.Total)
 	}
-	t, err := s.post(ctx, tx, account, task, Deduction, -rest, description)
+	t, err := s.post(ctx, tx, Transaction{AccountID: account, TaskID: task, Type: Deduction, Amount: -rest, Description: description})
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -99,7 +99,7 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
 	}
 	var total int
-	err := s.db.Read().QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
+	err := s.pool.QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
 	if errors.Is(err, sql.ErrNoRows) { // no such account
 		return nil, 0, nil
 	}
@@ -108,14 +108,14 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 	}
 	// An index alone says where the page begins; only the page's own rows are read.
 	var first int64
-	err = s.db.Read().QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
+	err = s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, total, nil
 	}
 	if err != nil {
 		return nil, 0, s.wrap("transactions", err)
 	}
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
+	rows, err := s.pool.QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
 		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
 	if err != nil {
 		return nil, 0, s.wrap("transactions", err)
@@ -251,7 +251,7 @@ var ErrNotSettled = errors.New("task is not settled")
 
 // ReceiptOf returns how a task was charged, or an error that wraps ErrNotSettled.
 func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
-	r, err := receipt(ctx, s.db.Read(), task)
+	r, err := receipt(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotSettled
 	}

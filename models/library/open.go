@@ -36,6 +36,17 @@ type Load struct {
 	Fallback *models.Set
 }
 
+// OrDefaultDir returns l with the default folder (DefaultDir) if Dir is empty. The
+// folder need not exist unless EnvDir names it.
+func (l Load) OrDefaultDir() Load {
+	if l.Dir == "" {
+		if dir, named, err := DefaultDir(); err == nil { // else there is no data folder
+			l.Dir, l.DirOptional = dir, !named
+		}
+	}
+	return l
+}
+
 // Open opens the set.
 func (l Load) Open() (*models.Set, error) {
 	set := &models.Set{}

@@ -27,6 +27,9 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
+	// Repackaged, if set, is where the same weights are if the publisher cannot
+	// be reached.
+	Repackaged *Repackaged `json:"repackaged,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
@@ -47,6 +50,24 @@ type Download struct {
 	// SHA256 in lower-case hex. It is empty if none is published: the first
 	// download is then trusted and its hash recorded.
 	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Repackaged names packages of the Python registry that hold a Whisper model as
+// CTranslate2 keeps it. They are not the publisher's.
+type Repackaged struct {
+	Packages []Package `json:"packages"`
+	// Type is the type to which the model is converted.
+	Type Type `json:"type"`
+	// SHA256 is the hash of the converted file, in lower-case hex.
+	SHA256 string `json:"sha256"`
+}
+
+// Package is a package of the Python registry.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// SHA256 is the hash of the wheel, in lower-case hex.
+	SHA256 string `json:"sha256"`
 }
 
 // Asset is a file of a catalog entry.

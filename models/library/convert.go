@@ -48,6 +48,11 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 	if err := s.write(ctx, folder, filepath.Join(staging, file), typ, name); err != nil {
 		return nil, err
 	}
+	if o.sha256 != "" {
+		if sum, _, err := HashFile(filepath.Join(staging, file)); err != nil || sum != o.sha256 {
+			return nil, fmt.Errorf("%w: %s: expected sha256 %s after the conversion, found %s", models.ErrBroken, file, o.sha256, sum)
+		}
+	}
 	e := entry{
 		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads,
 		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, filepath.Base(dir))), SourceSHA256: map[string]string{},

@@ -59,6 +59,19 @@ type fetcher struct {
 	stall time.Duration
 	// pause is the wait before the second attempt; it doubles with each.
 	pause time.Duration
+	// attempts is how many attempts in a row may transfer nothing.
+	attempts int
+}
+
+// hasty returns a fetcher that gives up at the first attempt that transfers
+// nothing, if there is a second source.
+func (f *fetcher) hasty(second bool) *fetcher {
+	if !second {
+		return f
+	}
+	other := *f
+	other.attempts = 1
+	return &other
 }
 
 // state is stored next to a partial download and identifies its content. A
@@ -133,7 +146,7 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 		if size := partSize(part); size > best {
 			best, idle = size, 0
 		}
-		if idle++; idle >= maxAttempts {
+		if idle++; idle >= f.attempts {
 			return "", f.explain(err, address, d)
 		}
 		f.log.Info("download interrupted, retrying", "file", d.Name, "bytes", partSize(part), "error", err)

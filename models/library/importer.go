@@ -42,6 +42,8 @@ type ImportOptions struct {
 	// Adapter is the folder of a LoRA adapter that is merged into a converted
 	// model; empty for none.
 	Adapter string
+
+	sha256 string // of the converted file, if it is known
 }
 
 // Import copies a model into the folder, records its hashes and starts using

@@ -48,7 +48,7 @@ func TestArchivesAsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "published.tar.gz")
-			made.Place(t, archive, zip(t, tarball(t, func(w *tar.Writer) {
+			made.Place(t, archive, gzipped(t, tarball(t, func(w *tar.Writer) {
 				for _, file := range slices.Sorted(maps.Keys(c.files)) {
 					addFile(t, w, "published/"+file, c.files[file])
 				}
@@ -385,6 +385,14 @@ func TestCatalogIsSound(t *testing.T) {
 			}
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
+		if e.Repackaged != nil {
+			assert.Equal(t, models.RoleStandard, e.Role)
+			assert.True(t, isSHA256(e.Repackaged.SHA256), e.Name)
+			assert.NotEmpty(t, e.Repackaged.Packages)
+			for _, p := range e.Repackaged.Packages {
+				assert.True(t, p.Name != "" && p.Version != "" && isSHA256(p.SHA256), "%s: %+v", e.Name, p)
+			}
+		}
 		if e.Convert != "" {
 			assert.FileExists(t, filepath.Join("..", "..", "tools", "convert", e.Convert))
 		}

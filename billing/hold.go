@@ -113,14 +113,14 @@ func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold,
 	return h, st, err
 }
 
-// Means returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
+// HoldLimit returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
 // for a task without an open hold.
-func (s *Store) Means(ctx context.Context, task string) (held, most Money, err error) {
+func (s *Store) HoldLimit(ctx context.Context, task string) (held, most Money, err error) {
 	h, st, err := s.heldBy(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
-	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("means", err)
+	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("hold limit", err)
 }
 
 // Overdrawn reports whether the account's money no longer covers what is held for tasks of the kind: a refund or a pack

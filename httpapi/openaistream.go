@@ -42,7 +42,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				return nil // the client has gone; the task continues
 			}
 		case state := <-states:
-			if said.tell(state.Told) != nil {
+			if said.tell(state.Live) != nil {
 				return nil
 			}
 		case a := <-answers:
@@ -69,7 +69,7 @@ type spoken struct {
 
 // tell sends deltas of sentences of the running task. Sentences of another attempt are
 // compared with the result at the end.
-func (s *spoken) tell(told *tasks.Told) error {
+func (s *spoken) tell(told *tasks.LiveSegments) error {
 	if s.speech.Waits() || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
 		return nil
 	}

@@ -105,13 +105,44 @@ func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	return list
 }
 
+// effective fills in the defaults of options. Where EnableASR is false, an
+// EnableDiarize that is not set is false, too: one switch suffices for sounds alone.
+func effective(o Options) (EffectiveOptions, error) {
+	if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
+		o.EnableDiarize = new(false)
+	}
+	return o.Effective()
+}
+
+// Check returns the error with which Run would refuse these options before it reads
+// anything: an *OptionError, or one that wraps models.ErrMissing and names the roles
+// that the set has no model for.
+func (p *Pipeline) Check(options Options, runOptions ...RunOption) error {
+	opt, err := effective(options)
+	if err != nil {
+		return err
+	}
+	return p.newRun(options, opt, runOptions).check()
+}
+
+func (p *Pipeline) newRun(given Options, opt EffectiveOptions, runOptions []RunOption) *run {
+	r := &run{p: p, given: given, Stages: p.stages(opt)}
+	for _, o := range runOptions {
+		o(r)
+	}
+	return r
+}
+
+func (r *run) check() error { return errors.Join(r.channels.check(), r.Missing()) }
+
 // Run processes one recording. Options that break a rule are an *OptionError
-// and nothing is read. Bad input is an error of package audio (spec.IsPermanent
+// and nothing is read; where only EnableASR is false, speakers are not asked for
+// either. Bad input is an error of package audio (spec.IsPermanent
 // tells it from trouble with the machine). When a stage fails after decoding, the error
 // is a *StageError (several are joined) and the Result holds what the other
 // stages found. A canceled context ends the run within one window.
 func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
-	opt, err := options.Effective()
+	opt, err := effective(options)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +152,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	}
 	defer leave()
 
-	r := &run{p: p, given: options, Stages: p.stages(opt)}
-	for _, o := range runOptions {
-		o(r)
-	}
-	res, err := r.do(ctx, src)
+	res, err := p.newRun(options, opt, runOptions).do(ctx, src)
 	if err != nil && ctx.Err() != nil {
 		// Every stage reports the cancellation in its own words: say it once.
 		return res, context.Cause(ctx)
@@ -166,7 +193,7 @@ func (s *sound) of(side channels.Side) *audio.PCM {
 
 // do decodes the recording, runs the stages and assembles what they found.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
-	if err := errors.Join(r.channels.check(), r.Missing()); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	r.progress.Plan(r.Options)

@@ -78,6 +78,9 @@ func refused(what string, conditions ...condition) family {
 	return family{when: is(conditions...), refuse: what}
 }
 
+const whisperONNX = "a Whisper model as ONNX: the standard tier takes Whisper as a ggml file; " +
+	"run `otograph models import FOLDER` on the safetensors of the same model (openai/whisper-base and its kin)"
+
 // families are tested in this order; the first match wins. A family is
 // identified by the name in the metadata if there is one. Inputs and outputs
 // decide only if the metadata names no other family (anonymous).
@@ -118,9 +121,10 @@ var families = []family{
 	refused("Dolphin", namedPrefix("dolphin")),
 	refused("TeleSpeech", namedPrefix("telespeech")),
 	refused("a NeMo Canary model", namedPrefix("EncDecMultiTask")),
-	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file", namedPrefix("whisper")),
-	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file",
-		either(in("mel"), in("input_features"))),
+	refused(whisperONNX, namedPrefix("whisper")),
+	refused(whisperONNX, either(in("mel"), in("input_features"))),
+	refused("the decoder of a model that writes text token by token, as Whisper and Moonshine, as ONNX: "+
+		"run `otograph models import FOLDER` on the safetensors of Whisper", in("input_ids", "encoder_hidden_states")),
 	refused("a graph with inputs args_0 and args_1, as Moonshine has them", in("args_0", "args_1")),
 	refused("a recognizer that requires features normalized by mean and deviation, as Dolphin and FireRedASR",
 		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),

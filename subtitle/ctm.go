@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoWordTimes is returned by CTM for speech without word times.
-var ErrNoWordTimes = errors.New("subtitle: no word times")
+var ErrNoWordTimes = errors.New("no word times")
 
 // CTM writes NIST's conversation time mark format, as scoring tools read it: a
 // line per word with file, channel 1, start and duration in seconds, the word,

@@ -1,7 +1,10 @@
 package subtitle_test
 
 import (
+	"fmt"
+	"log"
 	"os"
+	"path/filepath"
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -42,4 +45,31 @@ func ExampleLabels() {
 	// Output:
 	// 5.800	7.500	[SPEAKER_0] Good morning, how are you today?
 	// 8.100	11.000	[SPEAKER_1] I am very well, thank you, and you?
+}
+
+// The end of the file's name selects the format.
+func ExampleWriteFile() {
+	dir, err := os.MkdirTemp("", "otograph-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := subtitle.WriteFile(filepath.Join(dir, "call.srt"), result); err != nil {
+		log.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "call.srt"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(text))
+	// Output:
+	// 1
+	// 00:00:05,800 --> 00:00:07,500
+	// [SPEAKER_0] Good morning,
+	// how are you today?
+	//
+	// 2
+	// 00:00:08,100 --> 00:00:11,000
+	// [SPEAKER_1] I am very
+	// well, thank you, and you?
 }

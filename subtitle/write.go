@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -79,10 +81,36 @@ func (f Format) MediaType() string {
 // Errors of Write.
 var (
 	// ErrNoTurns is returned for RTTM when diarization did not run.
-	ErrNoTurns = errors.New("subtitle: no speaker turns")
+	ErrNoTurns = errors.New("no speaker turns")
 	// ErrFormat is returned for an unknown format.
-	ErrFormat = errors.New("subtitle: unknown format")
+	ErrFormat = errors.New("unknown format")
 )
+
+// WriteFile writes a result with its sound events to a file, in the format that the
+// file's name ends with. The file's name stands for the recording's where a format
+// repeats it. An error names the file, and wraps ErrFormat for another ending.
+func WriteFile(file string, r *spec.Result) error {
+	var format Format
+	var endings []string
+	for _, f := range formats {
+		if strings.HasSuffix(strings.ToLower(file), strings.ToLower(f.extension)) {
+			format = f.format
+		}
+		endings = append(endings, f.extension)
+	}
+	if format == "" {
+		return fmt.Errorf("%s: %w: expected a name that ends with %s", file, ErrFormat, strings.Join(endings, ", "))
+	}
+	w, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := Write(w, format, filepath.Base(file), time.Now(), r); err != nil {
+		_ = w.Close()
+		return errors.Join(fmt.Errorf("%s: %w", file, err), os.Remove(file))
+	}
+	return w.Close()
+}
 
 // Write writes a result with its sound events in a format. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF

@@ -50,7 +50,7 @@ func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 		}
 	}
 	for _, folder := range folders {
-		entries, skipped, err := recognizeFiles(dir, folder)
+		entries, skipped, err := recognizeFiles(dir, folder, "")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,8 +111,9 @@ type candidate struct {
 	found *models.Recognized
 }
 
-// recognizeFiles groups the model files of dir/folder into models.
-func recognizeFiles(dir, folder string) (map[models.Role][]entry, []error, error) {
+// recognizeFiles groups the model files of dir/folder into models. contract, if
+// set, is that of graphs of no known family.
+func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []error, error) {
 	names, err := list(filepath.Join(dir, folder))
 	if err != nil {
 		return nil, nil, err
@@ -122,11 +123,11 @@ func recognizeFiles(dir, folder string) (map[models.Role][]entry, []error, error
 	for _, name := range names {
 		extension := strings.ToLower(filepath.Ext(name))
 		switch extension {
-		case ".onnx", ".bin", ".gguf", ".pth", ".ckpt", ".tflite", ".h5":
+		case ".onnx", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".nemo", ".ort", ".npz", ".safetensors", ".tflite", ".h5":
 		default:
 			continue
 		}
-		found, err := models.Recognize(filepath.Join(dir, folder, name))
+		found, err := recognizeAs(filepath.Join(dir, folder, name), contract)
 		switch {
 		case errors.Is(err, models.ErrUnsupported), err != nil && extension != ".onnx" && !isGGML(filepath.Join(dir, folder, name)):
 			ignored = append(ignored, err)

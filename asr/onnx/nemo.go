@@ -157,7 +157,7 @@ func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hyp
 		// The graph returns no lengths; the subsampling determines how many
 		// rows are real.
 		rows := ort.NewInt64([]int64{1}, []int64{int64((w.frames-1)/n.subsampling + 1)})
-		h, err := decodeRows(n.source, &n.head, n.out, out[0], rows, 0, 1, n.head.vocab.size(), req)
+		h, err := n.head.decodeRows(n.source, output{name: n.out, scores: out[0], counts: rows, windows: 1, columns: n.head.vocab.size()}, req)
 		if err != nil {
 			return nil, err
 		}

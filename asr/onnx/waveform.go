@@ -154,7 +154,7 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 				w.source, ErrContract, w.out, waveformStride, want, m.dim, rows)
 		}
 		lens := ort.NewInt64([]int64{1}, []int64{int64(rows)})
-		h, err := decodeRows(w.source, &w.head, w.out, out[0], lens, 0, 1, w.head.vocab.size(), req)
+		h, err := w.head.decodeRows(w.source, output{name: w.out, scores: out[0], counts: lens, windows: 1, columns: w.head.vocab.size()}, req)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/internal/stages"
 )
 
 // Errors of Align, by errors.Is.
@@ -18,11 +19,6 @@ var (
 	// ErrMisfit marks a text that is not said in the recording.
 	ErrMisfit = errors.New("the text does not match the recording")
 )
-
-// leastFound is the mean probability of its words from which a text counts as what
-// is said. The right text of clean speech has one above 0.8, another text one below
-// 0.1; a text of which every other word is wrong lies between.
-const leastFound = 0.4
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
@@ -51,21 +47,11 @@ type Alignment struct {
 	Score float64
 }
 
-// Fits reports whether the text is said in the recording, by the mean
-// probability of its words that the model can spell. A text of only part of the
-// recording also fits. The times of a text that does not fit are meaningless:
-// Align then returns ErrMisfit with it.
-func (a *Alignment) Fits() bool {
-	var sum float64
-	n := 0
-	for _, w := range a.Words {
-		if !w.Wild {
-			sum += w.Probability
-			n++
-		}
-	}
-	return n > 0 && sum >= leastFound*float64(n)
-}
+// Fits reports whether the text is said in the recording, by the mean probability of
+// its words that the model can spell. A text of only part of the recording also fits.
+// The times of a text that does not fit are meaningless; Align then returns ErrMisfit
+// with it.
+func (a *Alignment) Fits() bool { return stages.Fits(a.Words) }
 
 // Align finds when each word of a text is spoken. It needs a model for voice
 // activity and, for the language, a model of the optimized tier with a CTC

@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -566,8 +567,8 @@ func TestKnownVoices(t *testing.T) {
 		return vector
 	}
 	ruth := voice(0.7, 9.7)
-	assert.InDelta(t, 1, otograph.Similarity(ruth, ruth), 1e-6)
-	assert.Greater(t, otograph.Similarity(ruth, voice(0.7, 5)), alike)
+	assert.InDelta(t, 1, diarize.Similarity(ruth, ruth), 1e-6)
+	assert.Greater(t, diarize.Similarity(ruth, voice(0.7, 5)), alike)
 	_, _, err = p.Voice(t.Context(), otograph.File(threeVoices))
 	assert.ErrorContains(t, err, threeVoices+": expected one voice, found 3")
 	assert.True(t, spec.IsPermanent(err))

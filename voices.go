@@ -27,7 +27,8 @@ const leastSpoken = 1.0
 
 // Voice returns the vector of the only voice of a recording, from the set's
 // speaker model, and the number of seconds of speech that it is computed from.
-// The vector has unit length; Similarity compares two. Bad input, also a recording
+// The vector has unit length; diarize.Similarity compares two: from SameVoice on they
+// are one person's. Bad input, also a recording
 // with several voices, is a permanent error (spec.IsPermanent) that names the
 // recording.
 func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
@@ -58,12 +59,7 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	return vector, seconds, nil
 }
 
-// Similarity returns how alike two voices are: the cosine, −1 to 1, of two vectors
-// that Voice returned with the same speaker model, 0 for vectors of different lengths.
-// From Pipeline.SameVoice on they count as one person.
-func Similarity(a, b []float32) float64 { return diarize.Similarity(a, b) }
-
-// SameVoice returns the Similarity from which two recordings count as one person's, by
+// SameVoice returns the diarize.Similarity from which two recordings count as one person's, by
 // the set's speaker model. The error wraps models.ErrMissing without one.
 func (p *Pipeline) SameVoice() (float64, error) {
 	m, err := p.engines.Set.Need(models.RoleEmbedder)

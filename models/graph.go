@@ -110,9 +110,12 @@ var families = []family{
 		in("hidden"), out("probs")),
 
 	// Recognizers that name themselves.
-	refused("GigaAM, which requires other features", metadata("is_giga_am")),
-	refused("GigaAM in the layout of onnx-asr, which needs other features",
-		in("features", "feature_lengths"), inputs(2)),
+	model(ContractGigaAMCTC, either(is(metadata("is_giga_am"), either(out("logprobs"), out("log_probs"))),
+		is(in("features", "feature_lengths"), inputs(2), out("log_probs")))),
+	part(ContractGigaAMTransducer, PartEncoder, either(in("audio_signal", "length"), in("features", "feature_lengths")), out("encoded", "encoded_len")),
+	part(ContractGigaAMTransducer, PartDecoder, in("x", "h.1", "c.1"), out("dec", "h", "c")),
+	part(ContractGigaAMTransducer, PartJoiner, in("enc", "dec"), inputs(2), out("joint")),
+	refused("GigaAM in another layout than that of sherpa-onnx or onnx-asr", metadata("is_giga_am")),
 	model(ContractZipformerCTC, named("zipformer2_ctc")),
 	model(ContractWeNetCTC, named("wenet_ctc")),
 	model(ContractSenseVoice, namedPrefix("sense_voice")),
@@ -168,6 +171,7 @@ var families = []family{
 
 	// Recognizers on samples. They are tested after the taggers, whose outputs
 	// have a known width.
+	model(ContractWaveformCTC, anonymous, in("input_values", "input_lengths"), inputs(2), out("logprobs"), outRank("logprobs", 3)),
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
 

@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -30,8 +31,8 @@ func ExampleSRT() {
 	// I am very well, thank you, and you?
 }
 
-func ExampleMarkdown() {
-	_ = subtitle.Markdown(os.Stdout, "Call", subtitle.Cues(result, false))
+func ExampleWrite_markdown() {
+	_ = subtitle.Write(os.Stdout, subtitle.FormatMarkdown, "Call.wav", time.Time{}, result)
 	// Output:
 	// # Call
 	//
@@ -40,8 +41,8 @@ func ExampleMarkdown() {
 	// **SPEAKER\_1** (0:08) I am very well, thank you, and you?
 }
 
-func ExampleLabels() {
-	_ = subtitle.Labels(os.Stdout, subtitle.Cues(result, false))
+func ExampleWrite_labels() {
+	_ = subtitle.Write(os.Stdout, subtitle.FormatLabels, "Call.wav", time.Time{}, result)
 	// Output:
 	// 5.800	7.500	[SPEAKER_0] Good morning, how are you today?
 	// 8.100	11.000	[SPEAKER_1] I am very well, thank you, and you?

@@ -156,21 +156,21 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 	case FormatVTT:
 		return VTT(w, cues, o)
 	case FormatTSV:
-		return TSV(w, cues)
+		return writeTSV(w, cues)
 	case FormatMarkdown:
-		return Markdown(w, stem, cues)
+		return writeMarkdown(w, stem, cues)
 	case FormatDOCX:
-		return DOCX(w, stem, cues)
+		return writeDOCX(w, stem, cues)
 	case FormatTextGrid:
 		return TextGrid(w, r.AudioDuration, cues)
 	case FormatEAF:
-		return EAF(w, name, date, cues)
+		return writeEAF(w, name, date, cues)
 	case FormatLabels:
-		return Labels(w, cues)
+		return writeLabels(w, cues)
 	case FormatCTM:
-		return CTM(w, stem, cues)
+		return writeCTM(w, stem, cues)
 	case FormatRTTM:
-		return RTTM(w, stem, Turns(r))
+		return writeRTTM(w, stem, turnsOf(r))
 	}
 	return fmt.Errorf("%w %q", ErrFormat, f)
 }

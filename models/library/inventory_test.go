@@ -44,7 +44,11 @@ func TestArchivesAsPublished(t *testing.T) {
 		"streaming nemo": {map[string][]byte{
 			"model.onnx": made.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
 		}, "", "streaming NeMo"},
-		"gigaam": {map[string][]byte{"model.int8.onnx": made.NeMoCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "", "GigaAM"},
+		"gigaam": {map[string][]byte{"model.int8.onnx": made.GigaAMCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "model.int8.onnx", ""},
+		"gigaam rnnt of onnx-asr": {map[string][]byte{
+			"v3_e2e_rnnt_encoder.onnx": made.GigaAMEncoder().Bytes(), "v3_e2e_rnnt_decoder.onnx": made.GigaAMDecoder().Bytes(),
+			"v3_e2e_rnnt_joint.onnx": made.GigaAMJoiner().Bytes(), "v3_e2e_rnnt_vocab.txt": tokens,
+		}, "v3_e2e_rnnt_encoder.onnx", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "published.tar.gz")

@@ -274,7 +274,7 @@ func complete(m *models.Model, dir string) error {
 		return nil
 	}
 	need := []models.Part{models.PartModel, models.PartTokens}
-	if m.Contract == models.ContractNeMoTransducer || m.Contract == models.ContractIcefallTransducer {
+	if slices.Contains([]string{models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer}, m.Contract) {
 		need = []models.Part{models.PartEncoder, models.PartTokens}
 		if _, ok := m.File(models.PartDecoderJoint); !ok {
 			need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartTokens}

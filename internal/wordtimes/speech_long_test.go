@@ -101,6 +101,9 @@ func (r *reader) spell(t *testing.T, p *passage, language, text string) {
 	v := r.model.Vocabulary()
 	code := slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == language })
 	p.tokens = []int32{v.SOT, v.Language(code), v.Transcribe, v.NoTimestamps}
+	if !r.model.Header().Multilingual() {
+		p.tokens = []int32{v.SOT, v.NoTimestamps}
+	}
 	p.in.Prefix = len(p.tokens)
 	if text == "" {
 		r.decode(t, p)

@@ -21,9 +21,13 @@ web: ## build the page that serve offers (needs npm; without it the binary has n
 build: setup web ## build bin/otograph
 	@$(COMPILE)
 
-demo: setup ## transcribe the bundled recording: who spoke, what was said, what else was heard
+demo: setup ## transcribe a recording with Whisper base; offline, a synthetic conversation with the demo models
 	@$(COMPILE)
-	@$(BIN) transcribe --demo testdata/conversation.flac
+	@if $(BIN) models pull --models .cache/models whisper-base-q8_0; then \
+	  $(BIN) transcribe --models .cache/models --enable-diarize=false --enable-audio-events=false testdata/real/jfk.flac; \
+	else \
+	  $(BIN) transcribe --demo testdata/conversation.flac; \
+	fi
 
 # Property tests and simulations draw from a fixed seed here, so that the result
 # does not depend on luck; the other targets draw from fresh ones. Simulations run

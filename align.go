@@ -3,20 +3,22 @@ package otograph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/internal/stages"
 )
 
-// ErrNoText is returned by Align for a text without a word.
-var ErrNoText = errors.New("the text has no words")
-
-// leastFound is the mean probability of its words from which a text counts as what
-// is said. The right text of clean speech has one above 0.8, another text one below
-// 0.1; a text of which every other word is wrong lies between.
-const leastFound = 0.4
+// Errors of Align, by errors.Is.
+var (
+	// ErrNoText marks a text without a word.
+	ErrNoText = errors.New("the text has no words")
+	// ErrMisfit marks a text that is not said in the recording.
+	ErrMisfit = errors.New("the text does not match the recording")
+)
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
@@ -45,25 +47,17 @@ type Alignment struct {
 	Score float64
 }
 
-// Fits reports whether the text is said in the recording, by the mean
-// probability of its words that the model can spell. A text of only part of the
-// recording also fits. The times of a text that does not fit are meaningless.
-func (a *Alignment) Fits() bool {
-	var sum float64
-	n := 0
-	for _, w := range a.Words {
-		if !w.Wild {
-			sum += w.Probability
-			n++
-		}
-	}
-	return n > 0 && sum >= leastFound*float64(n)
-}
+// Fits reports whether the text is said in the recording, by the mean probability of
+// its words that the model can spell. A text of only part of the recording also fits.
+// The times of a text that does not fit are meaningless; Align then returns ErrMisfit
+// with it.
+func (a *Alignment) Fits() bool { return stages.Fits(a.Words) }
 
 // Align finds when each word of a text is spoken. It needs a model for voice
 // activity and, for the language, a model of the optimized tier with a CTC
-// output; the error wraps models.ErrMissing without, is ErrNoText for a text
-// without words, and one of package audio for bad input. A transducer or a
+// output; the error wraps models.ErrMissing without, ErrNoText for a text without
+// words, and an error of package audio for bad input. With an error that wraps
+// ErrMisfit comes the Alignment all the same, for a look at the details. A transducer or a
 // Paraformer has no such output; if one transcribes the language, a CTC model
 // in the same set aligns.
 //
@@ -78,7 +72,7 @@ func (p *Pipeline) Align(ctx context.Context, src Source, text string, o AlignOp
 // divides one; the result has as many.
 func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o AlignOptions) (*Alignment, error) {
 	if strings.TrimSpace(strings.Join(words, "")) == "" {
-		return nil, ErrNoText
+		return nil, fmt.Errorf("%s: %w", src.Name(), ErrNoText)
 	}
 	var options Options
 	if o.Language != "" {
@@ -107,5 +101,9 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 		return nil, err
 	}
 	at := found.Clock(pcm.Duration())
-	return &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Score: laid.Score}, nil
+	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Score: laid.Score}
+	if !a.Fits() {
+		return a, fmt.Errorf("%s: %w (score %.2f)", src.Name(), ErrMisfit, a.Score)
+	}
+	return a, nil
 }

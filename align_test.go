@@ -49,7 +49,8 @@ func TestAlign(t *testing.T) {
 	assert.Equal(t, "How about Monday?", a.Extra[0].Text)
 
 	wrong, err := p.Align(t.Context(), otograph.File(conversation), "Fish cannot wear purple umbrellas because hedgehogs juggle", otograph.AlignOptions{Language: "en"})
-	require.NoError(t, err)
+	require.ErrorIs(t, err, otograph.ErrMisfit)
+	assert.ErrorContains(t, err, conversation)
 	assert.False(t, wrong.Fits())
 	assert.Less(t, wrong.Score, 0.1)
 

@@ -13,7 +13,33 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"
+	"github.com/otograph/otograph/subtitle"
 )
+
+// The models that `otograph models pull` fetched, else the demonstration models; the
+// result as a file of subtitles.
+func ExampleOpenDefault() {
+	ctx := context.Background()
+	p, err := otograph.OpenDefault()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+	res, err := p.Run(ctx, otograph.File("testdata/demo/short/en_00.flac"), otograph.Options{EnableAudioEvents: new(false)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "otograph-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err = subtitle.WriteFile(filepath.Join(dir, "meeting.srt"), res); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Segments[0].Text)
+	// Output: Can we meet next month?
+}
 
 // Models of one's own: those of a folder, and the demonstration models for the roles
 // that it does not fill.

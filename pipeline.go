@@ -3,13 +3,12 @@
 //
 // A Pipeline holds models and runs recordings through them:
 //
-//	p, err := otograph.Open(demo.Models())
+//	p, err := otograph.OpenDefault()
 //	if err != nil { … }
 //	defer p.Close()
 //	res, err := p.Run(ctx, otograph.File("meeting.m4a"), otograph.Options{})
-//	for _, s := range res.Segments {
-//		fmt.Println(s.Start, s.Speaker, s.Text)
-//	}
+//	if err != nil { … }
+//	err = subtitle.WriteFile("meeting.srt", res)
 //
 // The stages are: decode → voice activity → language → transcription (the
 // standard tier on Whisper models, or the optimized tier on small CTC-type
@@ -37,6 +36,8 @@ import (
 	"github.com/otograph/otograph/internal/engines"
 	"github.com/otograph/otograph/internal/stages"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -139,6 +140,17 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	p.engines = engines.New(set, engines.Options{Cores: p.cores, Logger: p.log, Device: p.device, Languages: p.optimizedLanguages})
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
+}
+
+// OpenDefault returns a pipeline with the models of the default folder, which
+// `otograph models pull` fills (library.DefaultDir), and the embedded demo models for
+// the roles that it does not fill.
+func OpenDefault(options ...Option) (*Pipeline, error) {
+	set, err := library.Load{Fallback: demo.Models()}.OrDefaultDir().Open()
+	if err != nil {
+		return nil, err
+	}
+	return Open(set, options...)
 }
 
 // Models is the set that the pipeline was opened with.

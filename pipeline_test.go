@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -38,7 +39,13 @@ const spoken = "Good morning, how are you today? I am very well, thank you, and 
 	"There is a mistake in the invoice. I will send you the invoice tomorrow. Thank you very much for your help. " +
 	"Goodbye and have a nice weekend. See you on Monday."
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// OpenDefault shall not find the models of this machine's user.
+	if err := errors.Join(os.Unsetenv("OTOGRAPH_MODELS"), os.Setenv("XDG_DATA_HOME", "/nonexistent")); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open opens a pipeline without the cascade, unless the options say otherwise: what
 // the standard tier makes of a doubtful segment depends on the processor.
@@ -238,6 +245,7 @@ func TestCapabilitiesAlone(t *testing.T) {
 		ran  otograph.Capabilities
 	}{
 		{"events", otograph.Options{EnableASR: off, EnableDiarize: off}, otograph.Capabilities{AudioEvents: true}},
+		{"events by one switch", otograph.Options{EnableASR: off}, otograph.Capabilities{AudioEvents: true}},
 		{"transcription", otograph.Options{EnableDiarize: off, EnableAudioEvents: off}, otograph.Capabilities{ASR: true}},
 		{"transcription and speakers", otograph.Options{EnableAudioEvents: off}, otograph.Capabilities{ASR: true, Diarize: true}},
 	}
@@ -342,6 +350,7 @@ func TestMissingModel(t *testing.T) {
 		_, err := p.Run(t.Context(), otograph.File("there is no such file"), otograph.Options{})
 		assert.ErrorIs(t, err, models.ErrMissing)
 		assert.ErrorContains(t, err, "role "+string(role))
+		assert.Equal(t, err, p.Check(otograph.Options{}), "the same before there is a recording")
 	}
 	p := open(t, without(models.RoleStandard))
 	res, err := p.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("ja"), EnableAudioEvents: new(false)})
@@ -549,6 +558,20 @@ func TestKnownVoices(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{res.Segments[0].Speaker: "Ruth"}, res.Names)
 	assert.Equal(t, 3, res.NumSpeakers)
+
+	alike, err := p.SameVoice()
+	require.NoError(t, err)
+	voice := func(from, to float64) []float32 {
+		vector, _, err := p.Voice(t.Context(), cut(from, to))
+		require.NoError(t, err)
+		return vector
+	}
+	ruth := voice(0.7, 9.7)
+	assert.InDelta(t, 1, diarize.Similarity(ruth, ruth), 1e-6)
+	assert.Greater(t, diarize.Similarity(ruth, voice(0.7, 5)), alike)
+	_, _, err = p.Voice(t.Context(), otograph.File(threeVoices))
+	assert.ErrorContains(t, err, threeVoices+": expected one voice, found 3")
+	assert.True(t, spec.IsPermanent(err))
 
 	for want, src := range map[string]otograph.Source{
 		"at least 2 s of audio": cut(0.7, 2),

@@ -23,7 +23,7 @@ type RunOption func(*run)
 
 // OnProgress receives the progress of a run.
 func OnProgress(f func(Progress)) RunOption {
-	return func(r *run) { r.progress.Report = f }
+	return func(r *run) { r.Report = f }
 }
 
 // OnWaveform receives the recording's waveform when it is decoded, before the other
@@ -63,10 +63,20 @@ func WithMaxDuration(d time.Duration) RunOption {
 	return func(r *run) { r.longest = d }
 }
 
+// Checkpoints keep finished stages of a run, so that an interrupted run
+// continues where it stopped. They must belong to one recording, one set of
+// options and one set of models.
+type Checkpoints interface {
+	// Load returns the data that was saved for a stage, nil without any.
+	Load(ctx context.Context, stage string) ([]byte, error)
+	// Save keeps data for a stage in place of earlier data.
+	Save(ctx context.Context, stage string, data []byte) error
+}
+
 // WithCheckpoints takes finished stages from c and saves them there. Trouble
 // with the checkpoints does not fail the run; it is logged.
 func WithCheckpoints(c Checkpoints) RunOption {
-	return func(r *run) { r.checkpoints = c }
+	return func(r *run) { r.Checkpoints = c }
 }
 
 // Channels selects how the channels of a recording are treated.
@@ -105,13 +115,44 @@ func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	return list
 }
 
+// effective fills in the defaults of options. Where EnableASR is false, an
+// EnableDiarize that is not set is false, too: one switch suffices for sounds alone.
+func effective(o Options) (EffectiveOptions, error) {
+	if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
+		o.EnableDiarize = new(false)
+	}
+	return o.Effective()
+}
+
+// Check returns the error with which Run would refuse these options before it reads
+// anything: an *OptionError, or one that wraps models.ErrMissing and names the roles
+// that the set has no model for.
+func (p *Pipeline) Check(options Options, runOptions ...RunOption) error {
+	opt, err := effective(options)
+	if err != nil {
+		return err
+	}
+	return p.newRun(options, opt, runOptions).check()
+}
+
+func (p *Pipeline) newRun(given Options, opt EffectiveOptions, runOptions []RunOption) *run {
+	r := &run{p: p, given: given, Stages: p.stages(opt), Watch: stages.Watch{Log: p.log}}
+	for _, o := range runOptions {
+		o(r)
+	}
+	return r
+}
+
+func (r *run) check() error { return errors.Join(r.channels.check(), r.Missing()) }
+
 // Run processes one recording. Options that break a rule are an *OptionError
-// and nothing is read. Bad input is an error of package audio (spec.IsPermanent
+// and nothing is read; where only EnableASR is false, speakers are not asked for
+// either. Bad input is an error of package audio (spec.IsPermanent
 // tells it from trouble with the machine). When a stage fails after decoding, the error
 // is a *StageError (several are joined) and the Result holds what the other
 // stages found. A canceled context ends the run within one window.
 func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
-	opt, err := options.Effective()
+	opt, err := effective(options)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +162,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	}
 	defer leave()
 
-	r := &run{p: p, given: options, Stages: p.stages(opt)}
-	for _, o := range runOptions {
-		o(r)
-	}
-	res, err := r.do(ctx, src)
+	res, err := p.newRun(options, opt, runOptions).do(ctx, src)
 	if err != nil && ctx.Err() != nil {
 		// Every stage reports the cancellation in its own words: say it once.
 		return res, context.Cause(ctx)
@@ -136,17 +173,16 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 // run is one Run: its stages and what watches over them.
 type run struct {
 	*stages.Stages
-	p           *Pipeline
-	given       Options // as the caller set them
-	progress    stages.Progress
-	checkpoints Checkpoints                 // nil: none
-	waveform    func([]byte)                // nil: nobody asks
-	decoded     func(seconds float64) error // nil: nobody asks
-	longest     time.Duration               // of the recording; 0: the pipeline's limit
-	voices      []KnownVoice                // by which speakers are named
-	channels    Channels                    // "": mix
-	told        func([]Segment)             // nil: nobody asks
-	sound       sound
+	stages.Watch
+	p        *Pipeline
+	given    Options                     // as the caller set them
+	waveform func([]byte)                // nil: nobody asks
+	decoded  func(seconds float64) error // nil: nobody asks
+	longest  time.Duration               // of the recording; 0: the pipeline's limit
+	voices   []KnownVoice                // by which speakers are named
+	channels Channels                    // "": mix
+	told     func([]Segment)             // nil: nobody asks
+	sound    sound
 }
 
 // sound is a decoded recording.
@@ -166,16 +202,16 @@ func (s *sound) of(side channels.Side) *audio.PCM {
 
 // do decodes the recording, runs the stages and assembles what they found.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
-	if err := errors.Join(r.channels.check(), r.Missing()); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	r.progress.Plan(r.Options)
-	r.preload()
-	pcm, err := stage(ctx, r, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
+	r.Progress.Plan(r.Options)
+	r.Preload(r.p.enter)
+	pcm, err := stages.Do(ctx, &r.Watch, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
 		return audio.Open(ctx, src, r.audio())
 	})
 	if err != nil {
-		return nil, unstage(err) // nothing to keep: the plain error of package audio says it best
+		return nil, stages.Cause(err) // nothing to keep: the plain error of package audio says it best
 	}
 	defer pcm.Close()
 	if r.decoded != nil {
@@ -183,7 +219,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 			return nil, err
 		}
 	}
-	r.progress.Duration(pcm.Duration())
+	r.Progress.Duration(pcm.Duration())
 	if r.waveform != nil {
 		r.waveform(pcm.Peaks())
 	}
@@ -198,6 +234,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	r.sound.PCM = pcm
 	if *r.Options.EnableASR {
 		r.sound.split = r.channels.split(pcm)
+		r.Split = r.sound.split != nil
 	}
 	finds, errs := r.find(ctx)
 	res, err := r.result(finds, register)
@@ -213,7 +250,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 // result assembles the result. An error is one of the names of speakers, and the
 // result is whole without them.
 func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, error) {
-	res := assemble.Result(r.sound.PCM, f, r.progress.Seconds())
+	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)
@@ -256,7 +293,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	var heard bool
 	if *r.Options.EnableASR {
 		var err error
-		r.sound.speech, err = keptStage(ctx, r, StageVAD, r.detectSpeech)
+		r.sound.speech, err = stages.Keep(ctx, &r.Watch, StageVAD, r.detectSpeech)
 		if heard = !failed(err); heard {
 			f.Speech = channels.Together(r.sound.speech)
 		}
@@ -272,10 +309,10 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	}
 	g.Go(func() error { // one core beside the transcription
 		if heard && *r.Options.EnableDiarize {
-			voices, embedErr = stage(ctx, r, StageEmbed, r.embed)
+			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, r.embed)
 		}
 		if *r.Options.EnableAudioEvents {
-			f.Sounds, eventErr = keptStage(ctx, r, StageEvents, func(ctx context.Context) (*found.Sounds, error) {
+			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*found.Sounds, error) {
 				return r.DetectSounds(ctx, r.sound.PCM)
 			})
 		}
@@ -291,7 +328,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 			f.VoiceWindows += len(v.Windows)
 		}
 		var err error
-		f.Speakers, err = stage(ctx, r, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
+		f.Speakers, err = stages.Do(ctx, &r.Watch, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
 			if r.sound.split != nil {
 				return r.ClusterSides(ctx, r.sound.speech, voices)
 			}
@@ -341,13 +378,13 @@ func (r *run) embed(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 
 // languageAndText finds the language of all speech, then the text of each side in it.
 func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.Transcription, error) {
-	language, err := keptStage(ctx, r, StageLanguage, func(ctx context.Context) (found.Language, error) {
+	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (found.Language, error) {
 		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.progress.Tier(r.Tier(language))
+	r.Progress.Tier(r.Tier(language))
 	said := 0
 	var tell func([]asr.Segment)
 	if r.told != nil {
@@ -356,7 +393,7 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 			said += len(sentences)
 		}
 	}
-	text, err := keptStage(ctx, r, StageTranscribe, func(ctx context.Context) (*found.Transcription, error) {
+	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*found.Transcription, error) {
 		if r.sound.split == nil {
 			return r.transcribe(ctx, 0, language, tell)
 		}
@@ -382,7 +419,7 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 func (r *run) transcribe(ctx context.Context, i int, language found.Language, settled func([]asr.Segment)) (*found.Transcription, error) {
 	side, all := r.sound.speech[i], float64(len(r.sound.speech))
 	return r.Transcribe(ctx, r.sound.of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
-		r.progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
+		r.Progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
 	}})
 }
 
@@ -404,22 +441,5 @@ func (p *Pipeline) hideConfidences(list []Segment) {
 	}
 	for i := range list {
 		list[i].Confidence = nil
-	}
-}
-
-// preload opens the run's models while the recording is still being decoded, two at a
-// time. The run does not wait for it.
-func (r *run) preload() {
-	for _, lane := range r.Preload() {
-		done, err := r.p.enter()
-		if err != nil { // Close has begun
-			return
-		}
-		go func() {
-			defer done()
-			for _, load := range lane {
-				load()
-			}
-		}()
 	}
 }

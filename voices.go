@@ -27,8 +27,10 @@ const leastSpoken = 1.0
 
 // Voice returns the vector of the only voice of a recording, from the set's
 // speaker model, and the number of seconds of speech that it is computed from.
-// Bad input, also a recording with several voices, is a permanent error
-// (spec.IsPermanent).
+// The vector has unit length; diarize.Similarity compares two: from SameVoice on they
+// are one person's. Bad input, also a recording
+// with several voices, is a permanent error (spec.IsPermanent) that names the
+// recording.
 func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
 	ctx, leave, err := p.begin(ctx)
 	if err != nil {
@@ -49,9 +51,23 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	}
 	defer pcm.Close()
 	if length := pcm.Duration(); length < shortest {
-		return nil, 0, spec.Permanent(fmt.Errorf("expected at least %.0f s of audio, found %.1f s", math.Ceil(shortest), length))
+		return nil, 0, spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of audio, found %.1f s", src.Name(), math.Ceil(shortest), length))
 	}
-	return p.stages(opt).OneVoice(ctx, pcm)
+	if vector, seconds, err = p.stages(opt).OneVoice(ctx, pcm); err != nil {
+		return nil, seconds, fmt.Errorf("%s: %w", src.Name(), err)
+	}
+	return vector, seconds, nil
+}
+
+// SameVoice returns the diarize.Similarity from which two recordings count as one person's, by
+// the set's speaker model. The error wraps models.ErrMissing without one.
+func (p *Pipeline) SameVoice() (float64, error) {
+	m, err := p.engines.Set.Need(models.RoleEmbedder)
+	if err != nil {
+		return 0, err
+	}
+	by, err := embed.Matching(m)
+	return by.Alike, err
 }
 
 // learn returns the register of known voices.
@@ -62,7 +78,7 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 	for i, v := range known {
 		vector, seconds, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
 		if err == nil && seconds < leastSpoken {
-			err = spec.Permanent(fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastSpoken, seconds))
+			err = spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", v.Recording.Name(), leastSpoken, seconds))
 		}
 		if err != nil {
 			return nil, &VoiceError{Index: i, Err: err}
@@ -74,7 +90,7 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 
 // VoiceError reports which of the known voices cannot be used, and why.
 type VoiceError struct {
-	Index int // in what WithVoices was given, from 0
+	Index int // in the arguments of WithVoices, from 0
 	Err   error
 }
 

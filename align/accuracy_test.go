@@ -84,7 +84,7 @@ func TestWordTimesOfExactRecordings(t *testing.T) {
 	var sum bench.TimeErrors
 	for _, item := range items {
 		pcm, speech := l.open(t, item.Path)
-		a, err := align.Text(context.Background(), l.model, pcm, speech, *item.Text, align.Options{Language: item.Language})
+		a, err := align.Words(context.Background(), l.model, pcm, speech, align.Split(*item.Text), align.Options{Language: item.Language})
 		require.NoError(t, err)
 		errors, ok := bench.ScoreWordTimes(item.Language, item.Words, timed(a.Words))
 		require.True(t, ok)
@@ -109,7 +109,7 @@ func TestOtherTexts(t *testing.T) {
 	item := items[0]
 	pcm, speech := l.open(t, item.Path)
 	lay := func(text string) *align.Alignment {
-		a, err := align.Text(context.Background(), l.model, pcm, speech, text, align.Options{Language: item.Language})
+		a, err := align.Words(context.Background(), l.model, pcm, speech, align.Split(text), align.Options{Language: item.Language})
 		require.NoError(t, err)
 		return a
 	}
@@ -221,7 +221,7 @@ func TestWrongTexts(t *testing.T) {
 			if other.Language == item.Language {
 				continue
 			}
-			a, err := align.Text(context.Background(), l.model, pcm, speech, *other.Text, align.Options{Language: item.Language})
+			a, err := align.Words(context.Background(), l.model, pcm, speech, align.Split(*other.Text), align.Options{Language: item.Language})
 			require.NoError(t, err)
 			assert.Less(t, a.Score, 0.3, "the text of %s in %s", other.Name, item.Name)
 			break

@@ -130,29 +130,31 @@ type Alignment struct {
 	Score float64
 }
 
-// Text lays a text onto the speech of a recording (samples at 16 kHz, in order,
-// not overlapping).
-func Text(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, text string, opt Options) (*Alignment, error) {
-	return Words(ctx, m, pcm, speech, Split(text), opt)
-}
-
-// Words is Text for a text that is divided into words already.
+// Words lays the words of a text, as Split divides one, onto the speech of a recording
+// (samples at 16 kHz, in order, not overlapping).
 func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
-	heard, err := listen(ctx, m, pcm, speech, opt)
+	r := recording{pcm, speech}
+	heard, err := r.listen(ctx, m, opt)
 	if err != nil {
 		return nil, err
 	}
-	return lay(ctx, m, heard, pcm, speech, texts, opt)
+	return r.lay(ctx, m, heard, texts, opt)
 }
 
-func listen(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, opt Options) ([]Heard, error) {
-	return m.Listen(ctx, pcm, speech, asr.Options{
+// recording is the sound that a text is laid onto.
+type recording struct {
+	pcm    *audio.PCM
+	speech []audio.Span
+}
+
+func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Heard, error) {
+	return m.Listen(ctx, r.pcm, r.speech, asr.Options{
 		Language: opt.Language, Hotwords: opt.Hotwords, Parallel: opt.Parallel, Gate: opt.Gate, Progress: opt.Progress,
 	})
 }
 
-// lay is Words for what a model has heard.
-func lay(ctx context.Context, m Model, heard []Heard, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
+// lay is Words for windows that the model has heard.
+func (r recording) lay(ctx context.Context, m Model, heard []Heard, texts []string, opt Options) (*Alignment, error) {
 	vocab, err := tokensOf(m)
 	if err != nil {
 		return nil, err
@@ -161,7 +163,7 @@ func lay(ctx context.Context, m Model, heard []Heard, pcm *audio.PCM, speech []a
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err
 	}
-	a := t.alignment(pcm, speech)
+	a := t.alignment(r.pcm, r.speech)
 	a.Passes = len(heard)
 	return a, ctx.Err()
 }

@@ -39,11 +39,12 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 		return nil
 	}
 	opt.Language = t.Language
-	heard, err := listen(ctx, m, pcm, speech, opt)
+	r := recording{pcm, speech}
+	heard, err := r.listen(ctx, m, opt)
 	if err != nil {
 		return err
 	}
-	a, err := lay(ctx, m, heard, pcm, speech, texts, opt)
+	a, err := r.lay(ctx, m, heard, texts, opt)
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ type Options struct {
 	// Windows are then decoded one after the other, and an error may travel.
 	ConditionOnPrevious bool
 	// NoSpeechThreshold discards text where the no-speech probability exceeds it, 0 to
-	// 1; 0 means DefaultNoSpeechThreshold, a negative value keeps all text. asr/onnx
+	// 1; 0 means the published 0.6, a negative value keeps all text. asr/onnx
 	// only reports the probability, in Segment.NoSpeechProb.
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
@@ -169,8 +169,8 @@ func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 	return func() { o.Gate.Release(1) }, nil
 }
 
-// DefaultNoSpeechThreshold is Whisper's published no-speech threshold.
-const DefaultNoSpeechThreshold = 0.6
+// defaultNoSpeechThreshold is Whisper's published no-speech threshold.
+const defaultNoSpeechThreshold = 0.6
 
 // DiscardAbove returns the no-speech probability above which text is discarded: what
 // NoSpeechThreshold stands for.
@@ -179,13 +179,13 @@ func (o Options) DiscardAbove() float64 {
 	case o.NoSpeechThreshold < 0:
 		return 1
 	case o.NoSpeechThreshold == 0:
-		return DefaultNoSpeechThreshold
+		return defaultNoSpeechThreshold
 	}
 	return o.NoSpeechThreshold
 }
 
 // DefaultOptions returns the published defaults: beam 5, temperature 0,
-// DefaultNoSpeechThreshold, word times.
+// no-speech threshold 0.6, word times.
 func DefaultOptions() Options {
 	return Options{BeamSize: 5, WordTimestamps: true, Parallel: 1}
 }

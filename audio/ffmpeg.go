@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -192,21 +191,21 @@ const leastRate = 250
 // errRemap is returned if ffmpeg chose a track other than the wanted one.
 var errRemap = errors.New("another track is wanted")
 
-// decodeFFmpeg decodes the audio track of f into rec. If seconds > 0, it
+// decodeFFmpeg decodes the audio track of the file into rec. If seconds > 0, it
 // decodes only that much of the beginning. rec ends a recording that is too long.
-func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
+func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
 	bin, err := findFFmpeg(o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("audio: %q (%s): %w", name, c.name, err)
+		return nil, nil, fmt.Errorf("audio: %q (%s): %w", in.name, in.container.name, err)
 	}
-	track, landlock := -1, true
+	a := attempt{bin: bin, stop: seconds, track: -1, landlock: true}
 	for {
-		rep, h, err := decodeOnce(ctx, name, f, c, o, bin, rec, seconds, track, landlock)
+		rep, h, err := in.decodeOnce(ctx, o, rec, a)
 		switch {
-		case errors.Is(err, errRemap) && track < 0:
+		case errors.Is(err, errRemap) && a.track < 0:
 			t, _ := rep.wanted()
-			track = t.index
-		case landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
+			a.track = t.index
+		case a.landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
 			// This may be a build outside the folders that the sandbox can see,
 			// or a wrapper script. Test that without the recording, so that no
 			// recording can make us open the sandbox by the way its decoder
@@ -214,7 +213,7 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 			if _, _, works := ffmpegVersion(ctx, bin, true); works == nil {
 				return rep, h, err
 			}
-			landlock = false
+			a.landlock = false
 		default:
 			return rep, h, err
 		}
@@ -224,7 +223,16 @@ func decodeFFmpeg(ctx context.Context, name string, f *os.File, c container, o O
 // errUnusable is returned if ffmpeg could not be started.
 var errUnusable = errors.New("the decoder could not be started")
 
-func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Options, bin string, rec *recorder, stop float64, track int, landlock bool) (*report, *wavHeader, error) {
+// attempt is one run of ffmpeg.
+type attempt struct {
+	bin      string
+	stop     float64 // seconds to decode; 0 for all
+	track    int     // to decode; -1 for ffmpeg's choice
+	landlock bool    // whether the sandbox hides the file system
+}
+
+func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a attempt) (*report, *wavHeader, error) {
+	name, c := in.name, in.container
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: math.MaxUint32}
@@ -234,7 +242,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10
 	}
 	rep := &report{mapped: -1}
-	st, err := f.Stat()
+	st, err := in.file.Stat()
 	if err != nil {
 		return rep, nil, trouble(name, "read", err)
 	}
@@ -246,7 +254,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		rep.mu.Lock()
 		defer rep.mu.Unlock()
 		if rep.mapped >= 0 {
-			if t, ok := rep.wanted(); ok && track < 0 && rep.mapped != t.index {
+			if t, ok := rep.wanted(); ok && a.track < 0 && rep.mapped != t.index {
 				cancel(errRemap)
 			}
 			once.Do(func() { close(ready) })
@@ -260,7 +268,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		}
 	}
 	var h *wavHeader
-	_, err = caged{bin: bin, args: ffmpegArgs(c, stop, track), input: f, limits: lim, landlock: landlock}.run(ctx, watch, func(out io.Reader) error {
+	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a.stop, a.track), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, 4096)} // less than wavChunk, so that samples bypass it
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why
@@ -279,7 +287,7 @@ func decodeOnce(ctx context.Context, name string, f *os.File, c container, o Opt
 		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
 		return err
 	})
-	if err = rep.judge(err, name, bin, o); err == nil && (h == nil || rec.count == 0) {
+	if err = rep.judge(err, name, a.bin, o); err == nil && (h == nil || rec.count == 0) {
 		err = rep.nothing(name, c)
 	}
 	return rep, h, err

@@ -369,7 +369,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 			sum <- err
 		}()
 	}
-	rep, h, err := decodeFFmpeg(ctx, in.name, in.file, in.container, o, rec, 0)
+	rep, h, err := in.decodeFFmpeg(ctx, o, rec, 0)
 	if err != nil {
 		cancel()
 	}

@@ -46,7 +46,7 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 
 func (in *input) probeChild(ctx context.Context, o Options) error {
 	count := &recorder{name: in.name, limit: o.maxSamples()}
-	rep, h, err := decodeFFmpeg(ctx, in.name, in.file, in.container, o, count, 0.1)
+	rep, h, err := in.decodeFFmpeg(ctx, o, count, 0.1)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		return nil
 	}
 	count = &recorder{name: in.name, limit: o.maxSamples()}
-	if rep, _, err = decodeFFmpeg(ctx, in.name, in.file, in.container, o, count, 0); err != nil {
+	if rep, _, err = in.decodeFFmpeg(ctx, o, count, 0); err != nil {
 		return err
 	}
 	in.info.Duration = count.seconds()

@@ -179,7 +179,7 @@ func TestReaderTrouble(t *testing.T) {
 			assert.ErrorContains(t, err, "upload")
 		}
 	}
-	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: "/nonexistent"})
+	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: filepath.Join(t.TempDir(), "missing")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	assert.False(t, spec.IsPermanent(err))
 }

@@ -259,7 +259,7 @@ func assign(gain [][]float64, columns int) []int {
 }
 
 // ErrRTTM marks an invalid line of an RTTM file.
-var ErrRTTM = errors.New("bench: not a line of RTTM")
+var ErrRTTM = errors.New("not a line of RTTM")
 
 // ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
 // channel start duration <NA> <NA> name …", times in seconds. Lines of other

@@ -22,7 +22,7 @@ import (
 )
 
 // ErrManifest marks an invalid manifest; test for it with errors.Is.
-var ErrManifest = errors.New("bench: not a manifest")
+var ErrManifest = errors.New("not a manifest")
 
 // Item is one recording of a manifest with its references. A reference that is
 // nil (or empty, for Language) is unknown and not scored.

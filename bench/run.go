@@ -133,7 +133,7 @@ func (c Config) head(sums fingerprints) (string, error) {
 // measurements so far are in the run file.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	if len(c.Items) == 0 || len(c.Systems) == 0 {
-		return nil, errors.New("bench: nothing to run: at least one recording and one system are required")
+		return nil, errors.New("nothing to run: at least one recording and one system are required")
 	}
 	machine := ThisMachine()
 	sums, err := newFingerprints(c.Systems)

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrRunFile marks a run file that belongs to another run or is damaged.
-var ErrRunFile = errors.New("bench: the run file does not fit")
+var ErrRunFile = errors.New("the run file does not fit")
 
 // record is a line of a run file: the head, or one measurement of one
 // recording.

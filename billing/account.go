@@ -34,16 +34,28 @@ var (
 
 // Store is the money side of the database. It is safe for concurrent use.
 type Store struct {
-	db    *db.DB
+	pool  Querier
+	db    DB
 	clock func() time.Time
 }
 
-// New returns the store over d. clock is asked for the time; nil means time.Now.
-func New(d *db.DB, clock func() time.Time) *Store {
+// DB is the database with the tables of the service.
+type DB interface {
+	// Write runs a transaction, again where the database asks for it.
+	Write(ctx context.Context, fn func(tx *sql.Tx) error) error
+	// ForUpdate is the clause that locks the rows of a SELECT.
+	ForUpdate() string
+	// Classify adds to an error whether the database is away or full.
+	Classify(err error) error
+}
+
+// New returns the store over d, from which pool reads. clock is asked for the time; nil
+// means time.Now.
+func New(pool Querier, d DB, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Store{db: d, clock: clock}
+	return &Store{pool: pool, db: d, clock: clock}
 }
 
 func (s *Store) now() time.Time { return s.clock() }
@@ -55,13 +67,16 @@ func (s *Store) wrap(what string, err error) error {
 	return fmt.Errorf("billing: %s: %w", what, s.db.Classify(err))
 }
 
+// Limits are an account's rates and caps.
+type Limits = accounts.Limits
+
 // Account is an account's money and what it is bound by, at the time of asking.
 type Account struct {
 	Balance           Money
 	Held              Money // for tasks that are not charged yet
 	Packs             Money // what is left of the resource packs
 	Available         Money // Balance + Packs - Held
-	Limits            accounts.Limits
+	Limits            Limits
 	ActiveTasks       int // non-batch tasks that are not finished
 	WaitingBatchTasks int
 }
@@ -111,9 +126,26 @@ func (st state) limits() accounts.Limits {
 	return accounts.LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
 }
 
+// Solvent returns ErrInsufficientBalance if the account can't pay for any task, however
+// short.
+func (s *Store) Solvent(ctx context.Context, account string) error {
+	a, err := s.View(ctx, account)
+	if err != nil || a.Available > 0 {
+		return err
+	}
+	p, err := s.Prices(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Available == 0 && min(p.Standard, p.Lite) == 0 {
+		return nil
+	}
+	return ErrInsufficientBalance
+}
+
 // View returns the account's record. Errors wrap ErrNoAccount.
 func (s *Store) View(ctx context.Context, account string) (Account, error) {
-	st, err := s.read(ctx, s.db.Read(), account)
+	st, err := s.read(ctx, s.pool, account)
 	if err != nil {
 		return Account{}, s.wrap("account", err)
 	}
@@ -127,7 +159,7 @@ func (s *Store) View(ctx context.Context, account string) (Account, error) {
 // Balance returns the account's balance.
 func (s *Store) Balance(ctx context.Context, account string) (Money, error) {
 	var m Money
-	err := s.db.Read().QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1", account).Scan(&m)
+	err := s.pool.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1", account).Scan(&m)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("%w: %s", ErrNoAccount, account)
 	}
@@ -174,7 +206,7 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 
 // Packs returns the account's resource packs, those that expire first first, expired ones included.
 func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
-	packs, err := readPacks(ctx, s.db.Read(), account, 0)
+	packs, err := readPacks(ctx, s.pool, account, 0)
 	return packs, s.wrap("packs", err)
 }
 

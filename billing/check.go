@@ -45,13 +45,13 @@ const (
 // balance is never changed. It returns all differences, those that it repaired
 // included.
 func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err error) {
-	ids, err := db.Column[string](s.db.Read().QueryContext(ctx, "SELECT id FROM accounts ORDER BY id"))
+	ids, err := db.Column[string](s.pool.QueryContext(ctx, "SELECT id FROM accounts ORDER BY id"))
 	if err != nil {
 		return nil, s.wrap("check sums", err)
 	}
 	ctx = db.Patient(ctx, checkTimeout)
 	for _, id := range ids {
-		different, err := compare(ctx, s.db.Read(), id) // without a lock
+		different, err := compare(ctx, s.pool, id) // without a lock
 		if err == nil && len(different) > 0 {
 			err = s.db.Write(ctx, func(tx *sql.Tx) error {
 				// Final tasks are counted without the account's lock, so there the sums' row is what others wait for.

@@ -113,14 +113,14 @@ func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold,
 	return h, st, err
 }
 
-// Means returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
+// HoldLimit returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
 // for a task without an open hold.
-func (s *Store) Means(ctx context.Context, task string) (held, most Money, err error) {
-	h, st, err := s.heldBy(ctx, s.db.Read(), task)
+func (s *Store) HoldLimit(ctx context.Context, task string) (held, most Money, err error) {
+	h, st, err := s.heldBy(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
-	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("means", err)
+	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("hold limit", err)
 }
 
 // Overdrawn reports whether the account's money no longer covers what is held for tasks of the kind: a refund or a pack
@@ -163,7 +163,7 @@ func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 
 // Held returns the amount of a task's open hold; ok is false when it has none.
 func (s *Store) Held(ctx context.Context, task string) (amount Money, ok bool, err error) {
-	err = s.db.Read().QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount)
+	err = s.pool.QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}

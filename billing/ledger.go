@@ -59,40 +59,37 @@ func (s *Store) Refund(ctx context.Context, account string, amount Money, descri
 func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount Money, description string) (Transaction, error) {
 	var t Transaction
 	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
-		t, err = s.post(ctx, tx, account, "", kind, amount, description)
+		t, err = s.post(ctx, tx, Transaction{AccountID: account, Type: kind, Amount: amount, Description: description})
 		return err
 	})
 	return t, s.wrap(string(kind), err)
 }
 
-// post writes a ledger entry and moves the balance by the same amount.
-func (s *Store) post(ctx context.Context, tx *sql.Tx, account, task string, kind TransactionType, amount Money, description string) (Transaction, error) {
-	before, err := s.lock(ctx, tx, account)
+// post completes a ledger entry, writes it and moves the balance by its amount.
+func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transaction, error) {
+	before, err := s.lock(ctx, tx, t.AccountID)
 	if err != nil {
 		return Transaction{}, err
 	}
-	after := before + amount
-	if (amount > 0) != (after > before) && amount != 0 {
-		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", account)
+	after := before + t.Amount
+	if (t.Amount > 0) != (after > before) && t.Amount != 0 {
+		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", t.AccountID)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{
-		ID: id.String(), AccountID: account, TaskID: task, Type: kind, Amount: amount, BalanceBefore: before, BalanceAfter: after,
-		Description: description, CreatedAt: db.Time(db.Micros(s.now())),
-	}
+	t.ID, t.BalanceBefore, t.BalanceAfter, t.CreatedAt = id.String(), before, after, db.Time(db.Micros(s.now()))
 	var taskID any
-	if task != "" {
-		taskID = task
+	if t.TaskID != "" {
+		taskID = t.TaskID
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO ledger (id, account_id, task_id, type, amount, balance_before, balance_after, description, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		t.ID, account, taskID, string(kind), amount, before, after, description, db.Micros(t.CreatedAt)); err != nil {
+		t.ID, t.AccountID, taskID, string(t.Type), t.Amount, before, after, t.Description, db.Micros(t.CreatedAt)); err != nil {
 		return Transaction{}, err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", account, after)
+	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", t.AccountID, after)
 	return t, err
 }
 
@@ -102,7 +99,7 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
 	}
 	var total int
-	err := s.db.Read().QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
+	err := s.pool.QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
 	if errors.Is(err, sql.ErrNoRows) { // no such account
 		return nil, 0, nil
 	}
@@ -111,14 +108,14 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 	}
 	// An index alone says where the page begins; only the page's own rows are read.
 	var first int64
-	err = s.db.Read().QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
+	err = s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, total, nil
 	}
 	if err != nil {
 		return nil, 0, s.wrap("transactions", err)
 	}
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
+	rows, err := s.pool.QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
 		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
 	if err != nil {
 		return nil, 0, s.wrap("transactions", err)
@@ -201,7 +198,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	case r.FromPacks > 0:
 		description += fmt.Sprintf("; %s of %s covered by resource packs", r.FromPacks, q.Total)
 	}
-	t, err := s.post(ctx, tx, account, task, Deduction, -rest, description)
+	t, err := s.post(ctx, tx, Transaction{AccountID: account, TaskID: task, Type: Deduction, Amount: -rest, Description: description})
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -254,7 +251,7 @@ var ErrNotSettled = errors.New("task is not settled")
 
 // ReceiptOf returns how a task was charged, or an error that wraps ErrNotSettled.
 func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
-	r, err := receipt(ctx, s.db.Read(), task)
+	r, err := receipt(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotSettled
 	}

@@ -43,7 +43,7 @@ func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.pricesAt(
 
 // pricesAt returns the prices that held at t.
 func (s *Store) pricesAt(ctx context.Context, t time.Time) (Prices, error) {
-	p, err := scanPrices(s.db.Read().QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
+	p, err := scanPrices(s.pool.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
 	return p, s.wrap("prices", err)
 }
 

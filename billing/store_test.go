@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(dbtest.Main(m))
 }
 
+func newStore(d *db.DB, clock func() time.Time) *Store { return New(d.Read(), d, clock) }
+
 func addAccount(t require.TestingT, s *Store, name string) string {
 	id := uuid.NewString()
 	require.NoError(t, s.db.Write(context.Background(), func(tx *sql.Tx) error {
@@ -44,7 +46,7 @@ func addAccount(t require.TestingT, s *Store, name string) string {
 
 // allow lets the account have n tasks at once that are not batch tasks.
 func allow(t require.TestingT, s *Store, account string, n int) {
-	require.NoError(t, accounts.New(s.db, nil).SetLimits(context.Background(), account, accounts.Overrides{Concurrency: &n}))
+	require.NoError(t, accounts.New(s.db.(*db.DB), nil).SetLimits(context.Background(), account, accounts.Overrides{Concurrency: &n}))
 }
 
 func hold(s *Store, account, task string, amount Money, batch bool) error {
@@ -67,7 +69,7 @@ func quoteOf(total Money) Quote {
 
 func TestRechargeRefundAndLedger(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := New(d, nil)
+		s := newStore(d, nil)
 		a := addAccount(t, s, "a")
 		_, err := s.Recharge(t.Context(), a, 100*Unit, "card")
 		require.NoError(t, err)
@@ -97,7 +99,7 @@ func TestRechargeRefundAndLedger(t *testing.T) {
 func TestPricesInTime(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := New(d, func() time.Time { return now })
+		s := newStore(d, func() time.Time { return now })
 		p, err := s.Prices(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []Money{6000, 2000, 1000, 1000}, []Money{p.Standard, p.Lite, p.Diarize, p.AudioEvents})
@@ -122,7 +124,7 @@ func TestPricesInTime(t *testing.T) {
 func TestPacksPayFirst(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := New(d, func() time.Time { return now })
+		s := newStore(d, func() time.Time { return now })
 		a := addAccount(t, s, "a")
 		_, err := s.Recharge(t.Context(), a, 10*Unit, "")
 		require.NoError(t, err)
@@ -178,7 +180,7 @@ func TestPacksPayFirst(t *testing.T) {
 }
 
 func TestConcurrencyGate(t *testing.T) {
-	s := New(dbtest.SQLite(t, db.Options{}), nil)
+	s := newStore(dbtest.SQLite(t, db.Options{}), nil)
 	a := addAccount(t, s, "a")
 	allow(t, s, a, 1)
 	_, err := s.Recharge(t.Context(), a, Unit, "")
@@ -192,7 +194,7 @@ func TestConcurrencyGate(t *testing.T) {
 // It covers T13 of test/README.md.
 func TestChargesCannotOverdraw(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := New(d, nil)
+		s := newStore(d, nil)
 		a := addAccount(t, s, "a")
 		allow(t, s, a, 1000)
 		q, err := startPrices.Quote(Usage{Mode: spec.TierStandard, Seconds: 60, Diarize: true, Events: true})
@@ -252,7 +254,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			ran++
 			now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-			s := New(d, func() time.Time { return now })
+			s := newStore(d, func() time.Time { return now })
 			a := addAccount(t, s, "t22")
 			limit := rapid.IntRange(1, 6).Draw(t, "concurrency")
 			allow(t, s, a, limit)
@@ -455,7 +457,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 // TestCheckFindsAndMends breaks sums and a ledger's balance behind the store's back.
 func TestCheckFindsAndMends(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := New(d, nil)
+		s := newStore(d, nil)
 		a, b := addAccount(t, s, "a"), addAccount(t, s, "b")
 		a, b = min(a, b), max(a, b)
 		for _, account := range []string{a, b} {
@@ -487,8 +489,31 @@ func TestCheckFindsAndMends(t *testing.T) {
 // TestFirstPricesSayWhenTheyWereInstalled: not the beginning of 1970.
 func TestFirstPricesSayWhenTheyWereInstalled(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		p, err := New(d, nil).Prices(t.Context())
+		p, err := newStore(d, nil).Prices(t.Context())
 		require.NoError(t, err)
 		assert.WithinDuration(t, time.Now(), p.UpdatedAt, time.Hour)
 	})
+}
+
+// TestSolvent: an account without money is refused early, unless a minute may be free.
+func TestSolvent(t *testing.T) {
+	s := newStore(dbtest.SQLite(t, db.Options{}), nil)
+	ctx := context.Background()
+	account := addAccount(t, s, "poor")
+	assert.ErrorIs(t, s.Solvent(ctx, account), ErrInsufficientBalance)
+	_, err := s.Recharge(ctx, account, 1, "the least")
+	require.NoError(t, err)
+	assert.NoError(t, s.Solvent(ctx, account))
+	_, err = s.Refund(ctx, account, 1, "")
+	require.NoError(t, err)
+	prices, err := s.Prices(ctx)
+	require.NoError(t, err)
+	prices.Lite = 0
+	_, err = s.SetPrices(ctx, prices, time.Time{})
+	require.NoError(t, err)
+	assert.NoError(t, s.Solvent(ctx, account), "the optimized tier is free")
+	_, err = s.Refund(ctx, account, 1, "")
+	require.NoError(t, err)
+	assert.ErrorIs(t, s.Solvent(ctx, account), ErrInsufficientBalance, "a debt")
+	assert.ErrorIs(t, s.Solvent(ctx, "nobody"), ErrNoAccount)
 }

@@ -26,7 +26,7 @@ type Callback struct {
 
 // ErrSignature is returned for a callback that was not signed with the secret, or
 // that is older or newer than Tolerance.
-var ErrSignature = errors.New("client: callback signature")
+var ErrSignature = errors.New("callback signature does not fit")
 
 // Tolerance is how far a callback's timestamp may be from the receiver's clock.
 const Tolerance = 5 * time.Minute

@@ -60,3 +60,22 @@ func nearestCentroids(x, centre matrix) []int {
 	}
 	return labels
 }
+
+// Similarity returns the cosine, −1 to 1, of two vectors of an Embedder; 0 for vectors
+// without length or of different dimensions.
+func Similarity(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var product, squaresA, squaresB float64
+	for i, x := range a {
+		y := float64(b[i])
+		product += float64(x) * y
+		squaresA += float64(x) * float64(x)
+		squaresB += y * y
+	}
+	if squaresA == 0 || squaresB == 0 {
+		return 0
+	}
+	return product / math.Sqrt(squaresA*squaresB)
+}

@@ -8,7 +8,7 @@ import (
 
 // ErrOptions marks an option out of its range; the error's text names the
 // option by its name in the service's JSON, the range and the value found.
-var ErrOptions = errors.New("diarize: option out of range")
+var ErrOptions = errors.New("diarization option out of range")
 
 // Default values of the service's specification.
 const (

@@ -16,7 +16,7 @@ import (
 
 // ErrRegister marks a register of voices that cannot be read, or a voice that
 // cannot be kept.
-var ErrRegister = errors.New("diarize: voice register")
+var ErrRegister = errors.New("voice register not accepted")
 
 // Limits of a register.
 const (

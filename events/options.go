@@ -10,7 +10,7 @@ import (
 
 // ErrOptions marks an option that is out of range; the error's text names the
 // option as in the service's JSON.
-var ErrOptions = errors.New("events: option out of range")
+var ErrOptions = errors.New("option of sound events out of range")
 
 // defaultThreshold is the confidence in the service's specification above which
 // an event is returned.

@@ -134,7 +134,7 @@ const maxKnownLimits = 100_000
 
 // limitsCache keeps accounts' limits for a moment.
 type limitsCache struct {
-	accounts Accounts
+	accounts accountStore
 	mu       sync.Mutex
 	known    map[string]knownLimits
 }
@@ -144,7 +144,7 @@ type knownLimits struct {
 	at     time.Time
 }
 
-func newLimitsCache(a Accounts) *limitsCache {
+func newLimitsCache(a accountStore) *limitsCache {
 	return &limitsCache{accounts: a, known: map[string]knownLimits{}}
 }
 

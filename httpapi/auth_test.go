@@ -270,7 +270,7 @@ func TestLoginsTakeTurns(t *testing.T) {
 	require.NoError(t, err)
 	slow := &slowLogins{release: make(chan struct{})}
 	w := newWorld(t, func(c *Config) {
-		slow.Accounts = c.Accounts
+		slow.accountStore = c.Accounts
 		c.Accounts, c.TrustedProxies = slow, local
 	})
 	// Distinct users: no pair is refused, and one address fails up to AddressFailures times.
@@ -305,7 +305,7 @@ func TestLoginsTakeTurns(t *testing.T) {
 
 // slowLogins refuses every login, after release is closed.
 type slowLogins struct {
-	Accounts
+	accountStore
 	running atomic.Int64
 	release chan struct{}
 }
@@ -354,4 +354,4 @@ func TestAccountsAreIsolated(t *testing.T) {
 	t.Logf("T14: 403 in %v, 404 in %v at best of 60", measure("/tasks/"+id), measure("/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"))
 }
 
-var _ Accounts = (*accounts.Store)(nil)
+var _ accountStore = (*accounts.Store)(nil)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -14,9 +15,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Tasks is the life of tasks, as the endpoints need it; *tasks.Service
+// taskStore is the life of tasks, as the endpoints need it; *tasks.Service
 // satisfies it.
-type Tasks interface {
+type taskStore interface {
 	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
 	DropAudio(ctx context.Context, key string)
 	NewReference(ctx context.Context, task string, n int) (*blob.Writer, error)
@@ -43,9 +44,9 @@ type Tasks interface {
 	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
 }
 
-// Accounts identifies the sender of a request and its permissions;
+// accountStore identifies the sender of a request and its permissions;
 // *accounts.Store satisfies it.
-type Accounts interface {
+type accountStore interface {
 	Authenticate(ctx context.Context, key string) (accounts.Key, error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
@@ -57,9 +58,9 @@ type Accounts interface {
 	RevokeKeyOf(ctx context.Context, account, id string) error
 }
 
-// Audit records what people do with their accounts' keys before it is done;
+// auditLog records what people do with their accounts' keys before it is done;
 // *audit.Log satisfies it.
-type Audit interface {
+type auditLog interface {
 	Do(ctx context.Context, e audit.Entry, work func() error) error
 }
 
@@ -67,14 +68,23 @@ type Audit interface {
 // satisfies it.
 type Money interface {
 	View(ctx context.Context, account string) (billing.Account, error)
+	Solvent(ctx context.Context, account string) error
 	Prices(ctx context.Context) (billing.Prices, error)
 	Transactions(ctx context.Context, account string, page, size int) ([]billing.Transaction, int, error)
 }
 
-// Limiter takes one token from an account's bucket, which holds l.Burst tokens
+// limiter takes one token from an account's bucket, which holds l.Burst tokens
 // and is refilled with l.TPS tokens per second. It returns 0 when the request
 // may pass, otherwise how long until it might; no token is taken then.
 // *accounts.Buckets satisfies it in memory, *accounts.Store in the database.
-type Limiter interface {
+type limiter interface {
 	TakeToken(ctx context.Context, account string, l accounts.Limits) (wait time.Duration, err error)
+}
+
+// counter counts requests, and shows what was counted; *metrics.Metrics satisfies it.
+type counter interface {
+	Request(route, method string, status int, took time.Duration)
+	Upload(bytes int64)
+	Waiting() (done func())
+	Handler() http.Handler
 }

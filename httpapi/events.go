@@ -60,8 +60,8 @@ func (s taskState) id() string {
 	return strings.Join(parts, "/")
 }
 
-// toldSegment is the data of an event that tells a sentence of a running task.
-type toldSegment struct {
+// segmentEvent is the data of an event that tells a sentence of a running task.
+type segmentEvent struct {
 	TaskID  string  `json:"task_id"`
 	Attempt int64   `json:"attempt"`
 	Index   int     `json:"index"`
@@ -78,7 +78,7 @@ type teller struct {
 
 // more returns the new sentences and the number of the first one. A new attempt
 // sends all of its sentences again.
-func (t *teller) more(told *tasks.Told) (first int, segments []spec.Segment) {
+func (t *teller) more(told *tasks.LiveSegments) (first int, segments []spec.Segment) {
 	if told == nil || told.Attempt < t.attempt {
 		return t.sent, nil
 	}
@@ -153,9 +153,9 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 			if err = begin(); err != nil {
 				return nil
 			}
-			first, news := said.more(snapshot.Told)
+			first, news := said.more(snapshot.Live)
 			for i, segment := range news {
-				told := toldSegment{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
+				told := segmentEvent{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
 				if err = stream.sendAs("segment", "", told); err != nil {
 					return nil
 				}

@@ -26,7 +26,7 @@ type follower struct {
 	t      testing.TB
 	answer *http.Response
 	lines  *bufio.Scanner
-	told   []toldSegment
+	told   []segmentEvent
 }
 
 // follow opens the events of a task; lastID is the Last-Event-ID, "" for none.
@@ -61,8 +61,8 @@ func (f *follower) next() (id string, state taskState, ok bool) {
 			id = value
 		case "data":
 			if name == "segment" {
-				askContract(f.t, exchange{Schema: "ToldSegment", Value: json.RawMessage(value)})
-				var told toldSegment
+				askContract(f.t, exchange{Schema: "SegmentEvent", Value: json.RawMessage(value)})
+				var told segmentEvent
 				require.NoError(f.t, json.Unmarshal([]byte(value), &told))
 				f.told = append(f.told, told)
 				continue
@@ -166,7 +166,7 @@ func TestEventsTellSentences(t *testing.T) {
 				_, _, ok := late.next()
 				require.True(t, ok)
 			}
-			assert.Equal(t, toldSegment{TaskID: id, Attempt: 1, Index: 2, Start: 0, End: 1, Text: "Three."}, f.told[2])
+			assert.Equal(t, segmentEvent{TaskID: id, Attempt: 1, Index: 2, Start: 0, End: 1, Text: "Three."}, f.told[2])
 			assert.Equal(t, f.told, late.told)
 
 			require.NoError(t, w.tasks.Release(t.Context(), c, tasks.EndHandedBack, "again"))
@@ -176,11 +176,11 @@ func TestEventsTellSentences(t *testing.T) {
 			tell(c, 0.4, 4, "Of an attempt that is over.")
 			tell(again, 0.5, 0, "One.")
 			until(5)
-			assert.Equal(t, toldSegment{TaskID: id, Attempt: 2, Index: 0, Start: 0, End: 1, Text: "One."}, f.told[4])
+			assert.Equal(t, segmentEvent{TaskID: id, Attempt: 2, Index: 0, Start: 0, End: 1, Text: "One."}, f.told[4])
 			require.NoError(t, w.tasks.Complete(t.Context(), again, shortResult))
 			tell(again, 0.6, 1, "Too late.")
 			var left int
-			require.NoError(t, w.db.Read().QueryRow("SELECT COUNT(*) FROM told_segments").Scan(&left))
+			require.NoError(t, w.db.Read().QueryRow("SELECT COUNT(*) FROM live_segments").Scan(&left))
 			assert.Zero(t, left)
 		})
 	}

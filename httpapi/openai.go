@@ -1,90 +1,43 @@
 package httpapi
 
 import (
-	"cmp"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/httpapi/internal/openai"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
 )
 
-// The endpoints below audio/ and models are those of OpenAI's audio interface,
-// as its clients call them, errors included. They are additions: the
-// specification knows none of them.
-
-// openAIModel is a name that clients may send as model.
-type openAIModel struct {
-	id       string
-	optimize *bool // Options.Optimize: the tier, nil for the service's choice
-	diarize  bool
-}
-
-var yes, no = true, false
-
-// openAIModels are the models that /models lists: ours by tier, and the names
-// that clients of OpenAI's interface send unless told otherwise.
-var openAIModels = []openAIModel{
-	{id: "otograph"},
-	{id: "otograph-standard", optimize: &no},
-	{id: "otograph-optimized", optimize: &yes},
-	{id: "otograph-diarize", diarize: true},
-	{id: "whisper-1"},
-	{id: "gpt-4o-transcribe"},
-	{id: "gpt-4o-mini-transcribe"},
-	{id: "gpt-4o-transcribe-diarize", diarize: true},
-}
-
-func findOpenAIModel(id string) (openAIModel, bool) {
-	i := slices.IndexFunc(openAIModels, func(m openAIModel) bool { return m.id == id })
-	if i < 0 {
-		return openAIModel{}, false
-	}
-	return openAIModels[i], true
-}
-
-func noSuchModel(id string) *Error {
-	names := make([]string, len(openAIModels))
-	for i, m := range openAIModels {
-		names[i] = m.id
-	}
-	e := notFound("model " + spec.Shorten(id) + " does not exist here; there are " + strings.Join(names, ", "))
-	e.Param, e.openAICode = "model", "model_not_found"
-	return e
-}
-
-// modelRecord is a model as OpenAI's interface shows it.
-type modelRecord struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int64  `json:"created"` // Unix time
-	Owner   string `json:"owned_by"`
-}
-
-func (s *Server) modelRecord(m openAIModel) modelRecord {
-	return modelRecord{ID: m.id, Object: "model", Created: s.started.Unix(), Owner: "otograph"}
-}
+// The endpoints below audio/ and models are those of OpenAI's audio interface, whose
+// dialect is package internal/openai's. They are additions: the specification knows none
+// of them.
 
 // listModels is GET /models.
 func (s *Server) listModels(w http.ResponseWriter, _ *request) error {
-	records := make([]modelRecord, len(openAIModels))
-	for i, m := range openAIModels {
-		records[i] = s.modelRecord(m)
-	}
-	return writeJSON(w, http.StatusOK, struct {
-		Object string        `json:"object"`
-		Data   []modelRecord `json:"data"`
-	}{"list", records})
+	return writeJSON(w, http.StatusOK, openai.Models(s.started))
 }
 
 // getModel is GET /models/{model}.
 func (s *Server) getModel(w http.ResponseWriter, r *request) error {
-	m, ok := findOpenAIModel(r.PathValue("model"))
-	if !ok {
-		return noSuchModel(r.PathValue("model"))
+	m, err := openai.FindModel(r.PathValue("model"), s.started)
+	if err != nil {
+		return err
 	}
-	return writeJSON(w, http.StatusOK, s.modelRecord(m))
+	return writeJSON(w, http.StatusOK, m)
 }
+
+// maxFormEnd bounds what follows the last field of a form, in bytes.
+const maxFormEnd = 16 << 10
 
 // openAIPath reports whether a path belongs to OpenAI's interface, whose errors
 // have a different shape.
@@ -94,44 +47,180 @@ func (s *Server) openAIPath(path string) bool {
 	return ok && slices.Contains([]string{"audio", "models", "realtime"}, first)
 }
 
-// openAIError is the error object of OpenAI's interface.
-type openAIError struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
+// openAI returns the error in the shape of OpenAI's interface.
+func (e *Error) openAI() openai.ErrorBody {
+	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
-// openAITypes are the error types of OpenAI's interface by HTTP status; others
-// from 400 are invalid_request_error, from 500 server_error.
-var openAITypes = map[int]string{
-	http.StatusUnauthorized:    "authentication_error",
-	http.StatusPaymentRequired: "insufficient_quota",
-	http.StatusForbidden:       "permission_error",
-	http.StatusTooManyRequests: "rate_limit_error",
-}
-
-// openAICodes are the codes of OpenAI's interface that clients look for, by ours.
-var openAICodes = map[string]string{
-	codeUnauthorized:        "invalid_api_key",
-	codeInsufficientBalance: "insufficient_quota",
-	codeRateLimited:         "rate_limit_exceeded",
-	codePayloadTooLarge:     "request_too_large",
-}
-
-func (e *Error) openAI() openAIError {
-	out := openAIError{Message: e.Message, Type: openAITypes[e.Status]}
-	switch {
-	case out.Type != "":
-	case e.Status >= http.StatusInternalServerError:
-		out.Type = "server_error"
-	default:
-		out.Type = "invalid_request_error"
+// refusal returns what the client of a form sees.
+func refusal(e *openai.Error) *Error {
+	out := invalidBecause(e, "%s", e.Message)
+	if out.Param, out.openAICode = e.Param, e.Code; e.Status == http.StatusNotFound {
+		out.Status, out.Code = e.Status, codeNotFound
 	}
-	if e.Param != "" {
-		out.Param = &e.Param
-	}
-	code := cmp.Or(e.openAICode, openAICodes[e.Code], e.Code)
-	out.Code = &code
 	return out
+}
+
+// transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the
+// upload becomes an ordinary task, and the answer waits until it is done.
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
+
+// translation is POST /audio/translations: the same, with the text in English.
+func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
+
+func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return unsupportedType("multipart/form-data with a boundary")
+	}
+	body, err := s.body(w, r.Request, maxUploadBody)
+	if err != nil {
+		return err
+	}
+	leave, err := s.admit(r, maxUploadBody)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var audio *blob.Writer
+	known := &references{server: s, r: r}
+	created := false
+	defer func() {
+		if audio != nil {
+			audio.Abort()
+		}
+		if !created {
+			known.drop()
+		}
+	}()
+	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), translate, func(filename string, from io.Reader) error {
+		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), filename); err != nil {
+			return err
+		}
+		n, err := copyAudio(audio, from)
+		s.metrics.Upload(n)
+		return err
+	}, known.keep)
+	if err != nil {
+		return err
+	}
+	// A client that goes away while its task is worked on is noticed only when
+	// nothing of its body is left.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
+		return readError(err, new(openai.ReadError).Error())
+	}
+	leave()
+	options, err := effective(form.Options)
+	if err != nil {
+		return err
+	}
+	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: options, Extras: extras(form), ID: known.task}
+	if err := s.commitAudio(r, audio, &req); err != nil {
+		var e *Error
+		if errors.As(err, &e) {
+			e.Message, e.Param = strings.Replace(e.Message, "audio_base64", "file", 1), "file"
+		}
+		return err
+	}
+	if err := known.check(); err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
+		return err
+	}
+	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
+	if errors.Is(err, tasks.ErrTranslation) {
+		return openai.NoTranslation()
+	}
+	if err != nil {
+		return err
+	}
+	created = true
+	w.Header().Set("X-Task-Id", t.ID)
+	if form.Stream {
+		return s.streamTranscription(w, r, t.ID, form)
+	}
+	result, err := s.finished(r.Context(), r, t.ID, form)
+	if err != nil {
+		w.Header().Set(shouldRetry, "false")
+		return err
+	}
+	kind, answer, err := form.Answer(result)
+	if err != nil {
+		return err
+	}
+	writeBody(w, http.StatusOK, kind, answer)
+	return nil
+}
+
+// extras returns the requests of a form beside the options.
+func extras(f *openai.Form) tasks.Extras {
+	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers}
+}
+
+// shouldRetry is the header that tells OpenAI's clients whether to send a request
+// again. After the task was made they must not: they would make another one, which
+// is charged as well.
+const shouldRetry = "X-Should-Retry"
+
+// untranscribed is the answer to a task that ended without a result.
+func untranscribed(status tasks.Status, reason string) error {
+	if status == tasks.StatusAbandoned {
+		return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+	}
+	return openai.Untranscribed(reason)
+}
+
+// finished waits for the end of a task and returns its result, with the additions
+// that the form asked for.
+func (s *Server) finished(ctx context.Context, r *request, id string, form *openai.Form) (spec.Result, error) {
+	defer s.metrics.Waiting()()
+	var result spec.Result
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	t, err := s.cfg.Tasks.Wait(ctx, r.who.Account, id)
+	if err != nil {
+		if r.Context().Err() == nil && ctx.Err() != nil {
+			out := unavailable(err)
+			out.Message = "the service is stopping; the task continues: GET /tasks/" + id
+			return result, out
+		}
+		return result, err
+	}
+	if t.Status != tasks.StatusDone {
+		reason := "unknown reason"
+		if t.ErrorMessage != nil {
+			reason = *t.ErrorMessage
+		}
+		return result, untranscribed(t.Status, reason)
+	}
+	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return result, err
+	}
+	defer stored.Close()
+	var buf bytes.Buffer
+	if _, err := stored.WriteTo(&buf); err != nil {
+		return result, err
+	}
+	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
+		return result, err
+	}
+	if !form.Measures() && len(form.Speakers) == 0 {
+		return result, nil
+	}
+	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
+	result.Add(additions)
+	for i := range result.Segments {
+		seg := &result.Segments[i]
+		if name, known := result.Names[seg.Speaker]; known {
+			seg.Speaker = name
+		}
+	}
+	return result, err
 }

@@ -2,32 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/otograph/otograph/httpapi/internal/openai"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
-)
-
-// The events of a streamed transcription.
-type (
-	textDelta struct {
-		Type     string         `json:"type"`
-		Delta    string         `json:"delta"`
-		Segment  string         `json:"segment_id,omitempty"`
-		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
-	}
-	textDone struct {
-		Type     string         `json:"type"`
-		Text     string         `json:"text"`
-		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
-		Usage    usage          `json:"usage"`
-	}
-	errorBody struct {
-		Error openAIError `json:"error"`
-	}
 )
 
 // streamTranscription answers with events: a delta for each sentence as soon as it
@@ -35,7 +15,7 @@ type (
 // the end.
 // The status is sent before the end of the task is known, so what fails from
 // here on is an event too.
-func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *transcription) error {
+func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *openai.Form) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	states, err := s.cfg.Tasks.Follow(ctx, r.who.Account, id)
@@ -52,7 +32,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		result, err := s.finished(ctx, r, id, form)
 		answers <- answer{result, err}
 	}()
-	said := spoken{stream: stream, form: form}
+	said := spoken{stream: stream, speech: form.Speech()}
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	for {
@@ -62,14 +42,14 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				return nil // the client has gone; the task continues
 			}
 		case state := <-states:
-			if said.tell(state.Told) != nil {
+			if said.tell(state.Live) != nil {
 				return nil
 			}
 		case a := <-answers:
 			if a.err != nil {
 				failure := s.translate(a.err)
 				s.log.Info("streamed transcription failed", "request", r.id, "task", id, "error_code", failure.Code, "error", failure.Error())
-				_ = stream.send(errorBody{failure.openAI()})
+				_ = stream.send(failure.openAI())
 				return nil
 			}
 			if err := said.end(a.result); err != nil {
@@ -83,69 +63,33 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 // spoken holds what a streamed transcription has sent.
 type spoken struct {
 	stream eventStream
-	form   *transcription
-	text   string
+	speech *openai.Speech
 	told   teller
 }
 
-// tell sends deltas of sentences of the running task. Sentences that need a
-// speaker or the words' probabilities wait for the result. Sentences of another
-// attempt are compared with the result at the end.
-func (s *spoken) tell(told *tasks.Told) error {
-	if s.form.format == formatDiarized || s.form.logprobs || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
+// tell sends deltas of sentences of the running task. Sentences of another attempt are
+// compared with the result at the end.
+func (s *spoken) tell(told *tasks.LiveSegments) error {
+	if s.speech.Waits() || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
 		return nil
 	}
 	_, news := s.told.more(told)
 	for _, seg := range news {
-		if err := s.delta(seg); err != nil {
-			return err
+		if event := s.speech.Sentence(seg); event != nil {
+			if err := s.stream.send(event); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// delta sends a sentence.
-func (s *spoken) delta(seg spec.Segment) error {
-	delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
-	if delta.Delta == "" {
-		return nil
-	}
-	s.text += delta.Delta
-	if s.form.logprobs {
-		delta.Logprobs = logprobs([]spec.Segment{seg})
-	}
-	if s.form.format == formatDiarized {
-		delta.Segment = fmt.Sprintf("seg_%d", seg.ID)
-	}
-	return s.stream.send(delta)
-}
-
-// end sends what is missing of the result, and the whole text, which counts where an
-// attempt that failed had told something else.
+// end sends the rest of the result, and the whole text.
 func (s *spoken) end(result spec.Result) error {
-	whole := wholeText(result)
-	if s.text != "" {
-		if rest, ok := strings.CutPrefix(whole, s.text); ok && rest != "" {
-			if err := s.stream.send(textDelta{Type: "transcript.text.delta", Delta: rest}); err != nil {
-				return err
-			}
-		}
-	} else {
-		for _, seg := range result.Segments {
-			if err := s.delta(seg); err != nil {
-				return err
-			}
-			if s.form.format != formatDiarized || strings.TrimSpace(seg.Text) == "" {
-				continue
-			}
-			if err := s.stream.send(diarizedSegmentOf(seg)); err != nil {
-				return err
-			}
+	for _, event := range s.speech.End(result) {
+		if err := s.stream.send(event); err != nil {
+			return err
 		}
 	}
-	done := textDone{Type: "transcript.text.done", Text: whole, Usage: used(result)}
-	if s.form.logprobs {
-		done.Logprobs = logprobs(result.Segments)
-	}
-	return s.stream.send(done)
+	return nil
 }

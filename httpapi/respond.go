@@ -44,7 +44,7 @@ func writeError(w http.ResponseWriter, e *Error, openAI bool) {
 	}
 	w.Header().Del("Cache-Control")
 	if openAI {
-		_ = writeJSON(w, e.Status, errorBody{e.openAI()})
+		_ = writeJSON(w, e.Status, e.openAI())
 		return
 	}
 	_ = writeJSON(w, e.Status, struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"path"
 	"runtime/debug"
 	"slices"
@@ -24,11 +25,11 @@ import (
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money and Audit implement the endpoints.
-	Tasks    Tasks
-	Accounts Accounts
+	// Tasks, Accounts, Money and Audit implement the endpoints: the service's own stores.
+	Tasks    taskStore
+	Accounts accountStore
 	Money    Money
-	Audit    Audit
+	Audit    auditLog
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -40,16 +41,16 @@ type Config struct {
 	Hosts []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
-	TrustedProxies clientaddr.Proxies
+	TrustedProxies []netip.Prefix
 	// Rate holds the token buckets; nil keeps them in this process (accounts.NewBuckets(1)).
-	Rate Limiter
+	Rate limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error
 	// Metrics counts requests and is what /metrics shows; nil = metrics.New(nil).
-	Metrics *metrics.Metrics
+	Metrics counter
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil answers 404.
 	Web http.Handler
@@ -81,7 +82,7 @@ type Server struct {
 	uploads       *uploads
 	limits        *limitsCache
 	prices        *pricesCache
-	metrics       *metrics.Metrics
+	metrics       counter
 	openapi       []byte
 	docs          *docsPage
 	mux           *http.ServeMux
@@ -329,7 +330,7 @@ func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
 func (s *Server) answer(route string, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		r := &request{Request: hr, id: uuid.NewString(), from: clientaddr.Group(s.cfg.TrustedProxies.Of(hr)), route: route}
+		r := &request{Request: hr, id: uuid.NewString(), from: clientaddr.Group(clientaddr.Proxies(s.cfg.TrustedProxies).Of(hr)), route: route}
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", r.id)
 		rec.Header().Set("X-Content-Type-Options", "nosniff")

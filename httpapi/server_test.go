@@ -27,10 +27,10 @@ import (
 )
 
 var (
-	_ Tasks    = (*tasks.Service)(nil)
-	_ Money    = (*billing.Store)(nil)
-	_ Accounts = (*accounts.Store)(nil)
-	_ Limiter  = (*accounts.Store)(nil)
+	_ taskStore    = (*tasks.Service)(nil)
+	_ Money        = (*billing.Store)(nil)
+	_ accountStore = (*accounts.Store)(nil)
+	_ limiter      = (*accounts.Store)(nil)
 )
 
 func TestNewNeedsItsParts(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/spectest"
 )
 
 // oddValues are JSON values that are seldom the right ones.
@@ -57,7 +59,7 @@ func TestOddValuesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for f := range defaults {
+	for f := range spectest.OptionDefaults {
 		for _, v := range oddValues {
 			send("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav","options":{"`+f+`":`+v+`}}`)
 		}

@@ -230,7 +230,7 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 	if !s.cfg.Tasks.Probes() {
 		return nil
 	}
-	if err := s.solvent(r.Context(), req.Account); err != nil {
+	if err := s.cfg.Money.Solvent(r.Context(), req.Account); err != nil {
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
 		return err
 	}

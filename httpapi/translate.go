@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi/internal/openai"
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
@@ -50,6 +51,12 @@ func (s *Server) translate(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	if form, ok := errors.AsType[*openai.Error](err); ok {
+		return refusal(form)
+	}
+	if form, ok := errors.AsType[*openai.ReadError](err); ok {
+		return readError(err, form.Error())
 	}
 	var unknown *tasks.LanguageError
 	if errors.As(err, &unknown) {

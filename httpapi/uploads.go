@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -62,7 +61,7 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 		return func() {}, nil
 	}
 	// An idempotency key that was used gets its first answer, whatever the balance is now.
-	err = s.solvent(r.Context(), r.who.Account)
+	err = s.cfg.Money.Solvent(r.Context(), r.who.Account)
 	if errors.Is(err, billing.ErrInsufficientBalance) {
 		used, failed := s.keyUsed(r)
 		if used || failed != nil {
@@ -90,21 +89,4 @@ func (s *Server) keyUsed(r *request) (bool, error) {
 		return false, nil
 	}
 	return s.cfg.Tasks.KeyUsed(r.Context(), r.who.Account, key)
-}
-
-// solvent fails with billing.ErrInsufficientBalance when no task, however
-// short, can be paid for.
-func (s *Server) solvent(ctx context.Context, account string) error {
-	a, err := s.cfg.Money.View(ctx, account)
-	if err != nil || a.Available > 0 {
-		return err
-	}
-	p, err := s.prices.get(ctx)
-	if err != nil {
-		return err
-	}
-	if a.Available == 0 && min(p.Standard, p.Lite) == 0 {
-		return nil
-	}
-	return billing.ErrInsufficientBalance
 }

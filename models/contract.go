@@ -26,6 +26,10 @@ const (
 	// ContractNeMoTransducer is a NeMo RNN-T or TDT model in three files
 	// (encoder, decoder, joiner) or two (encoder, decoder_joint).
 	ContractNeMoTransducer = "nemo-transducer"
+	// ContractGigaAMCTC is GigaAM CTC, version 2 or 3.
+	ContractGigaAMCTC = "gigaam-ctc"
+	// ContractGigaAMTransducer is GigaAM RNN-T, version 2 or 3, in three files.
+	ContractGigaAMTransducer = "gigaam-transducer"
 	// ContractWaveformCTC is a CTC model on samples: wav2vec 2.0, HuBERT, MMS,
 	// Omnilingual ASR.
 	ContractWaveformCTC = "waveform-ctc"
@@ -90,6 +94,8 @@ var contractRoles = map[string]Role{
 	ContractParaformer:        RoleOptimized,
 	ContractNeMoCTC:           RoleOptimized,
 	ContractNeMoTransducer:    RoleOptimized,
+	ContractGigaAMCTC:         RoleOptimized,
+	ContractGigaAMTransducer:  RoleOptimized,
 	ContractWaveformCTC:       RoleOptimized,
 	ContractSileroV5:          RoleVAD,
 	ContractSileroV4:          RoleVAD,

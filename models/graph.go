@@ -78,6 +78,9 @@ func refused(what string, conditions ...condition) family {
 	return family{when: is(conditions...), refuse: what}
 }
 
+const whisperONNX = "a Whisper model as ONNX: the standard tier takes Whisper as a ggml file; " +
+	"run `otograph models import FOLDER` on the safetensors of the same model (openai/whisper-base and its kin)"
+
 // families are tested in this order; the first match wins. A family is
 // identified by the name in the metadata if there is one. Inputs and outputs
 // decide only if the metadata names no other family (anonymous).
@@ -107,9 +110,12 @@ var families = []family{
 		in("hidden"), out("probs")),
 
 	// Recognizers that name themselves.
-	refused("GigaAM, which requires other features", metadata("is_giga_am")),
-	refused("GigaAM in the layout of onnx-asr, which needs other features",
-		in("features", "feature_lengths"), inputs(2)),
+	model(ContractGigaAMCTC, either(is(metadata("is_giga_am"), either(out("logprobs"), out("log_probs"))),
+		is(in("features", "feature_lengths"), inputs(2), out("log_probs")))),
+	part(ContractGigaAMTransducer, PartEncoder, either(in("audio_signal", "length"), in("features", "feature_lengths")), out("encoded", "encoded_len")),
+	part(ContractGigaAMTransducer, PartDecoder, in("x", "h.1", "c.1"), out("dec", "h", "c")),
+	part(ContractGigaAMTransducer, PartJoiner, in("enc", "dec"), inputs(2), out("joint")),
+	refused("GigaAM in another layout than that of sherpa-onnx or onnx-asr", metadata("is_giga_am")),
 	model(ContractZipformerCTC, named("zipformer2_ctc")),
 	model(ContractWeNetCTC, named("wenet_ctc")),
 	model(ContractSenseVoice, namedPrefix("sense_voice")),
@@ -118,9 +124,10 @@ var families = []family{
 	refused("Dolphin", namedPrefix("dolphin")),
 	refused("TeleSpeech", namedPrefix("telespeech")),
 	refused("a NeMo Canary model", namedPrefix("EncDecMultiTask")),
-	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file", namedPrefix("whisper")),
-	refused("a Whisper model as ONNX: the standard tier takes Whisper as a ggml file",
-		either(in("mel"), in("input_features"))),
+	refused(whisperONNX, namedPrefix("whisper")),
+	refused(whisperONNX, either(in("mel"), in("input_features"))),
+	refused("the decoder of a model that writes text token by token, as Whisper and Moonshine, as ONNX: "+
+		"run `otograph models import FOLDER` on the safetensors of Whisper", in("input_ids", "encoder_hidden_states")),
 	refused("a graph with inputs args_0 and args_1, as Moonshine has them", in("args_0", "args_1")),
 	refused("a recognizer that requires features normalized by mean and deviation, as Dolphin and FireRedASR",
 		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),
@@ -164,6 +171,7 @@ var families = []family{
 
 	// Recognizers on samples. They are tested after the taggers, whose outputs
 	// have a known width.
+	model(ContractWaveformCTC, anonymous, in("input_values", "input_lengths"), inputs(2), out("logprobs"), outRank("logprobs", 3)),
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
 

@@ -97,8 +97,9 @@ type Model struct {
 	// NoTranslation is set for a Whisper model that was not trained to
 	// translate into English.
 	NoTranslation bool
-	// AlignmentHeads are a Whisper model's heads, as [layer, head] from 0, by which its words
-	// are timed; nil uses the published ones, or such as follow the sound.
+	// AlignmentHeads are the attention heads of a Whisper model's decoder that
+	// follow the sound, as pairs of layer and head, both from 0. The times of
+	// words can be read from them. nil if they are not known.
 	AlignmentHeads [][2]int
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
 	// count as one person; 0 uses the engine's default and an estimate of the

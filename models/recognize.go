@@ -69,7 +69,7 @@ func Recognize(path string) (*Recognized, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s: expected a model file, found a %s", ErrBroken, path, kind(info.Mode()))
 	}
-	found, err := recognize(f, info.Size())
+	found, err := recognize(f, info.Size(), filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -88,14 +88,15 @@ func kind(m fs.FileMode) string {
 	return "device"
 }
 
-// recognize is Recognize for any bytes; its errors do not name the file.
-func recognize(r io.ReaderAt, size int64) (*Recognized, error) {
-	var head [8]byte
+// recognize is Recognize for the bytes of a file with a name; its errors do not
+// repeat the name.
+func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
+	var head [512]byte
 	n, err := r.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if what := foreign(head[:n]); what != "" {
+	if what := foreign(head[:n], name); what != "" {
 		return nil, fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model, found %s", ErrUnsupported, what)
 	}
 	if n >= 4 && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic {
@@ -136,34 +137,6 @@ func notModel(err, sentinel error) error {
 		return fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model: %w", ErrBroken, err)
 	}
 	return err
-}
-
-// foreign names well-known file kinds that people try instead of a model.
-func foreign(head []byte) string {
-	s := string(head)
-	switch {
-	case len(head) == 0:
-		return "an empty file"
-	case strings.HasPrefix(s, "GGUF"):
-		return "a GGUF file (whisper.cpp's models are the older ggml format)"
-	case strings.HasPrefix(s, "PK\x03\x04"):
-		return "a zip archive or PyTorch checkpoint (convert it: tools/convert)"
-	case strings.HasPrefix(s, "\x80\x02") || strings.HasPrefix(s, "\x80\x04"):
-		return "a pickled PyTorch checkpoint (convert it: tools/convert)"
-	case len(s) >= 8 && s[4:8] == "TFL3":
-		return "a TensorFlow Lite model"
-	case strings.HasPrefix(s, "\x89HDF"):
-		return "a Keras HDF5 file (convert it: tools/convert)"
-	case strings.HasPrefix(s, "BZh"):
-		return "a bzip2 archive (run `otograph models import` on it)"
-	case strings.HasPrefix(s, "\x1f\x8b"), strings.HasPrefix(s, "\xfd7zXZ"), strings.HasPrefix(s, "\x28\xb5\x2f\xfd"):
-		return "a compressed file (unpack it first)"
-	case strings.HasPrefix(s, "<!"), strings.HasPrefix(s, "<htm"):
-		return "a web page (a download that went wrong?)"
-	case strings.HasPrefix(s, "version "):
-		return "a Git LFS pointer (the model itself was not downloaded)"
-	}
-	return ""
 }
 
 // languagesIn reads the languages that a file's metadata names: "languages" as

@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/models/internal/made"
 )
@@ -51,6 +53,12 @@ func everyFamily() map[string]madeUp {
 		"icefall encoder":        {made.IcefallEncoder(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
 		"icefall decoder":        {made.IcefallDecoder(), RoleOptimized, ContractIcefallTransducer, PartDecoder},
 		"icefall joiner":         {made.IcefallJoiner(), RoleOptimized, ContractIcefallTransducer, PartJoiner},
+		"gigaam v1":              {made.NeMoCTC().Meta("is_giga_am", "1"), RoleOptimized, ContractGigaAMCTC, PartModel},
+		"gigaam ctc":             {made.GigaAMCTC(), RoleOptimized, ContractGigaAMCTC, PartModel},
+		"gigaam encoder":         {made.GigaAMEncoder(), RoleOptimized, ContractGigaAMTransducer, PartEncoder},
+		"gigaam decoder":         {made.GigaAMDecoder(), RoleOptimized, ContractGigaAMTransducer, PartDecoder},
+		"gigaam joiner":          {made.GigaAMJoiner(), RoleOptimized, ContractGigaAMTransducer, PartJoiner},
+		"wav2vec2 of onnx-asr":   {g().Input("input_values", f32, "N", "T").Input("input_lengths", i64, "N").Output("logprobs", f32, "N", "F", 32), RoleOptimized, ContractWaveformCTC, PartModel},
 		"titanet":                {g().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logits", f32, "B", 16681).Output("embs", f32, "B", 192), RoleEmbedder, ContractNeMoSpeaker, PartModel},
 		"wespeaker":              {made.WeSpeaker(), RoleEmbedder, ContractWeSpeaker, PartModel},
 		"3d-speaker":             {g().Input("x", f32, "B", "T", 80).Output("embedding", f32, "B", 192).Meta("framework", "3d-speaker"), RoleEmbedder, Contract3DSpeaker, PartModel},
@@ -164,7 +172,7 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 			g().Input("enc", f32, 1, "T", 512).Input("enc_len", i32, 1).Input("acoustic_embeds", f32, 1, "U", 512).
 				Input("in_cache_0", f32, 1, 512, 10).Output("logits", f32, 1, "U", 9).Bytes(), ErrUnsupported, "decoder of a streaming Paraformer",
 		},
-		"gigaam":               {made.NeMoCTC().Meta("is_giga_am", "1").Bytes(), ErrUnsupported, "GigaAM"},
+		"gigaam":               {g().Input("wav", f32, 1, "T").Output("text", f32, 1, "T", 34).Meta("is_giga_am", "1").Bytes(), ErrUnsupported, "GigaAM in another layout"},
 		"wenet part":           {g().Input("hidden", f32, 1, "T", 256).Output("probs", f32, 1, "T", 9).Bytes(), ErrUnsupported, "CTC layer of WeNet"},
 		"fire red":             {fireRed().Meta("model_type", "fire-red-asr-2-ctc").Bytes(), ErrUnsupported, "FireRedASR"},
 		"dolphin":              {fireRed().Meta("model_type", "dolphin").Bytes(), ErrUnsupported, "Dolphin"},
@@ -205,10 +213,63 @@ func TestWhatIsNoModelIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrMissing)
 }
 
+// zipOf returns the beginning of a zip file with an entry.
+func zipOf(name string) []byte {
+	head := append([]byte("PK\x03\x04"), make([]byte, 26)...)
+	head[26] = byte(len(name))
+	return append(append(head, name...), "data"...)
+}
+
+// parakeetHead returns the beginning of a Parakeet model of whisper.cpp.
+func parakeetHead() []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, []int32{ggmlfile.Magic, 8192, 5000, 1024, 8, 24, 128, 1, 512, 8, 256, 9, 640, 2, 5, 10})
+	return b.Bytes()
+}
+
+// TestForeignFilesAreNamedWithTheCommandThatHelps looks at the files of other
+// programs that people have.
+func TestForeignFilesAreNamedWithTheCommandThatHelps(t *testing.T) {
+	tar := append([]byte("./model_config.yaml"), make([]byte, 493)...)
+	copy(tar[257:], "ustar")
+	const pull = "otograph models pull "
+	for _, c := range []struct {
+		name        string
+		data        []byte
+		says, helps string
+	}{
+		{"base.en.pt", zipOf("base.en/data.pkl"), "PyTorch checkpoint of OpenAI", "hf download openai/whisper-base.en"},
+		{"small.pt", []byte("\x80\x02}q"), "PyTorch checkpoint of OpenAI", "otograph models import whisper-small"},
+		{"pytorch_model.bin", zipOf("archive/data.pkl"), "checkpoint of transformers", "save_pretrained"},
+		{"mine.ckpt", zipOf("mine/data.pkl"), "pickled PyTorch checkpoint", "otograph models import FOLDER"},
+		{"parakeet.nemo", tar, "NeMo checkpoint", pull + "parakeet-tdt-0.6b-v3-int8"},
+		{"model.bin", tar, "NeMo checkpoint", "model.export"},
+		{"old.nemo", []byte("\x1f\x8b\x08\x00"), "NeMo checkpoint", pull},
+		{"encoder_model.ort", []byte("\x28\x00\x00\x00ORTM"), "ONNX Runtime's own format", pull},
+		{"plda.npz", zipOf("mu.npy"), "NumPy archive", pull + "balanced"},
+		{"whisper.gguf", []byte("GGUF\x03\x00\x00\x00"), "GGUF", pull + "whisper-base-q8_0"},
+		{"ggml-parakeet-tdt-0.6b-v3.bin", parakeetHead(), "Parakeet model of whisper.cpp", pull + "parakeet-tdt-0.6b-v3-int8"},
+		{"model.safetensors", []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), "safetensors", "otograph models import FOLDER"},
+		{"model.bin", []byte("\x06\x00\x00\x00\x0c\x00WhisperSpec\x00\x03\x00\x00\x00"), "Whisper model of CTranslate2", "otograph models import FOLDER"},
+		{"model.bin", []byte("\x06\x00\x00\x00\x10\x00TransformerSpec\x00\x07"), `CTranslate2 model of kind "TransformerSpec"`, "only Whisper"},
+		{
+			"decoder.onnx", onnxgraph.New().Input("input_ids", i64, "b", "n").Input("encoder_hidden_states", f32, "b", 1500, 512).Output("logits", f32, "b", "n", 9).Bytes(),
+			"token by token", "otograph models import FOLDER",
+		},
+	} {
+		file := filepath.Join(t.TempDir(), c.name)
+		made.Place(t, file, c.data)
+		_, err := Recognize(file)
+		require.ErrorIs(t, err, ErrUnsupported, c.name)
+		require.ErrorContains(t, err, c.says, c.name)
+		assert.ErrorContains(t, err, c.helps, c.name)
+	}
+}
+
 func TestExternalDataMustStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
 		g := made.ZipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
-		_, err := recognize(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())))
+		_, err := recognize(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())), "m.onnx")
 		require.ErrorIs(t, err, ErrBroken, name)
 		assert.ErrorContains(t, err, "data file")
 	}
@@ -219,8 +280,10 @@ func FuzzRecognize(f *testing.F) {
 	f.Add(made.SenseVoice().Bytes())
 	f.Add(made.Whisper(51865))
 	f.Add([]byte("PK\x03\x04"))
+	f.Add(zipOf("archive/data.pkl"))
+	f.Add(parakeetHead())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found, err := recognize(bytes.NewReader(data), int64(len(data)))
+		found, err := recognize(bytes.NewReader(data), int64(len(data)), "m.onnx")
 		if err != nil {
 			if !errors.Is(err, ErrBroken) {
 				t.Fatalf("an error of another kind: %v", err)

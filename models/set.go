@@ -75,7 +75,7 @@ func (s *Set) OptimizedFor(language string) (*Model, bool) {
 // transcribes the language.
 func (s *Set) AlignerFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(m *Model) bool {
-		return !slices.Contains([]string{ContractNeMoTransducer, ContractIcefallTransducer, ContractParaformer}, m.Contract)
+		return !slices.Contains([]string{ContractNeMoTransducer, ContractGigaAMTransducer, ContractIcefallTransducer, ContractParaformer}, m.Contract)
 	})
 }
 

@@ -65,7 +65,7 @@ func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(closing)
 		<-ctx.Done()
-		s.Leave()
+		s.api.Leave()
 		time.Sleep(s.config.DrainDelay)
 		s.Drain() // no request waits any longer
 	}()

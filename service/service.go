@@ -121,16 +121,16 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	if s.key, err = s.state.Accounts.SigningKey(ctx); err != nil {
 		return err
 	}
-	var rate httpapi.Limiter = accounts.NewBuckets(s.config.FrontEnds)
-	if s.config.SharedRates {
-		rate = s.state.Accounts
-	}
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
-	s.api, err = httpapi.New(httpapi.Config{
+	config := httpapi.Config{
 		Tasks: s.state.Tasks, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
-		Rate: rate, BasePath: s.config.BasePath, Hosts: s.config.Hosts, TrustedProxies: s.proxies, Ready: ready.check,
+		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
-	})
+	}
+	if s.config.SharedRates {
+		config.Rate = s.state.Accounts
+	}
+	s.api, err = httpapi.New(config)
 	return err
 }
 
@@ -142,11 +142,8 @@ func (s *Service) Handler() http.Handler { return s.api.Handler() }
 // own.
 func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
-// Leave makes /readyz fail, so that balancers send requests elsewhere.
-func (s *Service) Leave() { s.api.Leave() }
-
-// Drain is Leave, and ends the requests that wait for a task. Call it before
-// http.Server.Shutdown.
+// Drain makes /readyz fail, so that balancers send requests elsewhere, and ends the
+// requests that wait for a task. Call it before http.Server.Shutdown.
 func (s *Service) Drain() { s.api.Drain() }
 
 // CreateAccount creates an account with a balance and returns its API key, which

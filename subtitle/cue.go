@@ -1,7 +1,8 @@
 // Package subtitle writes timed text: subtitles (SubRip, WebVTT), documents to
 // read (plain text, Markdown, DOCX), files of annotation editors (Praat's
 // TextGrid, ELAN's EAF, Audacity's labels), and tables for programs (tab-separated
-// values, NIST's CTM and RTTM). It knows only its own plain types.
+// values, NIST's CTM and RTTM). [Write] and [WriteFile] take a whole result; [SRT],
+// [VTT] and [TextGrid] take cues.
 //
 // SRT and VTT are laid out for reading: lines of about 42 columns, two at a
 // time, long segments split where their words allow it. The other formats keep
@@ -40,8 +41,8 @@ type Cue struct {
 	Event bool
 }
 
-// Turn is a stretch of time (seconds) during which a speaker speaks.
-type Turn struct {
+// turn is a stretch of time (seconds) during which a speaker speaks.
+type turn struct {
 	Start, End float64
 	Speaker    string
 }

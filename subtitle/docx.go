@@ -31,11 +31,11 @@ const (
 	wordNamespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 )
 
-// DOCX writes a transcript as a document for word processors (Office Open XML):
+// writeDOCX writes a transcript as a document for word processors (Office Open XML):
 // title in the style Title, then one paragraph per speaker's turn with the
 // speaker in bold and the time it begins in gray; sounds are in italics. An
 // empty title is omitted.
-func DOCX(w io.Writer, title string, cues []Cue) error {
+func writeDOCX(w io.Writer, title string, cues []Cue) error {
 	pack := zip.NewWriter(w)
 	for _, part := range []struct {
 		name  string

@@ -76,11 +76,11 @@ const (
 	eafWord      = "word"
 )
 
-// EAF writes an annotation document of ELAN (format 3.0): a tier per speaker,
+// writeEAF writes an annotation document of ELAN (format 3.0): a tier per speaker,
 // with the speaker's words in a tier below it where word times are known, and the
 // sounds. media is the recording's file name, expected beside the document; date
 // is its time of writing.
-func EAF(w io.Writer, media string, date time.Time, cues []Cue) error {
+func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	doc := eafDocument{
 		XSI: "http://www.w3.org/2001/XMLSchema-instance", Schema: "http://www.mpi.nl/tools/elan/EAFv3.0.xsd",
 		Author: "Otograph", Date: date.Format(time.RFC3339), Format: "3.0", Version: "3.0",

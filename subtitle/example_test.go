@@ -2,7 +2,9 @@ package subtitle_test
 
 import (
 	"os"
+	"time"
 
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -21,8 +23,9 @@ func ExampleVTT() {
 	// [Doorbell]
 }
 
-func ExampleRTTM() {
-	_ = subtitle.RTTM(os.Stdout, "meeting", []subtitle.Turn{{Start: 0.5, End: 2, Speaker: "SPEAKER_0"}})
+func ExampleWrite() {
+	r := &spec.Result{Ran: spec.Capabilities{Diarize: true}, DiarizeSegments: []spec.Turn{{Start: 0.5, End: 2, Speaker: "SPEAKER_0"}}}
+	_ = subtitle.Write(os.Stdout, subtitle.FormatRTTM, "meeting.wav", time.Time{}, r)
 	// Output:
 	// SPEAKER meeting 1 0.500 1.500 <NA> <NA> SPEAKER_0 <NA> <NA>
 }

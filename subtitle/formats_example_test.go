@@ -1,7 +1,11 @@
 package subtitle_test
 
 import (
+	"fmt"
+	"log"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -27,8 +31,8 @@ func ExampleSRT() {
 	// I am very well, thank you, and you?
 }
 
-func ExampleMarkdown() {
-	_ = subtitle.Markdown(os.Stdout, "Call", subtitle.Cues(result, false))
+func ExampleWrite_markdown() {
+	_ = subtitle.Write(os.Stdout, subtitle.FormatMarkdown, "Call.wav", time.Time{}, result)
 	// Output:
 	// # Call
 	//
@@ -37,9 +41,36 @@ func ExampleMarkdown() {
 	// **SPEAKER\_1** (0:08) I am very well, thank you, and you?
 }
 
-func ExampleLabels() {
-	_ = subtitle.Labels(os.Stdout, subtitle.Cues(result, false))
+func ExampleWrite_labels() {
+	_ = subtitle.Write(os.Stdout, subtitle.FormatLabels, "Call.wav", time.Time{}, result)
 	// Output:
 	// 5.800	7.500	[SPEAKER_0] Good morning, how are you today?
 	// 8.100	11.000	[SPEAKER_1] I am very well, thank you, and you?
+}
+
+// The end of the file's name selects the format.
+func ExampleWriteFile() {
+	dir, err := os.MkdirTemp("", "otograph-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := subtitle.WriteFile(filepath.Join(dir, "call.srt"), result); err != nil {
+		log.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "call.srt"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(text))
+	// Output:
+	// 1
+	// 00:00:05,800 --> 00:00:07,500
+	// [SPEAKER_0] Good morning,
+	// how are you today?
+	//
+	// 2
+	// 00:00:08,100 --> 00:00:11,000
+	// [SPEAKER_1] I am very
+	// well, thank you, and you?
 }

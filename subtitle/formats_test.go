@@ -80,7 +80,7 @@ func TestTextGridHasNoHoles(t *testing.T) {
 func TestEAFReferencesResolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
-		require.NoError(t, EAF(&b, "a.wav", time.Unix(0, 0), strangeCues.Draw(t, "cues")))
+		require.NoError(t, writeEAF(&b, "a.wav", time.Unix(0, 0), strangeCues.Draw(t, "cues")))
 		var doc struct {
 			Slots []eafSlot `xml:"TIME_ORDER>TIME_SLOT"`
 			Tiers []eafTier `xml:"TIER"`
@@ -104,7 +104,7 @@ func TestEAFReferencesResolve(t *testing.T) {
 
 func TestDOCXHoldsTheText(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, DOCX(&b, "Minutes & <notes>", conversation))
+	require.NoError(t, writeDOCX(&b, "Minutes & <notes>", conversation))
 	pack, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
 	require.NoError(t, err)
 	var all strings.Builder
@@ -128,7 +128,7 @@ func TestDOCXHoldsTheText(t *testing.T) {
 }
 
 func TestCTMRefusesTimesThatWereNotMeasured(t *testing.T) {
-	err := CTM(io.Discard, "f", []Cue{{Start: 1.5, End: 2, Text: "no words"}})
+	err := writeCTM(io.Discard, "f", []Cue{{Start: 1.5, End: 2, Text: "no words"}})
 	require.ErrorIs(t, err, ErrNoWordTimes)
 	assert.ErrorContains(t, err, "1.500 s")
 }

@@ -60,7 +60,7 @@ var conversation = []Cue{
 	{Start: 363603, End: 363604, Text: "  \n "},
 }
 
-var turns = []Turn{
+var turns = []turn{
 	{2.4, 12.9, "SPEAKER_1"},
 	{0.32, 2.1, "SPEAKER_0"},
 	{13, 13.0001, "SPEAKER_0"},
@@ -72,18 +72,18 @@ func TestGolden(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"conversation.srt":  func(w io.Writer) error { return SRT(w, conversation, Options{}) },
 		"conversation.vtt":  func(w io.Writer) error { return VTT(w, conversation, Options{}) },
-		"conversation.tsv":  func(w io.Writer) error { return TSV(w, conversation) },
-		"conversation.rttm": func(w io.Writer) error { return RTTM(w, "board meeting", turns) },
+		"conversation.tsv":  func(w io.Writer) error { return writeTSV(w, conversation) },
+		"conversation.rttm": func(w io.Writer) error { return writeRTTM(w, "board meeting", turns) },
 		"narrow-nospeakers.srt": func(w io.Writer) error {
 			return SRT(w, conversation, Options{MaxColumns: 24, MaxLines: 3, NoSpeakers: true})
 		},
-		"conversation.md":       func(w io.Writer) error { return Markdown(w, "Board_meeting *1*", conversation) },
+		"conversation.md":       func(w io.Writer) error { return writeMarkdown(w, "Board_meeting *1*", conversation) },
 		"conversation.TextGrid": func(w io.Writer) error { return TextGrid(w, 40, conversation) },
 		"conversation.eaf": func(w io.Writer) error {
-			return EAF(w, "board meeting.wav", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), conversation)
+			return writeEAF(w, "board meeting.wav", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), conversation)
 		},
-		"conversation.labels": func(w io.Writer) error { return Labels(w, conversation) },
-		"conversation.ctm":    func(w io.Writer) error { return CTM(w, "board meeting", conversation[2:3]) },
+		"conversation.labels": func(w io.Writer) error { return writeLabels(w, conversation) },
+		"conversation.ctm":    func(w io.Writer) error { return writeCTM(w, "board meeting", conversation[2:3]) },
 		"empty.TextGrid":      func(w io.Writer) error { return TextGrid(w, 0, nil) },
 		"empty.vtt":           func(w io.Writer) error { return VTT(w, nil, Options{}) },
 	} {
@@ -116,14 +116,14 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"srt":  func(w io.Writer) error { return SRT(w, conversation, Options{}) },
 		"vtt":  func(w io.Writer) error { return VTT(w, conversation, Options{}) },
-		"tsv":  func(w io.Writer) error { return TSV(w, conversation) },
-		"rttm": func(w io.Writer) error { return RTTM(w, "f", turns) },
-		"md":   func(w io.Writer) error { return Markdown(w, "f", conversation) },
-		"docx": func(w io.Writer) error { return DOCX(w, "f", conversation) },
+		"tsv":  func(w io.Writer) error { return writeTSV(w, conversation) },
+		"rttm": func(w io.Writer) error { return writeRTTM(w, "f", turns) },
+		"md":   func(w io.Writer) error { return writeMarkdown(w, "f", conversation) },
+		"docx": func(w io.Writer) error { return writeDOCX(w, "f", conversation) },
 		"grid": func(w io.Writer) error { return TextGrid(w, 1, conversation) },
-		"eaf":  func(w io.Writer) error { return EAF(w, "f", time.Time{}, conversation) },
-		"lab":  func(w io.Writer) error { return Labels(w, conversation) },
-		"ctm":  func(w io.Writer) error { return CTM(w, "f", conversation[2:3]) },
+		"eaf":  func(w io.Writer) error { return writeEAF(w, "f", time.Time{}, conversation) },
+		"lab":  func(w io.Writer) error { return writeLabels(w, conversation) },
+		"ctm":  func(w io.Writer) error { return writeCTM(w, "f", conversation[2:3]) },
 	} {
 		limit := full(20)
 		require.ErrorIs(t, write(&limit), io.ErrShortWrite, name)
@@ -135,7 +135,7 @@ func TestInputIsNotChanged(t *testing.T) {
 	before := append([]Cue(nil), cues...)
 	require.NoError(t, SRT(io.Discard, cues, Options{}))
 	assert.Equal(t, before, cues)
-	moved := append([]Turn(nil), turns...)
-	require.NoError(t, RTTM(io.Discard, "f", moved))
+	moved := append([]turn(nil), turns...)
+	require.NoError(t, writeRTTM(io.Discard, "f", moved))
 	assert.Equal(t, turns, moved)
 }

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Labels writes a label track of Audacity: a line per cue with start and end in
+// writeLabels writes a label track of Audacity: a line per cue with start and end in
 // seconds and the text, the speaker before it as "[name] ", separated by tabs.
-func Labels(w io.Writer, cues []Cue) error {
+func writeLabels(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	for _, c := range clean(cues) {
 		start, end := span(c)

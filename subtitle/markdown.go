@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Markdown writes a transcript to read: title as a heading, one paragraph per
+// writeMarkdown writes a transcript to read: title as a heading, one paragraph per
 // speaker's turn with the speaker in bold and the time it begins (m:ss or
 // h:mm:ss), and sounds in italics. Characters that mean something in Markdown
 // are escaped. An empty title is left out.
-func Markdown(w io.Writer, title string, cues []Cue) error {
+func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	if title = cleanText(title); title != "" {
 		fmt.Fprintf(out, "# %s\n", escapeMarkdown(title))

@@ -147,7 +147,7 @@ func check(t require.TestingT, cues []Cue, o Options) {
 		assert.Equal(t, want, text, "no letter is lost or invented")
 	}
 	var b bytes.Buffer
-	require.NoError(t, TSV(&b, cues))
+	require.NoError(t, writeTSV(&b, cues))
 	assert.Equal(t, len(kept)+2, len(strings.Split(b.String(), "\n")))
 	for _, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
 		assert.Equal(t, 3, strings.Count(line, "\t"))
@@ -257,7 +257,7 @@ func FuzzSubtitles(f *testing.F) {
 			t.Fatal(err)
 		}
 		b.Reset()
-		if err := RTTM(&b, text, []Turn{{start, end, speaker}}); err != nil {
+		if err := writeRTTM(&b, text, []turn{{start, end, speaker}}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {

@@ -2,9 +2,9 @@ package subtitle
 
 import "github.com/otograph/otograph/spec"
 
-// Cues returns a result's segments, and with events its sound events, in the
-// form that SRT, VTT, TSV and Text write. "Speech" events are left out where
-// there is a transcript, which says it better.
+// Cues returns a result's segments, and with events its sound events, in the form that
+// SRT, VTT and TextGrid write. "Speech" events are left out where there is a
+// transcript, which says it better.
 func Cues(r *spec.Result, events bool) []Cue {
 	cues := make([]Cue, 0, len(r.Segments))
 	for _, s := range r.Segments {
@@ -26,11 +26,11 @@ func Cues(r *spec.Result, events bool) []Cue {
 	return cues
 }
 
-// Turns returns a result's speaker turns in the form that RTTM writes.
-func Turns(r *spec.Result) []Turn {
-	turns := make([]Turn, len(r.DiarizeSegments))
+// turnsOf returns a result's speaker turns in the form that RTTM writes.
+func turnsOf(r *spec.Result) []turn {
+	turns := make([]turn, len(r.DiarizeSegments))
 	for i, t := range r.DiarizeSegments {
-		turns[i] = Turn{Start: t.Start, End: t.End, Speaker: t.Speaker}
+		turns[i] = turn{Start: t.Start, End: t.End, Speaker: t.Speaker}
 	}
 	return turns
 }

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// RTTM writes turns in NIST's Rich Transcription Time Marked format, one SPEAKER
+// writeRTTM writes turns in NIST's Rich Transcription Time Marked format, one SPEAKER
 // line each on channel 1, in order of time: onset and duration in seconds with
 // three decimals. file is the recording's identifier. Fields are parted by
 // spaces, so spaces in file and speakers become "_"; a turn that takes no time is
 // left out, an empty name becomes "<NA>".
-func RTTM(w io.Writer, file string, turns []Turn) error {
+func writeRTTM(w io.Writer, file string, turns []turn) error {
 	sorted := slices.Clone(turns)
 	for i := range sorted {
 		sorted[i].Start = cleanTime(sorted[i].Start)
 		sorted[i].End = cleanTime(sorted[i].End)
 	}
-	slices.SortStableFunc(sorted, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(sorted, func(a, b turn) int { return cmp.Compare(a.Start, b.Start) })
 	out := bufio.NewWriter(w)
 	for _, t := range sorted {
 		start, end := milliseconds(t.Start), milliseconds(t.End)

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// TSV writes a header line and one line per cue: start and end in whole
+// writeTSV writes a header line and one line per cue: start and end in whole
 // milliseconds, speaker, text. Segments stay whole; tabs and line ends in a text
 // become spaces.
-func TSV(w io.Writer, cues []Cue) error {
+func writeTSV(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "start\tend\tspeaker\ttext")
 	for _, c := range clean(cues) {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -79,10 +81,36 @@ func (f Format) MediaType() string {
 // Errors of Write.
 var (
 	// ErrNoTurns is returned for RTTM when diarization did not run.
-	ErrNoTurns = errors.New("subtitle: no speaker turns")
+	ErrNoTurns = errors.New("no speaker turns")
 	// ErrFormat is returned for an unknown format.
-	ErrFormat = errors.New("subtitle: unknown format")
+	ErrFormat = errors.New("unknown format")
 )
+
+// WriteFile writes a result with its sound events to a file, in the format that the
+// file's name ends with. The file's name stands for the recording's where a format
+// repeats it. An error names the file, and wraps ErrFormat for another ending.
+func WriteFile(file string, r *spec.Result) error {
+	var format Format
+	var endings []string
+	for _, f := range formats {
+		if strings.HasSuffix(strings.ToLower(file), strings.ToLower(f.extension)) {
+			format = f.format
+		}
+		endings = append(endings, f.extension)
+	}
+	if format == "" {
+		return fmt.Errorf("%s: %w: expected a name that ends with %s", file, ErrFormat, strings.Join(endings, ", "))
+	}
+	w, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := Write(w, format, filepath.Base(file), time.Now(), r); err != nil {
+		_ = w.Close()
+		return errors.Join(fmt.Errorf("%s: %w", file, err), os.Remove(file))
+	}
+	return w.Close()
+}
 
 // Write writes a result with its sound events in a format. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
@@ -128,21 +156,21 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 	case FormatVTT:
 		return VTT(w, cues, o)
 	case FormatTSV:
-		return TSV(w, cues)
+		return writeTSV(w, cues)
 	case FormatMarkdown:
-		return Markdown(w, stem, cues)
+		return writeMarkdown(w, stem, cues)
 	case FormatDOCX:
-		return DOCX(w, stem, cues)
+		return writeDOCX(w, stem, cues)
 	case FormatTextGrid:
 		return TextGrid(w, r.AudioDuration, cues)
 	case FormatEAF:
-		return EAF(w, name, date, cues)
+		return writeEAF(w, name, date, cues)
 	case FormatLabels:
-		return Labels(w, cues)
+		return writeLabels(w, cues)
 	case FormatCTM:
-		return CTM(w, stem, cues)
+		return writeCTM(w, stem, cues)
 	case FormatRTTM:
-		return RTTM(w, stem, Turns(r))
+		return writeRTTM(w, stem, turnsOf(r))
 	}
 	return fmt.Errorf("%w %q", ErrFormat, f)
 }

@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +71,25 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 		}
 	}
 	assert.Empty(t, subtitle.Format("pdf").MediaType()+subtitle.Format("pdf").Extension())
+}
+
+// TestWriteFile: the name's end selects the format; a file that cannot be written whole
+// is not left behind, and the error names it.
+func TestWriteFile(t *testing.T) {
+	bare := &spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "hello", End: 1}}}
+	dir := t.TempDir()
+	for _, f := range []string{"a.SRT", "a.labels.txt", "a.TextGrid"} {
+		file := filepath.Join(dir, f)
+		require.NoError(t, subtitle.WriteFile(file, bare))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "hello", f)
+	}
+	for f, want := range map[string]error{"a.ctm": subtitle.ErrNoWordTimes, "a.pdf": subtitle.ErrFormat} {
+		file := filepath.Join(dir, f)
+		err := subtitle.WriteFile(file, bare)
+		require.ErrorIs(t, err, want)
+		require.ErrorContains(t, err, file)
+		assert.NoFileExists(t, file)
+	}
 }

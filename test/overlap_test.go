@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -61,7 +62,7 @@ func TestOverlappingTurnsInRTTM(t *testing.T) {
 	res, err := p.Run(t.Context(), otograph.File(file), otograph.Options{})
 	require.NoError(t, err)
 	var fromLibrary bytes.Buffer
-	require.NoError(t, subtitle.RTTM(&fromLibrary, "talked over", subtitle.Turns(res)))
+	require.NoError(t, subtitle.Write(&fromLibrary, subtitle.FormatRTTM, "talked over.flac", time.Time{}, res))
 
 	for name, text := range map[string]string{"command": string(fromCommand), "library": fromLibrary.String()} {
 		turns, err := bench.ReadRTTM(strings.NewReader(text), "talked_over")

@@ -33,6 +33,7 @@ type nemoConfig struct {
 	ModelType   string `json:"model_type"`
 	Features    int    `json:"features_size"`
 	Subsampling int    `json:"subsampling_factor"`
+	MostPerStep int    `json:"max_tokens_per_step"`
 }
 
 func parseConfig(f sideFile) (nemoConfig, error) {
@@ -43,8 +44,9 @@ func parseConfig(f sideFile) (nemoConfig, error) {
 	if err := json.Unmarshal(f.Data, &c); err != nil {
 		return c, fmt.Errorf("%s: %w: expected the JSON object of onnx-asr: %w", f.Name, ErrFile, err)
 	}
-	if c.Features < 0 || c.Features > 512 || c.Subsampling < 0 || c.Subsampling > 64 {
-		return c, fmt.Errorf("%s: %w: expected features_size up to 512 and subsampling_factor up to 64, found %d and %d", f.Name, ErrFile, c.Features, c.Subsampling)
+	if c.Features < 0 || c.Features > 512 || c.Subsampling < 0 || c.Subsampling > 64 || c.MostPerStep < 0 || c.MostPerStep > 1000 {
+		return c, fmt.Errorf("%s: %w: expected features_size up to 512, subsampling_factor up to 64 and max_tokens_per_step up to 1000, found %d, %d and %d",
+			f.Name, ErrFile, c.Features, c.Subsampling, c.MostPerStep)
 	}
 	return c, nil
 }
@@ -66,7 +68,7 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		kind = writeContinued
 	case contract == models.ContractSenseVoice && nano(g):
 		kind = writeBase64
-	case contract == models.ContractWaveformCTC:
+	case contract == models.ContractWaveformCTC && !hasInputs(g, "input_lengths"):
 		kind = writeLetters
 	}
 	vocab, err := newVocabulary(m.Tokens.Name, symbols, kind)
@@ -83,9 +85,9 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		net, err = openSenseVoice(m, g, vocab, options)
 	case models.ContractParaformer:
 		net, err = openParaformer(m, g, vocab, options)
-	case models.ContractNeMoCTC:
+	case models.ContractNeMoCTC, models.ContractGigaAMCTC:
 		net, err = openNeMo(m, g, vocab, options)
-	case models.ContractNeMoTransducer:
+	case models.ContractNeMoTransducer, models.ContractGigaAMTransducer:
 		net, err = openTransducer(m, g, vocab, options)
 	case models.ContractIcefallTransducer:
 		net, err = openIcefall(m, g, vocab, options)

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,6 +64,23 @@ func toneFamilies() map[string]struct {
 		"omnilingual": {parts{
 			ONNX: source(madeUpWaveform("x", false, normalizedTones), "model.onnx"), Tokens: tokensFile(omnilingualTokens), Contract: models.ContractWaveformCTC,
 		}, models.ContractWaveformCTC, 0.02},
+		"wav2vec2 onnx-asr": {parts{
+			ONNX: source(madeUpWaveformLengths(), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte("<blk> 0\n<s> 1\n<unk> 2\n▁ba 3\nna 4\n")},
+		}, models.ContractWaveformCTC, 0.02},
+		"gigaam v2": {parts{ONNX: source(madeUpGigaAM(2, true), "model.int8.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractGigaAMCTC, 0.04},
+		"gigaam v3": {parts{ONNX: source(madeUpGigaAM(3, true), "model.int8.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractGigaAMCTC, 0.04},
+		"gigaam v3 onnx-asr": {parts{
+			ONNX: source(madeUpGigaAM(3, false), "v3_ctc.onnx"), Tokens: sideFile{"v3_vocab.txt", []byte(nemoTokens)},
+		}, models.ContractGigaAMCTC, 0.04},
+		"gigaam transducer": {parts{
+			ONNX:    source(madeUpGigaEncoder(3).Meta("is_giga_am", "1").Meta("comment", "v3").Meta("subsampling_factor", "4"), "encoder.int8.onnx"),
+			Decoder: source(madeUpGigaDecoder(true), "decoder.onnx"), Joiner: source(madeUpGigaJoiner(), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
+		}, models.ContractGigaAMTransducer, 0.04},
+		"gigaam transducer onnx-asr": {parts{
+			ONNX:    source(madeUpGigaEncoder(2), "v2_rnnt_encoder.onnx"),
+			Decoder: source(madeUpGigaDecoder(false), "v2_rnnt_decoder.onnx"), Joiner: source(madeUpGigaJoiner(), "v2_rnnt_joint.onnx"),
+			Tokens: sideFile{"v2_vocab.txt", []byte(nemoTokens)}, Config: sideFile{"config.json", []byte(`{"model_type": "gigaam-v2-rnnt", "max_tokens_per_step": 3}`)},
+		}, models.ContractGigaAMTransducer, 0.04},
 		"rnnt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
@@ -137,7 +155,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			}
 			assert.Equal(t, 2, tr.Stats.Windows)
 			assert.Equal(t, 2, tr.Stats.EncoderPasses)
-			transducer := f.contract == models.ContractNeMoTransducer || f.contract == models.ContractIcefallTransducer
+			transducer := slices.Contains([]string{models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer}, f.contract)
 			assert.Equal(t, transducer, tr.Stats.DecoderSteps > 0)
 
 			// Silence says nothing.

@@ -95,19 +95,27 @@ func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypo
 	if err != nil {
 		return nil, err
 	}
-	return decodeRows(f.source, &f.head, f.probs, out[0], out[1], 0, len(windows), f.outWidth, req)
+	return f.head.decodeRows(f.source, output{name: f.probs, scores: out[0], counts: out[1], windows: len(windows), columns: f.outWidth}, req)
 }
 
-// decodeRows decodes each window's own rows of an output [N,T',V], leaving skip
-// rows at the front out; counts holds the windows' numbers of rows.
-func decodeRows(source ort.Source, h *head, name string, scores, counts *ort.Tensor, skip, n, columns int, req request) ([]hypothesis, error) {
-	data, rows, err := scoreRows(source, name, scores, n, columns, h.vocab)
+// output is the CTC output [N,T',V] of a network.
+type output struct {
+	name             string
+	scores, counts   *ort.Tensor // counts are the windows' numbers of rows
+	windows, columns int         // N and V
+	skip             int         // rows at the front of each window to leave out
+}
+
+// decodeRows decodes each window's own rows of an output.
+func (h *head) decodeRows(source ort.Source, out output, req request) ([]hypothesis, error) {
+	n, columns, skip := out.windows, out.columns, out.skip
+	data, rows, err := scoreRows(source, out.name, out.scores, n, columns, h.vocab)
 	if err != nil {
 		return nil, err
 	}
-	lens := counts.Integers()
+	lens := out.counts.Integers()
 	if len(lens) != n {
-		return nil, fmt.Errorf("%s: %w: expected %d lengths of %s, found %d", source, ErrContract, n, name, len(lens))
+		return nil, fmt.Errorf("%s: %w: expected %d lengths of %s, found %d", source, ErrContract, n, out.name, len(lens))
 	}
 	hyps := make([]hypothesis, n)
 	for i := range hyps {

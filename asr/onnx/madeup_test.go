@@ -277,6 +277,21 @@ const nemoTokens = "<unk> 0\n▁x 1\n▁ba 2\nna 3\n<blk> 4\n"
 // Its blank stands halfway to the tones of a recording, as loud as they come in.
 func madeUpWaveform(input string, mask bool, level float32) *ox.Graph {
 	g := ox.New()
+	g.Node("Identity", []string{waveformScores(g, input, mask, level)}, []string{"logits"})
+	return g.Output("logits", ox.Float32, "batch_size", "frames", 5)
+}
+
+// madeUpWaveformLengths is the layout of onnx-asr: lengths of the samples, and
+// the logarithm in the graph.
+func madeUpWaveformLengths() *ox.Graph {
+	g := ox.New()
+	x := waveformScores(g, "input_values", false, rawTones)
+	g.Input("input_lengths", ox.Int64, "batch_size")
+	g.Node("LogSoftmax", []string{x}, []string{"logprobs"}, ox.AttrInt("axis", -1))
+	return g.Output("logprobs", ox.Float32, "batch_size", "frames", 5)
+}
+
+func waveformScores(g *ox.Graph, input string, mask bool, level float32) string {
 	g.Input(input, ox.Float32, "batch_size", "sequence_length")
 	if mask {
 		g.Input("attention_mask", ox.Int64, "batch_size", "sequence_length")
@@ -294,8 +309,7 @@ func madeUpWaveform(input string, mask bool, level float32) *ox.Graph {
 	x = g.Op("Transpose", []string{g.Op("Mul", []string{x, x})}, ox.AttrInts("perm", 0, 2, 1))
 	w, bias := make([]float32, 4*5), []float32{level, -1e9, -1e9, 0, 0}
 	w[0*5+3], w[1*5+3], w[2*5+4], w[3*5+4] = 1, 1, 1, 1
-	g.Node("Identity", []string{scores(g, x, ox.Floats([]int64{4, 5}, w...), ox.Floats([]int64{5}, bias...))}, []string{"logits"})
-	return g.Output("logits", ox.Float32, "batch_size", "frames", 5)
+	return scores(g, x, ox.Floats([]int64{4, 5}, w...), ox.Floats([]int64{5}, bias...))
 }
 
 // waveformTokens is a vocab.json; raw and normalized are the squares of half of the

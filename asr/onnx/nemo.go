@@ -9,24 +9,35 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// nemoFront is the front end of NeMo models: log-mel, normalized per band where
-// the model wants it, laid out [bands, T].
+// nemoFront is the front end of NeMo models and of GigaAM: log-mel, normalized
+// per band where the model wants it, laid out [bands, T].
 type nemoFront struct {
-	mel       *dsp.NeMoMel
+	mel       spectrum
 	normalize bool
+	// signal and length are the names of the inputs.
+	signal, length string
 	// subsampling is how many frames one output row stands for.
 	subsampling int
 	lens        ort.Info
 }
 
+// spectrum computes log-mel bands.
+type spectrum interface {
+	Bands() int
+	// Valid returns the frames of so many samples.
+	Valid(n int) int
+	// Compute writes the first frames to dst, one after another.
+	Compute(dst, samples []float32, frames int)
+}
+
 func openNeMoFront(m parts, g *ort.Graph) (nemoFront, error) {
-	var f nemoFront
+	f := nemoFront{signal: "audio_signal", length: "length"}
 	c, err := parseConfig(m.Config)
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	if g.Metadata["is_giga_am"] == "1" {
-		return f, fmt.Errorf("%s: %w: this is GigaAM, whose features are not supported", m.ONNX, ErrContract)
+	if giga(m.Contract, g) {
+		return openGigaAMFront(m, g, c)
 	}
 	in, _ := g.Input("audio_signal")
 	bands := 80
@@ -82,8 +93,8 @@ func (f *nemoFront) features(samples []float32) matrix {
 
 func (f *nemoFront) inputs(w matrix) map[string]*ort.Tensor {
 	return map[string]*ort.Tensor{
-		"audio_signal": ort.NewFloat32([]int64{1, int64(w.dim), int64(w.frames)}, w.data),
-		"length":       lengths(f.lens, []int{w.frames}),
+		f.signal: ort.NewFloat32([]int64{1, int64(w.dim), int64(w.frames)}, w.data),
+		f.length: lengths(f.lens, []int{w.frames}),
 	}
 }
 
@@ -98,13 +109,14 @@ func nemoBlank(vocab *vocabulary) int {
 	return vocab.size() - 1
 }
 
-// nemoCTC is NeMo's CTC models and CTC branches of hybrids. Their masked
+// nemoCTC is NeMo's CTC models and CTC branches of hybrids, and GigaAM's. Their masked
 // convolutions are off in exports, so windows run one by one, without padding.
 type nemoCTC struct {
 	nemoFront
 	session *ort.Session
 	source  ort.Source
 	head    head
+	out     string // name of the output
 }
 
 func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -112,19 +124,20 @@ func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (networ
 	if err != nil {
 		return nil, err
 	}
-	if err := g.Check(ort.Contract{Outputs: []ort.Info{{Name: "logprobs", Type: ort.Float32, Shape: []int64{-1, -1, -1}}}}); err != nil {
+	name := aliasOutput(g, "logprobs", "log_probs")
+	if err := g.Check(ort.Contract{Outputs: []ort.Info{{Name: name, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}}); err != nil {
 		return nil, err
 	}
-	out, _ := g.Output("logprobs")
+	out, _ := g.Output(name)
 	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
 		return nil, err
 	}
-	s, err := ort.Open(m.ONNX, withOutputs(opt, "logprobs"))
+	s, err := ort.Open(m.ONNX, withOutputs(opt, name))
 	if err != nil {
 		return nil, err
 	}
 	return &nemoCTC{
-		nemoFront: front, session: s, source: m.ONNX,
+		nemoFront: front, session: s, source: m.ONNX, out: name,
 		head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
 	}, nil
 }
@@ -137,14 +150,14 @@ func (n *nemoCTC) close() error        { return n.session.Close() }
 func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	hyps := make([]hypothesis, len(windows))
 	for i, w := range windows {
-		out, err := n.session.Run(ctx, n.inputs(w), "logprobs")
+		out, err := n.session.Run(ctx, n.inputs(w), n.out)
 		if err != nil {
 			return nil, err
 		}
 		// The graph returns no lengths; the subsampling determines how many
 		// rows are real.
 		rows := ort.NewInt64([]int64{1}, []int64{int64((w.frames-1)/n.subsampling + 1)})
-		h, err := decodeRows(n.source, &n.head, "logprobs", out[0], rows, 0, 1, n.head.vocab.size(), req)
+		h, err := n.head.decodeRows(n.source, output{name: n.out, scores: out[0], counts: rows, windows: 1, columns: n.head.vocab.size()}, req)
 		if err != nil {
 			return nil, err
 		}

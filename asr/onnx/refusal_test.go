@@ -73,7 +73,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 	}{
 		"not ONNX":      {parts{ONNX: ort.Source{Data: []byte("hello"), Name: "a.onnx", Role: "optimized"}, Tokens: tokens}, ort.ErrInvalid, []string{"optimized model a.onnx"}},
 		"no file":       {parts{ONNX: ort.Source{Path: "/nonexistent/a.onnx", Role: "optimized"}, Tokens: tokens}, nil, []string{"a.onnx", "no such file"}},
-		"other network": {parts{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of icefall-transducer, icefall-zipformer-ctc, nemo-ctc", "found a model for role embedder (wespeaker)", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
+		"other network": {parts{ONNX: graph(ports{f32("feats", -1, -1, 80)}, ports{f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"optimized model made-up.onnx", "expected one of gigaam-ctc, gigaam-transducer, icefall-transducer", "found a model for role embedder (wespeaker)", "inputs feats float32[?,?,80]; outputs embs float32[?,192]"}},
 		"wenet stream":  {parts{ONNX: graph(ports{f32("chunk", -1, -1, 80), i64("offset"), f32("att_cache", -1)}, ports{f32("output", -1)}), Tokens: tokens}, ErrContract, []string{"WeNet's own streaming export"}},
 		"wenet ctc":     {parts{ONNX: graph(ports{f32("hidden", -1, -1, 256)}, ports{f32("probs", -1, -1, 5)}), Tokens: tokens}, ErrContract, []string{"CTC layer of WeNet"}},
 		"zip stream":    {parts{ONNX: graph(append(ports{f32("cached", -1)}, zipIn...), zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"streaming Zipformer", "cached float32[?]"}},
@@ -110,7 +110,7 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 		"language":      {func() parts { m := sense(); m.Languages = []string{"en", "pt"}; return m }(), ErrFile, []string{`language "pt"`, "zh, en, yue, ja, ko"}},
 		"no code":       {func() parts { m := sense(); m.Languages = []string{"klingon"}; return m }(), ErrFile, []string{`"klingon"`}},
 		"window":        {func() parts { m := sense(); m.WindowSeconds = 1e6; return m }(), ErrFile, []string{"window of 1e+06 s"}},
-		"gigaam":        {parts{ONNX: source(madeUpNeMo(64, 4, true).Meta("is_giga_am", "1"), "giga.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"GigaAM"}},
+		"gigaam":        {parts{ONNX: source(madeUpGigaAM(3, false), "model.onnx"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected GigaAM v2 or v3"}},
 		"mel bands":     {parts{ONNX: graph(ports{f32("audio_signal", -1, 40, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"expected 64, 80 or 128 mel bands, found 40"}},
 		"normalization": {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logprobs", -1, -1, 5)}, "normalize_type", "all_features"), Tokens: tokensFile(nemoTokens)}, ErrContract, []string{"normalize_type: expected per_feature or NA, found \"all_features\""}},
 		"config":        {parts{ONNX: source(madeUpNeMo(80, 8, false), "model.onnx"), Tokens: tokensFile(nemoTokens), Config: sideFile{"config.json", []byte("{")}}, ErrFile, []string{"config.json"}},

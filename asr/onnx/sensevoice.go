@@ -310,7 +310,7 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 		rows = ort.NewInt64([]int64{int64(len(n))}, n)
 	}
 	columns := s.head.vocab.size()
-	hyps, err := decodeRows(s.source, &s.head, s.logits, out[0], rows, skip, len(windows), columns, req)
+	hyps, err := s.head.decodeRows(s.source, output{name: s.logits, scores: out[0], counts: rows, windows: len(windows), columns: columns, skip: skip}, req)
 	if err != nil || !s.prompted {
 		return hyps, err
 	}

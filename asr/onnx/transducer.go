@@ -7,20 +7,40 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// mostPerFrame is how many tokens one frame of a NeMo transducer may emit.
-const mostPerFrame = 10
+// mostPerFrame is how many tokens one frame of a NeMo transducer may emit where
+// onnx-asr's config.json does not say it, mostPerGigaFrame how many of GigaAM's.
+const (
+	mostPerFrame     = 10
+	mostPerGigaFrame = 3
+)
+
+// ports are the names of the inputs and outputs of a transducer's graphs.
+type ports struct {
+	encoded, lengths                         string // of the encoder
+	targets, targetLength, output, lengthOut string // of the decoder
+	joinEncoder, joinDecoder, joined         string // of the joiner
+}
+
+var (
+	nemoPorts = ports{
+		"outputs", "encoded_lengths", "targets", "target_length", "outputs", "prednet_lengths",
+		"encoder_outputs", "decoder_outputs", "outputs",
+	}
+	// The decoder of GigaAM takes no length in onnx-asr's files.
+	gigaPorts = ports{"encoded", "encoded_len", "x", "unused_x_len.1", "dec", "unused_x_len", "enc", "dec", "joint"}
+)
 
 // transducer is NeMo's RNN-T and TDT (Parakeet), as three files (encoder,
-// decoder, joiner) or two (encoder, decoder_joint).
+// decoder, joiner) or two (encoder, decoder_joint), and GigaAM's RNN-T in three.
 type transducer struct {
 	nemoFront
 	searcher
+	ports
 	encoder, decoder, joiner *ort.Session // joiner nil: the decoder holds it
 	source                   ort.Source
 	states                   [2]ort.Info // the decoder's
 	statesOut                [2]string
-	targets, targetLength    ort.Info
-	joinEncoder, joinDecoder string
+	target, length           ort.Info // length has no name where the decoder takes none
 }
 
 func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -28,10 +48,21 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if err != nil {
 		return nil, err
 	}
-	t := &transducer{nemoFront: front, source: m.ONNX}
-	t.searcher = searcher{vocab: vocab, blank: nemoBlank(vocab), most: mostPerFrame, seconds: front.shift(), joint: m.Decoder, begin: t.predictor}
+	t := &transducer{nemoFront: front, source: m.ONNX, ports: nemoPorts}
+	most := mostPerFrame
+	if giga(m.Contract, g) {
+		t.ports, most = gigaPorts, mostPerGigaFrame
+	}
+	c, err := parseConfig(m.Config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	if c.MostPerStep > 0 {
+		most = c.MostPerStep
+	}
+	t.searcher = searcher{vocab: vocab, blank: nemoBlank(vocab), most: most, seconds: front.shift(), joint: m.Decoder, begin: t.predictor}
 	if err := g.Check(ort.Contract{
-		Outputs: []ort.Info{{Name: "outputs", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "encoded_lengths"}},
+		Outputs: []ort.Info{{Name: t.encoded, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: t.lengths}},
 	}); err != nil {
 		return nil, err
 	}
@@ -41,7 +72,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
 	}
-	if t.encoder, err = ort.Open(m.ONNX, withOutputs(opt, "outputs", "encoded_lengths")); err != nil {
+	if t.encoder, err = ort.Open(m.ONNX, withOutputs(opt, t.encoded, t.lengths)); err != nil {
 		return nil, err
 	}
 	if t.decoder, err = ort.Open(m.Decoder, opt); err != nil {
@@ -96,10 +127,10 @@ func (t *transducer) checkDecoder(m parts) error {
 	if err != nil {
 		return err
 	}
-	joint := hasInputs(g, "encoder_outputs")
+	joint := hasInputs(g, t.joinEncoder)
 	split := present(m.Joiner)
 	if joint == split {
-		found := "a decoder without encoder_outputs and no joiner"
+		found := "a decoder without " + t.joinEncoder + " and no joiner"
 		if joint {
 			found = "a decoder_joint and a joiner"
 		}
@@ -107,24 +138,26 @@ func (t *transducer) checkDecoder(m parts) error {
 	}
 	var outs []ort.Info
 	for _, o := range g.Outputs {
-		if o.Name != "outputs" && o.Name != "prednet_lengths" {
+		if o.Name != t.output && o.Name != t.lengthOut {
 			outs = append(outs, o)
 		}
 	}
 	var states []ort.Info
 	for _, in := range g.Inputs {
-		if in.Name != "encoder_outputs" && in.Name != "targets" && in.Name != "target_length" {
+		if in.Name != t.joinEncoder && in.Name != t.targets && in.Name != t.targetLength {
 			states = append(states, in)
 		}
 	}
-	if t.targets, err = checkTargets(g, m.Decoder, "targets", 2); err != nil {
+	if t.target, err = checkTargets(g, m.Decoder, t.targets, 2); err != nil {
 		return err
 	}
-	if t.targetLength, err = checkTargets(g, m.Decoder, "target_length", 1); err != nil {
-		return err
+	if t.ports == nemoPorts || hasInputs(g, t.targetLength) {
+		if t.length, err = checkTargets(g, m.Decoder, t.targetLength, 1); err != nil {
+			return err
+		}
 	}
-	if len(states) != 2 || len(outs) != 2 || !hasOutputs(g, "outputs") {
-		return fmt.Errorf("%s: %w: expected two state inputs and two state outputs beside outputs (it has %s)", m.Decoder, ErrContract, g.IOList())
+	if len(states) != 2 || len(outs) != 2 || !hasOutputs(g, t.output) {
+		return fmt.Errorf("%s: %w: expected two state inputs and two state outputs beside %s (it has %s)", m.Decoder, ErrContract, t.output, g.IOList())
 	}
 	for i, s := range states {
 		if s.Type != ort.Float32 || s.Rank() != 3 {
@@ -155,10 +188,9 @@ func (t *transducer) checkDecoder(m parts) error {
 	if err != nil {
 		return err
 	}
-	t.joinEncoder, t.joinDecoder = "encoder_outputs", "decoder_outputs"
 	return j.Check(ort.Contract{
 		Inputs:  []ort.Info{{Name: t.joinEncoder, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: t.joinDecoder, Type: ort.Float32, Shape: []int64{-1, -1, -1}}},
-		Outputs: []ort.Info{{Name: "outputs", Type: ort.Float32}}, Exact: true,
+		Outputs: []ort.Info{{Name: t.joined, Type: ort.Float32}}, Exact: true,
 	})
 }
 
@@ -180,14 +212,14 @@ func (t *transducer) close() error { return closeAll(t.encoder, t.decoder, t.joi
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	hyps := make([]hypothesis, len(windows))
 	for i, w := range windows {
-		out, err := t.encoder.Run(ctx, t.inputs(w), "outputs", "encoded_lengths")
+		out, err := t.encoder.Run(ctx, t.inputs(w), t.encoded, t.lengths)
 		if err != nil {
 			return nil, err
 		}
 		s := out[0].Shape()
 		n := out[1].Integers()
 		if len(s) != 3 || s[0] != 1 || len(n) != 1 {
-			return nil, fmt.Errorf("%s: %w: expected outputs float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, s, len(n))
+			return nil, fmt.Errorf("%s: %w: expected %s float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, t.encoded, s, len(n))
 		}
 		frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}
 		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
@@ -227,13 +259,15 @@ func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32,
 	enc := ort.NewFloat32([]int64{1, int64(len(frame)), 1}, frame)
 	if t.joiner == nil || p.output == nil {
 		in := map[string]*ort.Tensor{
-			"targets": t.integer(t.targets, p.last, 1, 1), "target_length": t.integer(t.targetLength, 1, 1),
-			t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
+			t.targets: t.integer(t.target, p.last, 1, 1), t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
+		}
+		if t.length.Name != "" {
+			in[t.targetLength] = t.integer(t.length, 1, 1)
 		}
 		if t.joiner == nil {
-			in["encoder_outputs"] = enc
+			in[t.joinEncoder] = enc
 		}
-		out, err := t.decoder.Run(ctx, in, "outputs", t.statesOut[0], t.statesOut[1])
+		out, err := t.decoder.Run(ctx, in, t.output, t.statesOut[0], t.statesOut[1])
 		if err != nil {
 			return nil, err
 		}
@@ -241,9 +275,11 @@ func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32,
 		if t.joiner == nil {
 			return out[0].Float32(), nil
 		}
-		p.output = out[0]
+		// GigaAM's decoder has the axes of onnx-asr's files in another order.
+		dec := out[0].Float32()
+		p.output = ort.NewFloat32([]int64{1, int64(len(dec)), 1}, dec)
 	}
-	out, err := t.joiner.Run(ctx, map[string]*ort.Tensor{t.joinEncoder: enc, t.joinDecoder: p.output}, "outputs")
+	out, err := t.joiner.Run(ctx, map[string]*ort.Tensor{t.joinEncoder: enc, t.joinDecoder: p.output}, t.joined)
 	if err != nil {
 		return nil, err
 	}

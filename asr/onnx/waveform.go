@@ -19,6 +19,7 @@ type waveform struct {
 	head    head
 	in, out string
 	mask    string // input of ones, "" without
+	length  string // input of the number of samples, "" without
 	lens    ort.Info
 	// normalize reports whether a window's samples are normalized to mean 0 and
 	// variance 1.
@@ -51,6 +52,14 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 				m.ONNX, ErrContract, w.mask, g.IOList())
 		}
 	}
+	if _, ok := g.Input("input_lengths"); ok {
+		// onnx-asr's layout: normalization and the logarithm are in the graph.
+		w.length, w.out, w.normalize = "input_lengths", "logprobs", false
+		inputs = append(inputs, ort.Info{Name: w.length})
+		if w.lens, err = checkInteger(g, m.ONNX, w.length); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.Check(ort.Contract{
 		Inputs:  inputs,
 		Outputs: []ort.Info{{Name: w.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}},
@@ -66,7 +75,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 		return nil, fmt.Errorf("%s: %w: %s has no blank (<pad>, [PAD], <blk> or <s> with id 0)",
 			m.ONNX, ErrTokens, vocab.name)
 	}
-	w.head = head{vocab: vocab, blank: vocab.blank, shift: waveformStride / float64(audio.SampleRate), logits: true}
+	w.head = head{vocab: vocab, blank: vocab.blank, shift: waveformStride / float64(audio.SampleRate), logits: w.length == ""}
 	w.session, err = ort.Open(m.ONNX, withOutputs(opt, w.out))
 	return w, err
 }
@@ -129,6 +138,9 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 		if w.mask != "" {
 			in[w.mask] = ones(w.lens, shape)
 		}
+		if w.length != "" {
+			in[w.length] = lengths(w.lens, []int{m.dim})
+		}
 		out, err := w.session.Run(ctx, in, w.out)
 		if err != nil {
 			return nil, err
@@ -142,7 +154,7 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 				w.source, ErrContract, w.out, waveformStride, want, m.dim, rows)
 		}
 		lens := ort.NewInt64([]int64{1}, []int64{int64(rows)})
-		h, err := decodeRows(w.source, &w.head, w.out, out[0], lens, 0, 1, w.head.vocab.size(), req)
+		h, err := w.head.decodeRows(w.source, output{name: w.out, scores: out[0], counts: lens, windows: 1, columns: w.head.vocab.size()}, req)
 		if err != nil {
 			return nil, err
 		}

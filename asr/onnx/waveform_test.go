@@ -23,7 +23,7 @@ func TestAlignWithWaveformModel(t *testing.T) {
 		ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
 		Config: sideFile{preprocessorName, []byte(rawPreprocessor)},
 	})
-	a, err := align.Text(context.Background(), e, recording(), recordingSpeech, "Bana, BANA!", align.Options{})
+	a, err := align.Words(context.Background(), e, recording(), recordingSpeech, align.Split("Bana, BANA!"), align.Options{})
 	require.NoError(t, err)
 	require.Len(t, a.Words, 2)
 	assert.Greater(t, a.Score, 0.9)

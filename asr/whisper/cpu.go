@@ -85,7 +85,7 @@ func openCPU(m modelFile, threads int) (*cpu, error) {
 		return nil, err
 	}
 	return &cpu{
-		Vocabulary: v, model: model, rules: newRules(model), threads: max(threads, 1),
+		Vocabulary: v, model: model, rules: newRules(model, heads != nil), threads: max(threads, 1),
 		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(), heads: heads,
 	}, nil
 }

@@ -12,16 +12,18 @@ import (
 type rules struct {
 	blank, eot, begin int32   // " " (negative where there is none), the end, the mark of 0.00 s
 	never             []int32 // text that is never written: symbols that nobody speaks
-	unmarked          bool    // the model was trained without time marks
+	unmarked          bool    // texts are written without time marks
 }
 
 // firstMark is the latest time mark that may open a text: 1.0 s.
 const firstMark = 50
 
-// newRules derives the rules from a model.
-func newRules(m *whispernet.Model) *rules {
+// newRules derives the rules from a model. Published models write a better text without
+// time marks (docs/performance.md): where alignment heads time the words, they are not
+// asked for.
+func newRules(m *whispernet.Model, timed bool) *rules {
 	v := m.Vocabulary()
-	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: unmarked(m.Header())}
+	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: timed || unmarked(m.Header())}
 	if one := v.Tokenize(" "); len(one) == 1 && v.Text(one[0]) == " " {
 		r.blank = one[0]
 	}

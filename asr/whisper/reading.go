@@ -1,7 +1,6 @@
 package whisper
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -203,8 +202,8 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 }
 
 // readText turns a decode into words with times of the file. skips is the speech that they
-// pass over, covered where in the file the text ends, and ended whether the decoder said
-// so by a time mark.
+// pass over, covered where in the file the text ends, and ended whether that is known: by
+// a time mark or by the measured time of the last word.
 func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
@@ -213,7 +212,7 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, s
 		if times == nil {
 			p.share(w.Speech)
 		} else {
-			p.put(times[:len(p.said)])
+			p.put(times[:len(p.said)], w)
 			times = times[len(p.said):]
 		}
 		for _, k := range p.passed {
@@ -222,6 +221,9 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, s
 		}
 		words = append(words, p.said...)
 		covered = p.to
+	}
+	if !ended && a.times != nil && len(words) > 0 {
+		covered, ended = words[len(words)-1].End, true
 	}
 	for i := range words {
 		words[i].Temperature = a.temperature
@@ -241,16 +243,27 @@ func (p *passage) share(speech []audio.Span) {
 	}
 }
 
-// put gives the words their measured times. Speech in which one of them is spoken was not
-// passed over.
-func (p *passage) put(times []wordtimes.Time) {
+// put gives the words their measured times. What was passed over is the speech between two
+// of them.
+func (p *passage) put(times []wordtimes.Time, w decode.Window) {
+	p.passed = nil
+	var passed float64
 	for i, t := range times {
 		p.said[i].Start, p.said[i].End = t.Start, t.End
+		from := p.from
+		if i > 0 {
+			from = times[i-1].End
+		}
+		for _, s := range w.Speech {
+			start, end := s.Seconds()
+			if start, end = max(start, from), min(end, t.Start); end-start >= decode.LeastSkipped {
+				p.passed = append(p.passed, decode.Skip{Before: i, Start: start, End: end})
+				passed += end - start
+			}
+		}
 	}
-	p.passed = slices.DeleteFunc(p.passed, func(k decode.Skip) bool { return len(within(p.said, k.Start, k.End)) > 0 })
-	for i := range p.passed {
-		k := &p.passed[i]
-		k.Before, _ = slices.BinarySearchFunc(p.said, k.Start, func(w decode.Piece, at float64) int { return cmp.Compare(w.Start, at) })
+	if len(p.passed) > 1 && passed > w.SpeechSeconds()/2 {
+		p.passed = nil
 	}
 }
 

@@ -62,10 +62,11 @@ func (c *alignCmd) Run(ctx context.Context) error {
 		b.update(otograph.Progress{Stage: otograph.StageTranscribe, Fraction: done / max(total, done, 1)})
 	}})
 	b.clear()
-	if err != nil {
+	misfit := errors.Is(err, otograph.ErrMisfit)
+	if err != nil && !misfit {
 		return fmt.Errorf("%s: %w", filepath.Base(c.Audio), err)
 	}
-	if !a.Fits() && c.Format != "json" {
+	if misfit && c.Format != "json" {
 		return fmt.Errorf("%s: the text does not match the recording (score %.2f): nothing was written; use --format json to see the details", c.Text, a.Score)
 	}
 	if !c.Quiet {

@@ -121,18 +121,18 @@ func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
 	})
 }
 
-// writeWAV writes mono float32 samples at audio.SampleRate.
+// writeWAV writes mono samples at audio.SampleRate as integers of 32 bits.
 func writeWAV(w io.Writer, samples []float32) error {
-	const bits, format = 32, 3 // IEEE float
+	const bits, pcm, full = 32, 1, 1 << 31
 	file, ok := w.(io.WriteSeeker)
 	if !ok {
 		return errors.New("a WAV file's sizes are written last: expected a regular file")
 	}
-	e := wav.NewEncoder(file, audio.SampleRate, bits, 1, format)
+	e := wav.NewEncoder(file, audio.SampleRate, bits, 1, pcm)
 	for part := range slices.Chunk(samples, audio.SampleRate) { // a second in a write
 		b := goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: make([]int, len(part))}
 		for i, v := range part {
-			b.Data[i] = int(int32(math.Float32bits(v))) // written as it is
+			b.Data[i] = int(max(-full, min(math.Round(float64(v)*full), full-1)))
 		}
 		if err := e.Write(&b); err != nil {
 			return err

@@ -28,7 +28,7 @@ func TestWriteWAV(t *testing.T) {
 	pcm, err := audio.Open(t.Context(), audio.File(path), audio.Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
-	assert.Equal(t, samples, pcm.Samples(0, pcm.Len()))
+	assert.InDeltaSlice(t, samples, pcm.Samples(0, pcm.Len()), 1e-9)
 
 	f, err = os.Open(path)
 	require.NoError(t, err)

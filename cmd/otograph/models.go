@@ -15,7 +15,7 @@ import (
 
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder, with the processor time for an hour of sound where bench has measured it on this machine."`
-	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh)."`
+	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh; balanced:ja for a language)."`
 	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
 	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
 	Where  modelsWhereCmd  `cmd:"" help:"Show which model file serves which role."`
@@ -87,7 +87,7 @@ func (c *modelsListCmd) Run() error {
 
 type modelsPullCmd struct {
 	folderFlag
-	Name   []string `arg:"" help:"Models or profiles, as models list names them."`
+	Name   []string `arg:"" help:"Models or profiles, as models list names them; PROFILE:LANGUAGE takes the fast model for a language."`
 	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Download from MIRROR/HOST/PATH instead of the publishers' hosts."`
 	Quiet  bool     `short:"q" help:"No progress bar."`
 }
@@ -112,14 +112,18 @@ func (c *modelsPullCmd) Run(ctx context.Context) error {
 
 type modelsImportCmd struct {
 	folderFlag
-	Source        string      `arg:"" help:"A model file, a folder or an archive (.tar.bz2, .tar.gz, .tar)."`
+	Source        string      `arg:"" help:"A model file, a folder (also of CTranslate2 or transformers: Whisper is converted) or an archive (.tar.bz2, .tar.gz, .tar)."`
 	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's name."`
 	Role          models.Role `placeholder:"ROLE" help:"Required role."`
 	Contract      string      `placeholder:"NAME" help:"The model's contract, if it cannot be detected from the file."`
 	Languages     []string    `placeholder:"CODE" help:"Languages that the model supports."`
+	Type          string      `placeholder:"TYPE" help:"Precision of a converted model: f16, q8_0 (default) or q5_0."`
+	Adapter       string      `placeholder:"DIR" help:"LoRA adapter to merge into a converted model."`
+	License       string      `placeholder:"NAME" help:"License of the weights, if the files do not state it."`
 	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio to pass to the model."`
 	SampleRate    int         `placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
 	SameSpeaker   float64     `placeholder:"COS" help:"Cosine similarity at which two voices count as one person (embedders)."`
+	Quiet         bool        `short:"q" help:"No progress bar."`
 }
 
 func (c *modelsImportCmd) Run(ctx context.Context) error {
@@ -127,10 +131,13 @@ func (c *modelsImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	done := showTransfer(store, c.Quiet)
 	stored, err := store.Import(ctx, c.Source, library.ImportOptions{
 		Name: c.Name, Role: c.Role, Contract: c.Contract, Languages: c.Languages,
+		Type: library.Type(c.Type), Adapter: c.Adapter, License: c.License,
 		WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	})
+	done()
 	printStored(stored)
 	return err
 }
@@ -202,6 +209,9 @@ func printStored(stored []library.Stored) {
 			state = "has been downloaded; before it can be used, run tools/convert/" + s.Convert
 		}
 		say("%s: %s %s (%s)\n", s.Role, s.Name, state, s.Dir)
+		for _, note := range s.Notes {
+			say("  %s\n", note)
+		}
 		for _, name := range s.Trusted {
 			say("  no hash is published for %s: the hash of this download is recorded and checked from now on\n", name)
 		}

@@ -59,13 +59,7 @@ func (f *modelFlags) open() (*models.Set, error) {
 		},
 		Fallback: demo.Models(),
 	}
-	if load.Dir == "" {
-		dir, named, err := library.DefaultDir()
-		if err == nil { // without a data folder there are only the demo models
-			load.Dir, load.DirOptional = dir, !named
-		}
-	}
-	set, err := load.Open()
+	set, err := load.OrDefaultDir().Open()
 	if err != nil {
 		return nil, err
 	}

@@ -202,8 +202,21 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
-	color := path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	if err := c.render(ctx, &buf, file, name, res, waveform, color); err != nil {
+	style := textStyle{words: c.Words, color: path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
+	known := c.known.Identify(res)
+	named := knownvoices.Name(res, known)
+	var err error
+	switch c.Format {
+	case "json":
+		err = writeJSON(&buf, voicedResult{res, known})
+	case "text":
+		err = writeText(&buf, named, style)
+	case "html":
+		err = c.writeHTML(ctx, &buf, file, name, named, waveform)
+	default:
+		err = writeSubtitle(&buf, c.Format, name, named)
+	}
+	if err != nil {
 		return err
 	}
 	if path == "" {
@@ -216,22 +229,6 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 		_, err := w.Write(buf.Bytes())
 		return err
 	})
-}
-
-func (c *transcribeCmd) render(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte, color bool) error {
-	known := c.known.Identify(res)
-	if c.Format == "json" {
-		return writeJSON(w, voicedResult{res, known})
-	}
-	res = knownvoices.Name(res, known)
-	switch c.Format {
-	case "text":
-		return writeText(w, res, textStyle{words: c.Words, color: color})
-	case "html":
-		return c.writeHTML(ctx, w, file, name, res, waveform)
-	default:
-		return writeSubtitle(w, c.Format, name, res)
-	}
 }
 
 // voicedResult is a result as the specification has it, and after it, where voices

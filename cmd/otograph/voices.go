@@ -134,12 +134,9 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
 	vector, seconds, err := p.Voice(ctx, otograph.File(file))
 	if err == nil && seconds < leastVoice {
-		err = fmt.Errorf("expected at least %.0f s of speech, found %.1f s", leastVoice, seconds)
+		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", file, leastVoice, seconds)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return vector, nil
+	return vector, err
 }
 
 type voicesListCmd struct{ registerFlag }

@@ -10,37 +10,64 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
+// thousandths of a token are what buckets count.
+const thousandths = 1000
+
+// bucket is an account's token bucket.
+type bucket struct {
+	tokens  int64 // in thousandths
+	updated int64 // the time of tokens, in microseconds since 1970
+}
+
+func fullBucket(now int64, l Limits) bucket { return bucket{int64(l.Burst) * thousandths, now} }
+
+// refill adds the whole thousandths since the last update. A clock that moved
+// back adds and removes none.
+func (b *bucket) refill(now int64, l Limits) {
+	capacity := int64(l.Burst) * thousandths
+	perMicrosecond := l.TPS * thousandths / 1e6
+	gained := int64(min(float64(capacity), float64(max(0, now-b.updated))*perMicrosecond))
+	b.tokens += gained
+	switch {
+	case b.tokens >= capacity || now < b.updated:
+		b.tokens, b.updated = min(capacity, b.tokens), now
+	case gained > 0:
+		b.updated += int64(math.Ceil(float64(gained) / perMicrosecond))
+	}
+}
+
+// take takes one token. It returns 0 if there was one, otherwise how long to
+// wait for the next.
+func (b *bucket) take(now int64, l Limits) (wait time.Duration, err error) {
+	b.refill(now, l)
+	if b.tokens >= thousandths {
+		b.tokens -= thousandths
+		return 0, nil
+	}
+	if l.TPS <= 0 {
+		return 0, errors.New("rate limit without a rate")
+	}
+	return time.Duration(math.Ceil(float64(thousandths-b.tokens) / thousandths / l.TPS * float64(time.Second))), nil
+}
+
 // TakeToken takes one token from the account's bucket in the database, which
 // several front ends share. It returns 0 if the request may pass, otherwise how
-// long to wait for the next token. A clock that moved back adds and removes no
-// tokens.
+// long to wait for the next token.
 func (s *Store) TakeToken(ctx context.Context, account string, l Limits) (wait time.Duration, err error) {
-	const whole = 1000 // tokens are kept in thousandths
-	capacity := int64(l.Burst) * whole
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		now := db.Micros(s.clock())
-		if _, err := tx.ExecContext(ctx, "INSERT INTO rate_buckets (account_id, tokens_thousandths, updated_at) VALUES ($1, $2, $3) ON CONFLICT (account_id) DO NOTHING", account, capacity, now); err != nil {
+		b := fullBucket(now, l)
+		if _, err := tx.ExecContext(ctx, "INSERT INTO rate_buckets (account_id, tokens_thousandths, updated_at) VALUES ($1, $2, $3) ON CONFLICT (account_id) DO NOTHING", account, b.tokens, b.updated); err != nil {
 			return err
 		}
-		var tokens, updated int64
-		if err := tx.QueryRowContext(ctx, "SELECT tokens_thousandths, updated_at FROM rate_buckets WHERE account_id = $1"+s.db.ForUpdate(), account).Scan(&tokens, &updated); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT tokens_thousandths, updated_at FROM rate_buckets WHERE account_id = $1"+s.db.ForUpdate(), account).Scan(&b.tokens, &b.updated); err != nil {
 			return err
 		}
-		gained := int64(min(float64(capacity), float64(max(0, now-updated))*l.TPS*whole/1e6))
-		tokens = min(capacity, tokens+gained)
-		if gained == 0 && now > updated {
-			now = updated // too little time for a thousandth of a token: let it accumulate
+		var err error
+		if wait, err = b.take(now, l); err != nil {
+			return err
 		}
-		wait = 0
-		if tokens < whole {
-			if l.TPS <= 0 {
-				return errors.New("rate limit without a rate")
-			}
-			wait = time.Duration(math.Ceil(float64(whole-tokens) / whole / l.TPS * float64(time.Second)))
-		} else {
-			tokens -= whole
-		}
-		_, err := tx.ExecContext(ctx, "UPDATE rate_buckets SET tokens_thousandths = $2, updated_at = $3 WHERE account_id = $1", account, tokens, now)
+		_, err = tx.ExecContext(ctx, "UPDATE rate_buckets SET tokens_thousandths = $2, updated_at = $3 WHERE account_id = $1", account, b.tokens, b.updated)
 		return err
 	})
 	return wait, s.wrap("rate bucket", err)

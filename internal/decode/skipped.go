@@ -15,12 +15,13 @@ const (
 	pace       = 0.075
 	slowPace   = 0.1 // leaves no doubt that a text has all its speech
 	sparsePace = 0.2 // nobody speaks so slowly
-	// leastSkipped is the least speech without words that is told of, in seconds.
-	leastSkipped = 1.0
 	// clauseEnds is the value of a pause after punctuation, in logarithms of
 	// pace.
 	clauseEnds = 0.3
 )
+
+// LeastSkipped is the least speech without words that is told of, in seconds.
+const LeastSkipped = 1.0
 
 // Skip is a stretch of speech without words.
 type Skip struct {
@@ -46,7 +47,7 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 		return nil
 	}
 	sum := weights(words)
-	if total-slowPace*sum[n] < leastSkipped {
+	if total-slowPace*sum[n] < LeastSkipped {
 		return nil
 	}
 	// cost[k][i]: the first k stretches have the first i words; came: where the last
@@ -73,7 +74,7 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	}
 	var skips []Skip
 	for k, i := m, n; k > 0; k-- {
-		if s := spans[k-1]; came[k][i] == i && s.end-s.start >= leastSkipped {
+		if s := spans[k-1]; came[k][i] == i && s.end-s.start >= LeastSkipped {
 			skips = append(skips, Skip{i, s.start, s.end})
 		}
 		i = came[k][i]

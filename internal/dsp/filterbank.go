@@ -97,3 +97,15 @@ func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 		return triangle(float64(k)*float64(rate)/float64(fft), c-w, c, c+w)
 	})
 }
+
+// SlaneyFilters returns the mel filters of librosa and of Whisper for a
+// transform of so many samples at 16 kHz: Slaney scale and area, 0-8000 Hz, one
+// row of fft/2 + 1 weights for each band.
+func SlaneyFilters(bands, fft int) [][]float32 {
+	rows := make([][]float32, bands)
+	for i, b := range edgesBank(bands, fft, 16000, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true) {
+		rows[i] = make([]float32, fft/2+1)
+		copy(rows[i][b.first:], b.weights)
+	}
+	return rows
+}

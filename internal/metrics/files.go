@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -51,40 +49,36 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.D
 // ReadFiles makes Handler include what other processes wrote to dir with
 // WriteFiles, each under the label worker with the file's name. Call it before
 // Handler is used.
-func (m *Metrics) ReadFiles(dir string) {
-	all := prometheus.Gatherers{m.registry, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return readMetrics(dir) })}
-	m.handler = promhttp.HandlerFor(all, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
-}
+func (m *Metrics) ReadFiles(dir string) { m.registry.MustRegister(workerFiles(dir)) }
 
-// readMetrics reads the recent files. It skips a file that can't be read and
-// names it in the error.
-func readMetrics(dir string) ([]*dto.MetricFamily, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+metricsSuffix))
+// workerFiles collects the recent files of a folder. It skips a file that can't
+// be read and names it in the scrape's error.
+type workerFiles string
+
+// Describe describes nothing: which metrics there are depends on the files.
+func (workerFiles) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads the files.
+func (dir workerFiles) Collect(out chan<- prometheus.Metric) {
+	files, err := filepath.Glob(filepath.Join(string(dir), "*"+metricsSuffix))
 	if err != nil {
-		return nil, err
+		out <- prometheus.NewInvalidMetric(unreadable, err)
 	}
-	families := map[string]*dto.MetricFamily{}
-	var broken []string
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if err != nil || time.Since(info.ModTime()) > staleAfter {
 			continue // removed meanwhile, or stale
 		}
-		if err := readMetricsFile(file, families); err != nil {
-			broken = append(broken, fmt.Sprintf("%s: %v", filepath.Base(file), err))
+		if err := collectFile(file, out); err != nil {
+			out <- prometheus.NewInvalidMetric(unreadable, fmt.Errorf("metrics of worker %s: %w", filepath.Base(file), err))
 		}
 	}
-	out := make([]*dto.MetricFamily, 0, len(families))
-	for _, f := range families {
-		out = append(out, f)
-	}
-	if broken != nil {
-		return out, fmt.Errorf("metrics of workers: %s", strings.Join(broken, "; "))
-	}
-	return out, nil
 }
 
-func readMetricsFile(file string, into map[string]*dto.MetricFamily) error {
+// unreadable stands for the metrics of a file that can't be read.
+var unreadable = prometheus.NewDesc("otograph_worker_metrics", "Metrics of a worker.", nil, nil)
+
+func collectFile(file string, out chan<- prometheus.Metric) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -95,15 +89,39 @@ func readMetricsFile(file string, into map[string]*dto.MetricFamily) error {
 	if err != nil {
 		return err
 	}
-	label, worker := "worker", strings.TrimSuffix(filepath.Base(file), metricsSuffix)
+	worker := strings.TrimSuffix(filepath.Base(file), metricsSuffix)
 	for name, family := range found {
-		for _, metric := range family.Metric {
-			metric.Label = append(metric.Label, &dto.LabelPair{Name: &label, Value: &worker})
-		}
-		if have := into[name]; have == nil {
-			into[name] = family
-		} else if have.GetType() == family.GetType() {
-			have.Metric = append(have.Metric, family.Metric...)
+		for _, m := range family.GetMetric() {
+			labels, values := []string{"worker"}, []string{worker}
+			for _, l := range m.GetLabel() {
+				labels, values = append(labels, l.GetName()), append(values, l.GetValue())
+			}
+			var one prometheus.Metric
+			desc := prometheus.NewDesc(name, family.GetHelp(), labels, nil)
+			switch {
+			case m.Counter != nil:
+				one, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, m.Counter.GetValue(), values...)
+			case m.Gauge != nil:
+				one, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, m.Gauge.GetValue(), values...)
+			case m.Histogram != nil:
+				buckets := map[float64]uint64{}
+				for _, b := range m.Histogram.GetBucket() {
+					buckets[b.GetUpperBound()] = b.GetCumulativeCount()
+				}
+				one, err = prometheus.NewConstHistogram(desc, m.Histogram.GetSampleCount(), m.Histogram.GetSampleSum(), buckets, values...)
+			case m.Summary != nil:
+				quantiles := map[float64]float64{}
+				for _, q := range m.Summary.GetQuantile() {
+					quantiles[q.GetQuantile()] = q.GetValue()
+				}
+				one, err = prometheus.NewConstSummary(desc, m.Summary.GetSampleCount(), m.Summary.GetSampleSum(), quantiles, values...)
+			default:
+				one, err = prometheus.NewConstMetric(desc, prometheus.UntypedValue, m.GetUntyped().GetValue(), values...)
+			}
+			if err != nil {
+				return err
+			}
+			out <- one
 		}
 	}
 	return nil

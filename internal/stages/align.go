@@ -65,3 +65,23 @@ func (s *Stages) aligner(language string) (*models.Model, error) {
 	}
 	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
 }
+
+// leastFound is the mean probability of its words from which a text counts as
+// said. The right text of clean speech has one above 0.8, another text one below
+// 0.1; a text of which every other word is wrong lies between.
+const leastFound = 0.4
+
+// Fits reports whether the words of a text are said in the recording that they were
+// laid onto, by the mean probability of the words that the model can spell. A text of
+// only part of the recording also fits.
+func Fits(words []align.Word) bool {
+	var sum float64
+	n := 0
+	for _, w := range words {
+		if !w.Wild {
+			sum += w.Probability
+			n++
+		}
+	}
+	return n > 0 && sum >= leastFound*float64(n)
+}

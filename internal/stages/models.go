@@ -40,13 +40,15 @@ func (s *Stages) NeedsStandard(said *found.Transcription) bool {
 	return said != nil && (said.Tier == spec.TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || s.Options.ASRLanguage == nil && s.Engines.Available.Standard)
 }
 
-// Preload returns the loading of a run's models as two lists, each to be worked through
-// in order while the recording is still being decoded and searched for speech. First
-// comes what the text needs: the voice activity detector and, beside it, the language
-// detector and, where it is known which, the recognizer. Trouble is left to the stage
-// that needs the model.
-func (s *Stages) Preload() (lanes [2][]func()) {
+// Preload opens a run's models while the recording is still being decoded and searched
+// for speech, two at a time. First comes what the text needs: the voice activity
+// detector and, beside it, the language detector and, where it is known which, the
+// recognizer. The run does not wait for it, and trouble is left to the stage that needs
+// the model. enter counts each goroutine in and returns the function that counts it out;
+// with an error nothing is opened.
+func (s *Stages) Preload(enter func() (done func(), err error)) {
 	e := s.Engines
+	var lanes [2][]func()
 	if *s.Options.EnableASR {
 		lanes[0] = append(lanes[0], func() { _, _ = e.VAD() })
 		lanes[1] = append(lanes[1], s.preloadRecognizer)
@@ -57,7 +59,18 @@ func (s *Stages) Preload() (lanes [2][]func()) {
 	if *s.Options.EnableAudioEvents {
 		lanes[1] = append(lanes[1], func() { _, _ = e.Tagger() })
 	}
-	return lanes
+	for _, lane := range lanes {
+		done, err := enter()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer done()
+			for _, load := range lane {
+				load()
+			}
+		}()
+	}
 }
 
 // preloadRecognizer opens what tells the language and, where it is known which, the

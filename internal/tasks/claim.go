@@ -67,13 +67,13 @@ type thenError struct{ error }
 
 func (e thenError) Unwrap() error { return e.error }
 
-// writeThen runs end, which ends a claim, in a transaction, and claims the next task in it. When that claim fails, end runs
+// writeAndClaim runs end, which ends a claim, in a transaction, and claims the next task in it. When that claim fails, end runs
 // alone: it must not be kept from being written.
-func (s *Service) writeThen(ctx context.Context, then queue.Then, end func(tx *sql.Tx) error) (next *Claim, err error) {
+func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end func(tx *sql.Tx) error) (next *Claim, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
 		next = nil
 		if err = end(tx); err == nil && then != nil {
-			if next, err = s.claimThen(ctx, tx, then); err != nil {
+			if next, err = s.claimNext(ctx, tx, then); err != nil {
 				err = thenError{err}
 			}
 		}
@@ -89,8 +89,8 @@ func (s *Service) writeThen(ctx context.Context, then queue.Then, end func(tx *s
 	return next, err
 }
 
-// claimThen claims a task that its account can pay for.
-func (s *Service) claimThen(ctx context.Context, tx *sql.Tx, then queue.Then) (*Claim, error) {
+// claimNext claims a task that its account can pay for.
+func (s *Service) claimNext(ctx context.Context, tx *sql.Tx, then queue.NextClaim) (*Claim, error) {
 	held, err := then(ctx, tx)
 	if held == nil || err != nil {
 		return nil, err

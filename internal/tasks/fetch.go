@@ -53,7 +53,7 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, second
 // transaction; the claim is nil where NextFetch has to look for one. After an error
 // there may be a claim that worker did not hear of: HandBack gives it back.
 func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
-	then, err := s.queue.ThenNextFetch(ctx, worker, busy, false)
+	then, err := s.queue.NextFetchClaim(ctx, worker, busy, false)
 	if err != nil {
 		then = nil // what was downloaded matters more, and meets the same trouble
 	}
@@ -66,7 +66,7 @@ type Downloader interface {
 	// accepts a task, so that the two are one commit. then is nil where there is no
 	// place now; else taken is called once, with the claim, nil for none, and with the
 	// error of the transaction.
-	Offer(ctx context.Context) (then queue.Then, taken func(c *Claim, err error))
+	Offer(ctx context.Context) (then queue.NextClaim, taken func(c *Claim, err error))
 }
 
 // Downloads lets tasks that are accepted here go straight to d, until stop is
@@ -95,10 +95,10 @@ func (s *Service) accept(ctx context.Context, requests []Request, write func(tx 
 			taken(next, err)
 		}
 	}()
-	return s.writeThen(ctx, then, write)
+	return s.writeAndClaim(ctx, then, write)
 }
 
-func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.Then) (*Claim, error) {
+func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.NextClaim) (*Claim, error) {
 	var price billing.Money
 	if seconds > 0 {
 		t, err := s.tariff(ctx, c, seconds)
@@ -110,7 +110,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 		}
 	}
 	unpaid := false
-	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
+	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
 		unpaid = false
 		r, err := s.lockTask(ctx, tx, c.ID)
 		switch {

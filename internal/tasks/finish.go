@@ -117,14 +117,14 @@ func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 // CompleteNext is Complete, and claims for worker the next task in the same transaction; the claim is nil where Next has to
 // look for one. After an error there may be a claim that worker did not hear of: HandBack gives it back.
 func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker, modelSet string) (*Claim, error) {
-	then, err := s.queue.ThenNext(ctx, worker, modelSet)
+	then, err := s.queue.NextTaskClaim(ctx, worker, modelSet)
 	if err != nil {
 		then = nil // the end itself is what matters, and meets the same trouble
 	}
 	return s.complete(ctx, c, o, then)
 }
 
-func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.Then) (*Claim, error) {
+func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.NextClaim) (*Claim, error) {
 	data, err := pack(o.Result)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func beside(result, suffix string) string {
 	return strings.TrimSuffix(result, resultSuffix) + suffix
 }
 
-func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.Then) (*Claim, error) {
+func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.NextClaim) (*Claim, error) {
 	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.take()
-	next, err := s.writeThen(ctx, then, func(tx *sql.Tx) error {
+	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
 		r, err := s.lockTask(ctx, tx, c.ID)
 		audio = r.audio
 		switch {
@@ -345,7 +345,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	if err := s.scheduleDeletion(ctx, tx, CheckpointPrefix(r.ID), now); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1", r.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM live_segments WHERE task_id = $1", r.ID); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,

@@ -29,13 +29,13 @@ type Snapshot struct {
 	// UpdatedAt is when the task's row last changed; reports of progress do not
 	// change it. FinishedAt is zero until the state is final.
 	UpdatedAt, FinishedAt time.Time
-	// Told are the sentences that a running task's worker has told, nil for none. A
+	// Live are the sentences that a running task's worker has reported, nil for none. A
 	// task that is final has none: its result has them.
-	Told *Told
+	Live *LiveSegments
 }
 
-// Told are the sentences of one attempt, in order. It is never changed.
-type Told struct {
+// LiveSegments are the sentences of one attempt, in order. It is never changed.
+type LiveSegments struct {
 	Attempt  int64
 	Segments []spec.Segment
 }
@@ -96,14 +96,14 @@ func (f *follower) tell(state Snapshot) {
 // there are any.
 type watcher struct {
 	mu        sync.Mutex
-	followers map[string][]*follower // by task
-	told      map[string]*Told       // by task, of those that are followed
-	stop      context.CancelFunc     // nil while it does not run
-	news      chan struct{}          // a follower came
+	followers map[string][]*follower   // by task
+	told      map[string]*LiveSegments // by task, of those that are followed
+	stop      context.CancelFunc       // nil while it does not run
+	news      chan struct{}            // a follower came
 }
 
 func newWatcher() *watcher {
-	return &watcher{followers: map[string][]*follower{}, told: map[string]*Told{}, news: make(chan struct{}, 1)}
+	return &watcher{followers: map[string][]*follower{}, told: map[string]*LiveSegments{}, news: make(chan struct{}, 1)}
 }
 
 func (w *watcher) add(s *Service, f *follower) {
@@ -199,7 +199,7 @@ func (w *watcher) look(ctx context.Context, s *Service) error {
 // listen reads what workers have told since the last look, and adds what is known to
 // the states.
 func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snapshot) error {
-	known := map[string]*Told{}
+	known := map[string]*LiveSegments{}
 	w.mu.Lock()
 	for id, state := range states {
 		if state.Stage != "" && !state.Final {
@@ -217,7 +217,7 @@ func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snap
 	defer w.mu.Unlock()
 	for id, told := range known {
 		state := states[id]
-		state.Told = told
+		state.Live = told
 		states[id] = state
 		if len(w.followers[id]) > 0 && told != nil {
 			w.told[id] = told
@@ -228,7 +228,7 @@ func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snap
 
 // told adds to what is known of tasks what their workers have told since, up to a
 // gap.
-func (s *Service) told(ctx context.Context, known map[string]*Told) error {
+func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) error {
 	type position struct {
 		ID      string `json:"id"`
 		Attempt int64  `json:"attempt"`
@@ -251,7 +251,7 @@ func (s *Service) told(ctx context.Context, known map[string]*Told) error {
 		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
 	}
 	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
-		JOIN told_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
+		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
 		ORDER BY t.task_id, t.attempt, t.first`, string(list))
 	if err != nil {
 		return s.wrap("follow", err)
@@ -266,7 +266,7 @@ func (s *Service) told(ctx context.Context, known map[string]*Told) error {
 		return s.wrap("follow", err)
 	}
 	for _, b := range batches {
-		told := Told{Attempt: b.attempt}
+		told := LiveSegments{Attempt: b.attempt}
 		if before := known[b.task]; before != nil && before.Attempt == b.attempt {
 			told.Segments = before.Segments
 		}

@@ -15,12 +15,12 @@ import (
 // MaintainerConfig configures a Maintainer; zero values select the service's
 // defaults.
 type MaintainerConfig struct {
-	DeadAfter time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
-	Interval  time.Duration // between looks for the dead; default 2 s
-	Cleanup   time.Duration // between clean-ups; default 1 min
-	Collect   time.Duration // between collections of orphaned files; default 24 h
-	Check     time.Duration // between checks of the running sums and balances; default 24 h
-	Settle    time.Duration // how long a process runs before it collects; default 1 h
+	DeadAfter    time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
+	Interval     time.Duration // between looks for the dead; default 2 s
+	Cleanup      time.Duration // between clean-ups; default 1 min
+	Collect      time.Duration // between collections of orphaned files; default 24 h
+	Check        time.Duration // between checks of the running sums and balances; default 24 h
+	CollectAfter time.Duration // how long a process runs before it collects; default 1 h
 }
 
 // Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
@@ -47,7 +47,7 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	setDefault(&c.Cleanup, time.Minute)
 	setDefault(&c.Collect, 24*time.Hour)
 	setDefault(&c.Check, 24*time.Hour)
-	setDefault(&c.Settle, time.Hour)
+	setDefault(&c.CollectAfter, time.Hour)
 	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
 }
 
@@ -84,7 +84,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 		if err := s.queue.Chore(ctx, choreCheck, m.config.Check, m.check); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "sums not checked", "error", err)
 		}
-		if time.Since(begun) >= m.config.Settle { // never at a start, when a mistake is fresh
+		if time.Since(begun) >= m.config.CollectAfter { // never at a start, when a mistake is fresh
 			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "orphaned files not collected", "error", err)
 			}

@@ -70,7 +70,7 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (pending []stri
 		}
 		pending = append(pending, key)
 	}
-	for _, table := range []string{"annotations", "told_segments"} {
+	for _, table := range []string{"annotations", "live_segments"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE task_id = $1", r.ID); err != nil {
 			return nil, err
 		}

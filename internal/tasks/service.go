@@ -108,7 +108,7 @@ func New(c Config) (*Service, error) {
 	unfolded := &atomic.Bool{}
 	unfolded.Store(true) // maybe by a process that did not come to it
 	return &Service{
-		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
 	}, nil

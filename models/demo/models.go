@@ -3,8 +3,8 @@
 // clone works without downloads; they do not work on real recordings. How they
 // were trained and what was measured is in the folder training.
 //
-// The package is imported by the command and by tests, never by the otograph
-// package, so that a program with other models does not carry these.
+// Nothing of the package is computed at the start of a program, so that the linker
+// leaves the models out of a program that calls neither Models nor otograph.OpenDefault.
 //
 // The models are compressed with zstd and unpacked into memory when their bytes
 // are requested; the memory is freed when they are no longer used. (xz packs
@@ -41,20 +41,34 @@ var (
 
 // The embedded files. Sizes and hashes are of the unpacked bytes.
 var (
-	whisper = newPacked("demo-whisper.bin", whisperZst, 1, 20596021,
-		"0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e")
-	ctc = newPacked("demo-ctc.onnx", ctcONNX, 0, 6237043,
-		"32ab4cac47e3a7fa20f0221fa9c21a6421c4045ddc64d7034d1cead4f9041816")
-	ctcLM = newPacked("demo-ctc-lm.arpa", ctcLMZst, 1, 553888,
-		"e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb")
-	vad = newPacked("demo-vad.onnx", vadZst, 4, 455957,
-		"da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e")
-	speaker = newPacked("demo-speaker.onnx", speakerZst, 4, 1494677,
-		"26c5beed2b232002665f2e4dab6f17c16ab2e6b5c57d9f0679ad6a8d9ca831e7")
-	segmenter = newPacked("demo-segmenter.onnx", segmenterZst, 4, 772303,
-		"cb00202dbf06d05cf0918fe2da7e785f37b2816dddcd07a2668931b2375762c5")
-	tagger = newPacked("demo-tagger.onnx", taggerZst, 4, 962134,
-		"96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549")
+	whisper = &packed{
+		name: "demo-whisper.bin", data: &whisperZst, planes: 1, size: 20596021,
+		sha256: "0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e",
+	}
+	ctc = &packed{
+		name: "demo-ctc.onnx", data: &ctcONNX, planes: 0, size: 6237043,
+		sha256: "32ab4cac47e3a7fa20f0221fa9c21a6421c4045ddc64d7034d1cead4f9041816",
+	}
+	ctcLM = &packed{
+		name: "demo-ctc-lm.arpa", data: &ctcLMZst, planes: 1, size: 553888,
+		sha256: "e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb",
+	}
+	vad = &packed{
+		name: "demo-vad.onnx", data: &vadZst, planes: 4, size: 455957,
+		sha256: "da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e",
+	}
+	speaker = &packed{
+		name: "demo-speaker.onnx", data: &speakerZst, planes: 4, size: 1494677,
+		sha256: "26c5beed2b232002665f2e4dab6f17c16ab2e6b5c57d9f0679ad6a8d9ca831e7",
+	}
+	segmenter = &packed{
+		name: "demo-segmenter.onnx", data: &segmenterZst, planes: 4, size: 772303,
+		sha256: "cb00202dbf06d05cf0918fe2da7e785f37b2816dddcd07a2668931b2375762c5",
+	}
+	tagger = &packed{
+		name: "demo-tagger.onnx", data: &taggerZst, planes: 4, size: 962134,
+		sha256: "96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549",
+	}
 )
 
 // license is the license of every embedded model: they contain no third-party

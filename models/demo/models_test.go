@@ -73,7 +73,7 @@ func TestBytesAreUnpackedOnceHoweverManyAsk(t *testing.T) {
 }
 
 func TestBytesAreLetGo(t *testing.T) {
-	p := newPacked(vad.name, vad.data, vad.planes, vad.size, vad.sha256)
+	p := &packed{name: vad.name, data: vad.data, planes: vad.planes, size: vad.size, sha256: vad.sha256}
 	data, err := p.bytes()
 	require.NoError(t, err)
 	gone := make(chan struct{})
@@ -99,7 +99,8 @@ func TestDamagedModelIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, p := range []*packed{vad, ctc} { // compressed and not
-				broken := newPacked(p.name, damage(append([]byte(nil), p.data...)), p.planes, p.size, p.sha256)
+				damaged := damage(append([]byte(nil), *p.data...))
+				broken := &packed{name: p.name, data: &damaged, planes: p.planes, size: p.size, sha256: p.sha256}
 				_, err := broken.bytes()
 				require.ErrorIs(t, err, models.ErrBroken)
 				assert.ErrorContains(t, err, p.name)
@@ -111,10 +112,10 @@ func TestDamagedModelIsRefused(t *testing.T) {
 func TestEmbeddedSizeStaysSmall(t *testing.T) {
 	total := len(ctcTokens)
 	for _, p := range all {
-		total += len(p.data)
+		total += len(*p.data)
 	}
 	assert.LessOrEqual(t, total, 17_200_000)
-	assert.LessOrEqual(t, len(ctcTokens)+len(ctc.data)+len(ctcLM.data)+len(whisper.data), 14_400_000, "the two recognizers")
+	assert.LessOrEqual(t, len(ctcTokens)+len(*ctc.data)+len(*ctcLM.data)+len(*whisper.data), 14_400_000, "the two recognizers")
 }
 
 func TestSetsAreIndependent(t *testing.T) {

@@ -17,18 +17,14 @@ import (
 // content.
 type packed struct {
 	name   string
-	data   []byte // zstd of the byte planes, or the model itself
-	planes int    // stride of Split; 0 for a model that is not compressed
-	size   int    // unpacked, bytes
-	sha256 string // of the unpacked bytes, hex
+	data   *[]byte // zstd of the byte planes, or the model itself
+	planes int     // stride of Split; 0 for a model that is not compressed
+	size   int     // unpacked, bytes
+	sha256 string  // of the unpacked bytes, hex
 
 	mu      sync.Mutex
 	last    weak.Pointer[byte] // the first of the bytes returned last
 	checked bool               // a model that is not compressed
-}
-
-func newPacked(name string, data []byte, planes, size int, sum string) *packed {
-	return &packed{name: name, data: data, planes: planes, size: size, sha256: sum}
 }
 
 // bytes unpacks the model. All users of its bytes share them, but packed does
@@ -38,7 +34,7 @@ func (p *packed) bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.checked {
-		return p.data, nil
+		return *p.data, nil
 	}
 	if first := p.last.Value(); first != nil {
 		return unsafe.Slice(first, p.size), nil
@@ -63,7 +59,7 @@ func (p *packed) file(part models.Part) models.File {
 // unpack decompresses the model where it is compressed, and checks size and hash; a
 // mismatch (a damaged executable) is models.ErrBroken.
 func (p *packed) unpack() ([]byte, error) {
-	data := p.data
+	data := *p.data
 	if p.planes > 0 {
 		var err error
 		if data, err = p.decompress(); err != nil {
@@ -86,7 +82,7 @@ func (p *packed) decompress() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
 	defer dec.Close()
-	planes, err := dec.DecodeAll(p.data, make([]byte, 0, p.size))
+	planes, err := dec.DecodeAll(*p.data, make([]byte, 0, p.size))
 	if err != nil {
 		return nil, fmt.Errorf("%w: embedded %s: %w", models.ErrBroken, p.name, err)
 	}

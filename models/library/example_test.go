@@ -44,6 +44,7 @@ func ExampleFind() {
 	// optimized sense-voice-int8-2024-07-17
 	// vad       silero-v6.2.1
 	// embedder  wespeaker-ecapa512-LM
+	// segmenter pyannote-segmentation-3.0
 	// tagger    ced-tiny
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +14,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
 )
+
+// Type is the storage type of a Whisper model's matrices.
+type Type = ggmlfile.Type
 
 // ImportOptions describes what a model's files do not state. Zero fields are
 // filled in from the files and the catalog.
@@ -31,13 +36,25 @@ type ImportOptions struct {
 	WindowSeconds float64 // seconds
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
+	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0; empty
+	// means q8_0. A model that is not converted keeps its own.
+	Type Type
+	// Adapter is the folder of a LoRA adapter that is merged into a converted
+	// model; empty for none.
+	Adapter string
+
+	sha256 string // of the converted file, if it is known
 }
 
 // Import copies a model into the folder, records its hashes and starts using
 // it. source is a model file (its tokens and other parts are copied as well), a
-// folder, or an archive (.tar.bz2, .tar.gz, .tar) of models. Nothing is
-// installed unless it is recognized.
+// folder, or an archive (.tar.bz2, .tar.gz, .tar) of models. A Whisper model of
+// CTranslate2 or of transformers is converted. Nothing is installed unless it is
+// recognized.
 func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]Stored, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	unlock, err := s.lock()
 	if err != nil {
 		return nil, err
@@ -50,47 +67,86 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		}
 		return nil, err
 	}
-	dir, base := filepath.Dir(source), filepath.Base(source)
-	var found map[models.Role][]entry
-	var ignored []error
+	from := origin{dir: filepath.Dir(source), base: filepath.Base(source), folder: true}
+	whisper := whisperFolder(source)
 	switch {
 	case info.IsDir():
-		dir = source
-		found, ignored, err = recognizeFiles(dir, ".")
-	case isArchive(base):
-		dir = filepath.Join(s.Dir, partials, "unpacked")
-		if err := emptyDir(dir); err != nil {
+		from.dir = source
+	case isArchive(from.base):
+		defer os.RemoveAll(s.unpacked())
+		if whisper, err = s.unpackInto(ctx, source, &from); err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(dir)
-		if _, err := unpack(ctx, source, dir, worthUnpacking); err != nil {
-			return nil, err
+		if whisper != "" {
+			o.Name = cmp.Or(o.Name, from.base)
 		}
-		for _, end := range []string{".bz2", ".gz", ".tbz2", ".tgz", ".tar"} {
-			base = strings.TrimSuffix(base, end)
-		}
-		found, ignored, err = recognizeFiles(dir, ".")
 	default:
-		found, err = recognizeOne(source)
+		from.folder = false
 	}
+	if whisper == "" || !o.takes(models.RoleStandard) {
+		return s.importAll(ctx, source, from, o)
+	}
+	stored, err := s.convert(ctx, whisper, o)
+	if err != nil {
+		return nil, err
+	}
+	return []Stored{*stored}, nil
+}
+
+// origin is where an import finds its models.
+type origin struct {
+	dir    string // the folder of the files
+	base   string // name of the file, folder or archive
+	folder bool   // several models are possible
+}
+
+// takes reports whether the options allow a model of a role.
+func (o *ImportOptions) takes(role models.Role) bool { return o.Role == "" || o.Role == role }
+
+// check validates the options of an import.
+func (o *ImportOptions) check() error {
+	if types := []Type{"", ggmlfile.F16, ggmlfile.Q8_0, ggmlfile.Q5_0}; !slices.Contains(types, o.Type) {
+		return fmt.Errorf("%w: type: expected f16, q8_0 or q5_0, found %q", models.ErrBroken, o.Type)
+	}
+	if o.Contract != "" {
+		role, ok := models.ContractRole(o.Contract)
+		switch {
+		case !ok && o.Role != "":
+			return fmt.Errorf("%w: contract: expected one of %s, found %q", models.ErrBroken, strings.Join(models.ContractsOf(o.Role), ", "), o.Contract)
+		case !ok:
+			return fmt.Errorf("%w: contract: %q is not known", models.ErrBroken, o.Contract)
+		case !o.takes(role):
+			return fmt.Errorf("%w: contract: %q is for role %s, expected one for %s", models.ErrBroken, o.Contract, role, o.Role)
+		}
+	}
+	return nil
+}
+
+func (s *Store) importAll(ctx context.Context, source string, from origin, o ImportOptions) ([]Stored, error) {
+	find := func() (map[models.Role][]entry, []error, error) { return recognizeFiles(from.dir, ".", o.Contract) }
+	if !from.folder {
+		find = func() (map[models.Role][]entry, []error, error) {
+			found, err := recognizeOne(source, o.Contract)
+			return found, nil, err
+		}
+	}
+	found, ignored, err := find()
 	if err != nil {
 		return nil, err
 	}
 	var done []Stored
 	for _, role := range models.Roles() {
 		for _, e := range found[role] {
-			if o.Role != "" && o.Role != role {
-				if info.IsDir() || isArchive(filepath.Base(source)) {
+			if !o.takes(role) {
+				if from.folder {
 					continue
 				}
 				return done, fmt.Errorf("%w: %s: expected a model for role %s, found one for %s", models.ErrBroken, source, o.Role, role)
 			}
-			if o.Contract != "" {
-				if served, ok := models.ContractRole(o.Contract); !ok || served != role {
-					return done, fmt.Errorf("%w: contract: expected one of %s, found %q", models.ErrBroken, strings.Join(models.ContractsOf(role), ", "), o.Contract)
-				}
+			if served, _ := models.ContractRole(o.Contract); o.Contract != "" && served != role {
+				return done, fmt.Errorf("%w: contract: expected one of %s, found %q", models.ErrBroken, strings.Join(models.ContractsOf(role), ", "), o.Contract)
 			}
-			stored, err := s.importOne(ctx, dir, base, role, e, o)
+			stored, err := s.importOne(ctx, from, role, e, o)
 			if err != nil {
 				return done, err
 			}
@@ -107,6 +163,25 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	return done, nil
 }
 
+// unpacked is the folder for the files of an archive.
+func (s *Store) unpacked() string { return filepath.Join(s.Dir, partials, "unpacked") }
+
+// unpackInto unpacks an archive and makes its files the origin. It returns the
+// folder of a Whisper model that has to be converted, "" if there is none.
+func (s *Store) unpackInto(ctx context.Context, archive string, from *origin) (whisper string, err error) {
+	if err := emptyDir(s.unpacked()); err != nil {
+		return "", err
+	}
+	if _, err := unpack(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
+		return "", err
+	}
+	from.dir = s.unpacked()
+	for _, end := range []string{".bz2", ".gz", ".tbz2", ".tgz", ".tar"} {
+		from.base = strings.TrimSuffix(from.base, end)
+	}
+	return whisperFolder(from.dir), nil
+}
+
 func forRole(role models.Role) string {
 	if role == "" {
 		return ""
@@ -118,17 +193,20 @@ func forRole(role models.Role) string {
 // contain test recordings as well.
 func worthUnpacking(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".onnx", ".bin", ".data", ".weights", ".onnx_data", ".mvn":
+	case ".onnx", ".bin", ".data", ".weights", ".onnx_data", ".mvn", ".safetensors":
 		return true
 	}
-	return slices.Contains([]string{
+	return strings.HasSuffix(name, "_vocab.txt") || slices.Contains([]string{
 		"tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json", "config.json", "preprocessor_config.json",
+		"vocabulary.json", "vocabulary.txt", "tokenizer.json", "added_tokens.json", "generation_config.json", "adapter_config.json",
+		"model.safetensors.index.json",
 	}, name)
 }
 
-// recognizeOne returns an entry for a single model file.
-func recognizeOne(file string) (map[models.Role][]entry, error) {
-	found, err := models.Recognize(file)
+// recognizeOne returns an entry for a single model file. contract, if set, is
+// that of a graph of no known family.
+func recognizeOne(file, contract string) (map[models.Role][]entry, error) {
+	found, err := recognizeAs(file, contract)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +220,20 @@ func recognizeOne(file string) (map[models.Role][]entry, error) {
 	return map[models.Role][]entry{found.Role: {e}}, nil
 }
 
-func (s *Store) importOne(ctx context.Context, dir, base string, role models.Role, e entry, o ImportOptions) (*Stored, error) {
-	e.Contract, e.Languages, e.License = o.Contract, o.Languages, o.License
+// recognizeAs is models.Recognize, but a graph of no known family gets the
+// contract, if one is given. The engine checks its inputs and outputs.
+func recognizeAs(file, contract string) (*models.Recognized, error) {
+	found, err := models.Recognize(file)
+	role, known := models.ContractRole(contract)
+	if errors.Is(err, models.ErrUnknown) && known && role != models.RoleStandard {
+		return &models.Recognized{Role: role, Contract: contract, Part: models.PartModel}, nil
+	}
+	return found, err
+}
+
+func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e entry, o ImportOptions) (*Stored, error) {
+	dir := from.dir
+	e.Contract, e.Languages, e.License = o.Contract, o.Languages, cmp.Or(o.License, e.License)
 	e.WindowSeconds, e.SampleRate, e.SameSpeaker = o.WindowSeconds, o.SampleRate, o.SameSpeaker
 	if err := e.check(role); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.Files[e.mainPart()]), err)
@@ -152,7 +242,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 	if err != nil {
 		return nil, err
 	}
-	name := modelName(cmp.Or(o.Name, e.importName(base, dir)))
+	name := modelName(cmp.Or(o.Name, e.importName(from.base, dir)))
 	manifest, err := s.manifest()
 	if err != nil {
 		return nil, err
@@ -167,7 +257,7 @@ func (s *Store) importOne(ctx context.Context, dir, base string, role models.Rol
 	recorded := entry{
 		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
 		License: m.License, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
-		NoTranslation: m.NoTranslation, AlignmentHeads: m.AlignmentHeads, Calibration: m.Calibration,
+		NoTranslation: m.NoTranslation, Calibration: m.Calibration, AlignmentHeads: m.AlignmentHeads, Source: e.Source, SourceSHA256: e.SourceSHA256,
 	}
 	stored := &Stored{Role: role, Name: name, Dir: target}
 	same := true
@@ -210,8 +300,13 @@ func (e *entry) importName(base, dir string) string {
 	return own
 }
 
-// copyFile copies a model's file and returns its hash.
+// copyFile copies a model's file and returns its hash. One that was made or
+// unpacked for the import is linked instead, where the file system can.
 func (s *Store) copyFile(ctx context.Context, model string, f models.File, to string) (sum string, err error) {
+	if strings.HasPrefix(f.Path, filepath.Join(s.Dir, partials)+string(filepath.Separator)) && os.Link(f.Path, to) == nil {
+		sum, _, err = HashFile(to)
+		return sum, err
+	}
 	in, err := os.Open(f.Path)
 	if err != nil {
 		return "", err

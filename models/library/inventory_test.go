@@ -44,11 +44,15 @@ func TestArchivesAsPublished(t *testing.T) {
 		"streaming nemo": {map[string][]byte{
 			"model.onnx": made.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
 		}, "", "streaming NeMo"},
-		"gigaam": {map[string][]byte{"model.int8.onnx": made.NeMoCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "", "GigaAM"},
+		"gigaam": {map[string][]byte{"model.int8.onnx": made.GigaAMCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "model.int8.onnx", ""},
+		"gigaam rnnt of onnx-asr": {map[string][]byte{
+			"v3_e2e_rnnt_encoder.onnx": made.GigaAMEncoder().Bytes(), "v3_e2e_rnnt_decoder.onnx": made.GigaAMDecoder().Bytes(),
+			"v3_e2e_rnnt_joint.onnx": made.GigaAMJoiner().Bytes(), "v3_e2e_rnnt_vocab.txt": tokens,
+		}, "v3_e2e_rnnt_encoder.onnx", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "published.tar.gz")
-			made.Place(t, archive, zip(t, tarball(t, func(w *tar.Writer) {
+			made.Place(t, archive, gzipped(t, tarball(t, func(w *tar.Writer) {
 				for _, file := range slices.Sorted(maps.Keys(c.files)) {
 					addFile(t, w, "published/"+file, c.files[file])
 				}
@@ -385,6 +389,14 @@ func TestCatalogIsSound(t *testing.T) {
 			}
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
+		if e.Repackaged != nil {
+			assert.Equal(t, models.RoleStandard, e.Role)
+			assert.True(t, isSHA256(e.Repackaged.SHA256), e.Name)
+			assert.NotEmpty(t, e.Repackaged.Packages)
+			for _, p := range e.Repackaged.Packages {
+				assert.True(t, p.Name != "" && p.Version != "" && isSHA256(p.SHA256), "%s: %+v", e.Name, p)
+			}
+		}
 		if e.Convert != "" {
 			assert.FileExists(t, filepath.Join("..", "..", "tools", "convert", e.Convert))
 		}
@@ -400,8 +412,38 @@ func TestCatalogIsSound(t *testing.T) {
 			assert.GreaterOrEqual(t, e.Sources, 2, "%s: a profile stands on more than one source", e.Name)
 			assert.Empty(t, e.Convert, "a profile needs no conversion")
 		}
-		assert.Equal(t, map[models.Role]int{models.RoleStandard: 1, models.RoleOptimized: 1, models.RoleVAD: 1, models.RoleEmbedder: 1, models.RoleTagger: 1}, roles, p)
+		assert.Equal(t, map[models.Role]int{models.RoleStandard: 1, models.RoleOptimized: 1, models.RoleVAD: 1, models.RoleEmbedder: 1, models.RoleSegmenter: 1, models.RoleTagger: 1}, roles, p)
 	}
+	for language, list := range catalog().Languages {
+		require.NotEmpty(t, list, language)
+		for _, name := range list {
+			found, err := Find(name)
+			require.NoError(t, err)
+			assert.Equal(t, models.RoleOptimized, found[0].Role, name)
+			assert.Contains(t, found[0].Languages, language, name)
+			assert.GreaterOrEqual(t, found[0].Sources, 2, name)
+		}
+	}
+}
+
+// TestFindByLanguage replaces the model of the optimized tier.
+func TestFindByLanguage(t *testing.T) {
+	optimized := func(name string) string {
+		found, err := Find(name)
+		require.NoError(t, err)
+		assert.Len(t, found, 6)
+		i := slices.IndexFunc(found, func(e Entry) bool { return e.Role == models.RoleOptimized })
+		return found[i].Name
+	}
+	assert.Equal(t, "fastconformer-ctc-10lang-int8", optimized("balanced"))
+	assert.Equal(t, "parakeet-tdt-ctc-0.6b-ja-int8", optimized("balanced:ja"))
+	assert.Equal(t, "reazonspeech-k2-v2-int8", optimized("small:ja"))
+	assert.Equal(t, "zipformer-vi-int8", optimized("best:vi"))
+	_, err := Find("balanced:xx")
+	require.ErrorIs(t, err, models.ErrMissing)
+	require.ErrorContains(t, err, `for language "xx", but for bg, cs`)
+	_, err = Find("silero-v6.2.1:ja")
+	require.ErrorContains(t, err, "no model or profile")
 }
 
 func TestFindSuggests(t *testing.T) {

@@ -51,17 +51,20 @@ type entry struct {
 	File  string                 `json:"file,omitempty"`
 	Files map[models.Part]string `json:"files,omitempty"`
 	// SHA256 holds the hash of each file, by its name as in Files.
-	SHA256        map[string]string `json:"sha256,omitempty"`
-	Languages     []string          `json:"languages,omitempty"`
-	License       string            `json:"licence,omitempty"`
+	SHA256    map[string]string `json:"sha256,omitempty"`
+	Languages []string          `json:"languages,omitempty"`
+	License   string            `json:"licence,omitempty"`
+	// Source describes what a converted model was made from, and SourceSHA256
+	// holds the hashes of the files that held the weights, by their names.
 	Source        string            `json:"source,omitempty"`
+	SourceSHA256  map[string]string `json:"source_sha256,omitempty"`
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
 	SampleRate    int               `json:"sample_rate,omitempty"`
 	SameSpeaker   float64           `json:"same_speaker,omitempty"`
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
 	NoTranslation bool              `json:"no_translation,omitempty"`
-	// AlignmentHeads are [layer, head] from 0; see models.Model.
+	// AlignmentHeads are pairs of layer and head; see models.Model.
 	AlignmentHeads [][2]int `json:"alignment_heads,omitempty"`
 	// Calibration is the recognizer's calibration; see models.Calibration.
 	Calibration *models.Calibration `json:"calibration,omitempty"`
@@ -202,6 +205,16 @@ func (e *entry) check(role models.Role) error {
 			return fmt.Errorf("sha256.%s: expected 64 hexadecimal digits, found %q", file, sum)
 		}
 	}
+	for file, sum := range e.SourceSHA256 {
+		if !isSHA256(sum) {
+			return fmt.Errorf("source_sha256.%s: expected 64 hexadecimal digits, found %q", file, sum)
+		}
+	}
+	for _, h := range e.AlignmentHeads {
+		if role != models.RoleStandard || min(h[0], h[1]) < 0 || max(h[0], h[1]) > maxHead {
+			return fmt.Errorf("alignment_heads: expected pairs of layer and head of a standard model, 0 to %d, found %v", maxHead, h)
+		}
+	}
 	for _, code := range e.Languages {
 		if !models.ValidLanguage(code) {
 			return fmt.Errorf("languages: expected ISO 639 codes, found %q", code)
@@ -221,6 +234,9 @@ func (e *entry) check(role models.Role) error {
 	}
 	return nil
 }
+
+// maxHead is the highest layer or head that a Whisper model may have.
+const maxHead = 127
 
 // name is the entry's name, or that of its main file.
 func (e *entry) name() string {

@@ -36,6 +36,17 @@ type Load struct {
 	Fallback *models.Set
 }
 
+// OrDefaultDir returns l with the default folder (DefaultDir) if Dir is empty. The
+// folder need not exist unless EnvDir names it.
+func (l Load) OrDefaultDir() Load {
+	if l.Dir == "" {
+		if dir, named, err := DefaultDir(); err == nil { // else there is no data folder
+			l.Dir, l.DirOptional = dir, !named
+		}
+	}
+	return l
+}
+
 // Open opens the set.
 func (l Load) Open() (*models.Set, error) {
 	set := &models.Set{}
@@ -175,8 +186,8 @@ var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig,
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), License: e.License,
-		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation, AlignmentHeads: e.AlignmentHeads,
-		Calibration: e.Calibration,
+		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
+		Calibration: e.Calibration, AlignmentHeads: slices.Clone(e.AlignmentHeads),
 	}
 	for _, part := range partOrder {
 		name, ok := e.Files[part]
@@ -263,7 +274,7 @@ func complete(m *models.Model, dir string) error {
 		return nil
 	}
 	need := []models.Part{models.PartModel, models.PartTokens}
-	if m.Contract == models.ContractNeMoTransducer || m.Contract == models.ContractIcefallTransducer {
+	if slices.Contains([]string{models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer}, m.Contract) {
 		need = []models.Part{models.PartEncoder, models.PartTokens}
 		if _, ok := m.File(models.PartDecoderJoint); !ok {
 			need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartTokens}

@@ -50,7 +50,7 @@ func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 		}
 	}
 	for _, folder := range folders {
-		entries, skipped, err := recognizeFiles(dir, folder)
+		entries, skipped, err := recognizeFiles(dir, folder, "")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,8 +111,9 @@ type candidate struct {
 	found *models.Recognized
 }
 
-// recognizeFiles groups the model files of dir/folder into models.
-func recognizeFiles(dir, folder string) (map[models.Role][]entry, []error, error) {
+// recognizeFiles groups the model files of dir/folder into models. contract, if
+// set, is that of graphs of no known family.
+func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []error, error) {
 	names, err := list(filepath.Join(dir, folder))
 	if err != nil {
 		return nil, nil, err
@@ -122,11 +123,11 @@ func recognizeFiles(dir, folder string) (map[models.Role][]entry, []error, error
 	for _, name := range names {
 		extension := strings.ToLower(filepath.Ext(name))
 		switch extension {
-		case ".onnx", ".bin", ".gguf", ".pth", ".ckpt", ".tflite", ".h5":
+		case ".onnx", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".nemo", ".ort", ".npz", ".safetensors", ".tflite", ".h5":
 		default:
 			continue
 		}
-		found, err := models.Recognize(filepath.Join(dir, folder, name))
+		found, err := recognizeAs(filepath.Join(dir, folder, name), contract)
 		switch {
 		case errors.Is(err, models.ErrUnsupported), err != nil && extension != ".onnx" && !isGGML(filepath.Join(dir, folder, name)):
 			ignored = append(ignored, err)
@@ -251,16 +252,19 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	}
 	if found.Part == models.PartEncoder {
 		base := path.Base(main)
-		for part, word := range map[models.Part]string{models.PartDecoder: "decoder", models.PartJoiner: "joiner", models.PartDecoderJoint: "decoder_joint"} {
+		for _, p := range []struct {
+			part models.Part
+			word string
+		}{{models.PartDecoder, "decoder"}, {models.PartJoiner, "joiner"}, {models.PartJoiner, "joint"}, {models.PartDecoderJoint, "decoder_joint"}} {
 			// The same precision first, then the exact graph: archives of icefall hold
 			// an 8-bit encoder and joiner with an exact decoder.
 			for _, of := range []string{base, stem(base) + path.Ext(base)} {
-				name := strings.Replace(of, "encoder", word, 1)
-				if e.Files[part] != "" || name == of || !exists(name) {
+				name := strings.Replace(of, "encoder", p.word, 1)
+				if e.Files[p.part] != "" || name == of || !exists(name) {
 					continue
 				}
-				if other, err := models.Recognize(filepath.Join(dir, folder, name)); err == nil && other.Part == part {
-					e.Files[part] = path.Join(folder, name)
+				if other, err := models.Recognize(filepath.Join(dir, folder, name)); err == nil && other.Part == p.part {
+					e.Files[p.part] = path.Join(folder, name)
 				}
 			}
 		}
@@ -270,7 +274,11 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	if found.Contract == models.ContractWaveformCTC {
 		config = "preprocessor_config.json"
 	}
-	own := []string{whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
+	// onnx-asr names the vocabulary of GigaAM after the model: v3_e2e_rnnt_vocab.txt,
+	// v2_vocab.txt.
+	short := strings.TrimSuffix(stem(path.Base(main)), "_encoder")
+	version, _, _ := strings.Cut(short, "_")
+	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
 	for part, names := range map[models.Part][]string{
 		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json"),
 		models.PartCMVN:   {"am.mvn"},

@@ -68,6 +68,8 @@ type Stored struct {
 	// Trusted names the files without a published hash: the hash of the
 	// download is recorded, and checked from then on. Users should be told.
 	Trusted []string
+	// Notes are findings about a converted model that users should be told.
+	Notes []string
 	// Already is set if the files were already present and the model only had
 	// to be selected.
 	Already bool
@@ -81,7 +83,7 @@ type Stored struct {
 const partials = ".partial"
 
 func (s *Store) fetcher() *fetcher {
-	f := &fetcher{client: s.Client, mirror: s.Mirror, log: s.Log, progress: s.Progress, stall: s.stall, pause: s.pause}
+	f := &fetcher{client: s.Client, mirror: s.Mirror, log: s.Log, progress: s.Progress, stall: s.stall, pause: s.pause, attempts: maxAttempts}
 	if f.client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.DisableCompression = true
@@ -162,11 +164,21 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 		return stored, s.use(m, c.Role, e)
 	}
 
+	if second, err := s.secondHand(m, c); second != nil || err != nil {
+		return second, err
+	}
 	staging := filepath.Join(s.Dir, partials, c.Name)
 	if err := os.MkdirAll(staging, 0o755); err != nil {
 		return nil, err
 	}
-	sums, err := s.stage(ctx, f, c, recorded, staging, stored)
+	sums, err := s.stage(ctx, f.hasty(c.Repackaged != nil), c, recorded, staging, stored)
+	if errors.Is(err, ErrOffline) && c.Repackaged != nil {
+		second, other := s.repackaged(ctx, c)
+		if other != nil {
+			return nil, fmt.Errorf("%w\nthe second source: %w", err, other)
+		}
+		return second, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -628,7 +628,7 @@ func TestHostileArchives(t *testing.T) {
 		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "points outside"},
 		"twice":         {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
 		"sparse bomb":   {sparse(t), "unpacks to more"},
-		"bomb":          {zip(t, tarball(t, big)), "unpacks to more"},
+		"bomb":          {gzipped(t, tarball(t, big)), "unpacks to more"},
 		"cut":           {tarball(t, func(w *tar.Writer) { addFile(t, w, "m.onnx", make([]byte, 5000)) })[:3000], "EOF"},
 		"no archive":    {bytes.Repeat([]byte("not a tar "), 200), "tar"},
 		"empty":         {nil, "expected an archive"},
@@ -691,7 +691,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func zip(t *testing.T, data []byte) []byte {
+func gzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -108,7 +108,7 @@ func main() {
 		voices["en"], err = namedVoices(*english)
 	}
 	if err == nil {
-		err = run(*seed, *out, *texts, order, *count, *sentences, *training, levels)
+		err = set{*seed, *out, *texts, order, *count, *sentences, *training, levels}.write()
 	}
 	if err != nil {
 		log.Fatal("wordset: ", err)
@@ -146,8 +146,18 @@ func noises(list string) ([]float64, error) {
 	return levels, nil
 }
 
-func run(seed uint64, out, texts string, order []string, count, sentences int, training bool, noise []float64) error {
-	if err := os.MkdirAll(out, 0o777); err != nil {
+// set describes the recordings to write.
+type set struct {
+	seed             uint64
+	out, texts       string   // folders
+	order            []string // languages, in turn
+	count, sentences int
+	training         bool
+	noise            []float64 // levels, in turn
+}
+
+func (w set) write() error {
+	if err := os.MkdirAll(w.out, 0o777); err != nil {
 		return err
 	}
 	tmp, err := os.MkdirTemp("", "wordset")
@@ -159,32 +169,32 @@ func run(seed uint64, out, texts string, order []string, count, sentences int, t
 	if err != nil {
 		return err
 	}
-	r := rand.New(rand.NewPCG(seed, 0x3030))
+	r := rand.New(rand.NewPCG(w.seed, 0x3030))
 	grammars := map[string]*grammar{}
 	for l := range voices {
-		if grammars[l], err = readGrammar(filepath.Join(texts, "texts_"+l+".txt")); err != nil {
+		if grammars[l], err = readGrammar(filepath.Join(w.texts, "texts_"+l+".txt")); err != nil {
 			return err
 		}
 	}
-	manifest, err := os.Create(filepath.Join(out, "manifest.jsonl"))
+	manifest, err := os.Create(filepath.Join(w.out, "manifest.jsonl"))
 	if err != nil {
 		return err
 	}
 	defer manifest.Close()
 	enc := json.NewEncoder(manifest)
 	enc.SetEscapeHTML(false)
-	for i := range count {
-		language := order[i%len(order)]
-		l, x, err := record(s, r, grammars[language], language, sentences, training)
+	for i := range w.count {
+		language := w.order[i%len(w.order)]
+		l, x, err := record(s, r, grammars[language], language, w.sentences, w.training)
 		if err != nil {
 			return err
 		}
 		l.File = fmt.Sprintf("%s_%02d.flac", language, i)
-		if below := noise[i%len(noise)]; !math.IsInf(below, 1) {
+		if below := w.noise[i%len(w.noise)]; !math.IsInf(below, 1) {
 			l.Noise = true
 			addNoise(x, r, below)
 		}
-		if err := save(filepath.Join(out, l.File), x); err != nil {
+		if err := save(filepath.Join(w.out, l.File), x); err != nil {
 			return err
 		}
 		if err := enc.Encode(l); err != nil {

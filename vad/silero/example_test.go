@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
-	"github.com/otograph/otograph/models/library"
-	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
 
@@ -25,12 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer func() { _ = detector.Close() }()
-	pcm, err := audio.Open(context.Background(), audio.File("testdata/jfk.wav"), audio.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = pcm.Close() }()
-	speech, err := vad.Detect(context.Background(), detector, pcm, vad.DefaultOptions())
+	speech, err := detector.Detect(context.Background(), audio.File("testdata/jfk.wav"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,24 +40,40 @@ func Example() {
 }
 
 // A published network from a file.
-func ExampleOpen() {
-	file, err := library.OpenFile(models.RoleVAD, "silero_vad.onnx")
+func ExampleOpenFile() {
+	data, err := modelData()
 	if err != nil {
 		log.Fatal(err)
 	}
-	detector, err := silero.Open(file, silero.Options{Threads: 2})
+	dir, err := os.MkdirTemp("", "otograph-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "silero.onnx")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	detector, err := silero.OpenFile(file)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = detector.Close() }()
-	pcm, err := audio.Open(context.Background(), audio.File(os.Args[1]), audio.Options{})
+	speech, err := detector.Detect(context.Background(), audio.File("testdata/jfk.wav"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = pcm.Close() }()
-	probabilities, err := detector.Probabilities(context.Background(), pcm)
+	fmt.Println(len(speech), "stretches of speech")
+	// Output: 4 stretches of speech
+}
+
+// modelData returns the bytes of the demonstration network, which stands for a
+// published one.
+func modelData() ([]byte, error) {
+	file, err := demo.Models().Need(models.RoleVAD)
 	if err != nil {
-		log.Fatal(err)
+		return nil, err
 	}
-	fmt.Println(len(probabilities), "windows of 32 ms")
+	return file.Main().Bytes()
 }

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -80,6 +81,23 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 		return nil, err
 	}
 	return openSource(src, model.Contract, opt)
+}
+
+// OpenFile is Open for a file, with the default options.
+func OpenFile(path string) (*Model, error) {
+	name := filepath.Base(path)
+	return Open(&models.Model{Role: models.RoleVAD, Name: name, Files: []models.File{{Part: models.PartModel, Name: name, Path: path}}}, Options{})
+}
+
+// Detect returns the stretches of speech in a recording of any format, with the default
+// options of packages audio and vad; audio.Open and vad.Detect take others.
+func (m *Model) Detect(ctx context.Context, src audio.Source) ([]vad.Segment, error) {
+	pcm, err := audio.Open(ctx, src, audio.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pcm.Close() }()
+	return vad.Detect(ctx, m, pcm, vad.DefaultOptions())
 }
 
 // openSource opens a network from a file or from memory; contract may be empty.

@@ -96,10 +96,11 @@ func published(w *weights) (front, cell []byte) {
 	g := newFront()
 	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize), true)
 	t, channels := frames, bins
-	for i, c := range []struct{ out, stride int }{{128, 1}, {64, 2}, {64, 2}, {128, 1}} {
+	for i, c := range []layer{{out: 128, stride: 1}, {out: 64, stride: 2}, {out: 64, stride: 2}, {out: 128, stride: 1}} {
 		name := fmt.Sprintf("encoder.%d.reparam_conv.", i)
-		k := w.get(name+"weight", int64(c.out), int64(channels), 3)
-		x, t = g.convolve(x, t, channels, c.out, c.stride, k, w.get(name+"bias", int64(c.out)))
+		c.in = channels
+		c.kernel, c.bias = w.get(name+"weight", int64(c.out), int64(channels), 3), w.get(name+"bias", int64(c.out))
+		x, t = g.convolve(x, t, c)
 		channels = c.out
 	}
 	return g.end(x), cellGraph(
@@ -176,10 +177,17 @@ func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 	return power
 }
 
-// convolve adds a convolution over three frames, with a frame of zeros on both
-// sides, and ReLU. x has t frames of in numbers for each window, in any shape;
-// the result has a row for each remaining frame.
-func (g *frontGraph) convolve(x string, t, in, out, stride int, kernel, bias []float32) (string, int) {
+// layer is a convolution over three frames.
+type layer struct {
+	in, out, stride int
+	kernel, bias    []float32 // kernel as [out][in][3]
+}
+
+// convolve adds a convolution, with a frame of zeros on both sides, and ReLU. x has t
+// frames of l.in numbers for each window, in any shape; the result has a row for each
+// remaining frame.
+func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
+	in, out, stride := l.in, l.out, l.stride
 	after := (t-1)/stride + 1
 	rows := g.reshape(x, -1, int64(t*in))
 	taps, first := 3, 0
@@ -197,11 +205,11 @@ func (g *frontGraph) convolve(x string, t, in, out, stride int, kernel, bias []f
 	for o := range out {
 		for k := range taps {
 			for c := range in {
-				w = append(w, kernel[(o*in+c)*3+first+k])
+				w = append(w, l.kernel[(o*in+c)*3+first+k])
 			}
 		}
 	}
-	return g.dense(rows, taps*in, out, w, bias), after
+	return g.dense(rows, taps*in, out, w, l.bias), after
 }
 
 // product multiplies rows x with weights [out][in].

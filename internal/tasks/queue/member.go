@@ -41,9 +41,9 @@ type Member struct {
 	// Progress returns what the next heartbeat tells of the task at hand, nil for
 	// nothing new. Workers only; nil tells nothing.
 	Progress func() *Progress
-	// Told hears how the write of what Progress returned ended; nil hears
+	// Written hears how the write of what Progress returned ended; nil hears
 	// nothing.
-	Told func(*Progress, error)
+	Written func(*Progress, error)
 }
 
 // thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
@@ -107,8 +107,8 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		if err == nil {
 			q.Changed(ctx)
 		}
-		if m.Told != nil {
-			m.Told(told, cmp.Or(err, late))
+		if m.Written != nil {
+			m.Written(told, cmp.Or(err, late))
 		}
 	}
 	return q.wrap("heartbeat", err)

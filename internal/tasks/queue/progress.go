@@ -54,11 +54,11 @@ func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) er
 		return err
 	}
 	if p.First == 0 {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM told_segments WHERE task_id = $1 AND attempt < $2", p.TaskID, p.Attempt); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM live_segments WHERE task_id = $1 AND attempt < $2", p.TaskID, p.Attempt); err != nil {
 			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO told_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
+	_, err = tx.ExecContext(ctx, `INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
 	return err
 }

@@ -144,7 +144,7 @@ func (p *process) run(ctx context.Context) error {
 		}
 		return n.Run(ctx)
 	default:
-		return tasks.NewMaintainer(p.service, tasks.MaintainerConfig{Interval: 8*time.Second + 11*own, Settle: time.Minute, Collect: 10 * time.Minute}).Run(ctx)
+		return tasks.NewMaintainer(p.service, tasks.MaintainerConfig{Interval: 8*time.Second + 11*own, CollectAfter: time.Minute, Collect: 10 * time.Minute}).Run(ctx)
 	}
 }
 

@@ -88,7 +88,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	var wait sync.WaitGroup
-	f := newFlights(n.config)
+	f := newDeliveries(n.config)
 	slots := make(chan struct{}, n.config.AtOnce)
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
@@ -143,7 +143,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 
 // next claims a callback, after it has given back what it may hold without
 // knowing.
-func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery, err error) {
+func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
 	if known, unheard := f.look(); unheard {
 		err = n.outbox.handBack(ctx, id, known...)
 	}
@@ -163,7 +163,7 @@ func (n *Notifier) next(ctx context.Context, id string, f *flights) (d *Delivery
 // deliver tries a claimed callback, unless an address of its receiver has its
 // share already: then it goes back into the queue. It reports whether the outcome
 // was written.
-func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *flights) (noted bool) {
+func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (noted bool) {
 	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()

@@ -129,7 +129,7 @@ type Delivery struct {
 	host      string
 	secret    string
 	body      []byte
-	receivers []Receiver // what the host resolved to; see flights.admit
+	receivers []Receiver // what the host resolved to; see deliveries.admit
 	admitted  bool
 }
 

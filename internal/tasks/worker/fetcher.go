@@ -206,7 +206,7 @@ func (f *Fetcher) leave() {
 
 // Offer implements tasks.Downloader: a place that is free goes to the download that
 // is claimed with the acceptance of a task.
-func (f *Fetcher) Offer(ctx context.Context) (then queue.Then, taken func(c *tasks.Claim, err error)) {
+func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c *tasks.Claim, err error)) {
 	if !f.reserve(ctx) {
 		return nil, nil
 	}
@@ -228,7 +228,7 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.Then, taken func(c *tas
 		}()
 	}
 	busy, _ := f.busy("")
-	then, err := f.service.Queue().ThenNextFetch(ctx, f.id, busy, true)
+	then, err := f.service.Queue().NextFetchClaim(ctx, f.id, busy, true)
 	if then == nil || err != nil { // the acceptance meets the same trouble
 		taken(nil, nil)
 		return nil, nil

@@ -270,7 +270,8 @@ func TestDrainUnderLoad(t *testing.T) {
 	})
 }
 
-// TestSilentChildIsReplaced stops a worker (SIGSTOP) under its supervisor, which kills and replaces it.
+// TestSilentChildIsReplaced stops a worker (SIGSTOP) under its supervisor, which kills and replaces it. On a busy machine
+// its successor may be taken for silent, too.
 func TestSilentChildIsReplaced(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
@@ -288,11 +289,14 @@ func TestSilentChildIsReplaced(t *testing.T) {
 		require.Len(t, first, 1)
 		require.NoError(t, syscall.Kill(first[0], syscall.SIGSTOP))
 		assert.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)
-		assert.Equal(t, 1, v.Restarts())
-		assert.NotEqual(t, first, v.Children())
+		restarts := v.Restarts()
+		assert.Positive(t, restarts)
+		assert.NotContains(t, v.Children(), first[0])
 		cancel()
 		require.NoError(t, <-done)
-		assert.Equal(t, 1, f.Count("SELECT interruptions FROM tasks"))
+		interruptions := f.Count("SELECT interruptions FROM tasks")
+		assert.Positive(t, interruptions)
+		assert.LessOrEqual(t, interruptions, restarts)
 		assert.Zero(t, f.Count("SELECT failures FROM tasks"), "not the task's fault")
 		assert.Empty(t, v.Children())
 		f.Exact()

@@ -151,7 +151,7 @@ func TestHoldIsRaisedToTheRealLength(t *testing.T) {
 	require.Equal(t, []string{first.ID, second.ID}, []string{one.ID, two.ID})
 	means, err := f.Probed(t.Context(), one, 3480)
 	require.NoError(t, err)
-	assert.Equal(t, tasks.Means{Held: 3480, Most: 3540}, means)
+	assert.Equal(t, tasks.Affordable{Held: 3480, Most: 3540}, means)
 	held, _, err := f.Billing().Held(t.Context(), first.ID)
 	require.NoError(t, err)
 	assert.Equal(t, billing.Money(7733), held)

@@ -123,7 +123,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var current *tasks.Claim
 	var cancel context.CancelCauseFunc
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Told: w.told.written}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Written: w.told.written}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		mu.Lock()
 		held, end := current, cancel
@@ -317,7 +317,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 			return publicError{err}
 		}
 	}
-	means, err := w.pay(ctx, c, seconds)
+	affordable, err := w.pay(ctx, c, seconds)
 	if err != nil {
 		return err
 	}
@@ -326,9 +326,9 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	outcome, err := w.runEngine(ctx, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
 		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress, Segments: w.told.say,
-		MaxSeconds: min(means.Most, w.config.MaxSeconds),
+		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
-			if seconds <= means.Held {
+			if seconds <= affordable.Held {
 				return nil
 			}
 			_, unpaid = w.pay(ctx, c, seconds)
@@ -339,8 +339,8 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if unpaid != nil {
 		return unpaid
 	}
-	if errors.Is(err, ErrUnpaid) && means.Most < w.config.MaxSeconds {
-		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", means.Most/60))
+	if errors.Is(err, ErrUnpaid) && affordable.Most < w.config.MaxSeconds {
+		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
 	}
 	if err != nil {
 		return w.blame(ctx, err)
@@ -467,15 +467,15 @@ func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Ou
 }
 
 // pay holds the price of the audio's length, if it is known.
-func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (means tasks.Means, err error) {
+func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affordable tasks.Affordable, err error) {
 	if err := w.checkLength(seconds); err != nil {
-		return means, err
+		return affordable, err
 	}
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
-		means, err = w.service.Probed(ctx, c, seconds)
+		affordable, err = w.service.Probed(ctx, c, seconds)
 		return err
 	})
-	return means, payable(err)
+	return affordable, payable(err)
 }
 
 // payable shows the customer an error that says that the account cannot pay.

@@ -92,6 +92,28 @@ func IcefallJoiner() *onnxgraph.Graph {
 		Output("logit", f32, "N", 500).Meta("joiner_dim", "512")
 }
 
+// GigaAMCTC is GigaAM CTC as onnx-asr has it.
+func GigaAMCTC() *onnxgraph.Graph {
+	return onnxgraph.New().Input("features", f32, "B", 64, "T").Input("feature_lengths", i64, "B").Output("log_probs", f32, "B", "T4", 34)
+}
+
+// GigaAMEncoder is the encoder of GigaAM RNN-T.
+func GigaAMEncoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("audio_signal", f32, "B", 64, "T").Input("length", i64, "B").
+		Output("encoded", f32, "B", 768, "T").Output("encoded_len", i32, "B")
+}
+
+// GigaAMDecoder is its prediction network.
+func GigaAMDecoder() *onnxgraph.Graph {
+	return onnxgraph.New().Input("x", i32, 1, 1).Input("unused_x_len.1", i32, 1).Input("h.1", f32, 1, 1, 320).Input("c.1", f32, 1, 1, 320).
+		Output("dec", f32, 1, 320, 1).Output("unused_x_len", i32, 1).Output("h", f32, 1, 1, 320).Output("c", f32, 1, 1, 320)
+}
+
+// GigaAMJoiner is its joint network.
+func GigaAMJoiner() *onnxgraph.Graph {
+	return onnxgraph.New().Input("enc", f32, 1, 768, 1).Input("dec", f32, 1, 320, 1).Output("joint", f32, 1, 1, 1, 34)
+}
+
 // SenseVoice is SenseVoice small.
 func SenseVoice() *onnxgraph.Graph {
 	return onnxgraph.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").

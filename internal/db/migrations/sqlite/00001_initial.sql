@@ -209,7 +209,7 @@ CREATE INDEX lane_accounts_next ON lane_accounts (lane, served, account_id) WHER
 CREATE INDEX lane_accounts_last ON lane_accounts (lane, served);
 
 -- Sentences of running tasks, for clients that follow them; they go when the task ends.
-CREATE TABLE told_segments (
+CREATE TABLE live_segments (
     task_id text NOT NULL,
     attempt bigint NOT NULL,
     first bigint NOT NULL,  -- number of the first segment in segments

@@ -1,4 +1,4 @@
-package httpapi
+package openai
 
 import (
 	"cmp"
@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -33,42 +33,46 @@ var formats = []string{formatJSON, formatVerbose, formatDiarized, formatText, fo
 const (
 	maxFormField  = 16 << 10 // bytes of a field other than the file
 	maxFormFields = 64
+	maxFilename   = 255 // characters
 )
 
-// transcription holds the parameters of POST /audio/transcriptions.
-type transcription struct {
-	filename string
-	model    openAIModel
+// Form holds the parameters of POST /audio/transcriptions and /audio/translations.
+type Form struct {
+	Filename string
+	Options  spec.Options
+	Stream   bool // the answer is events
+	// Translate asks for English, as POST /audio/translations does.
+	Translate bool
+	Speakers  []string // names of known speakers
+
+	model    model
 	format   string
 	words    bool // word times
 	segments bool // segments in verbose_json
 	logprobs bool // the words' probabilities
-	stream   bool // as events
-	// translate asks for English, as POST /audio/translations does.
-	translate bool
-	names     []string // of known speakers
-	options   spec.Options
 }
 
 // task names what is done, as verbose_json does.
-func (f *transcription) task() string {
-	if f.translate {
+func (f *Form) task() string {
+	if f.Translate {
 		return "translate"
 	}
 	return "transcribe"
 }
 
 // spoken is the English name of the text's language, as OpenAI's interface has it.
-func (f *transcription) spoken(result spec.Result) string {
-	if f.translate {
+func (f *Form) spoken(result spec.Result) string {
+	if f.Translate {
 		return "english"
 	}
 	return cmp.Or(spec.LanguageName(result.Language), result.Language)
 }
 
-// readForm reads the form; file takes the audio as it comes.
-func readForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*transcription, error) {
-	f := &transcription{format: formatJSON, translate: translate}
+// ReadForm reads the form. file takes the audio as it comes, reference the recording of
+// each known speaker; what they return of the service ends the reading unchanged. Other
+// errors are an *Error or a *ReadError.
+func ReadForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
+	f := &Form{format: formatJSON, Translate: translate}
 	seen := map[string]bool{}
 	references := 0
 	for n := 0; ; n++ {
@@ -80,7 +84,7 @@ func readForm(mr *multipart.Reader, translate bool, file func(filename string, f
 			return nil, formError(err)
 		}
 		if n >= maxFormFields {
-			return nil, invalid("the form has more than %d fields", maxFormFields)
+			return nil, &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the form has more than %d fields", maxFormFields)}
 		}
 		// Lists come as name[] from most clients, as name from some.
 		name := strings.TrimSuffix(part.FormName(), "[]")
@@ -101,12 +105,8 @@ func readForm(mr *multipart.Reader, translate bool, file func(filename string, f
 			if references++; references > maxKnownSpeakers {
 				return nil, badField(name+"[]", "at most %d are taken", maxKnownSpeakers)
 			}
-			audio, err := dataURL(formReader{part})
-			if err == nil {
-				err = reference(audio)
-			}
-			if err != nil {
-				return nil, referenceError(references-1, err)
+			if err := readReference(formReader{part}, references-1, reference); err != nil {
+				return nil, err
 			}
 			continue
 		}
@@ -133,25 +133,17 @@ var listFields = []string{"timestamp_granularities", "include", "known_speaker_n
 // notTranslated are the fields of a transcription that a translation does not have.
 var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references", "stream"}
 
-// badField is a refusal that names a field of the form, before the message and
-// as the error's param.
-func badField(name, format string, args ...any) *Error {
-	e := invalid("%s: %s", spec.Shorten(name), fmt.Sprintf(format, args...))
-	e.Param = spec.Shorten(name)
-	return e
-}
-
-func (f *transcription) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
-	if f.filename = part.FileName(); f.filename == "" {
+func (f *Form) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
+	if f.Filename = part.FileName(); f.Filename == "" {
 		return badField("file", "must be a file with a name, to determine the extension")
 	}
-	if err := jsonstream.CheckText("file", f.filename, maxFilename); err != nil {
-		return invalidBecause(err, "%s", err)
+	if err := jsonstream.CheckText("file", f.Filename, maxFilename); err != nil {
+		return &Error{Status: http.StatusBadRequest, Message: err.Error(), cause: err}
 	}
-	if !utf8.ValidString(f.filename) {
+	if !utf8.ValidString(f.Filename) {
 		return badField("file", "the name is not valid UTF-8")
 	}
-	return file(f.filename, formReader{part})
+	return file(f.Filename, formReader{part})
 }
 
 func readField(part *multipart.Part, name string) (string, error) {
@@ -170,29 +162,29 @@ func readField(part *multipart.Part, name string) (string, error) {
 
 // set takes a field. Fields that are not known are passed over, as clients send
 // what this service has no use for ("user").
-func (f *transcription) set(name, text string) (err error) {
+func (f *Form) set(name, text string) (err error) {
 	switch name {
 	case "model":
 		var ok bool
-		if f.model, ok = findOpenAIModel(text); !ok && text != "" {
+		if f.model, ok = findModel(text); !ok && text != "" {
 			return noSuchModel(text)
 		}
 	case "response_format":
 		f.format = text
 	case "language":
 		if text != "" {
-			f.options.ASRLanguage = &text
+			f.Options.ASRLanguage = &text
 		}
 	case "prompt":
 		if text != "" {
-			f.options.InitialPrompt = &text
+			f.Options.InitialPrompt = &text
 		}
 	case "temperature":
 		t, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return badField(name, "must be a number from 0 to 1, not %q", spec.Shorten(text))
 		}
-		f.options.ASRTemperature = &t
+		f.Options.ASRTemperature = &t
 	case "timestamp_granularities":
 		switch text {
 		case "word":
@@ -208,11 +200,11 @@ func (f *transcription) set(name, text string) (err error) {
 		}
 		f.logprobs = true
 	case "stream":
-		if f.stream, err = strconv.ParseBool(text); err != nil {
+		if f.Stream, err = strconv.ParseBool(text); err != nil {
 			return badField(name, "must be true or false, not %q", spec.Shorten(text))
 		}
 	case "known_speaker_names":
-		f.names = append(f.names, strings.TrimSpace(text))
+		f.Speakers = append(f.Speakers, strings.TrimSpace(text))
 	default:
 		if rest, ok := strings.CutPrefix(name, "chunking_strategy"); ok {
 			return f.setChunking(rest, text)
@@ -224,7 +216,7 @@ func (f *transcription) set(name, text string) (err error) {
 // setChunking takes chunking_strategy: "auto", a JSON object, or the fields of
 // that object as fields of the form, "chunking_strategy[threshold]". They are the
 // options of the voice activity detector.
-func (f *transcription) setChunking(key, text string) error {
+func (f *Form) setChunking(key, text string) error {
 	const name = "chunking_strategy"
 	if key == "" && !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if text != "auto" && text != "" {
@@ -253,11 +245,11 @@ func (f *transcription) setChunking(key, text string) error {
 			}
 			continue
 		case "threshold":
-			into = &f.options.VADThreshold
+			into = &f.Options.VADThreshold
 		case "silence_duration_ms":
-			into = &f.options.VADMinSilenceMS
+			into = &f.Options.VADMinSilenceMS
 		case "prefix_padding_ms":
-			into = &f.options.VADSpeechPadMS
+			into = &f.Options.VADSpeechPadMS
 		default:
 			return badField(name, "has no field %q; there are type, threshold, silence_duration_ms and prefix_padding_ms", spec.Shorten(key))
 		}
@@ -269,15 +261,15 @@ func (f *transcription) setChunking(key, text string) error {
 }
 
 // finish checks the form as a whole and completes its options.
-func (f *transcription) finish() error {
+func (f *Form) finish() error {
 	known := formats
-	if f.translate {
+	if f.Translate {
 		known = slices.DeleteFunc(slices.Clone(formats), func(format string) bool { return format == formatDiarized })
 	}
 	if !slices.Contains(known, f.format) {
 		return badField("response_format", "must be %s, not %q", strings.Join(known, ", "), spec.Shorten(f.format))
 	}
-	if f.translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
+	if f.Translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
 		return badField("model", "%s does not translate; use otograph", f.model.id)
 	}
 	if (f.words || f.segments) && f.format != formatVerbose {
@@ -286,48 +278,49 @@ func (f *transcription) finish() error {
 	if f.logprobs && f.format != formatJSON {
 		return badField("include[]", "logprobs requires response_format json")
 	}
-	if f.stream && f.format != formatJSON && f.format != formatText && f.format != formatDiarized {
+	if f.Stream && f.format != formatJSON && f.format != formatText && f.format != formatDiarized {
 		return badField("stream", "requires response_format json, text or diarized_json")
 	}
 	f.segments = f.segments || !f.words
 	diarize := f.model.diarize || f.format == formatDiarized
-	f.options.EnableDiarize, f.options.EnableAudioEvents = &diarize, &no
-	f.options.Optimize = f.model.optimize
+	f.Options.EnableDiarize, f.Options.EnableAudioEvents = &diarize, &no
+	f.Options.Optimize = f.model.optimize
 	level := spec.TimestampSegment
 	// Subtitles split long lines at words, and word times exist in the standard
 	// tier alone, with the words' probabilities.
 	if f.words || f.logprobs || f.format == formatSRT || f.format == formatVTT {
 		level = spec.TimestampWord
 	}
-	if f.translate {
-		f.options.Optimize = &no
+	if f.Translate {
+		f.Options.Optimize = &no
 	}
 	if f.words || f.logprobs {
 		if f.model.optimize != nil && *f.model.optimize {
 			return badField("model", "%s does not provide words with times and probabilities; use otograph-standard", f.model.id)
 		}
-		f.options.Optimize = &no
+		f.Options.Optimize = &no
 	}
-	f.options.TimestampLevel = &level
-	if _, err := f.options.Effective(); err != nil {
-		return formOptionError(err)
+	f.Options.TimestampLevel = &level
+	if _, err := f.Options.Effective(); err != nil {
+		return optionError(err)
 	}
 	return nil
 }
 
-// extras are what the task is asked for beside its options.
-func (f *transcription) extras() tasks.Extras {
-	return tasks.Extras{Translate: f.translate, Measures: f.format == formatVerbose && f.segments, Voices: f.names}
+// Measures reports whether the answer shows what the recognizer measured.
+func (f *Form) Measures() bool { return f.format == formatVerbose && f.segments }
+
+// optionFields are the fields of the form that set options.
+var optionFields = map[string]string{
+	"asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
+	"vad_threshold": "chunking_strategy.threshold", "vad_min_silence_ms": "chunking_strategy.silence_duration_ms", "vad_speech_pad_ms": "chunking_strategy.prefix_padding_ms",
 }
 
-// formOptionError names the field of the form in place of the option.
-func formOptionError(err error) *Error {
-	e := optionsError(err)
-	for option, field := range map[string]string{
-		"asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
-		"vad_threshold": "chunking_strategy.threshold", "vad_min_silence_ms": "chunking_strategy.silence_duration_ms", "vad_speech_pad_ms": "chunking_strategy.prefix_padding_ms",
-	} {
-		if message, ok := strings.CutPrefix(e.Message, "options."+option); ok {
+// optionError names the field of the form in place of the option.
+func optionError(err error) *Error {
+	e := &Error{Status: http.StatusBadRequest, Message: err.Error(), cause: err}
+	for option, field := range optionFields {
+		if message, ok := strings.CutPrefix(e.Message, option); ok {
 			e.Message, e.Param = field+message, field
 		}
 	}
@@ -347,5 +340,5 @@ func (f formReader) Read(p []byte) (int, error) {
 }
 
 func formError(err error) error {
-	return readError(err, "the form cannot be read: it is truncated or not multipart/form-data")
+	return &ReadError{err}
 }

@@ -10,40 +10,40 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Means limits how long the audio of a claimed task may be.
-type Means struct {
+// Affordable limits how long the audio of a claimed task may be.
+type Affordable struct {
 	Held float64 // seconds that the task's hold pays for
 	Most float64 // seconds that the account could pay for at this moment, Held among them
 }
 
-// longestPriced bounds Means, in minutes: a day, far above the longest recording that is taken.
+// longestPriced bounds Affordable, in minutes: a day, far above the longest recording that is taken.
 const longestPriced = 24 * 60
 
 // Probed holds the price of the task's real length, before money is spent on it: the hold is raised, or stays if it is
 // enough. If the account cannot pay for the length, nothing is changed and the error wraps an *UnpaidError.
-func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Means, error) {
+func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Affordable, error) {
 	t, err := s.tariff(ctx, c, seconds)
 	if err != nil {
-		return Means{}, s.wrap("price of "+c.ID, err)
+		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
-	held, most, err := s.billing.Means(ctx, c.ID)
+	held, most, err := s.billing.HoldLimit(ctx, c.ID)
 	if err != nil {
-		return Means{}, s.wrap("price of "+c.ID, err)
+		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
 	if price := t.quote.Total; price > held {
 		if err := s.raise(ctx, c, price, seconds); err != nil {
-			return Means{}, s.wrap("raise hold of "+c.ID, err)
+			return Affordable{}, s.wrap("raise hold of "+c.ID, err)
 		}
 		held, most = price, max(price, most)
 	}
-	m := Means{}
+	m := Affordable{}
 	for _, part := range []struct {
 		seconds *float64
 		amount  billing.Money
 	}{{&m.Held, held}, {&m.Most, most}} {
 		minutes, err := t.prices.LongestPaid(part.amount, longestPriced, t.usage, t.tiers...)
 		if err != nil {
-			return Means{}, s.wrap("price of "+c.ID, err)
+			return Affordable{}, s.wrap("price of "+c.ID, err)
 		}
 		*part.seconds = float64(minutes) * 60
 	}

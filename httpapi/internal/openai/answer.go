@@ -1,46 +1,49 @@
-package httpapi
+package openai
 
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
-// writeTranscription answers in the format that the form asked for.
-func writeTranscription(w http.ResponseWriter, form *transcription, result spec.Result) error {
+// Answer returns the answer to a form in the format that it asks for, with its media
+// type.
+func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err error) {
 	text := wholeText(result)
 	var buf bytes.Buffer
-	switch form.format {
+	switch f.format {
 	case formatText:
-		writeBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(text+"\n"))
+		return "text/plain; charset=utf-8", []byte(text + "\n"), nil
 	case formatSRT:
-		if err := subtitle.SRT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
-			return err
-		}
-		writeBody(w, http.StatusOK, "application/x-subrip; charset=utf-8", buf.Bytes())
+		err = subtitle.SRT(&buf, subtitle.Cues(&result, false), subtitle.Options{})
+		return "application/x-subrip; charset=utf-8", buf.Bytes(), err
 	case formatVTT:
-		if err := subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{}); err != nil {
-			return err
-		}
-		writeBody(w, http.StatusOK, "text/vtt; charset=utf-8", buf.Bytes())
+		err = subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{})
+		return "text/vtt; charset=utf-8", buf.Bytes(), err
+	}
+	var answer any
+	switch f.format {
 	case formatVerbose:
-		return writeJSON(w, http.StatusOK, verbose(form, result, text))
+		answer = verbose(f, result, text)
 	case formatDiarized:
-		return writeJSON(w, http.StatusOK, diarized(result, text))
+		answer = diarized(result, text)
 	default:
 		out := plainJSON{Text: text, Usage: used(result)}
-		if form.logprobs {
+		if f.logprobs {
 			out.Logprobs = logprobs(result.Segments)
 		}
-		return writeJSON(w, http.StatusOK, out)
+		answer = out
 	}
-	return nil
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err = enc.Encode(answer)
+	return "application/json", buf.Bytes(), err
 }
 
 // wholeText is the transcript without times.
@@ -145,7 +148,7 @@ type verboseJSON struct {
 	Usage    usage            `json:"usage"`
 }
 
-func verbose(form *transcription, result spec.Result, text string) verboseJSON {
+func verbose(form *Form, result spec.Result, text string) verboseJSON {
 	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Text: text, Usage: used(result)}
 	if form.segments {
 		v.Segments = []verboseSegment{}

@@ -6,38 +6,38 @@ import (
 	"errors"
 )
 
-// Then claims the next task in the transaction that ends a member's last one, so
+// NextClaim claims the next task in the transaction that ends a member's last one, so
 // that the two are one commit. It claims nil when others were faster.
-type Then func(ctx context.Context, tx *sql.Tx) (*Claim, error)
+type NextClaim func(ctx context.Context, tx *sql.Tx) (*Claim, error)
 
-// ThenNext returns what claims for worker the task whose turn it is, and nil when
+// NextTaskClaim returns what claims for worker the task whose turn it is, and nil when
 // Next has to look itself: nothing waits, the worker drains, or delayed or aged
 // tasks are due.
-func (q *Queue) ThenNext(ctx context.Context, worker, modelSet string) (Then, error) {
+func (q *Queue) NextTaskClaim(ctx context.Context, worker, modelSet string) (NextClaim, error) {
 	seen, err := q.look(ctx, worker)
 	if err != nil || seen.draining || seen.due || seen.aged || !(seen.tasks || seen.batch) {
 		return nil, q.wrap("claim", err)
 	}
 	// The first way waits for no lock on PostgreSQL, because the transaction
 	// already holds locks.
-	return q.then(worker, q.ways(seen, modelSet)[0]), nil
+	return q.nextClaim(worker, q.ways(seen, modelSet)[0]), nil
 }
 
-// ThenNextFetch is ThenNext for NextFetch. queues says that the transaction itself
+// NextFetchClaim is NextTaskClaim for NextFetch. queues says that the transaction itself
 // queues a download, so that there may be one to claim when none waits now.
-func (q *Queue) ThenNextFetch(ctx context.Context, worker string, busy Busy, queues bool) (Then, error) {
+func (q *Queue) NextFetchClaim(ctx context.Context, worker string, busy Busy, queues bool) (NextClaim, error) {
 	seen, err := q.lookFetch(ctx, worker, busy)
 	if err != nil || seen.closed || seen.due || !(seen.waiting || queues) {
 		return nil, q.wrap("claim download", err)
 	}
-	return q.then(worker, q.fetchWay(busy)), nil
+	return q.nextClaim(worker, q.fetchWay(busy)), nil
 }
 
 // claimFunc claims a task for c.Worker and names it in c; the error is
 // sql.ErrNoRows when there is none.
 type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
 
-func (q *Queue) then(worker string, claim claimFunc) Then {
+func (q *Queue) nextClaim(worker string, claim claimFunc) NextClaim {
 	return func(ctx context.Context, tx *sql.Tx) (*Claim, error) {
 		c := Claim{Worker: worker}
 		switch err := claim(ctx, tx, &c); {
@@ -56,7 +56,7 @@ func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read
 	for _, way := range ways {
 		var c *Claim
 		err := q.config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
-			if c, err = q.then(worker, way)(ctx, tx); c == nil || err != nil {
+			if c, err = q.nextClaim(worker, way)(ctx, tx); c == nil || err != nil {
 				return err
 			}
 			return read(tx, c)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// flights are the deliveries that a notifier has under way.
-type flights struct {
+// deliveries are the deliveries that a notifier has under way.
+type deliveries struct {
 	limits NotifierConfig
 
 	mu        sync.Mutex
@@ -18,8 +18,8 @@ type flights struct {
 	unheard   bool                 // a claim may have been committed, or an outcome not, without our hearing of it
 }
 
-func newFlights(limits NotifierConfig) *flights {
-	return &flights{limits: limits, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
+func newDeliveries(limits NotifierConfig) *deliveries {
+	return &deliveries{limits: limits, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
 }
 
 // mostSlow bounds how many slow hosts, and how many slow addresses, are
@@ -27,7 +27,7 @@ func newFlights(limits NotifierConfig) *flights {
 const mostSlow = 1000
 
 // look returns the callbacks under way, and once whether there may be others.
-func (f *flights) look() (known []string, unheard bool) {
+func (f *deliveries) look() (known []string, unheard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	unheard, f.unheard = f.unheard, false
@@ -36,7 +36,7 @@ func (f *flights) look() (known []string, unheard bool) {
 
 // busy returns the receivers and accounts that have their share of deliveries
 // under way. perAccount is the share of an account.
-func (f *flights) busy(perAccount int) (busy Busy) {
+func (f *deliveries) busy(perAccount int) (busy Busy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	hosts, accounts, receivers := map[string]int{}, map[string]int{}, map[Receiver]int{}
@@ -68,11 +68,11 @@ func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
 
 // slowShare is how many deliveries to slow receivers may be under way: half of
 // the places.
-func (f *flights) slowShare() int { return max(1, f.limits.AtOnce/2) }
+func (f *deliveries) slowShare() int { return max(1, f.limits.AtOnce/2) }
 
 // slowUnderWay counts the deliveries to slow receivers, or only those that were
 // admitted. f is locked.
-func (f *flights) slowUnderWay(admitted bool) (n int) {
+func (f *deliveries) slowUnderWay(admitted bool) (n int) {
 	for _, d := range f.under {
 		if admitted && !d.admitted {
 			continue
@@ -85,7 +85,7 @@ func (f *flights) slowUnderWay(admitted bool) (n int) {
 }
 
 // begin adds a delivery whose addresses are not known yet.
-func (f *flights) begin(d *Delivery) {
+func (f *deliveries) begin(d *Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.under[d.ID] = d
@@ -93,7 +93,7 @@ func (f *flights) begin(d *Delivery) {
 
 // admit adds the addresses of a delivery that has begun, unless one of them has
 // its share of deliveries without it: that one is returned.
-func (f *flights) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok bool) {
+func (f *deliveries) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	counts := map[Receiver]int{}
@@ -128,7 +128,7 @@ func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 }
 
 // answered notes whether a receiver answered in time.
-func (f *flights) answered(d *Delivery, inTime bool) {
+func (f *deliveries) answered(d *Delivery, inTime bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if inTime {
@@ -148,14 +148,14 @@ func (f *flights) answered(d *Delivery, inTime bool) {
 	}
 }
 
-func (f *flights) doubt() {
+func (f *deliveries) doubt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.unheard = true
 }
 
 // end removes a delivery. noted is false if its outcome may not be written.
-func (f *flights) end(d *Delivery, noted bool) {
+func (f *deliveries) end(d *Delivery, noted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.under, d.ID)

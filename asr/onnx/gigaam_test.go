@@ -1,0 +1,126 @@
+package onnx
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/dsp"
+	ox "github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/ort"
+)
+
+// gigaBands are the bands of the tones.
+func gigaBands(version int) (low, high int) {
+	m := dsp.NewGigaAMMel(version)
+	for i, hz := range []float64{lowTone, highTone} {
+		x := tones(0.5, [3]float64{0, 0.5, hz})
+		rows := make([]float32, m.Valid(len(x))*m.Bands())
+		m.Compute(rows, x, m.Valid(len(x)))
+		*[]*int{&low, &high}[i] = loudestBand(rows, m.Bands(), m.Valid(len(x)))
+	}
+	return low, high
+}
+
+// gigaScores returns the scores of the rows of a GigaAM model; the blank stands
+// between a tone and silence.
+func gigaScores(g *ox.Graph, version int, signal string) string {
+	low, high := gigaBands(version)
+	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(64, low, high, 2)
+	return scores(g, everyNth(g, g.Op("Transpose", []string{signal}, ox.AttrInts("perm", 0, 2, 1)), 4), w, bias)
+}
+
+// madeUpGigaAM is a CTC model; with metadata as sherpa-onnx writes it, else as
+// onnx-asr has it.
+func madeUpGigaAM(version int, meta bool) *ox.Graph {
+	g := ox.New()
+	g.Input("features", ox.Float32, "B", 64, "T").Input("feature_lengths", ox.Int64, "B")
+	g.Node("LogSoftmax", []string{gigaScores(g, version, "features")}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+	g.Output("log_probs", ox.Float32, "B", "T4", 5)
+	if meta {
+		g.Meta("model_type", "EncDecCTCModel").Meta("vocab_size", "5").Meta("normalize_type", "").Meta("subsampling_factor", "4").Meta("is_giga_am", "1")
+		if version == 3 {
+			g.Meta("comment", "v3 with puncutations")
+		}
+	}
+	return g
+}
+
+// madeUpGigaEncoder is the encoder of a transducer.
+func madeUpGigaEncoder(version int) *ox.Graph {
+	g := ox.New()
+	g.Input("audio_signal", ox.Float32, "B", 64, "T").Input("length", ox.Int64, "B")
+	g.Node("Transpose", []string{gigaScores(g, version, "audio_signal")}, []string{"encoded"}, ox.AttrInts("perm", 0, 2, 1))
+	frames := g.Op("Div", []string{g.Op("Add", []string{"length", g.Const(ints(3))}), g.Const(ints(4))})
+	g.Node("Cast", []string{frames}, []string{"encoded_len"}, ox.AttrInt("to", int64(ox.Int32)))
+	return g.Output("encoded", ox.Float32, "B", 5, "T4").Output("encoded_len", ox.Int32, "B")
+}
+
+// madeUpGigaDecoder forbids the token it was given last, as madeUpDecoder does;
+// in sherpa-onnx's layout it takes a length and has its axes in another order.
+func madeUpGigaDecoder(sherpa bool) *ox.Graph {
+	g := ox.New()
+	kind := ox.Int64
+	if sherpa {
+		kind = ox.Int32
+	}
+	g.Input("x", kind, 1, 1)
+	if sherpa {
+		g.Input("unused_x_len.1", ox.Int32, 1)
+	}
+	g.Input("h.1", ox.Float32, 1, 1, 6).Input("c.1", ox.Float32, 1, 1, 6)
+	forbid := make([]float32, 5*5)
+	for i := range 4 {
+		forbid[i*5+i] = -500
+	}
+	row := g.Op("Gather", []string{g.Const(ox.Floats([]int64{5, 5}, forbid...)), "x"}, ox.AttrInt("axis", 0)) // [1,1,5]
+	for _, s := range []string{"h", "c"} {
+		g.Node("Add", []string{s + ".1", g.Const(ox.Floats(nil, 1))}, []string{s})
+	}
+	if sherpa {
+		g.Node("Transpose", []string{row}, []string{"dec"}, ox.AttrInts("perm", 0, 2, 1))
+		g.Node("Identity", []string{"unused_x_len.1"}, []string{"unused_x_len"})
+		g.Output("dec", ox.Float32, 1, 5, 1).Output("unused_x_len", ox.Int32, 1)
+	} else {
+		g.Node("Identity", []string{row}, []string{"dec"})
+		g.Output("dec", ox.Float32, 1, 1, 5)
+	}
+	return g.Output("h", ox.Float32, 1, 1, 6).Output("c", ox.Float32, 1, 1, 6)
+}
+
+func madeUpGigaJoiner() *ox.Graph {
+	g := ox.New()
+	g.Input("enc", ox.Float32, 1, 5, 1).Input("dec", ox.Float32, 1, 5, 1)
+	sum := g.Op("Transpose", []string{g.Op("Add", []string{"enc", "dec"})}, ox.AttrInts("perm", 0, 2, 1))
+	g.Node("Unsqueeze", []string{sum, g.Const(ints(1))}, []string{"joint"})
+	return g.Output("joint", ox.Float32, 1, 1, 1, 5)
+}
+
+// TestGigaVersion tells the versions apart, and does not guess.
+func TestGigaVersion(t *testing.T) {
+	sherpa := func(comment string) *ort.Graph {
+		return &ort.Graph{Metadata: map[string]string{"is_giga_am": "1", "comment": comment}}
+	}
+	bare := &ort.Graph{}
+	for _, c := range []struct {
+		m    parts
+		g    *ort.Graph
+		c    nemoConfig
+		want int
+	}{
+		{parts{}, sherpa(""), nemoConfig{}, 2},
+		{parts{}, sherpa("v3"), nemoConfig{}, 3},
+		{parts{}, bare, nemoConfig{ModelType: "gigaam-v3-e2e-ctc"}, 3},
+		{parts{ONNX: ort.Source{Path: "models/v3_e2e_rnnt_encoder.int8.onnx"}}, bare, nemoConfig{ModelType: "gigaam"}, 3},
+		{parts{ONNX: ort.Source{Path: "v3/v2_ctc.onnx"}}, bare, nemoConfig{}, 2},
+		{parts{Name: "gigaam-v2"}, bare, nemoConfig{}, 2},
+	} {
+		got, err := gigaVersion(c.m, c.g, c.c)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got)
+	}
+	_, err := gigaVersion(parts{ONNX: ort.Source{Path: "model.onnx"}}, bare, nemoConfig{})
+	require.ErrorIs(t, err, ErrContract)
+	require.ErrorContains(t, err, "expected GigaAM v2 or v3")
+}

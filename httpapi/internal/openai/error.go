@@ -1,0 +1,108 @@
+package openai
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+// Error refuses a request.
+type Error struct {
+	Status  int    // HTTP status
+	Message string // what was wrong, in words
+	Param   string // the field of the form at fault
+	Code    string // "" leaves it to the service's
+	cause   error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// ReadError is returned for a form that can't be read to its end.
+type ReadError struct{ err error }
+
+// Error implements error.
+func (e *ReadError) Error() string {
+	return "the form cannot be read: it is truncated or not multipart/form-data"
+}
+
+// Unwrap returns the error of reading.
+func (e *ReadError) Unwrap() error { return e.err }
+
+// badField is a refusal that names a field of the form, before the message and
+// as the error's param.
+func badField(name, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("%s: %s", spec.Shorten(name), fmt.Sprintf(format, args...)), Param: spec.Shorten(name)}
+}
+
+// Untranscribed refuses the file of a form whose task failed for a reason.
+func Untranscribed(reason string) *Error {
+	e := badField("file", "the audio could not be transcribed: %s", reason)
+	if strings.HasPrefix(reason, tasks.ReferencesField+":") {
+		e.Message, e.Param = reason, tasks.ReferencesField
+	}
+	e.Code = "invalid_value"
+	return e
+}
+
+// NoTranslation refuses a translation that the installed models can't make.
+func NoTranslation() *Error {
+	return badField("model", "not all installed models can translate: multilingual Whisper models can, except turbo and distilled ones")
+}
+
+// errorObject is the error object of OpenAI's interface.
+type errorObject struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// errorTypes are the error types of OpenAI's interface by HTTP status; others
+// from 400 are invalid_request_error, from 500 server_error.
+var errorTypes = map[int]string{
+	http.StatusUnauthorized:    "authentication_error",
+	http.StatusPaymentRequired: "insufficient_quota",
+	http.StatusForbidden:       "permission_error",
+	http.StatusTooManyRequests: "rate_limit_error",
+}
+
+// errorCodes are the codes of OpenAI's interface that clients look for, by the
+// service's own.
+var errorCodes = map[string]string{
+	"unauthorized":         "invalid_api_key",
+	"insufficient_balance": "insufficient_quota",
+	"rate_limited":         "rate_limit_exceeded",
+	"payload_too_large":    "request_too_large",
+}
+
+// ErrorBody is the answer to a request that failed, and the last event of a stream.
+type ErrorBody struct {
+	Error errorObject `json:"error"`
+}
+
+// NewErrorBody returns the answer to a request that failed with a status and the
+// service's own code. replaced is the code to show in its place, "" for the usual one.
+func NewErrorBody(status int, code, replaced, param, message string) ErrorBody {
+	out := errorObject{Message: message, Type: errorTypes[status]}
+	switch {
+	case out.Type != "":
+	case status >= http.StatusInternalServerError:
+		out.Type = "server_error"
+	default:
+		out.Type = "invalid_request_error"
+	}
+	if param != "" {
+		out.Param = &param
+	}
+	code = cmp.Or(replaced, errorCodes[code], code)
+	out.Code = &code
+	return ErrorBody{out}
+}

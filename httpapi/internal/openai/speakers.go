@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/internal/tasks"
+)
+
+// Limits of known_speaker_names[] and known_speaker_references[].
+const (
+	maxKnownSpeakers    = 4
+	maxSpeakerName      = 100 // characters
+	maxReferenceTypeLen = 256 // bytes before the comma
+)
+
+// checkSpeakers checks the names of known speakers against the number of
+// recordings.
+func (f *Form) checkSpeakers(references int) error {
+	const field = "known_speaker_names[]"
+	switch {
+	case len(f.Speakers) == 0 && references == 0:
+		return nil
+	case f.format != formatDiarized:
+		return badField(field, "needs response_format diarized_json")
+	case len(f.Speakers) > maxKnownSpeakers:
+		return badField(field, "at most %d are allowed, found %d", maxKnownSpeakers, len(f.Speakers))
+	case len(f.Speakers) != references:
+		return badField(tasks.ReferencesField, "expected one for each of %d names, found %d", len(f.Speakers), references)
+	}
+	for i, name := range f.Speakers {
+		if name == "" || utf8.RuneCountInString(name) > maxSpeakerName || strings.ContainsFunc(name, unicode.IsControl) {
+			return badField(field, "number %d must have 1 to %d printable characters", i+1, maxSpeakerName)
+		}
+		if slices.Contains(f.Speakers[:i], name) {
+			return badField(field, "number %d is given twice", i+1)
+		}
+	}
+	return nil
+}
+
+// dataURL reads what a data URL of base64 holds (RFC 2397).
+func dataURL(from io.Reader) (io.Reader, error) {
+	text := bufio.NewReaderSize(from, maxReferenceTypeLen)
+	head, err := text.ReadSlice(',')
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, err
+	}
+	kind := strings.ToLower(string(head))
+	if !strings.HasPrefix(kind, "data:") || !strings.HasSuffix(kind, ";base64,") {
+		return nil, errors.New("expected a data URL (data:audio/wav;base64,…)")
+	}
+	return base64.NewDecoder(base64.StdEncoding, text), nil
+}
+
+// readReference hands on the n-th recording of a known speaker, counted from 0.
+func readReference(from io.Reader, n int, reference func(io.Reader) error) error {
+	audio, err := dataURL(from)
+	if err != nil {
+		if errors.As(err, new(*ReadError)) {
+			return err
+		}
+		return BadReference(n, err)
+	}
+	err = reference(audio)
+	var corrupt base64.CorruptInputError
+	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(*ReadError)) {
+		return BadReference(n, errors.New("invalid base64"))
+	}
+	return err
+}
+
+// BadReference refuses the n-th recording of a known speaker, counted from 0.
+func BadReference(n int, why error) *Error {
+	return &Error{Status: http.StatusBadRequest, Message: tasks.ReferenceRefusal(n, why.Error()), Param: tasks.ReferencesField, cause: why}
+}

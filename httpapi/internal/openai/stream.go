@@ -1,0 +1,79 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// The events of a streamed transcription.
+type (
+	textDelta struct {
+		Type     string         `json:"type"`
+		Delta    string         `json:"delta"`
+		Segment  string         `json:"segment_id,omitempty"`
+		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
+	}
+	textDone struct {
+		Type     string         `json:"type"`
+		Text     string         `json:"text"`
+		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
+		Usage    usage          `json:"usage"`
+	}
+)
+
+// Speech turns the sentences of a running task and its result into the events of a
+// streamed transcription.
+type Speech struct {
+	form *Form
+	text string // sent so far
+}
+
+// Speech returns the events of the form's transcription, none of which is sent yet.
+func (f *Form) Speech() *Speech { return &Speech{form: f} }
+
+// Waits reports whether sentences are only sent with the result: they need a speaker or
+// the words' probabilities.
+func (s *Speech) Waits() bool { return s.form.format == formatDiarized || s.form.logprobs }
+
+// Sentence returns the event of a sentence, nil if it has no text.
+func (s *Speech) Sentence(seg spec.Segment) any {
+	delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
+	if delta.Delta == "" {
+		return nil
+	}
+	s.text += delta.Delta
+	if s.form.logprobs {
+		delta.Logprobs = logprobs([]spec.Segment{seg})
+	}
+	if s.form.format == formatDiarized {
+		delta.Segment = fmt.Sprintf("seg_%d", seg.ID)
+	}
+	return delta
+}
+
+// End returns the events of the rest of the result, and of the whole text, which counts
+// where an attempt that failed had told something else.
+func (s *Speech) End(result spec.Result) (events []any) {
+	whole := wholeText(result)
+	if s.text != "" {
+		if rest, ok := strings.CutPrefix(whole, s.text); ok && rest != "" {
+			events = append(events, textDelta{Type: "transcript.text.delta", Delta: rest})
+		}
+	} else {
+		for _, seg := range result.Segments {
+			if event := s.Sentence(seg); event != nil {
+				events = append(events, event)
+			}
+			if s.form.format == formatDiarized && strings.TrimSpace(seg.Text) != "" {
+				events = append(events, diarizedSegmentOf(seg))
+			}
+		}
+	}
+	done := textDone{Type: "transcript.text.done", Text: whole, Usage: used(result)}
+	if s.form.logprobs {
+		done.Logprobs = logprobs(result.Segments)
+	}
+	return append(events, done)
+}

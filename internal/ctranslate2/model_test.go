@@ -1,0 +1,141 @@
+package ctranslate2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func str(s string) []byte {
+	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(s)+1)), s+"\x00"...)
+}
+
+func words(values ...uint32) (b []byte) {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// sample is a file of a version with a matrix of int8, its scale and a setting.
+func sample(version uint32) []byte {
+	head := join(words(version), str(Whisper), words(3, 3))
+	kind := func(typ Type, count uint32) []byte {
+		if version >= 4 {
+			return join([]byte{byte(typ)}, words(count*uint32(typ.Size())))
+		}
+		return join([]byte{byte(typ.Size())}, words(count))
+	}
+	body := join(
+		str("w/weight"), []byte{2}, words(2, 3), kind(Int8, 6), make([]byte, 6),
+		str("w/weight_scale"), []byte{1}, words(2), kind(Float32, 2), make([]byte, 8),
+		str("heads"), []byte{0}, kind(Int16, 1), make([]byte, 2),
+	)
+	if version >= 3 {
+		body = join(body, words(1), str("also"), str("w/weight"))
+	}
+	return join(head, body)
+}
+
+func parse(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b))) }
+
+func TestEveryVersion(t *testing.T) {
+	for version := uint32(2); version <= 6; version++ {
+		m, err := parse(sample(version))
+		require.NoError(t, err, version)
+		assert.Equal(t, Whisper, m.Spec)
+		assert.Equal(t, uint32(3), m.Revision)
+		require.Len(t, m.Variables, 3)
+		assert.Equal(t, Int8, m.Variables["w/weight"].Type)
+		assert.Equal(t, []int64{2, 3}, m.Variables["w/weight"].Shape)
+		assert.Equal(t, int64(8), m.Variables["w/weight_scale"].Size)
+		assert.Empty(t, m.Variables["heads"].Shape)
+		if version >= 3 {
+			v, ok := m.Find("also")
+			assert.True(t, ok)
+			assert.Equal(t, m.Variables["w/weight"], v)
+		}
+		spec, ok := Spec(sample(version))
+		assert.True(t, ok)
+		assert.Equal(t, Whisper, spec)
+	}
+	assert.Equal(t, "bfloat16", BFloat16.String())
+	assert.Equal(t, "type 9", Type(9).String())
+	for _, head := range []string{"", "lmgg and more", "\x06\x00\x00\x00\x05\x00abc", "\x06\x00\x00\x00\x03\x00a\x01\x00"} {
+		_, ok := Spec([]byte(head))
+		assert.False(t, ok, head)
+	}
+}
+
+func TestDamagedFilesAreNamed(t *testing.T) {
+	head := func(n uint32) []byte { return join(words(6), str(Whisper), words(3, n)) }
+	variable := func(name string, dims []uint32, typ Type, size uint32, data int) []byte {
+		return join(str(name), []byte{byte(len(dims))}, words(dims...), []byte{byte(typ)}, words(size), make([]byte, data))
+	}
+	for says, data := range map[string][]byte{
+		"expected 4 more bytes":                              []byte("abc"),
+		"expected binary version 2 to 6, found 7":            join(words(7), str(Whisper)),
+		"expected a name of 1 to 1024":                       join(words(6), []byte{0, 0}),
+		"ends with a zero":                                   join(words(6), []byte{2, 0, 'a', 'b'}),
+		"at most 65536 variables":                            head(1 << 30),
+		"at most 8 dimensions":                               join(head(1), str("a"), []byte{9}),
+		"more than the file has":                             join(head(1), variable("a", []uint32{1 << 30, 1 << 30, 1 << 30}, Float32, 4, 4)),
+		"expected a type that CTranslate2 has, found type 9": join(head(1), variable("a", nil, 9, 4, 4)),
+		"expected 4 bytes for [] numbers of float32":         join(head(1), variable("a", nil, Float32, 8, 8)),
+		"variable \"a\" is there twice":                      join(head(2), variable("a", nil, Int8, 1, 1), variable("a", nil, Int8, 1, 1)),
+		"found the end of the file":                          join(head(1), variable("a", []uint32{4}, Int8, 4, 3)),
+		"at most 65536 aliases":                              join(head(0), words(1<<20)),
+		"which is no variable":                               join(head(0), words(1), str("x"), str("y")),
+		"found 2 more bytes":                                 join(sample(6), []byte("ab")),
+	} {
+		_, err := parse(data)
+		require.ErrorIs(t, err, ErrInvalid, says)
+		assert.ErrorContains(t, err, says)
+	}
+	old := join(words(3), str(Whisper), words(3, 1), str("a"), []byte{0, 3}, words(1), make([]byte, 3))
+	_, err := parse(old)
+	require.ErrorContains(t, err, "numbers of 1, 2 or 4 bytes, found 3")
+	_, err = Read(failing{}, 1000)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.NotErrorIs(t, err, ErrInvalid)
+}
+
+// TestEveryCutIsRefused cuts a file everywhere.
+func TestEveryCutIsRefused(t *testing.T) {
+	whole := sample(6)
+	for n := range len(whole) {
+		_, err := parse(whole[:n])
+		require.ErrorIs(t, err, ErrInvalid, "cut at %d", n)
+	}
+}
+
+type failing struct{}
+
+func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
+func FuzzRead(f *testing.F) {
+	for version := uint32(2); version <= 6; version++ {
+		f.Add(sample(version))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parse(data)
+		if err != nil {
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		for name, v := range m.Variables {
+			if v.At < 8 || v.Size < 0 || v.At+v.Size > int64(len(data)) {
+				t.Fatalf("variable %q lies outside: %+v", name, v)
+			}
+		}
+	})
+}

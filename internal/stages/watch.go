@@ -1,0 +1,91 @@
+package stages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Watch watches over the stages of a run: it measures them, reports their progress and
+// keeps checkpoints.
+type Watch struct {
+	Progress
+	// Checkpoints keep the finds of stages; nil for none.
+	Checkpoints interface {
+		Load(ctx context.Context, stage string) ([]byte, error)
+		Save(ctx context.Context, stage string, data []byte) error
+	}
+	// Split tells that the checkpoints are those of split channels.
+	Split bool
+	Log   *slog.Logger
+}
+
+// Do runs one stage, measures it, reports its end and names it in its error. The zero
+// value comes with an error.
+func Do[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
+	start := time.Now()
+	found, err := work(ctx)
+	w.Ended(s, time.Since(start), err == nil)
+	if err == nil {
+		return found, nil
+	}
+	w.Log.DebugContext(ctx, "stage failed", "stage", s, "error", err)
+	var none T
+	return none, &spec.StageError{Stage: s, Err: err}
+}
+
+// Keep is Do for work that the checkpoints keep. Trouble with the checkpoints does not
+// fail the work; it is logged.
+func Keep[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
+	return Do(ctx, w, s, checkpoint(w, s, work))
+}
+
+// splitSuffix follows the name of a stage whose checkpoint is that of split channels.
+const splitSuffix = ".channels"
+
+// checkpoint returns work that takes its result from the checkpoints, or does the work
+// and saves its result there.
+func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, error)) func(context.Context) (T, error) {
+	if w.Checkpoints == nil {
+		return work
+	}
+	name := string(s)
+	if w.Split {
+		name += splitSuffix
+	}
+	return func(ctx context.Context) (T, error) {
+		data, err := w.Checkpoints.Load(ctx, name)
+		var found T
+		switch {
+		case err != nil:
+			w.Log.WarnContext(ctx, "checkpoint not read", "stage", s, "error", err)
+		case data == nil:
+		case json.Unmarshal(data, &found) != nil:
+			w.Log.WarnContext(ctx, "checkpoint not understood", "stage", s)
+		default:
+			return found, nil
+		}
+		if found, err = work(ctx); err != nil {
+			return found, err
+		}
+		if data, err = json.Marshal(found); err == nil {
+			err = w.Checkpoints.Save(ctx, name, data)
+		}
+		if err != nil {
+			w.Log.WarnContext(ctx, "checkpoint not saved", "stage", s, "error", err)
+		}
+		return found, nil
+	}
+}
+
+// Cause takes the stage's name off an error.
+func Cause(err error) error {
+	if s := (*spec.StageError)(nil); errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}

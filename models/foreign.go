@@ -1,0 +1,110 @@
+package models
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/safetensors"
+)
+
+// foreign names the kind of a file that people try instead of a model, and what
+// to do with it; "" for a file of another kind. head is the file's first 512
+// bytes, or all of it.
+func foreign(head []byte, name string) string {
+	s := string(head)
+	switch {
+	case len(head) == 0:
+		return "an empty file"
+	case strings.HasPrefix(s, "GGUF"):
+		return "a GGUF file, which other programs read (whisper.cpp's models are the older ggml format): run `otograph models pull whisper-base-q8_0`, " +
+			"or `otograph models import FOLDER` on the safetensors from which it was made"
+	case strings.HasPrefix(s, "PK\x03\x04"):
+		return zipped(head, name)
+	case strings.HasPrefix(s, "\x80\x02") || strings.HasPrefix(s, "\x80\x04"):
+		return checkpoint(name)
+	case strings.HasPrefix(cut(s, 4), "TFL3"):
+		return "a TensorFlow Lite model"
+	case strings.HasPrefix(cut(s, 4), "ORTM"):
+		return "a model in ONNX Runtime's own format (.ort, as Moonshine's): expected the .onnx file; Moonshine is not supported, run `otograph models pull whisper-tiny.en-q8_0`"
+	case strings.HasPrefix(s, "\x89HDF"):
+		return "a Keras HDF5 file (convert it: tools/convert)"
+	case strings.HasSuffix(strings.ToLower(name), ".nemo"), strings.HasPrefix(cut(s, 257), "ustar") && strings.Contains(s[:100], "model_config.yaml"):
+		return "a NeMo checkpoint (.nemo): run `otograph models pull parakeet-tdt-0.6b-v3-int8`, or export it in NeMo (`model.export(\"model.onnx\")`) and import the result"
+	case strings.HasPrefix(s, "BZh"):
+		return "a bzip2 archive (run `otograph models import` on it)"
+	case strings.HasPrefix(s, "\x1f\x8b"), strings.HasPrefix(s, "\xfd7zXZ"), strings.HasPrefix(s, "\x28\xb5\x2f\xfd"):
+		return "a compressed file (unpack it first)"
+	case strings.HasPrefix(s, "<!"), strings.HasPrefix(s, "<htm"):
+		return "a web page (a download that went wrong?)"
+	case strings.HasPrefix(s, "version "):
+		return "a Git LFS pointer (the model itself was not downloaded)"
+	case safetensors.Begins(head):
+		return "a safetensors file: if it is Whisper, run `otograph models import FOLDER` on the folder with its config.json; other networks are needed as ONNX"
+	case parakeet(head):
+		return "a Parakeet model of whisper.cpp (ggml-parakeet): run `otograph models pull parakeet-tdt-0.6b-v3-int8`, the same network as ONNX"
+	}
+	if spec, ok := ctranslate2.Spec(head); ok {
+		if spec == ctranslate2.Whisper {
+			return "a Whisper model of CTranslate2: run `otograph models import FOLDER` on its folder"
+		}
+		return fmt.Sprintf("a CTranslate2 model of kind %.40q: only Whisper is supported", spec)
+	}
+	return ""
+}
+
+// cut returns s without its first n bytes.
+func cut(s string, n int) string { return s[min(n, len(s)):] }
+
+// zipped tells the kinds of zip files apart by the name of the first entry.
+func zipped(head []byte, name string) string {
+	const at = 30 // of the name in the head of an entry
+	first := ""
+	if len(head) > at {
+		n := int(binary.LittleEndian.Uint16(head[26:]))
+		first = string(head[at:min(at+n, len(head))])
+	}
+	switch {
+	case strings.HasSuffix(first, ".npy"):
+		return "a NumPy archive (.npz), as the clustering of pyannote's community models has them, which Otograph does not use: run `otograph models pull balanced` for a speaker embedder"
+	case strings.HasSuffix(first, "data.pkl"):
+		return checkpoint(name)
+	}
+	return "a zip archive or PyTorch checkpoint (convert it: tools/convert)"
+}
+
+// openAI are the names of the published Whisper checkpoints (.pt).
+var openAI = []string{
+	"tiny", "tiny.en", "base", "base.en", "small", "small.en", "medium", "medium.en",
+	"large", "large-v1", "large-v2", "large-v3", "large-v3-turbo",
+}
+
+// checkpoint says how to get the weights of a PyTorch checkpoint in a form that
+// can be imported.
+func checkpoint(name string) string {
+	own := strings.TrimSuffix(name, path.Ext(name))
+	switch {
+	case slices.Contains(openAI, own):
+		return fmt.Sprintf("a PyTorch checkpoint of OpenAI, whose weights are published as safetensors, too: run `hf download openai/whisper-%s --local-dir whisper-%s` and `otograph models import whisper-%s`", own, own, own)
+	case name == "pytorch_model.bin":
+		return "a pickled PyTorch checkpoint of transformers: save it as safetensors " +
+			"(`python -c 'import transformers as t; t.WhisperForConditionalGeneration.from_pretrained(\"FOLDER\").save_pretrained(\"NEW\")'`) and run `otograph models import NEW`"
+	}
+	return "a pickled PyTorch checkpoint: for Whisper, run `otograph models import FOLDER` on the same weights as safetensors (openai/whisper-base and its kin); other networks: tools/convert"
+}
+
+// parakeet reports whether a ggml file holds a Parakeet model: its header has
+// a frame of 5,000 positions, the size of a Fourier transform behind the type,
+// and a subsampling of 8.
+func parakeet(head []byte) bool {
+	var h [10]int32 // magic, vocabulary, positions, …, bands, type, transform, subsampling
+	if err := binary.Read(bytes.NewReader(head), binary.LittleEndian, &h); err != nil {
+		return false
+	}
+	return h[0] == ggmlfile.Magic && h[2] != 1500 && (h[6] == 80 || h[6] == 128) && h[8] == 512
+}

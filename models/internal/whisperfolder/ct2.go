@@ -1,0 +1,298 @@
+package whisperfolder
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/models"
+)
+
+// ct2 is the weights of a CTranslate2 model.
+type ct2 struct {
+	file  io.ReaderAt
+	path  string
+	model *ctranslate2.Model
+	used  map[string]bool
+}
+
+// openCT2 opens a folder of CTranslate2.
+func (f *Folder) openCT2(dir string) error {
+	path := filepath.Join(dir, modelBin)
+	file, size, err := f.open(path)
+	if err != nil {
+		return err
+	}
+	m, err := ctranslate2.Read(file, size)
+	if err != nil {
+		return broken(path, err, ctranslate2.ErrInvalid)
+	}
+	if m.Spec != ctranslate2.Whisper {
+		return fmt.Errorf("%w: %s: expected a Whisper model, found one of %.100q", models.ErrUnsupported, path, m.Spec)
+	}
+	w := &ct2{file: file, path: path, model: m, used: map[string]bool{}}
+	f.weights = w
+	conv, err := w.shape("encoder/conv1/weight", 3)
+	if err != nil {
+		return err
+	}
+	embedding, err := w.shape("decoder/embeddings/weight", 2)
+	if err != nil {
+		return err
+	}
+	audio, err := w.shape("encoder/position_encodings/encodings", 2)
+	if err != nil {
+		return err
+	}
+	text, err := w.shape("decoder/position_encodings/encodings", 2)
+	if err != nil {
+		return err
+	}
+	h := &f.Header
+	h.AudioState, h.Mels = clip(conv[0]), clip(conv[1])
+	h.Vocabulary, h.TextState = clip(embedding[0]), clip(embedding[1])
+	h.AudioContext, h.TextContext = clip(audio[0]), clip(text[0])
+	h.AudioLayers, h.TextLayers = w.layers("encoder"), w.layers("decoder")
+	if h.AudioHeads, err = w.heads("encoder", h.AudioState); err != nil {
+		return err
+	}
+	if h.TextHeads, err = w.heads("decoder", h.TextState); err != nil {
+		return err
+	}
+	var c config
+	if err := readJSON(filepath.Join(dir, configFile), maxConfig, &c); err != nil && !errors.Is(err, models.ErrMissing) {
+		return err
+	}
+	f.AlignmentHeads, f.Origin = c.AlignmentHeads, c.Name
+	return nil
+}
+
+// clip returns a dimension for the header, in which too large a one is refused
+// later.
+func clip(n int64) int32 { return int32(min(n, 1<<30)) }
+
+// shape returns the shape of a variable of a rank.
+func (w *ct2) shape(name string, rank int) ([]int64, error) {
+	v, ok := w.model.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: expected a variable %s, found none", models.ErrBroken, w.path, name)
+	}
+	if len(v.Shape) != rank {
+		return nil, fmt.Errorf("%w: %s: variable %s: expected %d dimensions, found %v", models.ErrBroken, w.path, name, rank, v.Shape)
+	}
+	return v.Shape, nil
+}
+
+// layers counts the layers of the encoder or the decoder.
+func (w *ct2) layers(side string) int32 {
+	n := int32(0)
+	for n <= maxLayers {
+		if _, ok := w.model.Find(fmt.Sprintf("%s/layer_%d/self_attention/linear_0/weight", side, n)); !ok {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// heads returns the number of heads of the encoder or the decoder: as stated,
+// or one for each 64 of its width, as in every published model.
+func (w *ct2) heads(side string, width int32) (int32, error) {
+	name := side + "/num_heads"
+	v, ok := w.model.Find(name)
+	if !ok {
+		return width / 64, nil
+	}
+	raw := make([]byte, 2)
+	if v.Type != ctranslate2.Int16 || v.Size != int64(len(raw)) {
+		return 0, fmt.Errorf("%w: %s: variable %s: expected one number of int16, found %v of %s", models.ErrBroken, w.path, name, v.Shape, v.Type)
+	}
+	if n, err := w.file.ReadAt(raw, v.At); err != nil && n < len(raw) {
+		return 0, err
+	}
+	return int32(int16(binary.LittleEndian.Uint16(raw))), nil
+}
+
+// formats of CTranslate2's types.
+var ct2Formats = map[ctranslate2.Type]format{
+	ctranslate2.Float32: float32s, ctranslate2.Float16: float16s, ctranslate2.BFloat16: bfloat16s,
+	ctranslate2.Int16: int16s, ctranslate2.Int8: int8s,
+}
+
+// variable returns a variable, divided by its scale if it has one.
+func (w *ct2) variable(name string) (*values, error) {
+	name = cmp.Or(w.model.Aliases[name], name)
+	v, ok := w.model.Variables[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: expected a variable %s, found none", models.ErrBroken, w.path, name)
+	}
+	w.used[name] = true
+	label := fmt.Sprintf("%s: variable %s", w.path, name)
+	f, ok := ct2Formats[v.Type]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: expected floats, int8 or int16, found %s", models.ErrBroken, label, v.Type)
+	}
+	numbers := stored(label, w.file, v.At, v.Shape, f)
+	integers := v.Type == ctranslate2.Int8 || v.Type == ctranslate2.Int16
+	scale, has := w.model.Variables[name+"_scale"]
+	if has != integers {
+		return nil, fmt.Errorf("%w: %s of %s: expected a scale for integers and for nothing else, found %t", models.ErrBroken, label, v.Type, has)
+	}
+	if !has {
+		return numbers, nil
+	}
+	w.used[name+"_scale"] = true
+	of, ok := ct2Formats[scale.Type]
+	list := stored(label+"_scale", w.file, scale.At, scale.Shape, of)
+	if n := list.count(); !ok || len(v.Shape) == 0 || n != 1 && n != v.Shape[0] || n > numbers.count() {
+		return nil, fmt.Errorf("%w: %s_scale: expected one number or one for each of %v rows, found %v of %s", models.ErrBroken, label, v.Shape, scale.Shape, scale.Type)
+	}
+	scales, err := list.all()
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(scales, func(s float32) bool { return !(s > 0) }) {
+		return nil, fmt.Errorf("%w: %s_scale: expected numbers above 0", models.ErrBroken, label)
+	}
+	return numbers.scaled(scales), nil
+}
+
+// ct2Names are CTranslate2's names for the ends of OpenAI's, and which part of
+// a variable with several is meant.
+var ct2Names = []struct {
+	end, name   string
+	part, parts int64
+}{
+	{"cross_attn_ln", "attention/layer_norm", 0, 1},
+	{"cross_attn.query", "attention/linear_0", 0, 1},
+	{"cross_attn.key", "attention/linear_1", 0, 2},
+	{"cross_attn.value", "attention/linear_1", 1, 2},
+	{"cross_attn.out", "attention/linear_2", 0, 1},
+	{"attn_ln", "self_attention/layer_norm", 0, 1},
+	{"attn.query", "self_attention/linear_0", 0, 3},
+	{"attn.key", "self_attention/linear_0", 1, 3},
+	{"attn.value", "self_attention/linear_0", 2, 3},
+	{"attn.out", "self_attention/linear_1", 0, 1},
+	{"mlp_ln", "ffn/layer_norm", 0, 1},
+	{"mlp.0", "ffn/linear_0", 0, 1},
+	{"mlp.2", "ffn/linear_1", 0, 1},
+	{"encoder.conv1", "encoder/conv1", 0, 1},
+	{"encoder.conv2", "encoder/conv2", 0, 1},
+	{"encoder.ln_post", "encoder/layer_norm", 0, 1},
+	{"decoder.ln", "decoder/layer_norm", 0, 1},
+	{"decoder.token_embedding", "decoder/embeddings", 0, 1},
+}
+
+func (w *ct2) find(name string) (*values, error) {
+	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
+		return w.variable(side + "/position_encodings/encodings")
+	}
+	stem, last := name[:strings.LastIndexByte(name, '.')], name[strings.LastIndexByte(name, '.')+1:]
+	for _, n := range ct2Names {
+		prefix, ok := strings.CutSuffix(stem, n.end)
+		if !ok || prefix != "" && !strings.HasSuffix(prefix, ".") {
+			continue
+		}
+		if side, layer, ok := strings.Cut(strings.TrimSuffix(prefix, "."), ".blocks."); ok {
+			prefix = side + "/layer_" + layer + "/"
+		}
+		if strings.HasSuffix(n.name, "layer_norm") {
+			last = map[string]string{"weight": "gamma", "bias": "beta"}[last]
+		}
+		v, err := w.variable(prefix + n.name + "/" + last)
+		if err != nil || n.parts == 1 {
+			return v, err
+		}
+		if len(v.shape) == 0 || v.shape[0]%n.parts != 0 {
+			return nil, fmt.Errorf("%w: %s: expected %d parts of equal size, found %v", models.ErrBroken, v.name, n.parts, v.shape)
+		}
+		return v.part(n.part, n.parts), nil
+	}
+	return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
+}
+
+// rest checks that the projection is the embedding, that keys have no bias, and
+// that no variable is left but settings.
+func (w *ct2) rest() error {
+	if _, own := w.model.Variables["decoder/projection/weight"]; own {
+		projection, err := w.variable("decoder/projection/weight")
+		if err != nil {
+			return err
+		}
+		embedding, err := w.variable("decoder/embeddings/weight")
+		if err != nil {
+			return err
+		}
+		if err := tied(projection, embedding); err != nil {
+			return err
+		}
+	}
+	for name, v := range w.model.Variables {
+		var part, parts int64
+		switch {
+		case strings.HasSuffix(name, "self_attention/linear_0/bias"):
+			part, parts = 1, 3
+		case strings.HasSuffix(name, "attention/linear_1/bias") && !strings.HasSuffix(name, "self_attention/linear_1/bias"):
+			part, parts = 0, 2
+		case name == "decoder/projection/bias":
+			part, parts = 0, 1
+		case len(v.Shape) > 0 && !w.used[name]:
+			return fmt.Errorf("%w: %s: found a variable %.100q, which a Whisper model has not", models.ErrUnsupported, w.path, name)
+		default:
+			continue
+		}
+		bias, err := w.variable(name)
+		if err != nil {
+			return err
+		}
+		if len(bias.shape) == 0 || bias.shape[0]%parts != 0 {
+			return fmt.Errorf("%w: %s: expected %d parts of equal size, found %v", models.ErrBroken, bias.name, parts, bias.shape)
+		}
+		if err := zero(bias.part(part, parts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tied returns an error unless two tensors are equal.
+func tied(projection, embedding *values) error {
+	if !projection.like(embedding.shape) {
+		return fmt.Errorf("%w: %s: expected the shape of the embedding, %v, found %v", models.ErrUnsupported, projection.name, embedding.shape, projection.shape)
+	}
+	other := make([]float32, portion)
+	return projection.each(func(part []float32, at int64) error {
+		if err := embedding.read(other[:len(part)], at); err != nil {
+			return err
+		}
+		if !slices.Equal(part, other[:len(part)]) {
+			return fmt.Errorf("%w: %s differs from the embedding of the tokens: a ggml file has one matrix for both, so the model would answer otherwise",
+				models.ErrUnsupported, projection.name)
+		}
+		return nil
+	})
+}
+
+// zero returns an error if a bias that is left out is not zero.
+func zero(bias *values) error {
+	return bias.each(func(part []float32, _ int64) error {
+		if slices.ContainsFunc(part, func(v float32) bool { return v != 0 }) {
+			return fmt.Errorf("%w: %s: expected zeros where a Whisper model has no bias, found other numbers", models.ErrUnsupported, bias.name)
+		}
+		return nil
+	})
+}
+
+// broken names the file of a parser's error.
+func broken(path string, err, sentinel error) error {
+	if errors.Is(err, sentinel) {
+		return fmt.Errorf("%w: %s: %w", models.ErrBroken, path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,369 @@
+// Package whisperfolder reads a folder with a Whisper model as CTranslate2 or
+// Hugging Face's transformers keep it, with a LoRA adapter if there is one, and
+// writes it as a ggml file. Weights pass row by row, so memory does not depend
+// on the model's size.
+package whisperfolder
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/models"
+)
+
+// The files that make a folder a Whisper model.
+const (
+	modelBin       = "model.bin"                    // of CTranslate2
+	weightsFile    = "model.safetensors"            // of transformers
+	shardIndex     = "model.safetensors.index.json" // of transformers, for several files
+	configFile     = "config.json"
+	adapterWeights = "adapter_model.safetensors" // of PEFT
+	adapterConfig  = "adapter_config.json"
+)
+
+// The dimensions that every Whisper model shares, and those of its parts of the
+// vocabulary.
+const (
+	audioContext = 1500
+	spectrum     = 400 // samples in a Fourier transform
+	englishOnly  = 51864
+	largest      = 51866
+	timeTokens   = 1501
+)
+
+// Folder is an opened model. The caller closes it.
+type Folder struct {
+	// Layout names the layout: "CTranslate2" or "safetensors".
+	Layout string
+	// Origin is the name of the model that the configuration states; empty if
+	// it states none.
+	Origin string
+	// License is the one in README.md's front matter; empty if it states none.
+	License string
+	// Header describes the model. Its Type is set by Write.
+	Header ggmlfile.Header
+	// AlignmentHeads are the pairs of decoder layer and head that follow the
+	// sound; nil if the folder names none.
+	AlignmentHeads [][2]int
+	// Sources are the files with the weights.
+	Sources []string
+	// Notes are the findings that users should be told.
+	Notes []string
+
+	weights weights
+	files   []*os.File
+	tokens  [][]byte
+}
+
+// weights finds tensors by OpenAI's names, which ggml files have, too.
+type weights interface {
+	// find returns the tensor with a name.
+	find(name string) (*values, error)
+	// rest returns an error if tensors are left that no Whisper model has, and
+	// checks those that are left out.
+	rest() error
+}
+
+// Find returns the layout of the Whisper model in a folder; empty if there is
+// none. A folder with an adapter alone has the layout "adapter".
+func Find(dir string) string {
+	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
+		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
+			return layoutCT2
+		}
+	}
+	if exists(dir, weightsFile) || exists(dir, shardIndex) {
+		var c config
+		if err := readJSON(filepath.Join(dir, configFile), maxConfig, &c); err == nil && c.ModelType == "whisper" {
+			return layoutHF
+		}
+		return ""
+	}
+	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
+		return layoutAdapter
+	}
+	return ""
+}
+
+// Holds reports whether a file is the weights of a Whisper model, or a part of
+// them, by its name.
+func Holds(path string) bool {
+	name := filepath.Base(path)
+	return name == modelBin || name == adapterWeights || name == shardIndex ||
+		strings.HasPrefix(name, "model") && strings.HasSuffix(name, ".safetensors")
+}
+
+const (
+	layoutCT2     = "CTranslate2"
+	layoutHF      = "safetensors"
+	layoutAdapter = "adapter"
+)
+
+// Snapshot returns the folder with the files of a model that a download cache
+// of Hugging Face holds (models--ORGANIZATION--NAME/snapshots/COMMIT), and the
+// model's name. For any other folder it returns the folder and its own name.
+func Snapshot(dir string) (files, name string) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if commit, err := os.ReadFile(filepath.Join(dir, "refs", "main")); err == nil && len(commit) <= maxCommit {
+		if at := filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(commit)))); exists(at, configFile) {
+			dir = at
+		}
+	}
+	name = filepath.Base(dir)
+	if parent := filepath.Dir(dir); filepath.Base(parent) == "snapshots" {
+		if parts := strings.Split(filepath.Base(filepath.Dir(parent)), "--"); len(parts) > 1 && parts[0] == "models" {
+			name = parts[len(parts)-1]
+		}
+	}
+	return dir, name
+}
+
+// maxCommit is the length of the name of a commit, with room.
+const maxCommit = 100 // bytes
+
+// Open opens the model in a folder. adapter is the folder of a LoRA adapter to
+// merge; if it is empty, one in dir itself is merged. Errors name the file, what
+// was expected and what was found; they wrap models.ErrBroken,
+// models.ErrUnsupported or models.ErrMissing.
+func Open(dir, adapter string) (f *Folder, err error) {
+	f = &Folder{Layout: Find(dir)}
+	defer func() {
+		if err != nil {
+			f.Close()
+			f = nil
+		}
+	}()
+	switch f.Layout {
+	case layoutCT2:
+		err = f.openCT2(dir)
+	case layoutHF:
+		err = f.openHF(dir)
+	case layoutAdapter:
+		return f, loneAdapter(dir)
+	default:
+		return f, fmt.Errorf("%w: %s: expected a folder with a Whisper model of CTranslate2 (%s) or transformers (%s), found neither",
+			models.ErrMissing, dir, modelBin, weightsFile)
+	}
+	if err != nil {
+		return f, err
+	}
+	if err := f.sound(dir); err != nil {
+		return f, err
+	}
+	if adapter == "" && (exists(dir, adapterWeights) || exists(dir, adapterConfig)) {
+		adapter = dir
+	}
+	if adapter != "" {
+		if err := f.merge(adapter); err != nil {
+			return f, err
+		}
+	}
+	if f.tokens, err = readTokens(dir, f.Header); err != nil {
+		return f, err
+	}
+	f.License = cmp.Or(f.License, statedLicense(dir))
+	return f, nil
+}
+
+// Close closes the files. A nil Folder has none.
+func (f *Folder) Close() {
+	if f == nil {
+		return
+	}
+	for _, file := range f.files {
+		file.Close()
+	}
+}
+
+// open opens a file with weights and returns its size.
+func (f *Folder) open(path string) (*os.File, int64, error) {
+	file, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, 0, fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	f.files, f.Sources = append(f.files, file), append(f.Sources, path)
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s: expected a file, found %s", models.ErrBroken, path, info.Mode().Type())
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// sound checks that the dimensions are those of a Whisper model that the
+// standard tier takes.
+func (f *Folder) sound(dir string) error {
+	h := f.Header
+	switch {
+	case h.Vocabulary < englishOnly || h.Vocabulary > largest:
+		return fmt.Errorf("%w: %s: expected a vocabulary of %d to %d tokens, found %d: a model with added or missing tokens",
+			models.ErrUnsupported, dir, englishOnly, largest, h.Vocabulary)
+	case h.AudioContext != audioContext:
+		return fmt.Errorf("%w: %s: expected %d positions of the encoder, found %d", models.ErrUnsupported, dir, audioContext, h.AudioContext)
+	case h.Mels != 80 && h.Mels != 128:
+		return fmt.Errorf("%w: %s: expected 80 or 128 mel bands, found %d", models.ErrUnsupported, dir, h.Mels)
+	case h.AudioHeads < 1 || h.TextHeads < 1 || h.AudioState%(2*h.AudioHeads) != 0 || h.TextState%(2*h.TextHeads) != 0:
+		return fmt.Errorf("%w: %s: expected widths that the heads divide evenly, found %d for %d and %d for %d",
+			models.ErrBroken, dir, h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
+	case h.AudioState != h.TextState || h.AudioState%ggmlfile.Block != 0 || h.AudioState > maxWidth:
+		return fmt.Errorf("%w: %s: expected equal widths of encoder and decoder, a multiple of %d up to %d, found %d and %d",
+			models.ErrUnsupported, dir, ggmlfile.Block, maxWidth, h.AudioState, h.TextState)
+	case h.AudioLayers < 1 || h.TextLayers < 1 || h.AudioLayers > maxLayers || h.TextLayers > maxLayers:
+		return fmt.Errorf("%w: %s: expected 1 to %d layers, found %d and %d", models.ErrBroken, dir, maxLayers, h.AudioLayers, h.TextLayers)
+	}
+	f.AlignmentHeads = f.checkedHeads(f.AlignmentHeads)
+	return nil
+}
+
+// Limits: those of the standard tier.
+const (
+	maxWidth  = 4096
+	maxLayers = 128
+)
+
+// checkedHeads returns the alignment heads if the model has them all, and notes
+// it if there are none.
+func (f *Folder) checkedHeads(heads [][2]int) [][2]int {
+	for _, h := range heads {
+		if h[0] < 0 || h[0] >= int(f.Header.TextLayers) || h[1] < 0 || h[1] >= int(f.Header.TextHeads) {
+			f.note("alignment heads are left out: layer %d, head %d is named, the decoder has %d layers of %d heads",
+				h[0], h[1], f.Header.TextLayers, f.Header.TextHeads)
+			return nil
+		}
+	}
+	if len(heads) == 0 {
+		f.note("no alignment heads are named: words cannot be timed by the model's own attention")
+		return nil
+	}
+	return heads
+}
+
+func (f *Folder) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
+
+// portion is how many numbers pass at a time, a multiple of the blocks of
+// quantized types.
+const portion = 1 << 16
+
+// Write writes the model as a ggml file whose matrices have the type typ.
+// Numbers that are too large for 16 bits become the largest, which is noted.
+// progress is called with the share that is done; it may be nil, and an error
+// that it returns ends the work.
+func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float64) error) error {
+	large, fileType, ok := typ.Numbers()
+	if !ok {
+		return fmt.Errorf("type: expected %s, %s or %s, found %q", ggmlfile.F16, ggmlfile.Q8_0, ggmlfile.Q5_0, typ)
+	}
+	h := f.Header
+	h.Type = int32(fileType)
+	slots := tensors(h)
+	var all, done int64
+	for _, s := range slots {
+		all += s.count()
+	}
+	out := ggmlfile.NewWriter(w, h, filters(int(h.Mels)), f.tokens)
+	row := make([]float32, portion)
+	var clamped int64
+	for _, s := range slots {
+		v, err := f.weights.find(s.name)
+		if err != nil {
+			return err
+		}
+		if !v.like(s.shape) {
+			return fmt.Errorf("%w: %s: expected shape %v, found %v", models.ErrBroken, v.name, s.shape, v.shape)
+		}
+		kind := s.kind(large)
+		out.Tensor(s.name, s.dims(), kind)
+		for at := int64(0); at < s.count(); at += portion {
+			part := row[:min(portion, s.count()-at)]
+			if err := v.read(part, at); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
+			}
+			n, err := tame(part, kind)
+			if err != nil {
+				return fmt.Errorf("%w: %s: %w", models.ErrBroken, v.name, err)
+			}
+			clamped += n
+			if out.Values(part, kind); out.Err() != nil {
+				return out.Err()
+			}
+			done += int64(len(part))
+			if progress != nil {
+				if err := progress(float64(done) / float64(all)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := f.weights.rest(); err != nil {
+		return err
+	}
+	if clamped > 0 {
+		f.note("%d numbers were too large for 16 bits and became the largest", clamped)
+	}
+	return out.Err()
+}
+
+// tame rounds a part of a tensor to the 16 bits from which it is quantized, and
+// returns how many numbers were too large for them.
+func tame(part []float32, kind int) (clamped int64, err error) {
+	for i, v := range part {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return clamped, fmt.Errorf("expected finite numbers, found %g", v)
+		}
+		if kind == ggmlfile.TensorF32 {
+			continue
+		}
+		if max(v, -v) > ggmlfile.HalfMax {
+			clamped++
+		}
+		part[i] = onnxfile.Half(ggmlfile.Half(v))
+	}
+	return clamped, nil
+}
+
+// filters returns OpenAI's mel filters, one band after another.
+func filters(bands int) []float32 {
+	var all []float32
+	for _, row := range dsp.SlaneyFilters(bands, spectrum) {
+		all = append(all, row...)
+	}
+	return all
+}
+
+func exists(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// begin returns the first bytes of a file.
+func begin(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if n == 0 {
+		return nil, err
+	}
+	return head[:n], nil
+}

@@ -1,0 +1,436 @@
+package whisperfolder
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
+)
+
+// converted returns the ggml file of a folder.
+func converted(t testing.TB, dir, adapter string, typ ggmlfile.Type) ([]byte, *Folder) {
+	t.Helper()
+	f, err := Open(dir, adapter)
+	require.NoError(t, err)
+	defer f.Close()
+	var b bytes.Buffer
+	require.NoError(t, f.Write(&b, typ, nil))
+	return b.Bytes(), f
+}
+
+// reference writes the made-up model as transformers does, in 16 bits.
+func reference(t testing.TB) (made.Weights, string) {
+	t.Helper()
+	w, dir := made.WhisperWeights(), t.TempDir()
+	made.Texts(t, dir)
+	made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F16))
+	return w, dir
+}
+
+// sameFile compares hashes, because a difference of files would be printed.
+func sameFile(t testing.TB, want, got []byte, what string) {
+	t.Helper()
+	assert.Equal(t, sha256.Sum256(want), sha256.Sum256(got), what)
+}
+
+// TestEveryLayoutGivesTheSameFile converts one model from every type, version
+// and layout.
+func TestEveryLayoutGivesTheSameFile(t *testing.T) {
+	w, dir := reference(t)
+	want, f := converted(t, dir, "", ggmlfile.F16)
+	assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
+	assert.Equal(t, "apache-2.0", f.License)
+	assert.Equal(t, "someone/whisper-made", f.Origin)
+	assert.Empty(t, f.Notes)
+	_, err := ggmlfile.Check(bytes.NewReader(want), int64(len(want)), func(h ggmlfile.Header) (ggmlfile.Layout, error) {
+		layout := ggmlfile.Layout{Bins: 201, Tensors: map[string][]int32{}}
+		for _, s := range tensors(h) {
+			layout.Tensors[s.name] = s.dims()
+		}
+		return layout, nil
+	})
+	require.NoError(t, err)
+	for _, typ := range []safetensors.Type{safetensors.F32, safetensors.BF16} {
+		made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(typ))
+		got, _ := converted(t, dir, "", ggmlfile.F16)
+		sameFile(t, want, got, string(typ))
+	}
+	shards := t.TempDir()
+	made.Texts(t, shards)
+	w.Shards(t, shards, safetensors.BF16)
+	got, f := converted(t, shards, "", ggmlfile.F16)
+	sameFile(t, want, got, "shards")
+	assert.Len(t, f.Sources, 2)
+	for version := uint32(oldest); version <= newest; version++ {
+		types := []ctranslate2.Type{ctranslate2.Float32, ctranslate2.Int8}
+		if version == newest {
+			types = append(types, ctranslate2.Float16, ctranslate2.BFloat16, ctranslate2.Int16)
+		}
+		for _, typ := range types {
+			ct2 := t.TempDir()
+			w.CT2Folder(t, ct2, version, typ)
+			got, f := converted(t, ct2, "", ggmlfile.F16)
+			sameFile(t, want, got, typ.String())
+			assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
+		}
+	}
+}
+
+// The binary versions of CTranslate2 that are read.
+const oldest, newest = 2, 6
+
+// TestTokenizerAlone takes the vocabulary from tokenizer.json, in which new
+// versions of transformers keep it.
+func TestTokenizerAlone(t *testing.T) {
+	_, dir := reference(t)
+	want, _ := converted(t, dir, "", ggmlfile.F16)
+	var all tokenizer
+	all.Model.Vocabulary = map[string]int{}
+	for i, text := range made.Tokens() {
+		if i < 50257 {
+			all.Model.Vocabulary[text] = i
+			continue
+		}
+		all.Added = append(all.Added, struct {
+			ID      int    `json:"id"`
+			Content string `json:"content"`
+		}{i, text})
+	}
+	text, err := json.Marshal(all)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "vocab.json")))
+	made.Place(t, filepath.Join(dir, "tokenizer.json"), text)
+	got, _ := converted(t, dir, "", ggmlfile.F16)
+	sameFile(t, want, got, "tokenizer.json")
+	require.NoError(t, os.Remove(filepath.Join(dir, "tokenizer.json")))
+	text, err = json.Marshal(made.Tokens())
+	require.NoError(t, err)
+	made.Place(t, filepath.Join(dir, "vocabulary.json"), text)
+	got, _ = converted(t, dir, "", ggmlfile.F16)
+	sameFile(t, want, got, "vocabulary.json")
+}
+
+// lora writes an adapter of small whole numbers for two modules, and returns
+// the weights with the adapter merged.
+func lora(t testing.TB, w made.Weights, dir string) made.Weights {
+	t.Helper()
+	merged, tensors := made.Weights{}, made.Weights{}
+	for name, m := range w {
+		merged[name] = m
+	}
+	for _, c := range []struct {
+		module string
+		factor float32
+	}{{"model.encoder.layers.0.self_attn.q_proj", 2}, {"model.decoder.layers.1.fc2", 4}} {
+		base := w[c.module+".weight"]
+		out, in := base.Shape[0], base.Shape[1]
+		a, b := made.Matrix{Shape: []int64{2, in}}, made.Matrix{Shape: []int64{out, 2}}
+		for i := range 2 * in {
+			a.Values = append(a.Values, float32(i%5)/8)
+		}
+		for i := range out * 2 {
+			b.Values = append(b.Values, float32(i%3-1)/8)
+		}
+		sum := made.Matrix{Shape: base.Shape}
+		for i, v := range base.Values {
+			row, column := int64(i)/in, int64(i)%in
+			sum.Values = append(sum.Values, v+c.factor*(b.Values[2*row]*a.Values[column]+b.Values[2*row+1]*a.Values[in+column]))
+		}
+		merged[c.module+".weight"] = sum
+		tensors["base_model.model."+c.module+".lora_A.weight"], tensors["base_model.model."+c.module+".lora_B.weight"] = a, b
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	made.Place(t, filepath.Join(dir, adapterWeights), tensors.Safetensors(safetensors.F32))
+	made.Place(t, filepath.Join(dir, adapterConfig), []byte(`{"peft_type": "LORA", "base_model_name_or_path": "someone/whisper-made",
+		"r": 2, "lora_alpha": 4, "alpha_pattern": {"fc2": 8}, "bias": "none"}`))
+	return merged
+}
+
+func TestAdapterIsMerged(t *testing.T) {
+	w, dir := reference(t)
+	adapter, merged := t.TempDir(), t.TempDir()
+	made.Texts(t, merged)
+	made.Place(t, filepath.Join(merged, weightsFile), lora(t, w, adapter).Safetensors(safetensors.F16))
+	want, _ := converted(t, merged, "", ggmlfile.F16)
+	got, f := converted(t, dir, adapter, ggmlfile.F16)
+	sameFile(t, want, got, "the adapter of a folder")
+	assert.Len(t, f.Sources, 2)
+	ct2 := t.TempDir()
+	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
+	got, _ = converted(t, ct2, adapter, ggmlfile.F16)
+	sameFile(t, want, got, "with a base of CTranslate2")
+	lora(t, w, dir)
+	got, _ = converted(t, dir, "", ggmlfile.F16)
+	sameFile(t, want, got, "the adapter beside the weights")
+	_, err := Open(adapter, "")
+	require.ErrorIs(t, err, models.ErrUnsupported)
+	require.ErrorContains(t, err, `without its base model, "someone/whisper-made": run `+"`otograph models import BASE --adapter "+adapter)
+}
+
+// TestQuantizedFileEqualsTheQuantized16Bits compares with quantizing the f16
+// file row by row.
+func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
+	w, dir := reference(t)
+	for _, typ := range []ggmlfile.Type{ggmlfile.Q8_0, ggmlfile.Q5_0} {
+		tensor, file, _ := typ.Numbers()
+		got, _ := converted(t, dir, "", typ)
+		h, err := ggmlfile.Check(bytes.NewReader(got), int64(len(got)), nil)
+		require.NoError(t, err)
+		assert.Equal(t, int32(file), h.Type)
+		row := w["model.decoder.embed_tokens.weight"].Values
+		require.True(t, bytes.Contains(got, ggmlfile.AppendValues([]byte("decoder.token_embedding.weight"), row, tensor)), "%s", typ)
+	}
+}
+
+// TestRefusals changes one thing of a good folder.
+func TestRefusals(t *testing.T) {
+	edit := func(name, text string) func(made.Weights, string) {
+		return func(_ made.Weights, dir string) { made.Place(t, filepath.Join(dir, name), []byte(text)) }
+	}
+	config := func(more string) func(made.Weights, string) {
+		return edit(configFile, `{"model_type": "whisper", "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2, `+more+`}`)
+	}
+	add := func(name string, m made.Matrix) func(made.Weights, string) {
+		return func(w made.Weights, _ string) { w[name] = m }
+	}
+	ones := made.Matrix{Shape: []int64{made.Width}, Values: slices.Repeat([]float32{1}, made.Width)}
+	for name, c := range map[string]struct {
+		change func(w made.Weights, dir string)
+		is     error
+		says   string
+	}{
+		"untied projection": {func(w made.Weights, _ string) {
+			m := w["model.decoder.embed_tokens.weight"]
+			other := slices.Clone(m.Values)
+			other[len(other)-1] += 1
+			w["proj_out.weight"] = made.Matrix{Shape: m.Shape, Values: other}
+		}, models.ErrUnsupported, "differs from the embedding"},
+		"tied projection":    {func(w made.Weights, _ string) { w["proj_out.weight"] = w["model.decoder.embed_tokens.weight"] }, nil, ""},
+		"zero bias of a key": {add("model.encoder.layers.0.self_attn.k_proj.bias", made.Matrix{Shape: ones.Shape, Values: make([]float32, made.Width)}), nil, ""},
+		"bias of a key":      {add("model.encoder.layers.0.self_attn.k_proj.bias", ones), models.ErrUnsupported, "expected zeros where a Whisper model has no bias"},
+		"another tensor":     {add("model.encoder.gate.weight", ones), models.ErrUnsupported, `found a tensor "model.encoder.gate.weight"`},
+		"a tensor less":      {func(w made.Weights, _ string) { delete(w, "model.decoder.layers.1.fc2.bias") }, models.ErrBroken, "expected a tensor model.decoder.layers.1.fc2.bias"},
+		"another shape":      {add("model.decoder.layer_norm.bias", made.Matrix{Shape: []int64{2}, Values: []float32{1, 2}}), models.ErrBroken, "expected shape [32], found [2]"},
+		"no number": {func(w made.Weights, _ string) {
+			m := w["model.encoder.layers.0.fc1.weight"]
+			m.Values = slices.Clone(m.Values)
+			m.Values[7] = float32(math.NaN())
+			w["model.encoder.layers.0.fc1.weight"] = m
+		}, models.ErrBroken, "fc1.weight: expected finite numbers, found NaN"},
+		"resized vocabulary": {func(w made.Weights, _ string) {
+			m := w["model.decoder.embed_tokens.weight"]
+			w["model.decoder.embed_tokens.weight"] = made.Matrix{Shape: []int64{51870, made.Width}, Values: append(slices.Clone(m.Values), make([]float32, 5*made.Width)...)}
+		}, models.ErrUnsupported, "a model with added or missing tokens"},
+		"added tokens":   {edit("added_tokens.json", `{"<|mine|>": 51865}`), models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
+		"two of a token": {edit("added_tokens.json", `{"<|mine|>": 5}`), models.ErrBroken, `token 5 is both "<|mine|>" and "Ġtoken5"`},
+		"no end of text": {edit("vocab.json", `{"a": 0, "b": 50257}`), models.ErrUnsupported, "expected <|endoftext|> as token 50257"},
+		"vocabulary":     {edit("vocab.json", `[1`), models.ErrBroken, "vocab.json"},
+		"scaled":         {config(`"scale_embedding": true`), models.ErrUnsupported, "unscaled embeddings"},
+		"activation":     {config(`"activation_function": "silu"`), models.ErrUnsupported, `"silu"`},
+		"heads":          {edit(configFile, `{"model_type": "whisper", "encoder_layers": 2, "decoder_layers": 2}`), models.ErrBroken, "found 32 for 0"},
+		"layers":         {edit(configFile, `{"model_type": "whisper", "encoder_layers": 200, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2}`), models.ErrBroken, "1 to 128 layers"},
+		"generation":     {edit("generation_config.json", `{"alignment_heads": 3}`), models.ErrBroken, "generation_config.json"},
+		"another kind":   {edit(configFile, `{"model_type": "wav2vec2"}`), models.ErrMissing, "found neither"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, dir := made.WhisperWeights(), t.TempDir()
+			made.Texts(t, dir)
+			c.change(w, dir)
+			made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F32))
+			f, err := Open(dir, "")
+			if err == nil {
+				err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
+				f.Close()
+			}
+			if c.is == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, c.is)
+			assert.ErrorContains(t, err, c.says)
+			assert.ErrorContains(t, err, dir)
+		})
+	}
+}
+
+// TestNotes tells what a fine-tuned model may have lost.
+func TestNotes(t *testing.T) {
+	w, dir := made.WhisperWeights(), t.TempDir()
+	made.Texts(t, dir)
+	large := w["model.encoder.layers.0.fc1.weight"]
+	large.Values = slices.Clone(large.Values)
+	large.Values[3], large.Values[40] = 70000, -1e6
+	w["model.encoder.layers.0.fc1.weight"] = large
+	made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.BF16))
+	made.Place(t, filepath.Join(dir, "generation_config.json"), []byte(`{"alignment_heads": [[2, 0]]}`))
+	_, f := converted(t, dir, "", ggmlfile.F16)
+	assert.Nil(t, f.AlignmentHeads)
+	notes := strings.Join(f.Notes, "\n")
+	assert.Contains(t, notes, "layer 2, head 0 is named, the decoder has 2 layers of 2 heads")
+	assert.Contains(t, notes, "trained on texts without times")
+	assert.Contains(t, notes, "2 numbers were too large for 16 bits")
+	require.NoError(t, os.Remove(filepath.Join(dir, "generation_config.json")))
+	_, f = converted(t, dir, "", ggmlfile.F16)
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "no alignment heads are named")
+}
+
+func TestSnapshot(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "models--Systran--faster-whisper-base")
+	commit := filepath.Join(cache, "snapshots", "abc123")
+	require.NoError(t, os.MkdirAll(commit, 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "refs"), 0o755))
+	made.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123\n"))
+	made.Place(t, filepath.Join(commit, configFile), []byte("{}"))
+	for _, dir := range []string{cache, commit} {
+		files, name := Snapshot(dir)
+		assert.Equal(t, commit, files)
+		assert.Equal(t, "faster-whisper-base", name)
+	}
+	_, name := Snapshot(filepath.Join(cache, ".."))
+	assert.Equal(t, filepath.Base(filepath.Dir(cache)), name)
+}
+
+func TestWriteEndsWithTheContext(t *testing.T) {
+	_, dir := reference(t)
+	f, err := Open(dir, "")
+	require.NoError(t, err)
+	defer f.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, f.Write(io.Discard, ggmlfile.F16, func(float64) error { return ctx.Err() }), context.Canceled)
+	require.ErrorContains(t, f.Write(io.Discard, "q3", nil), `found "q3"`)
+}
+
+// TestDamagedFiles converts 200 files of each kind, each cut or with bytes
+// changed: an error of ours, or a model whose numbers differ, and no memory
+// beyond that of a good file.
+func TestDamagedFiles(t *testing.T) {
+	w := made.WhisperWeights()
+	hf, ct2, adapter := t.TempDir(), t.TempDir(), t.TempDir()
+	made.Texts(t, hf)
+	made.Place(t, filepath.Join(hf, "vocabulary.txt"), []byte(strings.Join(made.Tokens(), "\n"))) // is read faster
+	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
+	lora(t, w, adapter)
+	good := w.Safetensors(safetensors.F16)
+	made.Place(t, filepath.Join(hf, weightsFile), good)
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name, dir, file, adapter string
+		head                     int // bytes of which most changes are
+	}{
+		{"safetensors", hf, weightsFile, "", 9000},
+		{"CTranslate2", ct2, modelBin, "", 3000},
+		{"adapter", hf, adapterWeights, adapter, 700},
+		{"adapter JSON", hf, adapterConfig, adapter, 200},
+		{"configuration", hf, configFile, "", 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(c.dir, c.file)
+			if c.adapter != "" {
+				path = filepath.Join(c.adapter, c.file)
+			}
+			whole, err := os.ReadFile(path)
+			require.NoError(t, err)
+			defer made.Place(t, path, whole)
+			refused := 0
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for i := range 200 {
+				damage(t, random, path, whole, c.head, i)
+				f, err := Open(c.dir, c.adapter)
+				if err == nil && i%20 == 0 {
+					err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
+				}
+				f.Close()
+				if err == nil {
+					continue
+				}
+				refused++
+				require.True(t, errors.Is(err, models.ErrBroken) || errors.Is(err, models.ErrMissing), "%v", err)
+				require.ErrorContains(t, err, filepath.Dir(path))
+			}
+			runtime.ReadMemStats(&after)
+			assert.Greater(t, refused, 60)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200*(40<<20)), "bytes in all, 200 good files included")
+		})
+	}
+}
+
+// damage cuts a file, or changes a few of its bytes.
+func damage(t testing.TB, random *rand.Rand, path string, whole []byte, head, i int) {
+	t.Helper()
+	if i%3 == 0 {
+		made.Place(t, path, whole)
+		require.NoError(t, os.Truncate(path, random.Int64N(int64(len(whole)))))
+		return
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer file.Close()
+	if i%3 == 1 {
+		require.NoError(t, file.Truncate(int64(len(whole)))) // what was cut is zeros now, but for the head
+	}
+	_, err = file.WriteAt(whole[:min(head, len(whole))], 0)
+	require.NoError(t, err)
+	for range 1 + random.IntN(3) {
+		_, err = file.WriteAt([]byte{byte(random.Uint32())}, random.Int64N(int64(min(head, len(whole)))))
+		require.NoError(t, err)
+	}
+}
+
+func FuzzParseAdapter(f *testing.F) {
+	f.Add([]byte(`{"peft_type": "LORA", "lora_alpha": 16, "alpha_pattern": {"q_proj": 8}, "use_rslora": true}`))
+	f.Add([]byte(`{"peft_type": "IA3"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := parseAdapter(data)
+		if err != nil {
+			if !errors.Is(err, models.ErrBroken) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if v := a.factor("encoder.layers.0.fc1", 4); math.IsNaN(float64(v)) || v < 0 {
+			t.Fatalf("factor %g", v)
+		}
+	})
+}
+
+// TestPublished converts real models, if OTOGRAPH_REAL names the folder with
+// them and with whisper.cpp's files of the same weights.
+func TestPublished(t *testing.T) {
+	dir := os.Getenv("OTOGRAPH_REAL")
+	if dir == "" {
+		t.Skip("OTOGRAPH_REAL is not set: no published models at hand")
+	}
+	for _, name := range []string{"base", "tiny.en"} {
+		for typ, file := range map[ggmlfile.Type]string{ggmlfile.F16: "ggml-" + name + ".bin", ggmlfile.Q8_0: "ggml-" + name + "-q8_0.bin"} {
+			got, f := converted(t, filepath.Join(dir, "ct2-"+name), "", typ)
+			want, err := os.ReadFile(filepath.Join(dir, file))
+			require.NoError(t, err)
+			const head = 48 + 8 // with the type of the file, which two conventions number
+			filters := head + 4*int(f.Header.Mels)*201
+			assert.Equal(t, want[:44], got[:44])
+			sameFile(t, want[filters:], got[filters:], file)
+			require.NotEmpty(t, f.AlignmentHeads)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package whisperfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/models"
+)
+
+// hf is the weights of a model of transformers.
+type hf struct {
+	dir     string
+	tensors map[string]located
+	used    map[string]bool
+}
+
+// located is a tensor and its file.
+type located struct {
+	safetensors.Tensor
+	file io.ReaderAt
+	path string
+}
+
+// openHF opens a folder of transformers.
+func (f *Folder) openHF(dir string) error {
+	path := filepath.Join(dir, configFile)
+	var c config
+	if err := readJSON(path, maxConfig, &c); err != nil {
+		return err
+	}
+	if c.Scaled || c.Activation != "" && c.Activation != "gelu" {
+		return fmt.Errorf("%w: %s: expected unscaled embeddings and activation_function gelu, found scale_embedding %t and %.40q",
+			models.ErrUnsupported, path, c.Scaled, c.Activation)
+	}
+	w := &hf{dir: dir, tensors: map[string]located{}, used: map[string]bool{}}
+	f.weights = w
+	if err := f.shards(w); err != nil {
+		return err
+	}
+	conv, err := w.shape("encoder.conv1.weight", 3)
+	if err != nil {
+		return err
+	}
+	embedding, err := w.shape("decoder.token_embedding.weight", 2)
+	if err != nil {
+		return err
+	}
+	audio, err := w.shape("encoder.positional_embedding", 2)
+	if err != nil {
+		return err
+	}
+	text, err := w.shape("decoder.positional_embedding", 2)
+	if err != nil {
+		return err
+	}
+	h := &f.Header
+	h.AudioState, h.Mels = clip(conv[0]), clip(conv[1])
+	h.Vocabulary, h.TextState = clip(embedding[0]), clip(embedding[1])
+	h.AudioContext, h.TextContext = clip(audio[0]), clip(text[0])
+	h.AudioHeads, h.TextHeads, h.AudioLayers, h.TextLayers = c.AudioHeads, c.TextHeads, c.AudioLayers, c.TextLayers
+	return f.generation(dir, c)
+}
+
+// generation reads generation_config.json.
+func (f *Folder) generation(dir string, c config) error {
+	f.Origin, f.AlignmentHeads = c.Name, c.AlignmentHeads
+	var g config
+	switch err := readJSON(filepath.Join(dir, "generation_config.json"), maxConfig, &g); {
+	case errors.Is(err, models.ErrMissing):
+	case err != nil:
+		return err
+	case g.NoTimes == nil:
+		f.note("generation_config.json names no no_timestamps_token_id: the model was probably trained on texts without times, and may say no times of phrases")
+	}
+	if g.AlignmentHeads != nil {
+		f.AlignmentHeads = g.AlignmentHeads
+	}
+	return nil
+}
+
+// shards opens the files with the weights: one, or those that the index names.
+func (f *Folder) shards(w *hf) error {
+	if exists(w.dir, weightsFile) {
+		return f.shard(w, weightsFile, nil)
+	}
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	path := filepath.Join(w.dir, shardIndex)
+	if err := readJSON(path, maxVocabulary, &index); err != nil {
+		return err
+	}
+	var names []string
+	for tensor, name := range index.Files {
+		if !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
+			return fmt.Errorf("%w: %s: tensor %.100q: expected a file of the folder, found %.100q", models.ErrBroken, path, tensor, name)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if len(names) > maxShards {
+			return fmt.Errorf("%w: %s: more than %d files", models.ErrBroken, path, maxShards)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := f.shard(w, name, index.Files); err != nil {
+			return err
+		}
+	}
+	for tensor, name := range index.Files {
+		if _, ok := w.tensors[tensor]; !ok {
+			return fmt.Errorf("%w: %s: expected tensor %.100q in %s, found none", models.ErrBroken, path, tensor, name)
+		}
+	}
+	return nil
+}
+
+// maxShards limits the files of one model.
+const maxShards = 200
+
+// shard opens a file with weights. index, if not nil, says which file each
+// tensor is in.
+func (f *Folder) shard(w *hf, name string, index map[string]string) error {
+	path := filepath.Join(w.dir, name)
+	file, size, err := f.open(path)
+	if err != nil {
+		return err
+	}
+	tensors, err := safetensors.Read(file, size)
+	if err != nil {
+		return broken(path, err, safetensors.ErrInvalid)
+	}
+	for tensor, t := range tensors {
+		if index != nil && index[tensor] != name {
+			return fmt.Errorf("%w: %s: tensor %.100q: expected it where the index says, in %.100q", models.ErrBroken, path, tensor, index[tensor])
+		}
+		w.tensors[tensor] = located{t, file, path}
+	}
+	return nil
+}
+
+// shape returns the shape of a tensor of a rank, by OpenAI's name.
+func (w *hf) shape(name string, rank int) ([]int64, error) {
+	v, err := w.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.shape) != rank {
+		return nil, fmt.Errorf("%w: %s: expected %d dimensions, found %v", models.ErrBroken, v.name, rank, v.shape)
+	}
+	return v.shape, nil
+}
+
+// formats of safetensors' types.
+var hfFormats = map[safetensors.Type]format{
+	safetensors.F32: float32s, safetensors.F16: float16s, safetensors.BF16: bfloat16s,
+}
+
+// tensor returns a tensor by the name in its file.
+func (w *hf) tensor(name string) (*values, error) {
+	t, ok := w.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: expected a tensor %s, found none", models.ErrBroken, w.dir, name)
+	}
+	w.used[name] = true
+	label := fmt.Sprintf("%s: tensor %s", t.path, name)
+	f, ok := hfFormats[t.Type]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: expected F32, F16 or BF16, found %s", models.ErrUnsupported, label, t.Type)
+	}
+	return stored(label, t.file, t.At, t.Shape, f), nil
+}
+
+func (w *hf) find(name string) (*values, error) {
+	name = w.prefix() + hfNames.Replace(name)
+	if stem, ok := strings.CutSuffix(name, "embed_positions"); ok {
+		name = stem + "embed_positions.weight"
+	}
+	return w.tensor(name)
+}
+
+// prefix is in front of the names of a model that was saved with its
+// projection.
+func (w *hf) prefix() string {
+	if _, bare := w.tensors["encoder.conv1.weight"]; bare {
+		return ""
+	}
+	return "model."
+}
+
+// hfNames turns OpenAI's names into those of transformers.
+var hfNames = strings.NewReplacer(
+	".blocks.", ".layers.",
+	".cross_attn.query.", ".encoder_attn.q_proj.", ".cross_attn.key.", ".encoder_attn.k_proj.",
+	".cross_attn.value.", ".encoder_attn.v_proj.", ".cross_attn.out.", ".encoder_attn.out_proj.",
+	".cross_attn_ln.", ".encoder_attn_layer_norm.",
+	".attn.query.", ".self_attn.q_proj.", ".attn.key.", ".self_attn.k_proj.",
+	".attn.value.", ".self_attn.v_proj.", ".attn.out.", ".self_attn.out_proj.",
+	".attn_ln.", ".self_attn_layer_norm.",
+	".mlp.0.", ".fc1.", ".mlp.2.", ".fc2.", ".mlp_ln.", ".final_layer_norm.",
+	".ln_post.", ".layer_norm.", ".ln.", ".layer_norm.",
+	".positional_embedding", ".embed_positions", ".token_embedding.", ".embed_tokens.",
+)
+
+// rest checks that the projection is the embedding, that keys have no bias, and
+// that no tensor is left.
+func (w *hf) rest() error {
+	embedding, err := w.find("decoder.token_embedding.weight")
+	if err != nil {
+		return err
+	}
+	for name := range w.tensors {
+		switch {
+		case w.used[name]:
+		case name == "proj_out.weight":
+			projection, err := w.tensor(name)
+			if err != nil {
+				return err
+			}
+			if err := tied(projection, embedding); err != nil {
+				return err
+			}
+		case strings.HasSuffix(name, "_attn.k_proj.bias"):
+			bias, err := w.tensor(name)
+			if err != nil {
+				return err
+			}
+			if err := zero(bias); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%w: %s: found a tensor %.100q, which a Whisper model has not", models.ErrUnsupported, w.tensors[name].path, name)
+		}
+	}
+	return nil
+}

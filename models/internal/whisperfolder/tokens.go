@@ -1,0 +1,154 @@
+package whisperfolder
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/models"
+)
+
+const endOfText = "<|endoftext|>"
+
+// readTokens returns the texts of the tokens that a ggml file lists: those
+// before the end of text, with it in an English-only model. It checks that the
+// folder's vocabulary is Whisper's.
+func readTokens(dir string, h ggmlfile.Header) ([][]byte, error) {
+	list, file, err := vocabulary(dir)
+	if err != nil {
+		return nil, err
+	}
+	end := 50257
+	if !h.Multilingual() {
+		end = 50256
+	}
+	first := int(h.Vocabulary) - timeTokens
+	switch {
+	case len(list) > int(h.Vocabulary):
+		return nil, fmt.Errorf("%w: %s: expected at most the model's %d tokens, found %d: tokens were added, the first is %.40q",
+			models.ErrUnsupported, file, h.Vocabulary, len(list), list[h.Vocabulary])
+	case len(list) <= end || list[end] != endOfText:
+		return nil, fmt.Errorf("%w: %s: expected %s as token %d of a model with %d tokens", models.ErrUnsupported, file, endOfText, end, h.Vocabulary)
+	case len(list) > first && list[first] != "<|0.00|>":
+		return nil, fmt.Errorf("%w: %s: expected the time <|0.00|> as token %d, found %.40q", models.ErrUnsupported, file, first, list[first])
+	}
+	tokens := make([][]byte, 0, end+1)
+	for id, text := range list[:end] {
+		raw, err := unspell(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: token %d: %w", models.ErrBroken, file, id, err)
+		}
+		tokens = append(tokens, raw)
+	}
+	if !h.Multilingual() {
+		tokens = append(tokens, []byte(endOfText))
+	}
+	return tokens, nil
+}
+
+// vocabulary reads the tokens in the order of their numbers from the first file
+// that a folder has of those that CTranslate2 and transformers write.
+func vocabulary(dir string) (list []string, file string, err error) {
+	file = filepath.Join(dir, "vocabulary.json")
+	if err := readJSON(file, maxVocabulary, &list); !errors.Is(err, models.ErrMissing) {
+		return list, file, err
+	}
+	file = filepath.Join(dir, "vocabulary.txt")
+	if data, err := readText(file, maxVocabulary); !errors.Is(err, models.ErrMissing) {
+		return strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n"), file, err
+	}
+	ids, added := map[string]int{}, map[string]int{}
+	file = filepath.Join(dir, "vocab.json")
+	err = readJSON(file, maxVocabulary, &ids)
+	if err == nil {
+		err = readJSON(filepath.Join(dir, "added_tokens.json"), maxVocabulary, &added)
+		if errors.Is(err, models.ErrMissing) {
+			err = nil
+		}
+	} else if errors.Is(err, models.ErrMissing) {
+		file = filepath.Join(dir, "tokenizer.json")
+		var t tokenizer
+		if err = readJSON(file, maxVocabulary, &t); errors.Is(err, models.ErrMissing) {
+			return nil, "", fmt.Errorf("%w: %s: expected the vocabulary (vocabulary.json, vocabulary.txt, vocab.json or tokenizer.json), found none", models.ErrMissing, dir)
+		}
+		ids = t.Model.Vocabulary
+		for _, a := range t.Added {
+			added[a.Content] = a.ID
+		}
+	}
+	if err != nil {
+		return nil, file, err
+	}
+	list, err = ordered(ids, added)
+	if err != nil {
+		return nil, file, fmt.Errorf("%w: %s: %w", models.ErrBroken, file, err)
+	}
+	return list, file, nil
+}
+
+// tokenizer is the part that is used of tokenizer.json.
+type tokenizer struct {
+	Model struct {
+		Vocabulary map[string]int `json:"vocab"`
+	} `json:"model"`
+	Added []struct {
+		ID      int    `json:"id"`
+		Content string `json:"content"`
+	} `json:"added_tokens"`
+}
+
+// maxToken is the highest number of a token, with room.
+const maxToken = 1 << 18
+
+// ordered returns tokens in the order of their numbers. Numbers without a token
+// have an empty text.
+func ordered(maps ...map[string]int) ([]string, error) {
+	var list []string
+	set := map[int]bool{}
+	for _, m := range maps {
+		for text, id := range m {
+			if id < 0 || id > maxToken {
+				return nil, fmt.Errorf("token %.40q: expected a number up to %d, found %d", text, maxToken, id)
+			}
+			for id >= len(list) {
+				list = append(list, "")
+			}
+			if set[id] && list[id] != text {
+				return nil, fmt.Errorf("token %d is both %.40q and %.40q", id, min(list[id], text), max(list[id], text))
+			}
+			list[id], set[id] = text, true
+		}
+	}
+	return list, nil
+}
+
+// alphabet maps the characters that GPT-2's tokens are spelled with to bytes:
+// printable ones stand for themselves, and those from U+0100 on for the rest.
+var alphabet = func() map[rune]byte {
+	m := map[rune]byte{}
+	next := rune(0x100)
+	for b := range 256 {
+		c := rune(b)
+		if printable := b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae; !printable {
+			c = next
+			next++
+		}
+		m[c] = byte(b)
+	}
+	return m
+}()
+
+// unspell returns the bytes of a token.
+func unspell(text string) ([]byte, error) {
+	raw := make([]byte, 0, len(text))
+	for _, c := range text {
+		b, ok := alphabet[c]
+		if !ok {
+			return nil, fmt.Errorf("expected GPT-2's alphabet of bytes, found %q in %.40q", c, text)
+		}
+		raw = append(raw, b)
+	}
+	return raw, nil
+}

@@ -1,0 +1,133 @@
+package whisperfolder
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/otograph/otograph/internal/onnxfile"
+)
+
+// values is a tensor that is read in portions.
+type values struct {
+	// name is the file and the name of the tensor in it, for errors.
+	name  string
+	shape []int64 // the outermost dimension first
+	// read fills into with the numbers from the given one on.
+	read func(into []float32, from int64) error
+}
+
+func (v *values) count() int64 {
+	n := int64(1)
+	for _, d := range v.shape {
+		n *= d
+	}
+	return n
+}
+
+// like reports whether the shape is the given one, but for dimensions of 1 at
+// the end.
+func (v *values) like(shape []int64) bool { return slices.Equal(trimmed(v.shape), trimmed(shape)) }
+
+func trimmed(shape []int64) []int64 {
+	for len(shape) > 1 && shape[len(shape)-1] == 1 {
+		shape = shape[:len(shape)-1]
+	}
+	return shape
+}
+
+// each calls f for the numbers of a tensor, portion by portion.
+func (v *values) each(f func(part []float32, at int64) error) error {
+	buf := make([]float32, min(portion, v.count()))
+	for at := int64(0); at < v.count(); at += portion {
+		part := buf[:min(portion, v.count()-at)]
+		if err := v.read(part, at); err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		if err := f(part, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all reads a small tensor.
+func (v *values) all() ([]float32, error) {
+	into := make([]float32, v.count())
+	if err := v.read(into, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", v.name, err)
+	}
+	return into, nil
+}
+
+// part returns part i of n equal parts along the outermost dimension.
+func (v *values) part(i, n int64) *values {
+	shape := slices.Clone(v.shape)
+	shape[0] /= n
+	begin := v.count() / n * i
+	return &values{v.name, shape, func(into []float32, from int64) error { return v.read(into, begin+from) }}
+}
+
+// format is how a file stores numbers.
+type format struct {
+	size   int64
+	decode func(into []float32, raw []byte)
+}
+
+// The formats of weights.
+var (
+	float32s = format{4, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	}}
+	float16s = format{2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = onnxfile.Half(binary.LittleEndian.Uint16(raw[2*i:]))
+		}
+	}}
+	bfloat16s = format{2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		}
+	}}
+	int16s = format{2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:])))
+		}
+	}}
+	int8s = format{1, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = float32(int8(raw[i]))
+		}
+	}}
+)
+
+// stored returns the numbers at a place in a file.
+func stored(name string, file io.ReaderAt, at int64, shape []int64, f format) *values {
+	var raw []byte
+	return &values{name, shape, func(into []float32, from int64) error {
+		raw = slices.Grow(raw[:0], int(f.size)*len(into))[:int(f.size)*len(into)]
+		if n, err := file.ReadAt(raw, at+from*f.size); err != nil && n < len(raw) {
+			return err
+		}
+		f.decode(into, raw)
+		return nil
+	}}
+}
+
+// scaled divides the rows of a tensor by their scales, or all of it by one.
+func (v *values) scaled(scales []float32) *values {
+	width := v.count() / int64(len(scales))
+	return &values{v.name, v.shape, func(into []float32, from int64) error {
+		if err := v.read(into, from); err != nil {
+			return err
+		}
+		for i := range into {
+			into[i] /= scales[(from+int64(i))/width]
+		}
+		return nil
+	}}
+}

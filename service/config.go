@@ -166,8 +166,8 @@ func (c *Config) check() error {
 		return wrong("Folder", "is required, unless Database and Files are given")
 	case c.KeepTasks != 0 && c.KeepTasks < shortestKeep:
 		return wrong("KeepTasks", "is %s, expected at least %s", c.KeepTasks, shortestKeep)
-	case c.UnknownLength < 0 || c.UnknownLength > audio.DefaultMaxDuration:
-		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, audio.DefaultMaxDuration)
+	case c.UnknownLength < 0 || c.UnknownLength.Seconds() > audio.DefaultMaxSeconds:
+		return wrong("UnknownLength", "is %s, expected more than 0 and at most %g h", c.UnknownLength, audio.DefaultMaxSeconds/3600)
 	case c.FetchesPerAccount < 0:
 		return wrong("FetchesPerAccount", "is %d, expected a positive number", c.FetchesPerAccount)
 	case c.FetchesPerHost < 0:

@@ -595,8 +595,8 @@ var statements = []statement{
 		}
 		submit()
 		before := held()
-		w.idle.must("pricing", "set", "--standard", "6", "--zh-lite", "6")
-		defer w.idle.must("pricing", "set", "--standard", "0.6", "--zh-lite", "0.2")
+		w.idle.must("pricing", "set", "--standard", "6", "--optimized", "6")
+		defer w.idle.must("pricing", "set", "--standard", "0.6", "--optimized", "0.2")
 		assert.Equal(t, before, held())
 		submit()
 		assert.InDelta(t, before.(float64)+0.1, held(), 1e-9)

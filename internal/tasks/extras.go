@@ -29,9 +29,6 @@ type Extras struct {
 	// Voices are the names of the known speakers, whose recordings NewReference
 	// stores in the same order.
 	Voices []string `json:"voices,omitempty"`
-	// KnownVoices is the option voices, nil if it was not given: whether speakers are
-	// named whose voices the account knows.
-	KnownVoices *bool `json:"known_voices,omitempty"`
 }
 
 // column returns the extras as the database keeps them, nil for none.

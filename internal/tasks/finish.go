@@ -172,10 +172,7 @@ func beside(result, suffix string) string {
 }
 
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.NextClaim) (*Claim, error) {
-	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
-	if err != nil {
-		return nil, err
-	}
+	u, _ := usage(c.Options, o.Seconds, c.BatchMode, nil)
 	u.Mode = o.Tier
 	if u.Mode == "" {
 		u.Mode = spec.TierStandard

@@ -1,7 +1,6 @@
 package tasks_test
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/spec"
 )
 
 // TestAnswersGoWithTheirTasks: what a deleted task's idempotency key kept of it is
@@ -28,7 +28,7 @@ func TestAnswersGoWithTheirTasks(t *testing.T) {
 
 		r := f.Request(func(r *tasks.Request) {
 			r.Filename = "private diary.wav"
-			r.Options = json.RawMessage(`{"hotwords":["private name"]}`)
+			r.Options = spec.EffectiveOptions{Hotwords: []string{"private name"}}
 		})
 		key := tasks.Idempotency{Key: "order-1", BodyHash: "h"}
 		task, replayed, err := f.Create(t.Context(), r, key)

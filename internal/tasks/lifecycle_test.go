@@ -29,8 +29,8 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Equal(t, tasks.SourceBase64, task.AudioSourceType)
 		assert.EqualValues(t, 5, *task.AudioSize)
 		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", *task.AudioMD5)
-		assert.JSONEq(t, taskstest.AllOptions, string(task.Options))
-		assert.Equal(t, taskstest.AllOptions, string(f.Row(task.ID).Options), "byte for byte")
+		assert.Equal(t, taskstest.AllOptions(), task.Options)
+		assert.Equal(t, taskstest.AllOptions(), f.Row(task.ID).Options)
 		view, err := f.Billing().View(t.Context(), f.Account)
 		require.NoError(t, err)
 		// (0.60 + 0.10 + 0.10) / 60 × 2 minutes, rounded once

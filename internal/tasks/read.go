@@ -49,14 +49,18 @@ func scanTask(row scanner, more ...any) (Task, error) {
 	if message.Valid {
 		t.ErrorMessage = &message.String
 	}
-	t.Options = json.RawMessage(options)
 	t.CreatedAt, t.UpdatedAt = db.Time(created), db.Time(updated)
 	if finished.Valid {
 		at := db.Time(finished.Int64)
 		t.FinishedAt = &at
 	}
-	t.Extras, err = readExtras(extras)
-	return t, err
+	if t.Extras, err = readExtras(extras); err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal([]byte(options), &t.Options); err != nil {
+		return t, fmt.Errorf("options of %s: %w", t.ID, err)
+	}
+	return t, nil
 }
 
 // Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.

@@ -72,13 +72,8 @@ func (e *Engine) ModelSet() string { return e.id }
 
 // Run implements service.Engine.
 func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
-	opt, ignored, err := spec.DecodeStored(job.Options)
-	if err != nil {
-		return service.Outcome{}, spec.Permanent(err)
-	}
-	if len(ignored) > 0 {
-		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", job.TaskID, "options", ignored)
-	}
+	opt := spec.Options(job.Options)
+	opt.Voices = nil // it is this engine's, not the pipeline's: see job.Known
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }

@@ -127,7 +127,7 @@ func (c *customer) submit(account string) {
 	}
 	for range tries {
 		ok := c.ask(func(ctx context.Context, s *tasks.Service) error {
-			request := tasks.Request{Account: account, Filename: "speech.wav", Options: json.RawMessage(taskstest.AllOptions), Batch: sub.batch}
+			request := tasks.Request{Account: account, Filename: "speech.wav", Options: taskstest.AllOptions(), Batch: sub.batch}
 			if sub.callback {
 				request.CallbackURL, request.Filename = "https://"+host+"/", tellingFile
 			}

@@ -30,6 +30,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/spec"
 )
 
 // Main runs the tests of m, stops the PostgreSQL server that they started, and fails if goroutines are left. It returns
@@ -94,12 +95,14 @@ func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	return a.ID
 }
 
-// AllOptions asks for everything.
-const AllOptions = `{"enable_asr": true, "enable_diarize":true,"enable_audio_events":true}`
+// AllOptions returns options that ask for everything.
+func AllOptions() spec.EffectiveOptions {
+	return spec.EffectiveOptions{EnableASR: new(true), EnableDiarize: new(true), EnableAudioEvents: new(true)}
+}
 
 // Request returns a request with uploaded audio, changed by change.
 func (f *Fixture) Request(change func(*tasks.Request)) tasks.Request {
-	r := tasks.Request{Account: f.Account, Filename: "speech.wav", Options: json.RawMessage(AllOptions)}
+	r := tasks.Request{Account: f.Account, Filename: "speech.wav", Options: AllOptions()}
 	if change != nil {
 		change(&r)
 	}

@@ -55,7 +55,7 @@ func TestKnownVoicesComeWithTheTask(t *testing.T) {
 			return tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 30}, nil
 		})})
 		run := func(voices *bool) {
-			f.WaitFor(f.Add(func(r *tasks.Request) { r.Extras.KnownVoices = voices }).ID)
+			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options.Voices = voices }).ID)
 		}
 		run(new(true))
 		require.NoError(t, f.DeleteVoice(t.Context(), f.Account, bob))

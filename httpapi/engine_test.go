@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -140,10 +139,10 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		if job.Extras.Translate {
 			second.Text = "In English."
 		}
-		r.Segments = []spec.Segment{seg, second}
-		if job.Extras.Measures || r.Names != nil {
-			out.Additions = r.Additions()
+		if !job.Extras.Measures {
+			seg.Measures = nil
 		}
+		r.Segments = []spec.Segment{seg, second}
 		r.VADSegments = []spec.Interval{{Start: 0.5, End: 3}}
 	}
 	if *o.EnableDiarize {
@@ -155,9 +154,8 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		r.AudioEvents = []spec.AudioEvent{{Start: 0, End: 2, Class: "Speech", Confidence: 0.9}}
 	}
 	job.Progress("transcribe", 1)
-	var err error
-	out.Result, err = json.Marshal(r)
-	return out, err
+	out.Result = r
+	return out, nil
 }
 
 // work starts two workers, a fetcher and a notifier, as `serve` would, until the test ends.

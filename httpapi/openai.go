@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -138,7 +136,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if form.Stream {
 		return s.streamTranscription(w, r, t.ID, form)
 	}
-	result, err := s.finished(r.Context(), r, t.ID, form)
+	result, err := s.finished(r.Context(), r, t.ID)
 	if err != nil {
 		w.Header().Set(shouldRetry, "false")
 		return err
@@ -169,9 +167,9 @@ func untranscribed(status tasks.Status, reason string) error {
 	return openai.Untranscribed(reason)
 }
 
-// finished waits for the end of a task and returns its result, with the additions
-// that the form asked for.
-func (s *Server) finished(ctx context.Context, r *request, id string, form *openai.Form) (spec.Result, error) {
+// finished waits for the end of a task and returns its result, with the names of the
+// form's known speakers.
+func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
 	defer s.metrics.Waiting()()
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
@@ -204,23 +202,15 @@ func (s *Server) finished(ctx context.Context, r *request, id string, form *open
 		return result, err
 	}
 	defer stored.Close()
-	var buf bytes.Buffer
-	if _, err := stored.WriteTo(&buf); err != nil {
+	whole, err := stored.Whole()
+	if err != nil {
 		return result, err
 	}
-	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
-		return result, err
-	}
-	if !form.Measures() && len(form.Speakers) == 0 {
-		return result, nil
-	}
-	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
-	result.Add(additions)
-	for i := range result.Segments {
-		seg := &result.Segments[i]
-		if name, known := result.Names[seg.Speaker]; known {
+	for i := range whole.Segments {
+		seg := &whole.Segments[i]
+		if name, known := whole.Names[seg.Speaker]; known {
 			seg.Speaker = name
 		}
 	}
-	return result, err
+	return *whole, nil
 }

@@ -385,48 +385,6 @@ func (s *Server) getTask(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// getResult is GET /tasks/:id/result. The result is streamed.
-func (s *Server) getResult(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
-	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	defer result.Close()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	_, err = result.WriteTo(w)
-	return err
-}
-
-// getWaveform is GET /tasks/:id/waveform, which the specification does not have.
-func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
-	waveform, err := s.cfg.Tasks.Waveform(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	defer waveform.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	_, err = io.Copy(w, waveform)
-	return err
-}
-
 // deleteTask is DELETE /tasks/:id.
 func (s *Server) deleteTask(w http.ResponseWriter, r *request) error {
 	id, err := r.task()

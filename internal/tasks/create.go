@@ -41,15 +41,17 @@ type Item struct {
 
 func on(b *bool) bool { return b == nil || *b }
 
-// usage returns what options ask for and the tiers that may run with one of the
-// given sets of models. The options were checked when they were accepted.
-func usage(o spec.EffectiveOptions, seconds float64, batch bool, sets []spec.Available) (billing.Usage, []spec.Tier) {
-	u := billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
-	tiers := spec.PossibleTiers(spec.Options(o), sets)
-	if len(tiers) == 0 { // no transcription is charged like the standard tier
-		tiers = []spec.Tier{spec.TierStandard}
+// usage returns what options ask for; its tier is open.
+func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
+	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+}
+
+// possibleTiers returns the tiers that may run with one of the given sets of models.
+func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
+	if tiers := spec.PossibleTiers(spec.Options(o), sets); len(tiers) > 0 {
+		return tiers
 	}
-	return u, tiers
+	return []spec.Tier{spec.TierStandard} // no transcription is charged like the standard tier
 }
 
 // Create accepts a task: the task and its hold are created in one transaction.
@@ -194,8 +196,7 @@ func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, bat
 	if seconds == 0 {
 		seconds = s.UnknownLength.Seconds()
 	}
-	u, tiers := usage(options, seconds, batch, sets)
-	quote, err := prices.Dearest(u, tiers...)
+	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
 	return quote.Total, err
 }
 

@@ -24,7 +24,7 @@ var ErrTranslation = errors.New("not all installed models can translate")
 type Extras struct {
 	// Translate asks for the text in English.
 	Translate bool `json:"translate,omitempty"`
-	// Measures asks to keep what the recognizer measured (spec.Additions).
+	// Measures asks to keep what the recognizer measured (spec.Measures).
 	Measures bool `json:"measures,omitempty"`
 	// Voices are the names of the known speakers, whose recordings NewReference
 	// stores in the same order.

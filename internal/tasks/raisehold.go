@@ -74,7 +74,7 @@ func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tari
 	if err != nil {
 		return t, err
 	}
-	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode, sets)
+	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, sets)
 	if t.prices, err = s.billing.PricesByID(ctx, s.db.Read(), c.price); err != nil {
 		return t, err
 	}

@@ -5,10 +5,8 @@
 package taskstest
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -187,8 +185,10 @@ var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome,
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	text, err := json.Marshal(string(data))
-	return tasks.Outcome{Result: json.RawMessage(`{"language":"en", "segments":[{"id":0,"text":` + string(text) + `}],"audio_md5":"theirs"}`), Tier: "zh_lite", Seconds: 61.5}, err
+	return tasks.Outcome{
+		Result: spec.Result{Ran: spec.Capabilities{ASR: true}, Language: "en", Segments: []spec.Segment{{Text: string(data)}}, AudioMD5: "theirs"},
+		Tier:   spec.TierOptimized, Seconds: 61.5,
+	}, nil
 })
 
 // Start runs workers until the test ends or stop is called; it returns when they have ended.
@@ -247,19 +247,16 @@ func (f *Fixture) WaitFor(id string) tasks.Task {
 	return t
 }
 
-// ReadResult reads the whole result of a done task.
-func (f *Fixture) ReadResult(id string) map[string]any {
+// ReadResult reads the whole result of a done task, and its bill.
+func (f *Fixture) ReadResult(id string) (*spec.Result, billing.Bill) {
 	f.T.Helper()
 	r, err := f.Result(context.Background(), f.Row(id).AccountID, id)
 	require.NoError(f.T, err)
 	defer r.Close()
-	var out bytes.Buffer
-	n, err := r.WriteTo(&out)
+	require.Equal(f.T, id, r.Task.ID)
+	whole, err := r.Whole()
 	require.NoError(f.T, err)
-	require.EqualValues(f.T, out.Len(), n)
-	var m map[string]any
-	require.NoError(f.T, json.Unmarshal(out.Bytes(), &m), out.String())
-	return m
+	return whole, r.Bill
 }
 
 // Exact checks the invariants of money over the whole store: each balance is the sum of its ledger and its chain has no

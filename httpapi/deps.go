@@ -61,9 +61,9 @@ type auditLog interface {
 	Do(ctx context.Context, e audit.Entry, work func() error) error
 }
 
-// Money is what the endpoints show of accounts and prices; *billing.Store
+// moneyStore is what the endpoints show of accounts and prices; *billing.Store
 // satisfies it.
-type Money interface {
+type moneyStore interface {
 	View(ctx context.Context, account string) (billing.Account, error)
 	Solvent(ctx context.Context, account string) error
 	Prices(ctx context.Context) (billing.Prices, error)

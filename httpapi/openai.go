@@ -46,12 +46,12 @@ func (s *Server) openAIPath(path string) bool {
 }
 
 // openAI returns the error in the shape of OpenAI's interface.
-func (e *Error) openAI() openai.ErrorBody {
+func (e *apiError) openAI() openai.ErrorBody {
 	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
 // refusal returns what the client of a form sees.
-func refusal(e *openai.Error) *Error {
+func refusal(e *openai.Error) *apiError {
 	out := invalidBecause(e, "%s", e.Message)
 	if out.Param, out.openAICode = e.Param, e.Code; e.Status == http.StatusNotFound {
 		out.Status, out.Code = e.Status, codeNotFound
@@ -114,7 +114,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: options, Extras: extras(form), ID: known.task}
 	if err := s.commitAudio(r, audio, &req); err != nil {
-		var e *Error
+		var e *apiError
 		if errors.As(err, &e) {
 			e.Message, e.Param = strings.Replace(e.Message, "audio_base64", "file", 1), "file"
 		}
@@ -162,7 +162,7 @@ const shouldRetry = "X-Should-Retry"
 // untranscribed is the answer to a task that ended without a result.
 func untranscribed(status tasks.Status, reason string) error {
 	if status == tasks.StatusAbandoned {
-		return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+		return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
 	}
 	return openai.Untranscribed(reason)
 }

@@ -192,7 +192,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, created(t))
 }
 
-// copyAudio stores what comes from a request. Its error is the reader's *Error
+// copyAudio stores what comes from a request. Its error is the reader's *apiError
 // or the store's.
 func copyAudio(w io.Writer, from io.Reader) (int64, error) {
 	// The wrapper hides ReadFrom, which would allocate another buffer.
@@ -250,7 +250,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, safehttp.ErrRefused):
-		return &Error{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
+		return &apiError{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	}

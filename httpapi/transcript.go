@@ -43,9 +43,9 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	err = subtitle.Write(&out, format, name, date, result)
 	switch {
 	case errors.Is(err, subtitle.ErrNoWordTimes):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
 	case errors.Is(err, subtitle.ErrNoTurns):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
 	case err != nil:
 		return err
 	}

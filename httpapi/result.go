@@ -44,7 +44,7 @@ func (s *Server) getResult(w http.ResponseWriter, r *request) error {
 // writeResult writes the specification's Task result, and the additions that the task
 // was asked for, one segment after the other.
 func writeResult(to io.Writer, r *tasks.Result) error {
-	o := &objectWriter{w: bufio.NewWriter(to)}
+	o := newObjectWriter(to)
 	found := &r.Found
 	o.field("task_id", r.Task.ID)
 	o.field("audio_duration", found.AudioDuration)
@@ -90,9 +90,15 @@ func listed[T any](list []T) []T {
 // objectWriter writes a JSON object field by field.
 type objectWriter struct {
 	w        *bufio.Writer
+	values   *json.Encoder // to w
 	fields   int
 	elements int
 	err      error
+}
+
+func newObjectWriter(to io.Writer) *objectWriter {
+	w := bufio.NewWriter(to)
+	return &objectWriter{w: w, values: json.NewEncoder(w)}
 }
 
 // key begins a field.
@@ -139,11 +145,9 @@ func (o *objectWriter) end() error {
 }
 
 func (o *objectWriter) value(value any) {
-	text, err := json.Marshal(value)
 	if o.err == nil {
-		o.err = err
+		o.err = o.values.Encode(value)
 	}
-	o.write(text)
 }
 
 func (o *objectWriter) write(text []byte) {

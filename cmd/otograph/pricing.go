@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/record"
 	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
@@ -26,7 +26,7 @@ func (c *pricingShowCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(httpapi.PricingRecordOf(p))
+		return printJSON(record.PricingOf(p))
 	})
 }
 
@@ -87,7 +87,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(httpapi.PricingRecordOf(p))
+		return printJSON(record.PricingOf(p))
 	})
 }
 

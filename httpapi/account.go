@@ -99,7 +99,7 @@ const pricesAge = 5 * time.Minute
 // PricingRecord is the specification's Pricing record.
 type PricingRecord struct {
 	Standard      billing.Money  `json:"standard_price_per_hour"`
-	Lite          billing.Money  `json:"zh_lite_price_per_hour"`
+	Optimized     billing.Money  `json:"zh_lite_price_per_hour"`
 	Diarize       billing.Money  `json:"diarize_price_per_hour"`
 	AudioEvents   billing.Money  `json:"audio_events_price_per_hour"`
 	BatchDiscount billing.Factor `json:"batch_discount"`
@@ -109,7 +109,7 @@ type PricingRecord struct {
 // PricingRecordOf returns the record of prices.
 func PricingRecordOf(p billing.Prices) PricingRecord {
 	return PricingRecord{
-		Standard: p.Standard, Lite: p.Lite, Diarize: p.Diarize, AudioEvents: p.AudioEvents,
+		Standard: p.Standard, Optimized: p.Optimized, Diarize: p.Diarize, AudioEvents: p.AudioEvents,
 		BatchDiscount: p.BatchDiscount, UpdatedAt: stamp(p.UpdatedAt),
 	}
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// Hosts are the host names that requests may ask for, beside this machine's; nil
+	// Hosts are the host names that requests may ask for in addition to this machine's; nil
 	// accepts every name.
 	Hosts []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;

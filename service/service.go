@@ -138,8 +138,8 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 // /openapi.json and /docs, and what Config adds.
 func (s *Service) Handler() http.Handler { return s.api.Handler() }
 
-// OpsHandler serves /healthz, /readyz and /metrics, for an address or paths of their
-// own.
+// OpsHandler serves /healthz, /readyz and /metrics, for a separate address or
+// separate paths.
 func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
 // Drain makes /readyz fail, so that balancers send requests elsewhere, and ends the

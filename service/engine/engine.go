@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
@@ -88,7 +87,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	runOptions := []otograph.RunOption{
 		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
-		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds * float64(time.Second))),
+		otograph.OnDecoded(job.Decoded), otograph.WithMaxSeconds(job.MaxSeconds),
 	}
 	if job.Segments != nil {
 		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
@@ -106,7 +105,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
 	}
 	if err != nil {
-		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
+		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxSeconds {
 			err = fmt.Errorf("%w: %w", service.ErrUnpaid, err)
 		}
 		return service.Outcome{}, err

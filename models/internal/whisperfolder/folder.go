@@ -64,7 +64,7 @@ type Folder struct {
 	tokens  [][]byte
 }
 
-// weights finds tensors by OpenAI's names, which ggml files have, too.
+// weights finds tensors by OpenAI's names, which ggml files share.
 type weights interface {
 	// find returns the tensor with a name.
 	find(name string) (*values, error)

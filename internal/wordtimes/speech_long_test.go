@@ -334,7 +334,7 @@ func TestChosenHeads(t *testing.T) {
 		if len(p.words) < 40 {
 			return
 		}
-		heads, err := wordtimes.Choose(p.in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
+		heads, err := wordtimes.Choose(t.Context(), p.in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
 			var all []wordtimes.Head
 			for head := range int(h.TextHeads) {
 				all = append(all, wordtimes.Head{Layer: layer, Head: head})

@@ -15,9 +15,9 @@
 // models) beside sound events and voice embeddings → speakers. Options is the
 // same object that the HTTP service takes.
 //
-// The native libraries (libwhisper, ONNX Runtime) are opened when they are
-// first needed; a program builds and starts without them, and an error says
-// what to do where one is missing.
+// ONNX Runtime, and libwhisper for a GPU, are opened when they are first needed; a
+// program builds and starts without them, and an error says what to do where one is
+// missing.
 package otograph
 
 import (

@@ -88,7 +88,7 @@ func (p peer) rows(otograph string) ([]row, error) {
 			list = append(list, row{
 				what: "Whisper base, " + s.name + ", against " + pipeline + " " + start, against: "faster-whisper",
 				warm: start == "warm", peer: true,
-				reference: []string{p.path("py", "bin", "python"), "tools/ref/faster_whisper.py", p.path("ct2"), s.file, pipeline, start},
+				reference: []string{p.path("py", "bin", "python"), "tools/ref/fasterwhisper.py", p.path("ct2"), s.file, pipeline, start},
 				ours: []string{
 					otograph, "transcribe", "-q", "--no-cascade", "-l", "en", "--format", "json", "--cores", "2", "--optimize=false",
 					"--enable-diarize=false", "--enable-audio-events=false", "--models", p.path("models"),
@@ -220,7 +220,7 @@ func (p peer) record(ctx context.Context) error {
 	return nil
 }
 
-// warmCost reads the last line of faster_whisper.py's output.
+// warmCost reads the last line of fasterwhisper.py's output.
 func warmCost(output string) (c cost, err error) {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	if _, err := fmt.Sscanf(lines[len(lines)-1], "warm %g %g", &c.Wall, &c.Processor); err != nil {

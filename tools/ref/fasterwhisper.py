@@ -1,4 +1,4 @@
-"""faster_whisper.py MODEL SOUND batched|sequential cold|warm
+"""fasterwhisper.py MODEL SOUND batched|sequential cold|warm
 
 Transcribes English with faster-whisper in int8, two threads, beam 5 and word
 times. Warm does it twice and prints "warm", the seconds and the processor time

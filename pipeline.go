@@ -15,6 +15,9 @@
 // models) beside sound events and voice embeddings → speakers. Options is the
 // same object that the HTTP service takes.
 //
+// Positions and lengths in a recording are seconds as float64, as in the JSON of a
+// Result; time.Duration is time on a clock.
+//
 // ONNX Runtime, and libwhisper for a GPU, are opened when they are first needed; a
 // program builds and starts without them, and an error says what to do where one is
 // missing.

@@ -501,12 +501,12 @@ func TestDecodingStops(t *testing.T) {
 	src := excerpt(t)
 	var seconds []float64
 	length := func(s float64) error { seconds = append(seconds, s); return nil }
-	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxDuration(10*time.Second), otograph.OnDecoded(length))
+	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxSeconds(10), otograph.OnDecoded(length))
 	require.ErrorIs(t, err, audio.ErrTooLong)
 	assert.Empty(t, seconds, "it was not decoded whole")
 	refused := errors.New("nobody pays for that")
 	var stages []otograph.Stage
-	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxDuration(11*time.Second),
+	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxSeconds(11),
 		otograph.OnDecoded(func(s float64) error { _ = length(s); return refused }),
 		otograph.OnProgress(func(p otograph.Progress) { stages = append(stages, p.Stage) }))
 	require.Equal(t, refused, err)

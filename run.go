@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -56,11 +55,11 @@ func WithVoices(voices ...KnownVoice) RunOption {
 	return func(r *run) { r.voices = voices }
 }
 
-// WithMaxDuration refuses recordings longer than d (audio.ErrTooLong), where the
+// WithMaxSeconds refuses recordings longer than this (audio.ErrTooLong), where the
 // pipeline's own limit is not shorter. Decoding stops there, whatever the
 // container says. Zero and negative values are ignored.
-func WithMaxDuration(d time.Duration) RunOption {
-	return func(r *run) { r.longest = d }
+func WithMaxSeconds(seconds float64) RunOption {
+	return func(r *run) { r.longest = seconds }
 }
 
 // Checkpoints keep finished stages of a run, so that an interrupted run
@@ -178,7 +177,7 @@ type run struct {
 	given    Options                     // as the caller set them
 	waveform func([]byte)                // nil: nobody asks
 	decoded  func(seconds float64) error // nil: nobody asks
-	longest  time.Duration               // of the recording; 0: the pipeline's limit
+	longest  float64                     // seconds of the recording; 0: the pipeline's limit
 	voices   []KnownVoice                // by which speakers are named
 	channels Channels                    // "": mix
 	told     func([]Segment)             // nil: nobody asks
@@ -270,12 +269,12 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 func (r *run) audio() audio.Options {
 	o := r.p.audio
 	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
-	limit := o.MaxDuration
+	limit := o.MaxSeconds
 	if limit == 0 {
-		limit = audio.DefaultMaxDuration
+		limit = audio.DefaultMaxSeconds
 	}
 	if r.longest > 0 && (limit < 0 || r.longest < limit) {
-		o.MaxDuration = r.longest
+		o.MaxSeconds = r.longest
 	}
 	return o
 }

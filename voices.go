@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
@@ -73,7 +72,7 @@ func (p *Pipeline) SameVoice() (float64, error) {
 // learn returns the register of known voices.
 func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Register, error) {
 	limits := p.audio
-	limits.MaxDuration = time.Duration((spec.LongestVoice + spec.VoiceSlack) * float64(time.Second))
+	limits.MaxSeconds = spec.LongestVoice + spec.VoiceSlack
 	register := &diarize.Register{}
 	for i, v := range known {
 		vector, seconds, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)

@@ -155,7 +155,7 @@ func TestCancel(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(wait, func() { cancel(cause) })
-		opt := Options{MaxDuration: -1, TempDir: t.TempDir()}
+		opt := Options{MaxSeconds: -1, TempDir: t.TempDir()}
 		_, err := Open(ctx, File(path), opt)
 		require.ErrorIs(t, err, cause)
 		assert.False(t, spec.IsPermanent(err))
@@ -174,7 +174,7 @@ func TestCancel(t *testing.T) {
 
 func TestWallClock(t *testing.T) {
 	needFFmpeg(t)
-	_, err := Open(t.Context(), File(slowFile(t)), Options{MaxDuration: -1, MaxDecodeTime: 200 * time.Millisecond})
+	_, err := Open(t.Context(), File(slowFile(t)), Options{MaxSeconds: -1, MaxDecodeTime: 200 * time.Millisecond})
 	require.ErrorIs(t, err, ErrTimeout)
 	assert.False(t, spec.IsPermanent(err), "a busy machine is no fault of the file")
 	assert.Empty(t, children(t))
@@ -182,7 +182,7 @@ func TestWallClock(t *testing.T) {
 
 func decodeForEver(path string) {
 	fmt.Println("decoding")
-	_, err := Open(context.Background(), File(path), Options{MaxDuration: -1, TempDir: filepath.Dir(path)})
+	_, err := Open(context.Background(), File(path), Options{MaxSeconds: -1, TempDir: filepath.Dir(path)})
 	fmt.Println(err)
 }
 

@@ -7,6 +7,10 @@
 // which decoders it may use, and it can open a single file. See Sandbox for
 // what the sandbox consists of.
 //
+// Positions and lengths in a recording are seconds as float64, here and in every
+// package of the module, because they are results of arithmetic on samples and go to
+// JSON as they are; time.Duration is time on a clock, such as a timeout.
+//
 // Callers can rely on these rules:
 //
 //   - The samples of a PCM are finite and within [-1, 1]. NaN and infinite

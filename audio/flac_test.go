@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -82,7 +81,7 @@ func TestTooLongFLACIsNotDecoded(t *testing.T) {
 	_, err := Open(t.Context(), File(path), Options{FFmpeg: "/nonexistent/ffmpeg"})
 	require.ErrorIs(t, err, ErrTooLong)
 	assert.ErrorContains(t, err, "21600.0 s, expected at most 18000 s")
-	_, err = Open(t.Context(), File(path), Options{FFmpeg: "/nonexistent/ffmpeg", MaxDuration: 7 * time.Hour})
+	_, err = Open(t.Context(), File(path), Options{FFmpeg: "/nonexistent/ffmpeg", MaxSeconds: 7 * 3600})
 	require.ErrorIs(t, err, ErrDecoderMissing)
 }
 
@@ -129,7 +128,7 @@ func TestLikelyLengthIsBelieved(t *testing.T) {
 	claim := func(factor uint32) error {
 		binary.BigEndian.PutUint32(data[at+8:], frames*factor)
 		require.NoError(t, os.WriteFile(path, data, 0o600))
-		pcm, err := Open(t.Context(), File(path), Options{MaxDuration: 10 * time.Second})
+		pcm, err := Open(t.Context(), File(path), Options{MaxSeconds: 10})
 		if err == nil {
 			assert.InDelta(t, 3, pcm.Duration(), 0.1)
 			require.NoError(t, pcm.Close())

@@ -42,7 +42,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, fault(ErrNoAudio, in.name, "it contains no samples")
 	}
 	if max := o.maxSamples(); max >= 0 && rec.samples > max {
-		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxDuration.Seconds())
+		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxSeconds)
 	}
 	pcm := &PCM{info: in.info}
 	pcm.info.NonFinite = rec.nonFinite

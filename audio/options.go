@@ -9,8 +9,8 @@ import (
 const (
 	DefaultMinBytes      = 1 << 10
 	DefaultMaxBytes      = 2 << 30
-	DefaultMaxDuration   = 5 * time.Hour
-	DefaultMaxDecodeTime = 15 * time.Minute
+	DefaultMaxSeconds    = 5 * 3600.0
+	defaultMaxDecodeTime = 15 * time.Minute
 )
 
 // Options configures what is accepted. The zero value sets the limits of the
@@ -18,7 +18,7 @@ const (
 type Options struct {
 	MinBytes      int64         // smallest file; default 1 KiB
 	MaxBytes      int64         // largest file; default 2 GiB
-	MaxDuration   time.Duration // longest recording; default 5 h; counted while decoding, regardless of the header
+	MaxSeconds    float64       // longest recording in seconds; default 5 h; counted while decoding, regardless of the header
 	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
 	TempDir       string        // folder for unnamed files with samples; default os.TempDir
 	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
@@ -41,8 +41,10 @@ func (o Options) withDefaults() Options {
 	}
 	pick(&o.MinBytes, DefaultMinBytes)
 	pick(&o.MaxBytes, DefaultMaxBytes)
-	pick((*int64)(&o.MaxDuration), int64(DefaultMaxDuration))
-	pick((*int64)(&o.MaxDecodeTime), int64(DefaultMaxDecodeTime))
+	if o.MaxSeconds == 0 {
+		o.MaxSeconds = DefaultMaxSeconds
+	}
+	pick((*int64)(&o.MaxDecodeTime), int64(defaultMaxDecodeTime))
 	if o.TempDir == "" {
 		o.TempDir = os.TempDir()
 	}
@@ -52,10 +54,10 @@ func (o Options) withDefaults() Options {
 // maxSamples returns the largest number of samples at SampleRate, or -1 if
 // unlimited.
 func (o Options) maxSamples() int64 {
-	if o.MaxDuration < 0 {
+	if o.MaxSeconds < 0 {
 		return -1
 	}
-	return int64(o.MaxDuration.Seconds() * SampleRate)
+	return int64(o.MaxSeconds * SampleRate)
 }
 
 // checkSize checks the size of a source against the limits.
@@ -72,8 +74,8 @@ func (o Options) checkSize(name string, size int64) error {
 // checkDuration checks a container's declared length in seconds against the
 // limit.
 func (o Options) checkDuration(name string, seconds float64) error {
-	if o.MaxDuration >= 0 && seconds > o.MaxDuration.Seconds() {
-		return fault(ErrTooLong, name, "it lasts %.1f s, expected at most %g s", seconds, o.MaxDuration.Seconds())
+	if o.MaxSeconds >= 0 && seconds > o.MaxSeconds {
+		return fault(ErrTooLong, name, "it lasts %.1f s, expected at most %g s", seconds, o.MaxSeconds)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -127,15 +126,15 @@ func TestLimits(t *testing.T) {
 		{"one byte short", second, Options{MinBytes: int64(len(second)) + 1}, ErrTooSmall},
 		{"at the upper limit", second, Options{MaxBytes: int64(len(second))}, nil},
 		{"one byte too many", second, Options{MaxBytes: int64(len(second)) - 1}, ErrTooLarge},
-		{"exactly as long as allowed", second, Options{MaxDuration: time.Second}, nil},
-		{"one sample too long", second, Options{MaxDuration: time.Second - 70*time.Microsecond}, ErrTooLong},
-		{"too long, length unknown", endless, Options{MaxDuration: time.Second / 2}, ErrTooLong},
-		{"flac at its limit", flac, Options{MaxDuration: 3 * time.Second}, nil},
-		{"flac too long", flac, Options{MaxDuration: 2 * time.Second}, ErrTooLong},
+		{"exactly as long as allowed", second, Options{MaxSeconds: 1}, nil},
+		{"one sample too long", second, Options{MaxSeconds: 1 - 70e-6}, ErrTooLong},
+		{"too long, length unknown", endless, Options{MaxSeconds: 0.5}, ErrTooLong},
+		{"flac at its limit", flac, Options{MaxSeconds: 3}, nil},
+		{"flac too long", flac, Options{MaxSeconds: 2}, ErrTooLong},
 		{"flac too large", flac, Options{MaxBytes: 60000}, ErrTooLarge},
 		{"flac too small", flac, Options{MinBytes: 70000}, ErrTooSmall},
-		{"length not declared, too long", opus, Options{MaxDuration: 10 * time.Second}, ErrTooLong},
-		{"no limits", opus, Options{MinBytes: -1, MaxBytes: -1, MaxDuration: -1, MaxDecodeTime: -1}, nil},
+		{"length not declared, too long", opus, Options{MaxSeconds: 10}, ErrTooLong},
+		{"no limits", opus, Options{MinBytes: -1, MaxBytes: -1, MaxSeconds: -1, MaxDecodeTime: -1}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "upload")
@@ -204,7 +203,7 @@ func TestRaw(t *testing.T) {
 	}
 	_, err = Open(t.Context(), Raw(nil, 48000, 1), Options{})
 	require.ErrorIs(t, err, ErrNoAudio)
-	_, err = Open(t.Context(), Raw(src, 48000, 1), Options{MaxDuration: time.Second / 4})
+	_, err = Open(t.Context(), Raw(src, 48000, 1), Options{MaxSeconds: 0.25})
 	require.ErrorIs(t, err, ErrTooLong)
 }
 

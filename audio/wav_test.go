@@ -318,7 +318,7 @@ func FuzzWAV(f *testing.F) {
 	f.Add(wavFile{data: data, tag: tagMuLaw, bits: 8, rate: 12345}.bytes())
 	f.Add(wavFile{data: data, tag: 0x55, bits: 16}.bytes())
 	f.Add([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\xff"))
-	opt := Options{MinBytes: -1, MaxDuration: 10e9, FFmpeg: "/nonexistent/ffmpeg", TempDir: f.TempDir()}
+	opt := Options{MinBytes: -1, MaxSeconds: 10, FFmpeg: "/nonexistent/ffmpeg", TempDir: f.TempDir()}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		pcm, err := Open(t.Context(), reader(content, "fuzz"), opt)
 		again, err2 := Open(t.Context(), Reader(iotest.HalfReader(bytes.NewReader(content)), "fuzz"), opt)

@@ -96,11 +96,11 @@ func share(part, all int) float64 {
 	return float64(part) / float64(all)
 }
 
-// MeanAveragePrecision returns the mean of AveragePrecision over the classes
+// meanAveragePrecision returns the mean of averagePrecision over the classes
 // that occur in at least one recording. ok is false if no recording has any. A
 // class that a recording's result does not report ranks with confidence 0
 // there, so a low reporting threshold makes the figure more precise.
-func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
+func meanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 	classes := map[string]bool{}
 	for _, s := range scores {
 		for _, c := range s.Present {
@@ -112,15 +112,15 @@ func MeanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 		for i, s := range scores {
 			present[i], confidence[i] = slices.Contains(s.Present, c), s.Confidence[c]
 		}
-		mean += AveragePrecision(present, confidence) / float64(len(classes))
+		mean += averagePrecision(present, confidence) / float64(len(classes))
 	}
 	return mean, len(classes) > 0
 }
 
-// AveragePrecision returns Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the
+// averagePrecision returns Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the
 // confidences, from the highest down; recordings of equal confidence count
 // together. It returns NaN without a positive.
-func AveragePrecision(present []bool, confidence []float64) float64 {
+func averagePrecision(present []bool, confidence []float64) float64 {
 	order := make([]int, len(present))
 	positives := 0
 	for i := range order {

@@ -51,16 +51,16 @@ func TestAveragePrecision(t *testing.T) {
 		{[]bool{true, false, false, false}, []float64{0, 0, 0, 0}, 0.25}, // all at once
 		{[]bool{true, false, true}, []float64{0.5, 0.5, 0.1}, 0.5*0.5 + 0.5*2.0/3},
 	} {
-		assert.InDelta(t, c.want, AveragePrecision(c.present, c.confidence), 1e-12)
+		assert.InDelta(t, c.want, averagePrecision(c.present, c.confidence), 1e-12)
 	}
-	assert.True(t, math.IsNaN(AveragePrecision([]bool{false}, []float64{1})))
-	mean, ok := MeanAveragePrecision([]EventScore{
+	assert.True(t, math.IsNaN(averagePrecision([]bool{false}, []float64{1})))
+	mean, ok := meanAveragePrecision([]EventScore{
 		{Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9, "Bell": 0.8}},
 		{Present: []string{"Bell"}, Confidence: map[string]float64{"Bell": 0.5}},
 	})
 	assert.True(t, ok)
 	assert.InDelta(t, (1+0.5)/2, mean, 1e-12)
-	_, ok = MeanAveragePrecision([]EventScore{{}})
+	_, ok = meanAveragePrecision([]EventScore{{}})
 	assert.False(t, ok)
 }
 
@@ -93,7 +93,7 @@ func TestAveragePrecisionByRank(t *testing.T) {
 			}
 			sum += float64(right) / float64(above)
 		}
-		if got, want := AveragePrecision(present, confidence), sum/float64(positives); math.Abs(got-want) > 1e-9 {
+		if got, want := averagePrecision(present, confidence), sum/float64(positives); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})

@@ -98,7 +98,7 @@ func Load(path string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	defer f.Close()
-	items, err := ReadManifest(f, filepath.Dir(path))
+	items, err := readManifest(f, filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -109,7 +109,7 @@ func Load(path string) ([]Item, error) {
 // passed by mistake fails immediately.
 const maxManifest = 256 << 20
 
-// ReadManifest reads JSON objects, one after the other (as a rule one on each
+// readManifest reads JSON objects, one after the other (as a rule one on each
 // line):
 //
 //	file       the recording, relative to dir; the only key that must be there
@@ -123,7 +123,7 @@ const maxManifest = 256 << 20
 //	words      [{start, end, word}]
 //
 // Times are seconds. Errors wrap ErrManifest and name the line.
-func ReadManifest(r io.Reader, dir string) ([]Item, error) {
+func readManifest(r io.Reader, dir string) ([]Item, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)

@@ -13,7 +13,7 @@ import (
 func TestReadManifest(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.rttm"), []byte("SPEAKER a 1 0 2 <NA> <NA> ann <NA> <NA>\nSPEAKER a 1 2 1 <NA> <NA> bob <NA> <NA>\nSPEAKER other 1 0 9 <NA> <NA> eve <NA> <NA>\n"), 0o600))
-	items, err := ReadManifest(strings.NewReader(`{"file": "x/a.flac", "text": "Hello.", "language": "eng", "rttm": "a.rttm", "voice": "v", "sentences": [{"start": 1, "end": 2, "text": "Hello."}]}
+	items, err := readManifest(strings.NewReader(`{"file": "x/a.flac", "text": "Hello.", "language": "eng", "rttm": "a.rttm", "voice": "v", "sentences": [{"start": 1, "end": 2, "text": "Hello."}]}
 {"file": "b.wav", "text": "", "language": "", "events": [], "sentences": []}
 
 {
@@ -50,7 +50,7 @@ func TestReadManifestErrors(t *testing.T) {
 		`{"file":"a","words":[{"word":"x","start":1e999,"end":1}]}`:          "line 1",
 		"{\"file\":\"a\"}\n{\"file\":\"b\",\"sentences\":[{\"start\":3}]}\n": "line 2: sentences",
 	} {
-		_, err := ReadManifest(strings.NewReader(text), t.TempDir())
+		_, err := readManifest(strings.NewReader(text), t.TempDir())
 		require.ErrorIs(t, err, ErrManifest, text)
 		assert.ErrorContains(t, err, want, text)
 	}
@@ -86,7 +86,7 @@ func FuzzReadManifest(f *testing.F) {
 	f.Add(`{"file":"a","events":[{"label":"Music","start":0,"end":5}],"speakers":[1,2]}`)
 	f.Add("{\"file\":\"a\"}\n{\"file\":\"a\"}")
 	f.Fuzz(func(t *testing.T, text string) {
-		items, err := ReadManifest(strings.NewReader(text), "/nowhere")
+		items, err := readManifest(strings.NewReader(text), "/nowhere")
 		if err != nil {
 			require.ErrorIs(t, err, ErrManifest)
 			return

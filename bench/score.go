@@ -67,7 +67,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			s.Language = &LanguageScore{item.Language, res.Language}
 		}
 		if len(item.Sentences) > 0 {
-			s.Sentences = new(ScoreSentenceTimes(item.Sentences, sentences))
+			s.Sentences = new(scoreSentenceTimes(item.Sentences, sentences))
 		}
 		if len(item.Words) > 0 && len(words) > 0 {
 			if times, ok := ScoreWordTimes(language, item.Words, words); ok {
@@ -110,7 +110,7 @@ type Accuracy struct {
 	Speakers  *Estimate  `json:"speakers"`   // share with the correct number of speakers
 	Language  *Estimate  `json:"language"`   // share with the correct language
 	EventF1   *Estimate  `json:"event_f1"`   // see EventScore
-	EventMAP  *Estimate  `json:"event_map"`  // see MeanAveragePrecision
+	EventMAP  *Estimate  `json:"event_map"`  // see meanAveragePrecision
 	Precision *float64   `json:"precision"`  // of events
 	Recall    *float64   `json:"recall"`     // of events
 	Sentences *TimeStat  `json:"sentences"`  // times of sentences
@@ -193,7 +193,7 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 			for i, k := range sample {
 				drawn[i] = events[k]
 			}
-			if mean, ok := MeanAveragePrecision(drawn); ok {
+			if mean, ok := meanAveragePrecision(drawn); ok {
 				return mean
 			}
 			return math.NaN()

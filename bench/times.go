@@ -50,11 +50,11 @@ func (e *TimeErrors) put(ref, hyp TimedText) {
 
 func round(v, digits float64) float64 { return math.Round(v*digits) / digits }
 
-// ScoreSentenceTimes matches each sentence of the reference with the segments
+// scoreSentenceTimes matches each sentence of the reference with the segments
 // of the hypothesis of which more than half is within it, and compares the
 // first one's start and the last one's end. A segment that spans several
 // sentences only matches the one that contains most of it.
-func ScoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
+func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	var out TimeErrors
 	h := 0
 	for _, ref := range reference {

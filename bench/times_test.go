@@ -21,7 +21,7 @@ func TestScoreSentenceTimes(t *testing.T) {
 		{"one that reaches into the next", []TimedText{{1, 4.5, ""}}, TimeErrors{[]float64{0}, []float64{1.5}, 2}},
 		{"nothing", nil, TimeErrors{nil, nil, 3}},
 	} {
-		assert.Equal(t, c.want, ScoreSentenceTimes(ref, c.hyp), c.name)
+		assert.Equal(t, c.want, scoreSentenceTimes(ref, c.hyp), c.name)
 	}
 	starts := TimeErrors{Starts: []float64{0, 0.05, 0.1, 0.25}}
 	assert.InDelta(t, 0.1, starts.MeanStart(), 1e-12)

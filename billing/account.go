@@ -137,7 +137,7 @@ func (s *Store) Solvent(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	if a.Available == 0 && min(p.Standard, p.Lite) == 0 {
+	if a.Available == 0 && min(p.Standard, p.Optimized) == 0 {
 		return nil
 	}
 	return ErrInsufficientBalance

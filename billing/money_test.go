@@ -121,7 +121,7 @@ func TestBillableMinutes(t *testing.T) {
 	}
 }
 
-var startPrices = Prices{Standard: 6000, Lite: 2000, Diarize: 1000, AudioEvents: 1000, BatchDiscount: 5000}
+var startPrices = Prices{Standard: 6000, Optimized: 2000, Diarize: 1000, AudioEvents: 1000, BatchDiscount: 5000}
 
 func TestQuote(t *testing.T) {
 	// The bill of one minute at the starting prices, all three capabilities, as batch.
@@ -176,7 +176,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := func(name string) Money { return Money(rapid.Int64Range(0, int64(maxPrice)).Draw(t, name)) }
 		p := Prices{
-			Standard: price("standard"), Lite: price("zh_lite"), Diarize: price("diarize"), AudioEvents: price("events"),
+			Standard: price("standard"), Optimized: price("zh_lite"), Diarize: price("diarize"), AudioEvents: price("events"),
 			BatchDiscount: Factor(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
 		}
 		u := Usage{
@@ -191,7 +191,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 		}
 		base := p.Standard
 		if u.Mode == spec.TierOptimized {
-			base = p.Lite
+			base = p.Optimized
 		}
 		sum, shown := cost(base), []Money{q.Detail.BaseAmount}
 		exact := []*big.Rat{cost(base)}

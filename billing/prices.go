@@ -14,7 +14,7 @@ import (
 type Prices struct {
 	ID            int64
 	Standard      Money
-	Lite          Money
+	Optimized     Money
 	Diarize       Money
 	AudioEvents   Money
 	BatchDiscount Factor
@@ -33,7 +33,7 @@ const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, batch
 func scanPrices(row *sql.Row) (Prices, error) {
 	var p Prices
 	var valid, created int64
-	err := row.Scan(&p.ID, &p.Standard, &p.Lite, &p.Diarize, &p.AudioEvents, &p.BatchDiscount, &valid, &created)
+	err := row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.BatchDiscount, &valid, &created)
 	p.ValidFrom, p.UpdatedAt = db.Time(valid), db.Time(created)
 	return p, err
 }
@@ -62,7 +62,7 @@ func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices,
 // SetPrices enters prices that hold from validFrom on (the zero time: from now on). Tasks that exist keep the prices of
 // their creation. Prices must lie in 0 … 1,000,000 and the discount in 0 … 1; else the error wraps ErrPrices.
 func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (Prices, error) {
-	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Lite, "diarize": p.Diarize, "audio_events": p.AudioEvents} {
+	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Optimized, "diarize": p.Diarize, "audio_events": p.AudioEvents} {
 		if price < 0 || price > maxPrice {
 			return Prices{}, fmt.Errorf("%w: %s is %s; want 0 to %s", ErrPrices, name, price.Number(), maxPrice.Number())
 		}
@@ -78,7 +78,7 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `INSERT INTO prices (standard, zh_lite, diarize, audio_events, batch_discount, valid_from, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
-			p.Standard, p.Lite, p.Diarize, p.AudioEvents, p.BatchDiscount, db.Micros(validFrom), db.Micros(now)).Scan(&p.ID)
+			p.Standard, p.Optimized, p.Diarize, p.AudioEvents, p.BatchDiscount, db.Micros(validFrom), db.Micros(now)).Scan(&p.ID)
 	})
 	return p, s.wrap("set prices", err)
 }

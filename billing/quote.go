@@ -71,7 +71,7 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	switch u.Mode {
 	case spec.TierStandard:
 	case spec.TierOptimized:
-		base = p.Lite
+		base = p.Optimized
 	default:
 		return Quote{}, fmt.Errorf("%w: mode %q", ErrUsage, u.Mode)
 	}

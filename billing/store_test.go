@@ -102,7 +102,7 @@ func TestPricesInTime(t *testing.T) {
 		s := newStore(d, func() time.Time { return now })
 		p, err := s.Prices(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, []Money{6000, 2000, 1000, 1000}, []Money{p.Standard, p.Lite, p.Diarize, p.AudioEvents})
+		assert.Equal(t, []Money{6000, 2000, 1000, 1000}, []Money{p.Standard, p.Optimized, p.Diarize, p.AudioEvents})
 		p.Standard = 9000
 		_, err = s.SetPrices(t.Context(), p, now.Add(time.Hour))
 		require.NoError(t, err)
@@ -508,7 +508,7 @@ func TestSolvent(t *testing.T) {
 	require.NoError(t, err)
 	prices, err := s.Prices(ctx)
 	require.NoError(t, err)
-	prices.Lite = 0
+	prices.Optimized = 0
 	_, err = s.SetPrices(ctx, prices, time.Time{})
 	require.NoError(t, err)
 	assert.NoError(t, s.Solvent(ctx, account), "the optimized tier is free")

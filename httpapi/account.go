@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/record"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -17,32 +18,7 @@ func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, AccountRecordOf(a))
-}
-
-// AccountRecord is the specification's Account record.
-type AccountRecord struct {
-	Balance                billing.Money `json:"balance"`
-	HeldAmount             billing.Money `json:"held_amount"`
-	ResourcePackEquivalent billing.Money `json:"resource_pack_equivalent"`
-	AvailableBalance       billing.Money `json:"available_balance"`
-	Tier                   int           `json:"tier"`
-	ConcurrencyLimit       int           `json:"concurrency_limit"`
-	ActiveTasks            int           `json:"active_tasks"`
-	AvailableConcurrency   int           `json:"available_concurrency"`
-	WaitingBatchTasks      int           `json:"waiting_batch_tasks"`
-	TPSLimit               float64       `json:"tps_limit"`
-	TPSBurst               int           `json:"tps_burst"`
-}
-
-// AccountRecordOf returns the record of an account.
-func AccountRecordOf(a billing.Account) AccountRecord {
-	return AccountRecord{
-		Balance: a.Balance, HeldAmount: a.Held, ResourcePackEquivalent: a.Packs, AvailableBalance: a.Available,
-		Tier: a.Limits.Tier, ConcurrencyLimit: a.Limits.Concurrency, ActiveTasks: a.ActiveTasks,
-		AvailableConcurrency: max(0, a.Limits.Concurrency-a.ActiveTasks), WaitingBatchTasks: a.WaitingBatchTasks,
-		TPSLimit: a.Limits.TPS, TPSBurst: a.Limits.Burst,
-	}
+	return writeJSON(w, http.StatusOK, record.AccountOf(a))
 }
 
 // transaction is the specification's Transaction record: amounts as strings
@@ -96,24 +72,6 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 // on the way.
 const pricesAge = 5 * time.Minute
 
-// PricingRecord is the specification's Pricing record.
-type PricingRecord struct {
-	Standard      billing.Money  `json:"standard_price_per_hour"`
-	Lite          billing.Money  `json:"zh_lite_price_per_hour"`
-	Diarize       billing.Money  `json:"diarize_price_per_hour"`
-	AudioEvents   billing.Money  `json:"audio_events_price_per_hour"`
-	BatchDiscount billing.Factor `json:"batch_discount"`
-	UpdatedAt     string         `json:"updated_at"`
-}
-
-// PricingRecordOf returns the record of prices.
-func PricingRecordOf(p billing.Prices) PricingRecord {
-	return PricingRecord{
-		Standard: p.Standard, Lite: p.Lite, Diarize: p.Diarize, AudioEvents: p.AudioEvents,
-		BatchDiscount: p.BatchDiscount, UpdatedAt: stamp(p.UpdatedAt),
-	}
-}
-
 // getPricing is GET /pricing.
 func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 	p, err := s.prices.get(r.Context())
@@ -121,19 +79,19 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, http.StatusOK, PricingRecordOf(p))
+	return writeJSON(w, http.StatusOK, record.PricingOf(p))
 }
 
 // pricesCache keeps the prices for pricesAge.
 type pricesCache struct {
-	money  Money
+	money  moneyStore
 	now    func() time.Time
 	mu     sync.Mutex
 	prices billing.Prices
 	read   time.Time
 }
 
-func newPricesCache(m Money) *pricesCache { return &pricesCache{money: m, now: time.Now} }
+func newPricesCache(m moneyStore) *pricesCache { return &pricesCache{money: m, now: time.Now} }
 
 func (c *pricesCache) get(ctx context.Context) (billing.Prices, error) {
 	c.mu.Lock()

@@ -43,7 +43,7 @@ func (s *Server) private(h handler) handler {
 func (s *Server) open(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		who, err := s.authenticate(r.Request)
-		var refused *Error
+		var refused *apiError
 		switch {
 		case err == nil:
 			r.who = who

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/spec"
 )
 
 // taskStore is the life of tasks, as the endpoints need it; *tasks.Service
@@ -30,8 +28,7 @@ type taskStore interface {
 	Get(ctx context.Context, account, id string) (tasks.Task, error)
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
 	Result(ctx context.Context, account, id string) (*tasks.Result, error)
-	Waveform(ctx context.Context, account, id string) (io.ReadCloser, error)
-	Additions(ctx context.Context, account, id string) (*spec.Additions, error)
+	Waveform(ctx context.Context, account, id string) ([]byte, error)
 	Audio(ctx context.Context, account, id string) (*tasks.Audio, error)
 	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
 	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
@@ -64,9 +61,9 @@ type auditLog interface {
 	Do(ctx context.Context, e audit.Entry, work func() error) error
 }
 
-// Money is what the endpoints show of accounts and prices; *billing.Store
+// moneyStore is what the endpoints show of accounts and prices; *billing.Store
 // satisfies it.
-type Money interface {
+type moneyStore interface {
 	View(ctx context.Context, account string) (billing.Account, error)
 	Solvent(ctx context.Context, account string) error
 	Prices(ctx context.Context) (billing.Prices, error)

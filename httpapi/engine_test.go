@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,10 +103,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		<-ctx.Done()
 		return tasks.Outcome{}, ctx.Err()
 	}
-	var o spec.EffectiveOptions
-	if err := json.Unmarshal(job.Options, &o); err != nil {
-		return tasks.Outcome{}, err
-	}
+	o := job.Options
 	r := spec.Result{Ran: spec.Capabilities{ASR: *o.EnableASR, Diarize: *o.EnableDiarize, AudioEvents: *o.EnableAudioEvents}}
 	out := tasks.Outcome{Seconds: 61.5, Waveform: []byte{0, 128, 255}}
 	if *o.EnableASR {
@@ -143,10 +139,10 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		if job.Extras.Translate {
 			second.Text = "In English."
 		}
-		r.Segments = []spec.Segment{seg, second}
-		if job.Extras.Measures || r.Names != nil {
-			out.Additions = r.Additions()
+		if !job.Extras.Measures {
+			seg.Measures = nil
 		}
+		r.Segments = []spec.Segment{seg, second}
 		r.VADSegments = []spec.Interval{{Start: 0.5, End: 3}}
 	}
 	if *o.EnableDiarize {
@@ -158,9 +154,8 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		r.AudioEvents = []spec.AudioEvent{{Start: 0, End: 2, Class: "Speech", Confidence: 0.9}}
 	}
 	job.Progress("transcribe", 1)
-	var err error
-	out.Result, err = json.Marshal(r)
-	return out, err
+	out.Result = r
+	return out, nil
 }
 
 // work starts two workers, a fetcher and a notifier, as `serve` would, until the test ends.

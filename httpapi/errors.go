@@ -23,8 +23,8 @@ const (
 	codeUnavailable         = "unavailable"
 )
 
-// Error is the response to a request that failed.
-type Error struct {
+// apiError is the response to a request that failed.
+type apiError struct {
 	Status  int    // HTTP status
 	Code    string // one of the codes above
 	Message string // what was wrong, in words
@@ -40,7 +40,7 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string {
+func (e *apiError) Error() string {
 	if e.cause != nil {
 		return e.Message + ": " + e.cause.Error()
 	}
@@ -48,57 +48,57 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *apiError) Unwrap() error { return e.cause }
 
 // maxMessage bounds an error's text, in characters: parts of it may come from a
 // stranger.
 const maxMessage = 500
 
-func invalid(format string, args ...any) *Error {
+func invalid(format string, args ...any) *apiError {
 	message := fmt.Sprintf(format, args...)
 	if r := []rune(message); len(r) > maxMessage {
 		message = string(r[:maxMessage]) + "…"
 	}
-	return &Error{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: message}
+	return &apiError{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: message}
 }
 
 // invalidBecause is invalid with the error that caused it, for the log.
-func invalidBecause(cause error, format string, args ...any) *Error {
+func invalidBecause(cause error, format string, args ...any) *apiError {
 	e := invalid(format, args...)
 	e.cause = cause
 	return e
 }
 
-func unauthorized() *Error {
-	return &Error{Status: http.StatusUnauthorized, Code: codeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
+func unauthorized() *apiError {
+	return &apiError{Status: http.StatusUnauthorized, Code: codeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
 }
 
-func forbidden(why string) *Error {
-	return &Error{Status: http.StatusForbidden, Code: codeForbidden, Message: why}
+func forbidden(why string) *apiError {
+	return &apiError{Status: http.StatusForbidden, Code: codeForbidden, Message: why}
 }
 
-func notFound(what string) *Error {
-	return &Error{Status: http.StatusNotFound, Code: codeNotFound, Message: what}
+func notFound(what string) *apiError {
+	return &apiError{Status: http.StatusNotFound, Code: codeNotFound, Message: what}
 }
 
-func tooLarge(limit int64) *Error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Code: codePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
+func tooLarge(limit int64) *apiError {
+	return &apiError{Status: http.StatusRequestEntityTooLarge, Code: codePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
 }
 
-func unsupportedType(want string) *Error {
-	return &Error{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: "Content-Type must be " + want}
+func unsupportedType(want string) *apiError {
+	return &apiError{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: "Content-Type must be " + want}
 }
 
-func slowBody() *Error {
-	return &Error{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
+func slowBody() *apiError {
+	return &apiError{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
 }
 
-func methodNotAllowed(method, allow string) *Error {
-	return &Error{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
+func methodNotAllowed(method, allow string) *apiError {
+	return &apiError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
 }
 
-func rateLimited(seconds int, message string) *Error {
-	return &Error{Status: http.StatusTooManyRequests, Code: codeRateLimited, Message: message, RetryAfter: seconds}
+func rateLimited(seconds int, message string) *apiError {
+	return &apiError{Status: http.StatusTooManyRequests, Code: codeRateLimited, Message: message, RetryAfter: seconds}
 }
 
 // retryUnavailable is the Retry-After of an answer that a store is to blame for,
@@ -106,6 +106,6 @@ func rateLimited(seconds int, message string) *Error {
 // only add to their load.
 const retryUnavailable = 5
 
-func unavailable(cause error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is temporarily unavailable, try again", RetryAfter: retryUnavailable, cause: cause}
+func unavailable(cause error) *apiError {
+	return &apiError{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is temporarily unavailable, try again", RetryAfter: retryUnavailable, cause: cause}
 }

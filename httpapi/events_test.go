@@ -90,7 +90,7 @@ func (w *world) claim(worker string) *tasks.Claim {
 	return c
 }
 
-var shortResult = tasks.Outcome{Result: []byte(`{"segments":[]}`), Tier: spec.TierStandard, Seconds: 2}
+var shortResult = tasks.Outcome{Tier: spec.TierStandard, Seconds: 2}
 
 // TestEventsFollowATaskToItsEnd: each state and each report reaches whoever
 // follows, in order, and the stream ends with the task.
@@ -216,7 +216,7 @@ func TestStreamTellsWhileTheTaskRuns(t *testing.T) {
 	require.NoError(t, w.tasks.Report(t.Context(), c, queue.Progress{Stage: "transcribe", Segments: []spec.Segment{{Text: "Hello there."}}}))
 	assert.Equal(t, "Hello there.", next().Delta, "the task still runs")
 	outcome := shortResult
-	outcome.Result = []byte(`{"segments":[{"id":0,"text":"Hello there."},{"id":1,"text":"Good day."}]}`)
+	outcome.Result = spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "Hello there."}, {ID: 1, Text: "Good day."}}}
 	require.NoError(t, w.tasks.Complete(t.Context(), c, outcome))
 	assert.Equal(t, " Good day.", next().Delta)
 	done := next()

@@ -20,7 +20,7 @@ func (s *Server) checkHost(h http.Handler) http.Handler {
 		names[i] = strings.ToLower(strings.TrimSuffix(n, "."))
 	}
 	refuse := s.answer("host", func(http.ResponseWriter, *request) error {
-		return &Error{Status: http.StatusMisdirectedRequest, Code: codeForbidden, Message: "this host name is not served; the operator can add it with --host"}
+		return &apiError{Status: http.StatusMisdirectedRequest, Code: codeForbidden, Message: "this host name is not served; the operator can add it with --host"}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.Host

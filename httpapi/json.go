@@ -30,7 +30,7 @@ func readJSON(body io.Reader, max int, fields jsonstream.Fields) error {
 
 // readError explains why a body could not be read to its end: it is too large,
 // it came too slowly, or what message says.
-func readError(err error, message string) *Error {
+func readError(err error, message string) *apiError {
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
@@ -59,7 +59,7 @@ func readOptions(v *jsonstream.Value, dst *spec.Options) error {
 	return nil
 }
 
-func optionsError(err error) *Error {
+func optionsError(err error) *apiError {
 	var wrong *spec.OptionError
 	prefix := ""
 	if errors.As(err, &wrong) && wrong.Field != "" {

@@ -39,7 +39,7 @@ func recordOf(k accounts.Key, secret string) keyRecord {
 func (s *Server) person(h handler) handler {
 	return s.private(func(w http.ResponseWriter, r *request) error {
 		if r.who.User == "" {
-			return &Error{Status: http.StatusForbidden, Code: codeForbidden, Message: "managing API keys requires a user: log in with a user name and password (POST /auth/login)"}
+			return &apiError{Status: http.StatusForbidden, Code: codeForbidden, Message: "managing API keys requires a user: log in with a user name and password (POST /auth/login)"}
 		}
 		return h(w, r)
 	})
@@ -94,7 +94,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 		}
 	}
 	if valid >= maxKeys {
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "the account already has 100 API keys: revoke one first"}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "the account already has 100 API keys: revoke one first"}
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -128,6 +128,6 @@ func (s *Server) delayLogin(r *request, delay time.Duration) error {
 	}
 }
 
-func busyLogins() *Error {
+func busyLogins() *apiError {
 	return rateLimited(1, "too many logins at the same time: try again")
 }

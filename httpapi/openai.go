@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -48,12 +46,12 @@ func (s *Server) openAIPath(path string) bool {
 }
 
 // openAI returns the error in the shape of OpenAI's interface.
-func (e *Error) openAI() openai.ErrorBody {
+func (e *apiError) openAI() openai.ErrorBody {
 	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
 // refusal returns what the client of a form sees.
-func refusal(e *openai.Error) *Error {
+func refusal(e *openai.Error) *apiError {
 	out := invalidBecause(e, "%s", e.Message)
 	if out.Param, out.openAICode = e.Param, e.Code; e.Status == http.StatusNotFound {
 		out.Status, out.Code = e.Status, codeNotFound
@@ -116,7 +114,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: options, Extras: extras(form), ID: known.task}
 	if err := s.commitAudio(r, audio, &req); err != nil {
-		var e *Error
+		var e *apiError
 		if errors.As(err, &e) {
 			e.Message, e.Param = strings.Replace(e.Message, "audio_base64", "file", 1), "file"
 		}
@@ -138,7 +136,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if form.Stream {
 		return s.streamTranscription(w, r, t.ID, form)
 	}
-	result, err := s.finished(r.Context(), r, t.ID, form)
+	result, err := s.finished(r.Context(), r, t.ID)
 	if err != nil {
 		w.Header().Set(shouldRetry, "false")
 		return err
@@ -164,14 +162,14 @@ const shouldRetry = "X-Should-Retry"
 // untranscribed is the answer to a task that ended without a result.
 func untranscribed(status tasks.Status, reason string) error {
 	if status == tasks.StatusAbandoned {
-		return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+		return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
 	}
 	return openai.Untranscribed(reason)
 }
 
-// finished waits for the end of a task and returns its result, with the additions
-// that the form asked for.
-func (s *Server) finished(ctx context.Context, r *request, id string, form *openai.Form) (spec.Result, error) {
+// finished waits for the end of a task and returns its result, with the names of the
+// form's known speakers.
+func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
 	defer s.metrics.Waiting()()
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
@@ -204,23 +202,15 @@ func (s *Server) finished(ctx context.Context, r *request, id string, form *open
 		return result, err
 	}
 	defer stored.Close()
-	var buf bytes.Buffer
-	if _, err := stored.WriteTo(&buf); err != nil {
+	whole, err := stored.Whole()
+	if err != nil {
 		return result, err
 	}
-	if err := json.Unmarshal(buf.Bytes(), &result); err != nil {
-		return result, err
-	}
-	if !form.Measures() && len(form.Speakers) == 0 {
-		return result, nil
-	}
-	additions, err := s.cfg.Tasks.Additions(r.Context(), r.who.Account, id)
-	result.Add(additions)
-	for i := range result.Segments {
-		seg := &result.Segments[i]
-		if name, known := result.Names[seg.Speaker]; known {
+	for i := range whole.Segments {
+		seg := &whole.Segments[i]
+		if name, known := whole.Names[seg.Speaker]; known {
 			seg.Speaker = name
 		}
 	}
-	return result, err
+	return *whole, nil
 }

@@ -29,7 +29,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		result, err := s.finished(ctx, r, id, form)
+		result, err := s.finished(ctx, r, id)
 		answers <- answer{result, err}
 	}()
 	said := spoken{stream: stream, speech: form.Speech()}

@@ -16,7 +16,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *request) error {
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	select {
 	case <-s.leaving:
-		return &Error{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is stopping", RetryAfter: 5}
+		return &apiError{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is stopping", RetryAfter: 5}
 	default:
 	}
 	if s.cfg.Ready != nil {

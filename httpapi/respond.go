@@ -35,7 +35,7 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 }
 
 // writeError answers with an error in the specification's shape, or in OpenAI's.
-func writeError(w http.ResponseWriter, e *Error, openAI bool) {
+func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}

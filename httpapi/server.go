@@ -28,7 +28,7 @@ type Config struct {
 	// Tasks, Accounts, Money and Audit implement the endpoints: the service's own stores.
 	Tasks    taskStore
 	Accounts accountStore
-	Money    Money
+	Money    moneyStore
 	Audit    auditLog
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
@@ -36,7 +36,7 @@ type Config struct {
 	// CheckURL is asked before a task with an audio or callback URL is created;
 	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// Hosts are the host names that requests may ask for, beside this machine's; nil
+	// Hosts are the host names that requests may ask for in addition to this machine's; nil
 	// accepts every name.
 	Hosts []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
@@ -339,7 +339,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 			rec.Header().Set("Connection", "close")
 		default:
 		}
-		var failure *Error
+		var failure *apiError
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
@@ -369,7 +369,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 	})
 }
 
-func (s *Server) logRequest(r *request, rec *recorder, failure *Error, took time.Duration) {
+func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took time.Duration) {
 	level := slog.LevelInfo
 	attrs := []any{
 		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,

@@ -73,7 +73,7 @@ func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, e
 	return s, s.check()
 }
 
-func bothSources() *Error {
+func bothSources() *apiError {
 	return invalid("audio_url and audio_base64: use only one of the two")
 }
 

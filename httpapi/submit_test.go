@@ -90,7 +90,7 @@ func TestBase64Refused(t *testing.T) {
 		`AA\x`, `AA\u00g0`, `AA\"A`, `AA\\`, "data:audio/wav;base64,AAAA", "AA\x00AA", "AA,AA", "AAAA\x80",
 	} {
 		_, _, err := parse(strings.NewReader(`{"audio_filename":"a.wav","audio_base64":"` + text + `"}`))
-		var e *Error
+		var e *apiError
 		require.ErrorAs(t, err, &e, "%q", text)
 		assert.Equal(t, 400, e.Status, "%q", text)
 	}
@@ -160,7 +160,7 @@ func TestSubmissionRefusals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := parse(strings.NewReader(tt.body))
-			var e *Error
+			var e *apiError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, 400, e.Status)
 			assert.Contains(t, e.Message, tt.want)
@@ -188,7 +188,7 @@ func TestBatchRefusals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := readBatch(strings.NewReader(tt.body))
-			var e *Error
+			var e *apiError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, 400, e.Status)
 			assert.Contains(t, e.Message, tt.want)
@@ -266,7 +266,7 @@ func FuzzSubmission(f *testing.F) {
 		require.Equal(t, err == nil, slowErr == nil)
 		require.Equal(t, audio, slow)
 		if err != nil {
-			var e *Error
+			var e *apiError
 			require.True(t, errors.As(err, &e), "%v", err)
 			require.Equal(t, 400, e.Status)
 			require.NotEmpty(t, e.Message)

@@ -1,18 +1,14 @@
 package httpapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,37 +24,37 @@ import (
 
 // createdTask is the Task record of a creation response.
 type createdTask struct {
-	ID         string          `json:"id"`
-	Status     tasks.Status    `json:"status"`
-	Filename   string          `json:"audio_filename"`
-	SourceType string          `json:"audio_source_type"`
-	Size       *int64          `json:"audio_size"`
-	Options    json.RawMessage `json:"options"`
-	CreatedAt  string          `json:"created_at"`
-	UpdatedAt  string          `json:"updated_at"`
+	ID         string                `json:"id"`
+	Status     tasks.Status          `json:"status"`
+	Filename   string                `json:"audio_filename"`
+	SourceType string                `json:"audio_source_type"`
+	Size       *int64                `json:"audio_size"`
+	Options    spec.EffectiveOptions `json:"options"`
+	CreatedAt  string                `json:"created_at"`
+	UpdatedAt  string                `json:"updated_at"`
 }
 
 func created(t tasks.Task) createdTask {
 	return createdTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize,
-		Options: echoed(t), CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
+		Options: t.Options, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
 	}
 }
 
 // fullTask is the Task record of GET /tasks/:id.
 type fullTask struct {
-	ID            string          `json:"id"`
-	Status        tasks.Status    `json:"status"`
-	Filename      string          `json:"audio_filename"`
-	SourceType    string          `json:"audio_source_type"`
-	Size          *int64          `json:"audio_size"`
-	MD5           *string         `json:"audio_md5"`
-	AllowTraining bool            `json:"allow_training"`
-	ErrorMessage  *string         `json:"error_message"`
-	Options       json.RawMessage `json:"options"`
-	CreatedAt     string          `json:"created_at"`
-	UpdatedAt     string          `json:"updated_at"`
-	FinishedAt    *string         `json:"finished_at"`
+	ID            string                `json:"id"`
+	Status        tasks.Status          `json:"status"`
+	Filename      string                `json:"audio_filename"`
+	SourceType    string                `json:"audio_source_type"`
+	Size          *int64                `json:"audio_size"`
+	MD5           *string               `json:"audio_md5"`
+	AllowTraining bool                  `json:"allow_training"`
+	ErrorMessage  *string               `json:"error_message"`
+	Options       spec.EffectiveOptions `json:"options"`
+	CreatedAt     string                `json:"created_at"`
+	UpdatedAt     string                `json:"updated_at"`
+	FinishedAt    *string               `json:"finished_at"`
 }
 
 // listedTask is an entry of GET /tasks.
@@ -122,31 +118,18 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 }
 
 // asked returns the request for a task with these terms. It checks where the
-// results go, if anywhere, and completes the options; additions to the
-// specification become extras.
+// results go, if anywhere, and completes the options.
 func (s *Server) asked(r *request, t terms) (tasks.Request, error) {
 	if t.callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", t.callbackURL); err != nil {
 			return tasks.Request{}, err
 		}
 	}
-	known := t.options.Voices
-	t.options.Voices = nil // workers of earlier releases refuse stored options that they do not know
 	options, err := effective(t.options)
 	return tasks.Request{
-		Account: r.who.Account, Options: options, Extras: tasks.Extras{KnownVoices: known},
+		Account: r.who.Account, Options: options,
 		CallbackURL: t.callbackURL, CallbackSecret: t.callbackSecret, AllowTraining: t.allowTraining,
 	}, err
-}
-
-// echoed returns the options of a task as its answers have them: with those that
-// are additions, if they were given.
-func echoed(t tasks.Task) json.RawMessage {
-	object, whole := bytes.CutSuffix(t.Options, []byte("}"))
-	if t.Extras.KnownVoices == nil || !whole {
-		return t.Options
-	}
-	return fmt.Appendf(slices.Clone(object), `,"voices":%t}`, *t.Extras.KnownVoices)
 }
 
 // createTask is POST /tasks.
@@ -209,7 +192,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, created(t))
 }
 
-// copyAudio stores what comes from a request. Its error is the reader's *Error
+// copyAudio stores what comes from a request. Its error is the reader's *apiError
 // or the store's.
 func copyAudio(w io.Writer, from io.Reader) (int64, error) {
 	// The wrapper hides ReadFrom, which would allocate another buffer.
@@ -250,13 +233,13 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 // minAudioBytes is the smallest upload taken.
 const minAudioBytes = 1 << 10
 
-// effective is the Options object with its defaults, as it is stored and echoed.
-func effective(o spec.Options) (json.RawMessage, error) {
+// effective completes options.
+func effective(o spec.Options) (spec.EffectiveOptions, error) {
 	e, err := o.Effective()
 	if err != nil {
-		return nil, optionsError(err)
+		return e, optionsError(err)
 	}
-	return json.Marshal(e)
+	return e, nil
 }
 
 // checkURL rejects a URL that this service may not access. A resolver that does
@@ -267,7 +250,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, safehttp.ErrRefused):
-		return &Error{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
+		return &apiError{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	}
@@ -397,51 +380,9 @@ func (s *Server) getTask(w http.ResponseWriter, r *request) error {
 	}
 	return writeJSON(w, http.StatusOK, fullTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
-		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: echoed(t),
+		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
 		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
 	})
-}
-
-// getResult is GET /tasks/:id/result. The result is streamed.
-func (s *Server) getResult(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
-	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	defer result.Close()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	_, err = result.WriteTo(w)
-	return err
-}
-
-// getWaveform is GET /tasks/:id/waveform, which the specification does not have.
-func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
-	waveform, err := s.cfg.Tasks.Waveform(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	defer waveform.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	_, err = io.Copy(w, waveform)
-	return err
 }
 
 // deleteTask is DELETE /tasks/:id.

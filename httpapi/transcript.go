@@ -2,13 +2,11 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -32,25 +30,22 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	var text, out bytes.Buffer
-	if _, err := stored.WriteTo(&text); err != nil {
+	result, err := stored.Whole()
+	if err != nil {
 		return err
 	}
-	var result spec.Result
-	if err := json.Unmarshal(text.Bytes(), &result); err != nil {
-		return err
-	}
-	notes.Apply(&result)
+	notes.Apply(result)
+	var out bytes.Buffer
 	name, date := stored.Task.AudioFilename, time.Now()
 	if stored.Task.FinishedAt != nil {
 		date = *stored.Task.FinishedAt
 	}
-	err = subtitle.Write(&out, format, name, date, &result)
+	err = subtitle.Write(&out, format, name, date, result)
 	switch {
 	case errors.Is(err, subtitle.ErrNoWordTimes):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
 	case errors.Is(err, subtitle.ErrNoTurns):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
 	case err != nil:
 		return err
 	}

@@ -47,8 +47,8 @@ var known = []struct {
 
 // translate turns whatever a handler returned into what the client sees. The
 // text of an unknown error stays in the log.
-func (s *Server) translate(err error) *Error {
-	var e *Error
+func (s *Server) translate(err error) *apiError {
+	var e *apiError
 	if errors.As(err, &e) {
 		return e
 	}
@@ -64,12 +64,12 @@ func (s *Server) translate(err error) *Error {
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
-			out := &Error{Status: k.status, Code: k.code, Message: k.message, cause: err}
+			out := &apiError{Status: k.status, Code: k.code, Message: k.message, cause: err}
 			if k.status == http.StatusServiceUnavailable {
 				out.RetryAfter = retryUnavailable
 			}
 			return out
 		}
 	}
-	return &Error{Status: http.StatusInternalServerError, Code: codeInternal, Message: "internal error", cause: err}
+	return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "internal error", cause: err}
 }

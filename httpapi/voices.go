@@ -85,7 +85,7 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 		_, reason, _ := strings.Cut(err.Error(), tasks.ErrVoice.Error()+": ")
 		return invalidBecause(err, "%s", reason)
 	case errors.Is(err, tasks.ErrVoices), errors.Is(err, tasks.ErrNoVector):
-		return &Error{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "tasks: voice: "), cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "tasks: voice: "), cause: err}
 	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
 		e := s.translate(err)
 		e.Message = "task_id: " + e.Message

@@ -61,7 +61,7 @@ func foreign(head []byte, name string) string {
 // cut returns s without its first n bytes.
 func cut(s string, n int) string { return s[min(n, len(s)):] }
 
-// zipped tells the kinds of zip files apart by the name of the first entry.
+// zipped names the kind of a zip file by the name of the first entry.
 func zipped(head []byte, name string) string {
 	const at = 30 // of the name in the head of an entry
 	first := ""
@@ -84,7 +84,7 @@ var openAI = []string{
 	"large", "large-v1", "large-v2", "large-v3", "large-v3-turbo",
 }
 
-// checkpoint says how to get the weights of a PyTorch checkpoint in a form that
+// checkpoint explains how to get the weights of a PyTorch checkpoint in a form that
 // can be imported.
 func checkpoint(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))
@@ -99,7 +99,7 @@ func checkpoint(name string) string {
 }
 
 // parakeet reports whether a ggml file holds a Parakeet model: its header has
-// a frame of 5,000 positions, the size of a Fourier transform behind the type,
+// a frame of 5,000 positions, the size of a Fourier transform after the type,
 // and a subsampling of 8.
 func parakeet(head []byte) bool {
 	var h [10]int32 // magic, vocabulary, positions, …, bands, type, transform, subsampling

@@ -96,11 +96,11 @@ type Config struct {
 	Page http.Handler
 	// Ops adds /healthz, /readyz and /metrics to Handler.
 	Ops bool
-	// Hosts are the host names that requests may ask for, beside this machine's
-	// (localhost, 127.0.0.1); nil accepts every name.
+	// Hosts are the host names that requests may ask for in addition to this
+	// machine's (localhost, 127.0.0.1); nil accepts every name.
 	Hosts []string
 	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
-	// trusted. Behind a proxy that is not among them all clients count as one.
+	// trusted. All clients of any other proxy count as one.
 	TrustedProxies []string
 	// FrontEnds is the number of services behind one load balancer: each allows its
 	// share of the request rates. SharedRates keeps the rates in the database instead.
@@ -166,8 +166,8 @@ func (c *Config) check() error {
 		return wrong("Folder", "is required, unless Database and Files are given")
 	case c.KeepTasks != 0 && c.KeepTasks < shortestKeep:
 		return wrong("KeepTasks", "is %s, expected at least %s", c.KeepTasks, shortestKeep)
-	case c.UnknownLength < 0 || c.UnknownLength > audio.DefaultMaxDuration:
-		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, audio.DefaultMaxDuration)
+	case c.UnknownLength < 0 || c.UnknownLength.Seconds() > audio.DefaultMaxSeconds:
+		return wrong("UnknownLength", "is %s, expected more than 0 and at most %g h", c.UnknownLength, audio.DefaultMaxSeconds/3600)
 	case c.FetchesPerAccount < 0:
 		return wrong("FetchesPerAccount", "is %d, expected a positive number", c.FetchesPerAccount)
 	case c.FetchesPerHost < 0:

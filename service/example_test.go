@@ -3,7 +3,6 @@ package service_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"net/http"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/client"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/spec"
 )
@@ -22,24 +19,24 @@ import (
 // parrot is an Engine that hears the same words in every recording.
 type parrot struct{}
 
-// ModelSet implements worker.Engine.
+// ModelSet implements service.Engine.
 func (parrot) ModelSet() string { return "parrot 1" }
 
-// Run implements worker.Engine.
-func (parrot) Run(_ context.Context, job worker.Job) (tasks.Outcome, error) {
+// Run implements service.Engine.
+func (parrot) Run(_ context.Context, job service.Job) (service.Outcome, error) {
 	audio, err := os.ReadFile(job.Path)
 	if err != nil {
-		return tasks.Outcome{}, err
+		return service.Outcome{}, err
 	}
 	seconds := float64(len(audio)) / 32000 // 16 bits at 16 kHz
 	if err := job.Decoded(seconds); err != nil {
-		return tasks.Outcome{}, err
+		return service.Outcome{}, err
 	}
-	result, err := json.Marshal(spec.Result{
-		Ran: spec.Capabilities{ASR: true}, AudioDuration: seconds, Tier: spec.TierStandard,
+	result := spec.Result{
+		Ran: spec.Capabilities{ASR: true}, Language: "en", LanguageProbability: 1,
 		Segments: []spec.Segment{{End: seconds, Text: "Pretty Polly."}},
-	})
-	return tasks.Outcome{Result: result, Tier: spec.TierStandard, Seconds: seconds}, err
+	}
+	return service.Outcome{Result: result, Tier: spec.TierStandard, Seconds: seconds}, nil
 }
 
 // A program mounts the service in a server of its own, beside its other paths,

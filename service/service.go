@@ -33,9 +33,6 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// MetricsFolder is where in Config.Folder worker processes leave their metrics.
-const MetricsFolder = "metrics"
-
 // Service is an open service. It is safe for concurrent use.
 type Service struct {
 	config   Config
@@ -95,7 +92,7 @@ func (s *Service) openState(ctx context.Context) (err error) {
 		}
 	}
 	s.counts = newMetrics(s.config.Version, func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) })
-	s.counts.ReadFiles(filepath.Join(s.config.Folder, MetricsFolder))
+	s.counts.ReadFiles(filepath.Join(s.config.Folder, metrics.Folder))
 	s.state, err = openState(ctx, s.config, s.counts)
 	return err
 }
@@ -138,8 +135,8 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 // /openapi.json and /docs, and what Config adds.
 func (s *Service) Handler() http.Handler { return s.api.Handler() }
 
-// OpsHandler serves /healthz, /readyz and /metrics, for an address or paths of their
-// own.
+// OpsHandler serves /healthz, /readyz and /metrics, for a separate address or
+// separate paths.
 func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
 // Drain makes /readyz fail, so that balancers send requests elsewhere, and ends the

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
@@ -43,7 +44,7 @@ func Work(ctx context.Context, c Config) error {
 	written, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		counts.WriteFiles(written, filepath.Join(c.Folder, MetricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
+		counts.WriteFiles(written, filepath.Join(c.Folder, metrics.Folder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
 	})
 	defer writer.Wait()
 	defer cancel()

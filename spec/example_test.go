@@ -36,7 +36,7 @@ func ExampleRoute() {
 	fmt.Println(spec.Route("en", spec.Options{}, have))
 	fmt.Println(spec.Route("de", spec.Options{}, have))
 	// Output:
-	// zh_lite
+	// optimized
 	// standard
 }
 

@@ -49,24 +49,6 @@ func writeOptions(v reflect.Value, asNull func(Option) bool) ([]byte, error) {
 // UnmarshalJSON implements the strict decoding that the type's comment
 // describes. It checks names and types; Effective checks values.
 func (o *Options) UnmarshalJSON(data []byte) error {
-	return o.decode(data, func(name string) error {
-		return optionError(Shorten(name), "unknown option%s", DidYouMean(name, optionNames()))
-	})
-}
-
-// DecodeStored decodes options that were checked when they were stored, maybe by a
-// newer release. It is as strict as Options, but ignores options of names that it
-// does not know, and returns these names.
-func DecodeStored(data []byte) (o Options, ignored []string, err error) {
-	err = o.decode(data, func(name string) error {
-		ignored = append(ignored, Shorten(name))
-		return nil
-	})
-	return o, ignored, err
-}
-
-// decode reads the options that have names; unknown is asked about the others.
-func (o *Options) decode(data []byte, unknown func(name string) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	tok, err := dec.Token()
@@ -87,20 +69,15 @@ func (o *Options) decode(data []byte, unknown func(name string) error) error {
 		name, _ := tok.(string)
 		i := slices.Index(names, name)
 		if i < 0 {
-			if err := unknown(name); err != nil {
-				return err
-			}
+			return optionError(Shorten(name), "unknown option%s", DidYouMean(name, optionNames()))
 		}
-		if i >= 0 && seen[name] {
+		if seen[name] {
 			return optionError(name, "is given twice")
 		}
 		seen[name] = true
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return optionError(name, "not valid JSON: %v", err)
-		}
-		if i < 0 {
-			continue
 		}
 		if err := options[i].set(v.Field(options[i].index), raw); err != nil {
 			return err

@@ -3,14 +3,22 @@ package spec
 import "slices"
 
 // Tier is the kind of recognizer that produced a transcript. Its values are the
-// billing modes of the specification.
+// billing modes of the specification, which call the optimized tier "zh_lite" in
+// JSON; in Go and in the output of commands its name is "optimized" (String).
 type Tier string
+
+// String returns the tier's name, "standard" or "optimized".
+func (t Tier) String() string {
+	if t == TierOptimized {
+		return "optimized"
+	}
+	return string(t)
+}
 
 const (
 	// TierStandard is the Whisper tier: word times, 99 languages.
 	TierStandard Tier = "standard"
 	// TierOptimized is the fast tier of small CTC-type models: segment times.
-	// Its name in the specification is historical.
 	TierOptimized Tier = "zh_lite"
 )
 

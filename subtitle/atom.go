@@ -94,7 +94,7 @@ func setTimes(atoms []atom, at []int, c Cue) {
 	}
 	cursor, i := 0, 0
 	for _, w := range c.Words {
-		text := cleanText(w.Text)
+		text := cleanText(w.Word)
 		if text == "" {
 			continue
 		}

@@ -27,7 +27,7 @@ func writeCTM(w io.Writer, file string, cues []Cue) error {
 		for _, word := range c.Words {
 			start := milliseconds(cleanTime(word.Start))
 			end := max(milliseconds(cleanTime(word.End)), start)
-			text := rttmField(word.Text)
+			text := rttmField(word.Word)
 			if text == "<NA>" {
 				continue
 			}

@@ -16,16 +16,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// Word is one word of a cue, with its times in seconds. Spaces around the text
-// do not matter.
-type Word struct {
-	Text       string
-	Start, End float64
-	// Probability is the recognizer's, 0 to 1. Only CTM writes it.
-	Probability float64
-}
+	"github.com/otograph/otograph/spec"
+)
 
 // Cue is a piece of text with its times in seconds.
 type Cue struct {
@@ -33,9 +26,10 @@ type Cue struct {
 	// Speaker is the speaker's name; empty when it is not known.
 	Speaker string
 	Text    string
-	// Words are the words of Text with their times, in order. They decide where
-	// in time a long cue is split; without them time is shared out by length.
-	Words []Word
+	// Words are the words of Text with their times, in order; spaces around them do not
+	// matter. They decide where in time a long cue is split; without them time is shared
+	// out by length. Only CTM writes their probabilities.
+	Words []spec.Word
 	// Event marks a sound rather than speech: Text is its name ("Music") and is
 	// written in brackets, without a speaker.
 	Event bool

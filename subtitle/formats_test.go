@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // strangeCues draws cues with overlapping sounds, markup, and times that run
@@ -26,7 +28,7 @@ var strangeCues = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Cue {
 		Text:    rapid.SampledFrom([]string{"a b", `say "x" <&> ]]>`, "你好。", "\x01\n", "*_#`|"}).Draw(t, "text"),
 	}
 	for _, w := range strings.Fields(c.Text) {
-		c.Words = append(c.Words, Word{Text: w, Start: rapid.Float64Range(-1, 60).Draw(t, "ws"), End: rapid.Float64Range(-1, 60).Draw(t, "we")})
+		c.Words = append(c.Words, spec.Word{Word: w, Start: rapid.Float64Range(-1, 60).Draw(t, "ws"), End: rapid.Float64Range(-1, 60).Draw(t, "we")})
 	}
 	return c
 }), 0, 12)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -24,32 +26,32 @@ var conversation = []Cue{
 	{
 		Start: 2.4, End: 12.9, Speaker: "SPEAKER_1",
 		Text: "Thank you. I would like to begin with the figures of the last quarter, which came in on Monday, and then turn to the questions.",
-		Words: []Word{
-			{" Thank", 2.4, 2.7, 0.9},
-			{" you.", 2.7, 3.0, 0.9},
-			{" I", 3.6, 3.7, 0.9},
-			{" would", 3.7, 3.9, 0.9},
-			{" like", 3.9, 4.1, 0.9},
-			{" to", 4.1, 4.2, 0.9},
-			{" begin", 4.2, 4.6, 0.9},
-			{" with", 4.6, 4.8, 0.9},
-			{" the", 4.8, 4.9, 0.9},
-			{" figures", 4.9, 5.4, 0.9},
-			{" of", 5.4, 5.5, 0.9},
-			{" the", 5.5, 5.6, 0.9},
-			{" last", 5.6, 6.0, 0.9},
-			{" quarter,", 6.0, 6.6, 0.9},
-			{" which", 7.1, 7.4, 0.9},
-			{" came", 7.4, 7.7, 0.9},
-			{" in", 7.7, 7.8, 0.9},
-			{" on", 7.8, 7.9, 0.9},
-			{" Monday,", 7.9, 8.5, 0.9},
-			{" and", 9.0, 9.2, 0.9},
-			{" then", 9.2, 9.5, 0.9},
-			{" turn", 9.5, 9.9, 0.9},
-			{" to", 9.9, 10.0, 0.9},
-			{" the", 10.0, 10.1, 0.9},
-			{" questions.", 10.1, 12.9, 0.9},
+		Words: []spec.Word{
+			{Word: " Thank", Start: 2.4, End: 2.7, Probability: 0.9},
+			{Word: " you.", Start: 2.7, End: 3.0, Probability: 0.9},
+			{Word: " I", Start: 3.6, End: 3.7, Probability: 0.9},
+			{Word: " would", Start: 3.7, End: 3.9, Probability: 0.9},
+			{Word: " like", Start: 3.9, End: 4.1, Probability: 0.9},
+			{Word: " to", Start: 4.1, End: 4.2, Probability: 0.9},
+			{Word: " begin", Start: 4.2, End: 4.6, Probability: 0.9},
+			{Word: " with", Start: 4.6, End: 4.8, Probability: 0.9},
+			{Word: " the", Start: 4.8, End: 4.9, Probability: 0.9},
+			{Word: " figures", Start: 4.9, End: 5.4, Probability: 0.9},
+			{Word: " of", Start: 5.4, End: 5.5, Probability: 0.9},
+			{Word: " the", Start: 5.5, End: 5.6, Probability: 0.9},
+			{Word: " last", Start: 5.6, End: 6.0, Probability: 0.9},
+			{Word: " quarter,", Start: 6.0, End: 6.6, Probability: 0.9},
+			{Word: " which", Start: 7.1, End: 7.4, Probability: 0.9},
+			{Word: " came", Start: 7.4, End: 7.7, Probability: 0.9},
+			{Word: " in", Start: 7.7, End: 7.8, Probability: 0.9},
+			{Word: " on", Start: 7.8, End: 7.9, Probability: 0.9},
+			{Word: " Monday,", Start: 7.9, End: 8.5, Probability: 0.9},
+			{Word: " and", Start: 9.0, End: 9.2, Probability: 0.9},
+			{Word: " then", Start: 9.2, End: 9.5, Probability: 0.9},
+			{Word: " turn", Start: 9.5, End: 9.9, Probability: 0.9},
+			{Word: " to", Start: 9.9, End: 10.0, Probability: 0.9},
+			{Word: " the", Start: 10.0, End: 10.1, Probability: 0.9},
+			{Word: " questions.", Start: 10.1, End: 12.9, Probability: 0.9},
 		},
 	},
 	{Start: 13, End: 21, Speaker: "SPEAKER_0", Text: "A long remark that has no word times at all has to be shared out over its span by the length of its text alone."},

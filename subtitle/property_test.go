@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // parsed is a cue read back: times in milliseconds.
@@ -170,7 +172,7 @@ func TestWhatIsWrittenParsesBack(t *testing.T) {
 		c.Text = strings.Join(parts, " ")
 		if rapid.Bool().Draw(t, "timed") {
 			for _, p := range parts {
-				c.Words = append(c.Words, Word{Text: " " + p, Start: times.Draw(t, "ws"), End: times.Draw(t, "we")})
+				c.Words = append(c.Words, spec.Word{Word: " " + p, Start: times.Draw(t, "ws"), End: times.Draw(t, "we")})
 			}
 		}
 		return c
@@ -207,7 +209,7 @@ func TestLongSegmentsSplitAtWordTimes(t *testing.T) {
 		c.Text += " " + w
 		// Words begin at uneven times, so a shared-out time would not meet them.
 		start := 0.5*float64(i) + 0.1*float64(i%3)
-		c.Words = append(c.Words, Word{Text: w, Start: start, End: start + 0.2})
+		c.Words = append(c.Words, spec.Word{Word: w, Start: start, End: start + 0.2})
 	}
 	c.End = 30.5
 	pages := layout([]Cue{c}, Options{}, func(Cue) int { return 0 })
@@ -226,7 +228,7 @@ func TestLongSegmentsSplitAtWordTimes(t *testing.T) {
 }
 
 func TestAPauseEndsACue(t *testing.T) {
-	c := Cue{Start: 0, End: 10, Text: "one two", Words: []Word{{Text: "one", End: 1}, {Text: "two", Start: 9, End: 10}}}
+	c := Cue{Start: 0, End: 10, Text: "one two", Words: []spec.Word{{Word: "one", End: 1}, {Word: "two", Start: 9, End: 10}}}
 	pages := layout([]Cue{c}, Options{MaxSeconds: 60}, func(Cue) int { return 0 })
 	require.Len(t, pages, 2)
 	assert.Equal(t, 1.0, pages[0].End, "the first text does not stand through the silence")
@@ -244,9 +246,9 @@ func FuzzSubtitles(f *testing.F) {
 	f.Add("\xff\x00\r\n\r\nx", "]", math.Inf(1), -3.0, 9, 1)
 	f.Fuzz(func(t *testing.T, text, speaker string, start, end float64, width, lines int) {
 		o := Options{MaxColumns: min(width, 1000), MaxLines: min(lines, 10), NoSpeakers: true}
-		words := []Word{}
+		words := []spec.Word{}
 		for i, w := range strings.Fields(text) {
-			words = append(words, Word{Text: w, Start: start + float64(i), End: end})
+			words = append(words, spec.Word{Word: w, Start: start + float64(i), End: end})
 		}
 		check(t, []Cue{{Start: start, End: end, Speaker: speaker, Text: text, Words: words}, {Start: 1, End: 2, Text: speaker}}, o)
 		var b bytes.Buffer

@@ -8,11 +8,7 @@ import "github.com/otograph/otograph/spec"
 func Cues(r *spec.Result, events bool) []Cue {
 	cues := make([]Cue, 0, len(r.Segments))
 	for _, s := range r.Segments {
-		c := Cue{Start: s.Start, End: s.End, Speaker: s.Speaker, Text: s.Text}
-		for _, w := range s.Words {
-			c.Words = append(c.Words, Word{Text: w.Word, Start: w.Start, End: w.End, Probability: w.Probability})
-		}
-		cues = append(cues, c)
+		cues = append(cues, Cue{Start: s.Start, End: s.End, Speaker: s.Speaker, Text: s.Text, Words: s.Words})
 	}
 	if !events {
 		return cues

@@ -3,6 +3,8 @@ package subtitle
 import (
 	"fmt"
 	"slices"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // tier is a row of an annotation editor: intervals in order of time, none over
@@ -84,10 +86,10 @@ func place(sounds []tier, s tierSpan) []tier {
 
 // appendWords adds a segment's words, inside the segment and one after another.
 // A word that has no millisecond left is dropped.
-func appendWords(spans []tierSpan, words []Word, start, end int64) []tierSpan {
+func appendWords(spans []tierSpan, words []spec.Word, start, end int64) []tierSpan {
 	now := start
 	for _, w := range words {
-		text := cleanText(w.Text)
+		text := cleanText(w.Word)
 		from := max(milliseconds(cleanTime(w.Start)), now)
 		to := min(max(milliseconds(cleanTime(w.End)), from+1), end)
 		if text == "" || to <= from {

@@ -29,6 +29,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/spec"
 )
 
 // tidy runs the clean-up on a service that has ended and returns the files that nothing pointed at before and after it.
@@ -44,13 +45,7 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after []string) {
 			if strings.HasSuffix(name, ".attrs") || name == "otograph-store.json" {
 				continue
 			}
-			owner := name
-			for _, beside := range []string{".peaks", ".additions.json"} { // they belong to their result
-				if result, ok := strings.CutSuffix(name, beside); ok {
-					owner = result + ".json.zst"
-				}
-			}
-			if count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", owner) == 0 {
+			if count(t, d, "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1 OR result_blob = $1", name) == 0 {
 				found = append(found, name)
 			}
 		}
@@ -581,21 +576,15 @@ type wordy int
 func (n wordy) ModelSet() string { return "wordy" }
 
 func (n wordy) Run(context.Context, worker.Job) (tasks.Outcome, error) {
-	var b bytes.Buffer
-	b.WriteString(`{"language":"en","segments":[`)
+	r := spec.Result{Ran: spec.Capabilities{ASR: true}, Language: "en"}
 	for i := range int(n) {
 		if i%20 == 0 {
-			if i > 0 {
-				b.WriteString(`]},`)
-			}
-			fmt.Fprintf(&b, `{"id":%d,"start":%d.01,"end":%d.99,"text":"","words":[`, i/20, i, i+20)
-		} else {
-			b.WriteByte(',')
+			r.Segments = append(r.Segments, spec.Segment{ID: i / 20, Start: float64(i) + 0.01, End: float64(i) + 19.99})
 		}
-		fmt.Fprintf(&b, `{"word":"word%d","start":%d.125,"end":%d.5,"probability":0.%d}`, i, i, i, 1000+i%9000)
+		words := &r.Segments[i/20].Words
+		*words = append(*words, spec.Word{Word: fmt.Sprint("word", i), Start: float64(i) + 0.125, End: float64(i) + 0.5, Probability: float64(1000+i%9000) / 1e4})
 	}
-	b.WriteString(`]}]}`)
-	return tasks.Outcome{Result: b.Bytes(), Tier: "standard", Seconds: 18000}, nil
+	return tasks.Outcome{Result: r, Tier: spec.TierStandard, Seconds: 18000}, nil
 }
 
 // T34: a container lies about its length, both ways.

@@ -190,14 +190,9 @@ func list(v any) []any { l, _ := v.([]any); return l }
 // anywhere is a public address: a task there is accepted, and on the idle server nobody ever asks it.
 const anywhere = "http://1.1.1.1/talk.wav"
 
-func (w *walk) option(name string, v any) answer {
-	return w.idle.do("POST", "/tasks", map[string]any{"audio_url": anywhere, "options": map[string]any{name: v}})
-}
-
 var (
 	stampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 	uuidForm  = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	md5Form   = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	moneyForm = regexp.MustCompile(`^-?\d+\.\d{4}$`)
 )
 
@@ -604,8 +599,8 @@ var statements = []statement{
 		}
 		submit()
 		before := held()
-		w.idle.must("pricing", "set", "--standard", "6", "--zh-lite", "6")
-		defer w.idle.must("pricing", "set", "--standard", "0.6", "--zh-lite", "0.2")
+		w.idle.must("pricing", "set", "--standard", "6", "--optimized", "6")
+		defer w.idle.must("pricing", "set", "--standard", "0.6", "--optimized", "0.2")
 		assert.Equal(t, before, held())
 		submit()
 		assert.InDelta(t, before.(float64)+0.1, held(), 1e-9)

@@ -2,7 +2,6 @@ package vad_test
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/otograph/otograph/vad"
 )
@@ -16,7 +15,7 @@ func ExampleSegments() {
 		0.1, 0.05, 0.02, 0.01, 0.01, 0.02, 0.01,
 	}
 	opt := vad.DefaultOptions()
-	opt.MinSilence = 100 * time.Millisecond
+	opt.MinSilence = 0.1
 	for _, s := range vad.Segments(probs, len(probs)*vad.Window, opt) {
 		start, end := s.Seconds()
 		fmt.Printf("%.2f s to %.2f s\n", start, end)

@@ -3,7 +3,6 @@ package vad
 import (
 	"fmt"
 	"math"
-	"time"
 )
 
 // Options configures what counts as a stretch of speech. The zero value is not
@@ -16,19 +15,19 @@ type Options struct {
 	// thresholds, the state does not change. Zero means Threshold − 0.15, at
 	// least 0.01.
 	Exit float64
-	// MinSpeech is the shortest stretch; shorter ones are ignored.
-	MinSpeech time.Duration
+	// MinSpeech is the shortest stretch in seconds, as all lengths here; shorter ones are ignored.
+	MinSpeech float64
 	// MinSilence is the shortest pause that ends a segment.
-	MinSilence time.Duration
+	MinSilence float64
 	// SpeechPad is added on both sides; a pause shorter than two pads is
 	// divided equally.
-	SpeechPad time.Duration
+	SpeechPad float64
 	// MaxSpeech is the longest stretch. A longer one is cut at its longest
 	// pause, or at the limit if it has none. Zero means no limit.
-	MaxSpeech time.Duration
+	MaxSpeech float64
 	// MinSilenceAtMax is the shortest pause at which MaxSpeech may cut. Zero
 	// means the published 98 ms.
-	MinSilenceAtMax time.Duration
+	MinSilenceAtMax float64
 }
 
 // DefaultOptions returns the service's defaults: threshold 0.35, speech of at
@@ -37,9 +36,9 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Threshold:  0.35,
-		MinSpeech:  250 * time.Millisecond,
-		MinSilence: 100 * time.Millisecond,
-		SpeechPad:  30 * time.Millisecond,
+		MinSpeech:  0.25,
+		MinSilence: 0.1,
+		SpeechPad:  0.03,
 	}
 }
 
@@ -53,7 +52,7 @@ func (o Options) validate() error {
 	}
 	for _, d := range []struct {
 		name  string
-		value time.Duration
+		value float64
 	}{
 		{"vad_min_speech_ms", o.MinSpeech},
 		{"vad_min_silence_ms", o.MinSilence},
@@ -62,7 +61,7 @@ func (o Options) validate() error {
 		{"vad shortest pause for a cut", o.MinSilenceAtMax},
 	} {
 		if d.value < 0 {
-			return fmt.Errorf("%s: expected 0 or more, got %v", d.name, d.value)
+			return fmt.Errorf("%s: expected 0 or more, got %v s", d.name, d.value)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -114,8 +113,8 @@ func TestRefineProperties(t *testing.T) {
 		}
 		pcm := audio.FromSamples(x)
 		opt := DefaultOptions()
-		opt.MinSilence = time.Duration(rapid.IntRange(0, 300).Draw(t, "silence")) * time.Millisecond
-		opt.MinSpeech = time.Duration(rapid.IntRange(0, 300).Draw(t, "speech")) * time.Millisecond
+		opt.MinSilence = float64(rapid.IntRange(0, 300).Draw(t, "silence")) / 1000
+		opt.MinSpeech = float64(rapid.IntRange(0, 300).Draw(t, "speech")) / 1000
 		coarse := stretches(probs, len(x), opt)
 		fine := refine(coarse, probs, pcm, opt)
 		if len(fine) != len(coarse) {

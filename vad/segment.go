@@ -2,7 +2,6 @@ package vad
 
 import (
 	"math"
-	"time"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -15,7 +14,7 @@ const Window = 512
 
 // silenceAtMax is the published default for the shortest pause at which the
 // longest length may cut.
-const silenceAtMax = 98 * time.Millisecond
+const silenceAtMax = 0.098
 
 // Segments turns speech probabilities (one per [Window]) of a recording with
 // the given number of samples into segments, in order and without overlap.
@@ -54,7 +53,7 @@ func stretches(probs []float32, samples int, opt Options) []Segment {
 	return c.out
 }
 
-func toSamples(d time.Duration) float64 { return d.Seconds() * audio.SampleRate }
+func toSamples(seconds float64) float64 { return seconds * audio.SampleRate }
 
 // none marks an unset sample position.
 const none = -1

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,7 +36,7 @@ func TestSegmentsArePublishedOnes(t *testing.T) {
 	files, err := filepath.Glob("testdata/published/*.json")
 	require.NoError(t, err)
 	require.Len(t, files, 7)
-	ms := func(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }
+	ms := func(v float64) float64 { return v / 1000 }
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -79,7 +78,7 @@ func probsOf(s string) []float32 {
 }
 
 func TestSegments(t *testing.T) {
-	w := func(n float64) time.Duration { return time.Duration(n * 32 * float64(time.Millisecond)) }
+	w := func(n float64) float64 { return n * 32 / 1000 }
 	base := Options{Threshold: 0.5, MinSilence: w(2)}
 	tests := []struct {
 		name string
@@ -121,7 +120,7 @@ func TestSegments(t *testing.T) {
 }
 
 func TestCutAtTheLongestPause(t *testing.T) {
-	opt := Options{Threshold: 0.5, MinSilence: time.Second, MaxSpeech: 20 * 32 * time.Millisecond}
+	opt := Options{Threshold: 0.5, MinSilence: 1, MaxSpeech: 20 * 0.032}
 	// pauses of 4, 6 and 4 windows; all shorter than MinSilence
 	in := "sss....ss......ss....sss"
 	got := Segments(probsOf(in), len(in)*Window, opt)
@@ -134,8 +133,8 @@ func TestSegmentsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		probs := rapid.SliceOfN(rapid.Float32Range(0, 1), 0, 200).Draw(t, "probs")
 		samples := max(0, len(probs)*Window-rapid.IntRange(0, Window-1).Draw(t, "short"))
-		ms := func(name string, hi int) time.Duration {
-			return time.Duration(rapid.IntRange(0, hi).Draw(t, name)) * time.Millisecond
+		ms := func(name string, hi int) float64 {
+			return float64(rapid.IntRange(0, hi).Draw(t, name)) / 1000
 		}
 		opt := Options{
 			Threshold: rapid.Float64Range(0, 1).Draw(t, "threshold"), MinSpeech: ms("speech", 500),

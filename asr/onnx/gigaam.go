@@ -43,8 +43,8 @@ func openGigaAMFront(m parts, g *ort.Graph, c nemoConfig) (nemoFront, error) {
 	return f, err
 }
 
-// gigaVersion tells the features of version 2 (and 1) from those of version 3:
-// by the metadata of sherpa-onnx's files, in which version 3 names itself in a
+// gigaVersion returns 2 for the features of versions 1 and 2, or 3. It goes by the
+// metadata of sherpa-onnx's files, in which version 3 names itself in a
 // comment; by the model_type of onnx-asr's config.json; by the file's name.
 func gigaVersion(m parts, g *ort.Graph, c nemoConfig) (int, error) {
 	if g.Metadata["is_giga_am"] == "1" {

@@ -103,7 +103,8 @@ type token struct {
 func spell(v interface {
 	Text(token int32) string
 	Tokenize(text string) []int32
-}, text string) []int32 {
+}, text string,
+) []int32 {
 	tokens := v.Tokenize(text)
 	var written strings.Builder
 	for _, t := range tokens {

@@ -16,8 +16,17 @@ import (
 
 func TestTeams(t *testing.T) {
 	for _, c := range []struct{ windows, cores, workers, threads int }{
-		{1, 1, 1, 1}, {9, 1, 1, 1}, {1, 2, 1, 2}, {2, 2, 2, 1}, {3, 2, 1, 2}, {4, 2, 2, 1}, {20, 2, 2, 1},
-		{1, 8, 1, 8}, {3, 8, 3, 2}, {5, 8, 2, 4}, {100, 8, 8, 1},
+		{1, 1, 1, 1},
+		{9, 1, 1, 1},
+		{1, 2, 1, 2},
+		{2, 2, 2, 1},
+		{3, 2, 1, 2},
+		{4, 2, 2, 1},
+		{20, 2, 2, 1},
+		{1, 8, 1, 8},
+		{3, 8, 3, 2},
+		{5, 8, 2, 4},
+		{100, 8, 8, 1},
 	} {
 		workers, threads := teams(c.windows, c.cores)
 		assert.Equal(t, []int{c.workers, c.threads}, []int{workers, threads}, "%+v", c)

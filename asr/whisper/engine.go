@@ -182,11 +182,15 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 	return newEngine(m, opt, header, b, known).put(at, note), nil
 }
 
+// How much sound a window has before the first word, and of a pause at most, in seconds:
+// with less the model loses first words and their capitals. They are faster-whisper's.
+const windowLead, windowGap = 0.4, 0.8
+
 // newEngine makes an engine of a backend.
 func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
-		packing: decode.PackOptions{Max: m.WindowSeconds}, freed: make(chan struct{}),
+		packing: decode.PackOptions{Max: m.WindowSeconds, Lead: windowLead, MaxGap: windowGap}, freed: make(chan struct{}),
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	return e

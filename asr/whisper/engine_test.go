@@ -114,8 +114,8 @@ func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
 	require.Len(t, tr.Segments, 1)
 	s := tr.Segments[0]
 	assert.Equal(t, "Alpha beta.", s.Text)
-	assert.InDelta(t, 5.2, s.Start, 1e-6, "the window begins at 5.0, the speech at 5.2")
-	assert.InDelta(t, 6.0, s.End, 1e-6, "the mark of 1.0 s")
+	assert.InDelta(t, 5.2, s.Start, 1e-6, "the window begins at 4.8, the speech at 5.2")
+	assert.InDelta(t, 5.8, s.End, 1e-6, "the mark of 1.0 s")
 	require.Len(t, s.Words, 2)
 	assert.Equal(t, "beta.", s.Words[1].Text)
 	assert.Greater(t, s.Words[0].Probability, 0.9)
@@ -143,7 +143,7 @@ func TestMeasures(t *testing.T) {
 		assert.Equal(t, []int32{int32(wordToken(" Alpha")), int32(wordToken(" beta")), int32(wordToken("."))}, s.Tokens)
 		assert.Equal(t, []int{1, 2}, []int{s.Words[0].Tokens, s.Words[1].Tokens})
 		assert.InDelta(t, o.Temperature, s.Temperature, 1e-9)
-		assert.InDelta(t, 5.0, s.Seek, 0.2)
+		assert.InDelta(t, 4.8, s.Seek, 0.2)
 		assert.LessOrEqual(t, s.Seek, s.Start)
 	}
 	unsure := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 1), Options{})
@@ -156,9 +156,9 @@ func TestMeasures(t *testing.T) {
 }
 
 // TestTranslation: the decoder is told to translate, and a model that was not
-// trained for that refuses. After "translate" the made-up model begins 0.4 s later.
+// trained for that refuses. After "translate" the made-up model begins 0.6 s into the window.
 func TestTranslation(t *testing.T) {
-	const translate, later = 50358, zeroMark + 20
+	const translate, later = 50358, zeroMark + 30
 	e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 8, func(embedding []float32, width int) {
 		for i := range width {
 			embedding[translate*width+i] = 64 * embedding[later*width+i]

@@ -34,11 +34,11 @@ type node struct {
 	bonus               float32 // that lifts the token
 }
 
-// favour lifts the logits of the tokens that go on with a hotword after a text. A token is
+// favor lifts the logits of the tokens that go on with a hotword after a text. A token is
 // lifted only when it is in reach of the best one anyway, and never above it by more than
 // half its bonus: where the model is sure, and where it says silence (the end, or a time
 // mark, is best), nothing changes.
-func (h *hotwords) favour(logits []float32, text []int32, eot int32) {
+func (h *hotwords) favor(logits []float32, text []int32, eot int32) {
 	const depth = 32
 	top := slices.Max(logits[:eot])
 	if slices.Max(logits[eot:]) > top || math.IsInf(float64(top), -1) {

@@ -28,6 +28,11 @@ func newRules(m *whispernet.Model, timed bool) *rules {
 		r.blank = one[0]
 	}
 	r.never = unspoken(func(text string) []int32 { return spell(v, text) })
+	for t := range v.EOT { // the published list has most of them
+		if strings.ContainsAny(v.Text(t), "[♩♪♫♬") {
+			r.never = append(r.never, t)
+		}
+	}
 	return r
 }
 

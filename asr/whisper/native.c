@@ -61,7 +61,7 @@ struct og_job {
 	atomic_int encodes;                     /* encoder passes begun */
 	int32_t eot, beg;                       /* end of text, first time mark */
 	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
-	float reach;                            /* see favour */
+	float reach;                            /* see favor */
 };
 
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
@@ -264,10 +264,10 @@ static bool looping(const int32_t *text, int n) /* newest first */
 	return false;
 }
 
-/* favour lifts the hotwords' tokens. A token is lifted only when it is in reach of
+/* favor lifts the hotwords' tokens. A token is lifted only when it is in reach of
  * the best one anyway, and never above it by more than its bonus: where the model is
  * sure, and where it says silence (the end, or a time mark, is best), nothing changes. */
-static void favour(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
+static void favor(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
 {
 	int best = 0;
 	for (int i = 1; i < j->eot; i++)
@@ -315,7 +315,7 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 			if (i != j->eot) logits[i] = -INFINITY;
 		return;
 	}
-	if (j->nodes) favour(j, text, n, logits, vocabulary);
+	if (j->nodes) favor(j, text, n, logits, vocabulary);
 }
 
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or

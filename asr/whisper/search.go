@@ -153,7 +153,7 @@ func (s *search) judge(logits []float32, b beam) {
 	}
 	s.rules.forbid(logits, text)
 	if s.hot != nil {
-		s.hot.favour(logits, s.rules.words(text), s.rules.eot)
+		s.hot.favor(logits, s.rules.words(text), s.rules.eot)
 	}
 	s.rules.settle(logits)
 }

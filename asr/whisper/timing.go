@@ -1,6 +1,7 @@
 package whisper
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -64,7 +65,7 @@ func (w *worker) time(o *opened) error {
 	heads := w.cpu.heads
 	var err error
 	if heads == nil {
-		if heads, err = w.cpu.choose(in, scores); err != nil {
+		if heads, err = w.cpu.choose(w.turn.ctx, in, scores); err != nil {
 			return err
 		}
 	}
@@ -82,9 +83,9 @@ func (w *worker) time(o *opened) error {
 }
 
 // choose finds the alignment heads of a model of an unknown shape.
-func (c *cpu) choose(in wordtimes.Input, scores func([]wordtimes.Head) ([][][]float32, error)) ([]wordtimes.Head, error) {
+func (c *cpu) choose(ctx context.Context, in wordtimes.Input, scores func([]wordtimes.Head) ([][][]float32, error)) ([]wordtimes.Head, error) {
 	h := c.model.Header()
-	return wordtimes.Choose(in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
+	return wordtimes.Choose(ctx, in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
 		all := make([]wordtimes.Head, h.TextHeads)
 		for i := range all {
 			all[i] = wordtimes.Head{Layer: layer, Head: i}

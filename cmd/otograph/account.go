@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/record"
 )
 
 type accountCmd struct {
@@ -108,7 +108,7 @@ func (c *accountShowCmd) Run(ctx context.Context) error {
 		for _, p := range packs {
 			shown = append(shown, pack{p.Remaining, p.Value, p.Concurrency, p.ExpiresAt})
 		}
-		return printJSON(map[string]any{"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt, "account": httpapi.AccountRecordOf(view), "packs": shown})
+		return printJSON(map[string]any{"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt, "account": record.AccountOf(view), "packs": shown})
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/userdata"
-	"github.com/otograph/otograph/service"
 )
 
 // othersBits are the permissions of all users but the owner.
@@ -92,7 +92,7 @@ func closeFolder(dir string) error {
 func ours(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != service.MetricsFolder && name != firstKeyFile {
+		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != metrics.Folder && name != firstKeyFile {
 			return false
 		}
 	}

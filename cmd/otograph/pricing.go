@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/record"
 	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
@@ -26,14 +26,14 @@ func (c *pricingShowCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(httpapi.PricingRecordOf(p))
+		return printJSON(record.PricingOf(p))
 	})
 }
 
 type pricingSetCmd struct {
 	storeFlags
 	Standard      string `placeholder:"PRICE" help:"Standard tier, per hour."`
-	Lite          string `name:"zh-lite" placeholder:"PRICE" help:"Optimized tier, per hour."`
+	Optimized     string `placeholder:"PRICE" help:"Optimized tier, per hour."`
 	Diarize       string `placeholder:"PRICE" help:"Diarization, per hour."`
 	Events        string `name:"audio-events" placeholder:"PRICE" help:"Sound events, per hour."`
 	BatchDiscount string `placeholder:"FACTOR" help:"Price factor of batch tasks, 0 to 1."`
@@ -43,7 +43,7 @@ type pricingSetCmd struct {
 // detail describes what is changed.
 func (c *pricingSetCmd) detail() string {
 	var parts []string
-	for _, f := range [][2]string{{"standard", c.Standard}, {"zh-lite", c.Lite}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {
+	for _, f := range [][2]string{{"standard", c.Standard}, {"optimized", c.Optimized}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {
 		if f[1] != "" {
 			parts = append(parts, f[0]+" "+f[1])
 		}
@@ -68,7 +68,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 			text   string
 			target *billing.Money
 		}{
-			"standard": {c.Standard, &p.Standard}, "zh-lite": {c.Lite, &p.Lite},
+			"standard": {c.Standard, &p.Standard}, "optimized": {c.Optimized, &p.Optimized},
 			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents},
 		} {
 			if set.text == "" {
@@ -87,7 +87,7 @@ func (c *pricingSetCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(httpapi.PricingRecordOf(p))
+		return printJSON(record.PricingOf(p))
 	})
 }
 

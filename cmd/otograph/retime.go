@@ -84,7 +84,7 @@ func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 		}
 		c := &cues[len(cues)-1]
 		c.End = w.End
-		c.Words = append(c.Words, subtitle.Word{Text: w.Text, Start: w.Start, End: w.End, Probability: w.Probability})
+		c.Words = append(c.Words, spec.Word{Word: w.Text, Start: w.Start, End: w.End, Probability: w.Probability})
 	}
 	for i := range cues {
 		cues[i].Text = written(cues[i].Words)
@@ -93,13 +93,13 @@ func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 }
 
 // written joins words as they are written: with spaces, but for scripts without.
-func written(words []subtitle.Word) string {
+func written(words []spec.Word) string {
 	var b strings.Builder
 	for i, w := range words {
-		if i > 0 && !(unspaced(words[i-1].Text) && unspaced(w.Text)) {
+		if i > 0 && !(unspaced(words[i-1].Word) && unspaced(w.Word)) {
 			b.WriteByte(' ')
 		}
-		b.WriteString(w.Text)
+		b.WriteString(w.Word)
 	}
 	return b.String()
 }

@@ -48,6 +48,7 @@ type serveCmd struct {
 // Run serves until it is told to end.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
+	usualCollection()
 	limitMemory(log)
 	if err := c.check(log); err != nil {
 		return err

@@ -52,7 +52,7 @@ var effects = map[string]func(c circumstances) string{
 	"audio_events_classes":             soundEffect,
 }
 
-// Warnings returns the options that were given and had no effect; words tells whether
+// Warnings returns the options that were given and had no effect; words reports whether
 // the optimized tier is to give words. A value that is the default needs none, but for
 // words that were asked for and did not come.
 func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcription, words bool) (list []spec.Warning) {

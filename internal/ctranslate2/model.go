@@ -180,8 +180,8 @@ type reader struct {
 	err   error
 }
 
-// readAhead is how much one system call reads. Behind it lies a variable's data,
-// which is not read.
+// readAhead is how much one system call reads; a variable's data after it is
+// skipped.
 const readAhead = 512
 
 func (r *reader) fail(format string, args ...any) {

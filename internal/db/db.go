@@ -228,8 +228,7 @@ const (
 )
 
 // troubles are the codes of PostgreSQL's errors, and the classes (their first two
-// characters), that are trouble of the store: none of them is the fault of what was
-// written. A read-only server is the standby after a failover that is not over.
+// characters), that are failures of the store and not of the statement. A read-only server is the standby after a failover that is not over.
 var troubles = map[string]bool{
 	"08": true, "28": true, "3D": true, "40": true, "53": true, "57": true, "58": true, "F0": true, "XX": true,
 	"25006":         true, // read-only

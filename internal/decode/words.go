@@ -346,7 +346,7 @@ const shortest = 0.01
 
 // Settle corrects the times of words: every word begins and ends within speech
 // (samples of the file, in order), none begins before the one before it ends,
-// and each lasts at least 10 msif the speech has room for that.
+// and each lasts at least 10 ms if the speech has room for that.
 func Settle(words []Piece, speech []audio.Span) {
 	if len(words) == 0 || len(speech) == 0 {
 		return

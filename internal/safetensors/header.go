@@ -196,7 +196,7 @@ func place(tensors map[string]Tensor, data, size int64) error {
 	for _, name := range names {
 		t := tensors[name]
 		if t.At != at {
-			return fmt.Errorf("tensor %.100q: expected its data at %d, behind the tensor before, found %d", name, at, t.At)
+			return fmt.Errorf("tensor %.100q: expected its data at %d, after the previous tensor, found %d", name, at, t.At)
 		}
 		at += t.Size
 		if at > size-data {

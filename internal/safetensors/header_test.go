@@ -51,7 +51,7 @@ func TestDamagedHeadersAreNamed(t *testing.T) {
 		"have room for 1":                   one(`{"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}`),
 		`"a" is there twice`:                file(`{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}`, 8),
 		"expected its data at 0":            one(`{"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}`),
-		"expected its data at 4, behind":    file(`{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "b": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}}`, 6),
+		"expected its data at 4, after":     file(`{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "b": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}}`, 6),
 		"ends at byte 8 of the data":        one(`{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}`),
 		"expected 4 bytes of data, found 5": file(`{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}`, 5),
 		"more than 65536 tensors":           file("{"+strings.Repeat(`"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, `, 1)+many()+"}", 0),

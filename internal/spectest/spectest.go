@@ -1,6 +1,6 @@
 // Package spectest has the statements of the service's interface specification
 // that requests alone can check. The tests of httpapi check them with an engine
-// that answers at once, those of the built program with the real one.
+// that answers immediately, those of the built program with the real one.
 package spectest
 
 import (
@@ -40,8 +40,8 @@ type Request func(t *testing.T, method, path string, body any, headers ...string
 // workers.
 type World struct {
 	Do, Idle Request
-	// Account makes an account with a balance on the service without workers and
-	// returns its key.
+	// Account creates an account with a balance on the service without workers and
+	// returns the account's API key.
 	Account func(t *testing.T, name, balance string, concurrency int) (key string)
 
 	Host    string // audio URLs on it are accepted, and never fetched by the service without workers
@@ -59,7 +59,7 @@ type Statement struct {
 	Check func(t *testing.T, w *World)
 }
 
-// Run checks every statement in a subtest of its own.
+// Run checks every statement in a separate subtest.
 func Run(t *testing.T, w *World) {
 	seen := map[string]bool{}
 	for _, s := range Statements {
@@ -159,7 +159,8 @@ func within(name string, low, high, below, above any) func(*testing.T, *World) {
 	}
 }
 
-// boolean tries a switch. What depends on it is switched off with it.
+// boolean tries a switch together with more options, which turn off the
+// capabilities that need it.
 func boolean(name string, more map[string]any) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		for _, v := range []bool{true, false} {

@@ -24,7 +24,7 @@ var Statements = []Statement{
 			assert.Equal(t, "application/json", w.Do(t, "GET", p, nil).Header.Get("Content-Type"), p)
 		}
 	}},
-	{"The creation call returns at once with a task that is processing", func(t *testing.T, w *World) {
+	{"The creation call returns immediately with a task that is processing", func(t *testing.T, w *World) {
 		a := w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere()})
 		require.Equal(t, 201, a.Status)
 		m := a.Object(t)
@@ -297,7 +297,7 @@ var Statements = []Statement{
 		assert.EqualValues(t, 0.0067, m["available_balance"])
 	}},
 	{"POST /tasks: 429 concurrency_limit_exceeded beyond concurrency_limit; batch tasks are exempt", func(t *testing.T, w *World) {
-		key := w.Account(t, "two at once", "10", 2)
+		key := w.Account(t, "limited to two", "10", 2)
 		body := map[string]any{"audio_url": w.anywhere()}
 		for range 2 {
 			require.Equal(t, 201, w.Idle(t, "POST", "/tasks", body, "X-API-Key", key).Status)

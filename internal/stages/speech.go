@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/onnx"
@@ -19,9 +18,9 @@ import (
 func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speech, error) {
 	opt := vad.DefaultOptions()
 	opt.Threshold = *s.Options.VADThreshold
-	opt.MinSpeech = time.Duration(*s.Options.VADMinSpeechMS) * time.Millisecond
-	opt.MinSilence = time.Duration(*s.Options.VADMinSilenceMS) * time.Millisecond
-	opt.SpeechPad = time.Duration(*s.Options.VADSpeechPadMS) * time.Millisecond
+	opt.MinSpeech = float64(*s.Options.VADMinSpeechMS) / 1000
+	opt.MinSilence = float64(*s.Options.VADMinSilenceMS) / 1000
+	opt.SpeechPad = float64(*s.Options.VADSpeechPadMS) / 1000
 	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*found.Speech, error) {
 		probs, err := m.Probabilities(ctx, pcm)
 		if err != nil {

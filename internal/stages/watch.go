@@ -19,7 +19,7 @@ type Watch struct {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error
 	}
-	// Split tells that the checkpoints are those of split channels.
+	// Split reports that the checkpoints are those of split channels.
 	Split bool
 	Log   *slog.Logger
 }

@@ -38,7 +38,7 @@ type Config struct {
 
 	// Tasks holds the rules of tasks; DB, Blobs and Logger are set by Open.
 	Tasks tasks.Config
-	// ObserveDatabase and ObserveFiles are told of every operation; nil is nobody.
+	// ObserveDatabase and ObserveFiles receive every operation; both may be nil.
 	ObserveDatabase, ObserveFiles func(op string, took time.Duration, err error)
 }
 

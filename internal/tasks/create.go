@@ -21,9 +21,9 @@ type Request struct {
 	Audio          *blob.Info
 	Seconds        float64 // the length of Audio; 0 when it is not known (see Config.UnknownLength)
 	Filename       string
-	Options        json.RawMessage // the effective options, echoed byte for byte
-	CallbackURL    string          // "" for none
-	CallbackSecret string          // "" for none
+	Options        spec.EffectiveOptions
+	CallbackURL    string // "" for none
+	CallbackSecret string // "" for none
 	Batch          bool
 	AllowTraining  bool
 	Extras         Extras
@@ -41,19 +41,17 @@ type Item struct {
 
 func on(b *bool) bool { return b == nil || *b }
 
-// usage returns what options ask for and the tiers that may run with one of the
-// given sets of models. The options were checked when they were accepted.
-func usage(options json.RawMessage, seconds float64, batch bool, sets []spec.Available) (billing.Usage, []spec.Tier, error) {
-	var o spec.EffectiveOptions
-	if err := json.Unmarshal(options, &o); err != nil {
-		return billing.Usage{}, nil, fmt.Errorf("%w: options: %w", ErrRequest, err)
+// usage returns what options ask for; its tier is open.
+func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
+	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+}
+
+// possibleTiers returns the tiers that may run with one of the given sets of models.
+func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
+	if tiers := spec.PossibleTiers(spec.Options(o), sets); len(tiers) > 0 {
+		return tiers
 	}
-	u := billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
-	tiers := spec.PossibleTiers(spec.Options(o), sets)
-	if len(tiers) == 0 { // no transcription is charged like the standard tier
-		tiers = []spec.Tier{spec.TierStandard}
-	}
-	return u, tiers, nil
+	return []spec.Tier{spec.TierStandard} // no transcription is charged like the standard tier
 }
 
 // Create accepts a task: the task and its hold are created in one transaction.
@@ -146,8 +144,6 @@ func checkRequests(requests []Request, batch bool) error {
 			return fmt.Errorf("%w: items of several accounts", ErrRequest)
 		case (r.URL == "") == (r.Audio == nil):
 			return fmt.Errorf("%w: want either a URL or audio", ErrRequest)
-		case !json.Valid(r.Options):
-			return fmt.Errorf("%w: options are not JSON", ErrRequest)
 		}
 	}
 	return nil
@@ -196,15 +192,11 @@ func (s *Service) accepted(ctx context.Context, account string, items []Item, ne
 }
 
 // firstPrice returns what a task is held for before its audio is looked at.
-func (s *Service) firstPrice(options json.RawMessage, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
 	if seconds == 0 {
 		seconds = s.UnknownLength.Seconds()
 	}
-	u, tiers, err := usage(options, seconds, batch, sets)
-	if err != nil {
-		return 0, err
-	}
-	quote, err := prices.Dearest(u, tiers...)
+	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
 	return quote.Total, err
 }
 
@@ -221,7 +213,11 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	if err != nil {
 		return Task{}, err
 	}
-	if err := checkLanguage(r.Options, sets); err != nil {
+	if err := checkLanguage(spec.Options(r.Options), sets); err != nil {
+		return Task{}, err
+	}
+	options, err := json.Marshal(r.Options)
+	if err != nil {
 		return Task{}, err
 	}
 	if r.Extras.Translate && !canTranslate(sets) {
@@ -251,7 +247,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
 		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, created_at, updated_at)
 		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $4)`,
-		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(t.Options),
+		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(options),
 		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey), extras)
 	if err != nil {
 		return Task{}, err

@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -37,7 +38,7 @@ func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 			wait.Go(func() {
 				r := f.Request(func(r *tasks.Request) {
 					r.Audio, r.Seconds = f.Audio("same"), 30
-					r.Options = []byte(`{"hotwords": ["<a&b>"] }`)
+					r.Options = spec.EffectiveOptions{Hotwords: []string{"<a&b>"}}
 				})
 				task, replayed, err := f.Create(t.Context(), r, idem)
 				if err != nil {
@@ -185,11 +186,9 @@ func TestBatchItemsStandForThemselves(t *testing.T) {
 func TestRequestsThatAreNotComplete(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	for name, change := range map[string]func(*tasks.Request){
-		"neither":     func(r *tasks.Request) { r.Audio, r.URL = nil, "" },
-		"both":        func(r *tasks.Request) { r.URL = "https://x.example" },
-		"options":     func(r *tasks.Request) { r.Options = []byte("{") },
-		"wrong types": func(r *tasks.Request) { r.Options = []byte(`{"enable_diarize":3}`) },
-		"length":      func(r *tasks.Request) { r.Seconds = -1 },
+		"neither": func(r *tasks.Request) { r.Audio, r.URL = nil, "" },
+		"both":    func(r *tasks.Request) { r.URL = "https://x.example" },
+		"length":  func(r *tasks.Request) { r.Seconds = -1 },
 	} {
 		r := f.Request(nil)
 		change(&r)
@@ -243,7 +242,10 @@ func holdWith(t *testing.T, options string, sets ...spec.Available) billing.Mone
 	known, err := f.Queue().Available(t.Context(), f.DB.Read())
 	require.NoError(t, err)
 	require.ElementsMatch(t, sets, known)
-	task := f.Add(func(r *tasks.Request) { r.Options = []byte(options) })
+	task := f.Add(func(r *tasks.Request) {
+		r.Options = spec.EffectiveOptions{}
+		require.NoError(t, json.Unmarshal([]byte(options), &r.Options))
+	})
 	held, ok, err := f.Billing().Held(t.Context(), task.ID)
 	require.NoError(t, err)
 	require.True(t, ok)

@@ -24,14 +24,11 @@ var ErrTranslation = errors.New("not all installed models can translate")
 type Extras struct {
 	// Translate asks for the text in English.
 	Translate bool `json:"translate,omitempty"`
-	// Measures asks to keep what the recognizer measured (spec.Additions).
+	// Measures asks to keep what the recognizer measured (spec.Measures).
 	Measures bool `json:"measures,omitempty"`
 	// Voices are the names of the known speakers, whose recordings NewReference
 	// stores in the same order.
 	Voices []string `json:"voices,omitempty"`
-	// KnownVoices is the option voices, nil if it was not given: whether speakers are
-	// named whose voices the account knows.
-	KnownVoices *bool `json:"known_voices,omitempty"`
 }
 
 // column returns the extras as the database keeps them, nil for none.

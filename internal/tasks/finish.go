@@ -9,11 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"sync"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
@@ -21,89 +17,6 @@ import (
 	"github.com/otograph/otograph/internal/tasks/webhook"
 	"github.com/otograph/otograph/spec"
 )
-
-// Outcome is what the work on a task found.
-type Outcome struct {
-	// Result is a JSON object. The keys task_id, audio_duration, audio_md5 and billing are written by this package when the
-	// result is read; those of the work are dropped.
-	Result json.RawMessage
-	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
-	Tier spec.Tier
-	// Seconds is the decoded duration.
-	Seconds float64
-	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
-	// where they are not known.
-	Waveform []byte
-	// Additions are what the result has beside the specification's; nil for none.
-	Additions *spec.Additions
-	// VoiceModel is the SHA-256 of the speaker model that the result's voices come
-	// from; "" for none.
-	VoiceModel string
-}
-
-// reserved are the keys of a result that this package writes when it is read.
-var reserved = map[string]bool{"task_id": true, "audio_duration": true, "audio_md5": true, "billing": true}
-
-// encoders keeps encoders of results: a new one costs more than most results.
-var encoders = sync.Pool{New: func() any {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
-	if err != nil {
-		panic(err) // the options are wrong
-	}
-	return encoder
-}}
-
-// pack returns a result object without spaces and reserved keys, compressed.
-func pack(result json.RawMessage) ([]byte, error) {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, result); err != nil {
-		return nil, fmt.Errorf("the engine's result is not JSON: %w", err)
-	}
-	decoder := json.NewDecoder(&compact)
-	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
-		return nil, errors.New("the engine's result is not a JSON object")
-	}
-	var out bytes.Buffer
-	encoder := encoders.Get().(*zstd.Encoder)
-	defer encoders.Put(encoder)
-	encoder.Reset(&out)
-	sign := byte('{')
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, _ := token.(string)
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
-		if reserved[key] {
-			continue
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		for _, part := range [][]byte{{sign}, name, {':'}, value} {
-			if _, err := encoder.Write(part); err != nil {
-				return nil, err
-			}
-		}
-		sign = ','
-	}
-	end := "}"
-	if sign == '{' {
-		end = "{}"
-	}
-	if _, err := encoder.Write([]byte(end)); err != nil {
-		return nil, err
-	}
-	if err := encoder.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
 
 // Complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
 // may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
@@ -125,7 +38,7 @@ func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker,
 }
 
 func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.NextClaim) (*Claim, error) {
-	data, err := pack(o.Result)
+	data, err := o.document()
 	if err != nil {
 		return nil, err
 	}
@@ -133,49 +46,11 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 	if err := s.blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
-	if len(o.Waveform) > 0 {
-		if err := s.blobs.Put(ctx, waveformKey(key), bytes.NewReader(o.Waveform)); err != nil {
-			return nil, err
-		}
-	}
-	if o.Additions != nil {
-		text, err := json.Marshal(o.Additions)
-		if err == nil {
-			err = s.blobs.Put(ctx, additionsKey(key), bytes.NewReader(text))
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 	return s.settle(ctx, c, o, key, then)
 }
 
-// A result, its waveform and its additions are separate files with a common
-// prefix.
-const (
-	resultSuffix    = ".json.zst"
-	waveformSuffix  = ".peaks"
-	additionsSuffix = ".additions.json"
-)
-
-// additionsKey returns where the additions to a result are; "" without a result.
-func additionsKey(result string) string { return beside(result, additionsSuffix) }
-
-// waveformKey returns where the waveform of a result is; "" without a result.
-func waveformKey(result string) string { return beside(result, waveformSuffix) }
-
-func beside(result, suffix string) string {
-	if result == "" {
-		return ""
-	}
-	return strings.TrimSuffix(result, resultSuffix) + suffix
-}
-
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.NextClaim) (*Claim, error) {
-	u, _, err := usage(c.Options, o.Seconds, c.BatchMode, nil)
-	if err != nil {
-		return nil, err
-	}
+	u := usage(c.Options, o.Seconds, c.BatchMode)
 	u.Mode = o.Tier
 	if u.Mode == "" {
 		u.Mode = spec.TierStandard
@@ -215,9 +90,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
-		for _, file := range []string{key, waveformKey(key), additionsKey(key)} {
-			s.DropAudio(ctx, file)
-		}
+		s.DropAudio(ctx, key)
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())

@@ -1,7 +1,6 @@
 package tasks_test
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/spec"
 )
 
 // TestAnswersGoWithTheirTasks: what a deleted task's idempotency key kept of it is
@@ -28,7 +28,7 @@ func TestAnswersGoWithTheirTasks(t *testing.T) {
 
 		r := f.Request(func(r *tasks.Request) {
 			r.Filename = "private diary.wav"
-			r.Options = json.RawMessage(`{"hotwords":["private name"]}`)
+			r.Options = spec.EffectiveOptions{Hotwords: []string{"private name"}}
 		})
 		key := tasks.Idempotency{Key: "order-1", BodyHash: "h"}
 		task, replayed, err := f.Create(t.Context(), r, key)
@@ -113,7 +113,7 @@ func TestCallbackSecretsGo(t *testing.T) {
 				}
 				task := f.Add(func(r *tasks.Request) { r.CallbackURL, r.CallbackSecret = "https://hooks.example/", "a shared secret" })
 				require.Equal(t, 1, secrets("tasks", "callback_url", "callback_secret"))
-				require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: []byte(`{}`), Seconds: 3}))
+				require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
 				assert.Zero(t, secrets("tasks", "callback_url", "callback_secret"))
 				assert.Equal(t, 1, secrets("callbacks", "url", "secret"))
 
@@ -153,7 +153,7 @@ func TestRetryTakesTheCallbackBack(t *testing.T) {
 		_, err := f.Retry(t.Context(), task.ID)
 		require.NoError(t, err)
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "the old end is not announced any more")
-		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: []byte(`{}`), Seconds: 3}))
+		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE url = 'https://hooks.example/' AND secret = 'a shared secret'"))
 	})
 }

@@ -78,22 +78,16 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	return err
 }
 
-// answerItem keeps options as a string, because encoding/json reformats raw JSON.
+// answerItem is an item as the database keeps it.
 type answerItem struct {
-	Task    *Task  `json:"task,omitempty"`
-	Options string `json:"options,omitempty"`
-	Error   string `json:"error,omitempty"`
+	Task  *Task  `json:"task,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 func encodeAnswer(items []Item) (string, error) {
 	kept := make([]answerItem, len(items))
 	for i, item := range items {
-		kept[i].Error = item.Error
-		if item.Task != nil {
-			task := *item.Task
-			kept[i].Options, task.Options = string(task.Options), nil
-			kept[i].Task = &task
-		}
+		kept[i] = answerItem(item)
 	}
 	text, err := json.Marshal(kept)
 	return string(text), err
@@ -106,10 +100,7 @@ func decodeAnswer(text string) ([]Item, error) {
 	}
 	items := make([]Item, len(kept))
 	for i, k := range kept {
-		items[i] = Item{Task: k.Task, Error: k.Error}
-		if k.Task != nil {
-			k.Task.Options = json.RawMessage(k.Options)
-		}
+		items[i] = Item(k)
 	}
 	return items, nil
 }

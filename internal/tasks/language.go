@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,12 +22,7 @@ func (e *LanguageError) Error() string {
 
 // checkLanguage returns a LanguageError if options ask for a language that none
 // of the sets knows.
-func checkLanguage(options json.RawMessage, sets []spec.Available) error {
-	var effective spec.EffectiveOptions
-	if err := json.Unmarshal(options, &effective); err != nil {
-		return fmt.Errorf("%w: options: %w", ErrRequest, err)
-	}
-	o := spec.Options(effective)
+func checkLanguage(o spec.Options, sets []spec.Available) error {
 	if o.ASRLanguage == nil || !on(o.EnableASR) || len(sets) == 0 || len(spec.PossibleTiers(o, sets)) > 0 {
 		return nil
 	}

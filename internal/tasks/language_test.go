@@ -1,7 +1,6 @@
 package tasks_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 func TestLanguageThatNoModelKnows(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
-		german := func(r *tasks.Request) { r.Options = json.RawMessage(`{"asr_language":"de"}`) }
+		german := func(r *tasks.Request) { r.Options = spec.EffectiveOptions{ASRLanguage: new("de")} }
 		f.Add(german)
 		for id, available := range map[string]spec.Available{"one": {Standard: true, StandardLanguages: []string{"en", "es"}}, "other": {Standard: true, StandardLanguages: []string{"fr", "en"}}} {
 			leave, err := f.Queue().Enter(t.Context(), queue.Member{ID: id, Kind: queue.Worker, Available: available}, time.Hour, nil)
@@ -39,8 +38,8 @@ func TestLanguageThatNoModelKnows(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		f.DropAudio(t.Context(), batch.Audio.Key)
 		assert.Equal(t, files, f.Files(), "the audio went")
-		for _, options := range []string{`{"asr_language":"fr"}`, `{}`, `{"enable_asr":false,"enable_diarize":false,"asr_language":"de"}`} {
-			f.Add(func(r *tasks.Request) { r.Options = json.RawMessage(options) })
+		for _, options := range []spec.EffectiveOptions{{ASRLanguage: new("fr")}, {}, {EnableASR: new(false), EnableDiarize: new(false), ASRLanguage: new("de")}} {
+			f.Add(func(r *tasks.Request) { r.Options = options })
 		}
 		f.Exact()
 	})

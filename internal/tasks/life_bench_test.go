@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/spec"
 )
 
 // BenchmarkLife takes tasks through their whole life without an engine: create
@@ -26,7 +27,7 @@ func BenchmarkLife(b *testing.B) {
 			for i := range clients {
 				accounts <- f.NewAccount("client "+string(rune('a'+i)), 100_000_000)
 			}
-			result := []byte(`{"language":"en","segments":[{"id":0,"start":0,"end":3,"text":"hello"}]}`)
+			result := spec.Result{Ran: spec.Capabilities{ASR: true}, Language: "en", Segments: []spec.Segment{{End: 3, Text: "hello"}}}
 			before, logged := size(b, d), written(b, d)
 			b.SetParallelism(max(1, clients/runtime.GOMAXPROCS(0)))
 			b.RunParallel(func(p *testing.PB) {

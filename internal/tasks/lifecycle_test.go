@@ -2,7 +2,6 @@ package tasks_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -29,8 +28,8 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Equal(t, tasks.SourceBase64, task.AudioSourceType)
 		assert.EqualValues(t, 5, *task.AudioSize)
 		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", *task.AudioMD5)
-		assert.JSONEq(t, taskstest.AllOptions, string(task.Options))
-		assert.Equal(t, taskstest.AllOptions, string(f.Row(task.ID).Options), "byte for byte")
+		assert.Equal(t, taskstest.AllOptions(), task.Options)
+		assert.Equal(t, taskstest.AllOptions(), f.Row(task.ID).Options)
 		view, err := f.Billing().View(t.Context(), f.Account)
 		require.NoError(t, err)
 		// (0.60 + 0.10 + 0.10) / 60 × 2 minutes, rounded once
@@ -48,17 +47,15 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Nil(t, done.ErrorMessage)
 		assert.True(t, done.AllowTraining)
 		require.NotNil(t, done.FinishedAt)
-		m := f.ReadResult(task.ID)
-		assert.Equal(t, task.ID, m["task_id"])
-		assert.Equal(t, 61.5, m["audio_duration"])
-		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", m["audio_md5"], "ours, not the engine's")
-		assert.Equal(t, "en", m["language"])
-		assert.Equal(t, "hello", m["segments"].([]any)[0].(map[string]any)["text"])
-		bill := m["billing"].(map[string]any)
-		assert.Equal(t, "zh_lite", bill["mode"])
-		assert.EqualValues(t, 2, bill["billable_minutes"])
-		assert.Equal(t, 0.0133, bill["amount"]) // (0.20 + 0.10 + 0.10) / 60 × 2
-		assert.Equal(t, 999.9867, bill["balance"])
+		r, bill := f.ReadResult(task.ID)
+		assert.Equal(t, 61.5, r.AudioDuration)
+		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", r.AudioMD5, "ours, not the engine's")
+		assert.Equal(t, "en", r.Language)
+		assert.Equal(t, "hello", r.Segments[0].Text)
+		assert.Equal(t, spec.TierOptimized, bill.Mode)
+		assert.EqualValues(t, 2, bill.BillableMinutes)
+		assert.Equal(t, "0.0133", bill.Amount.Number()) // (0.20 + 0.10 + 0.10) / 60 × 2
+		assert.Equal(t, "999.9867", bill.Balance.Number())
 		view, err = f.Billing().View(t.Context(), f.Account)
 		require.NoError(t, err)
 		assert.Zero(t, view.Held)
@@ -223,7 +220,7 @@ func TestDecodedSecondsAreBilled(t *testing.T) {
 					if c.declared > 60 {
 						assert.Equal(t, billing.Money(16000), held, "raised to the declared length at the dearer tier")
 					}
-					return tasks.Outcome{Result: json.RawMessage(`{}`), Tier: "zh_lite", Seconds: c.decoded}, nil
+					return tasks.Outcome{Tier: "zh_lite", Seconds: c.decoded}, nil
 				}),
 			})
 			done := f.WaitFor(task.ID)
@@ -261,7 +258,7 @@ func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	f.Add(nil)
 	c := f.Take()
-	out := tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 3}
+	out := tasks.Outcome{Seconds: 3}
 	require.NoError(t, f.Complete(t.Context(), c, out))
 	require.Positive(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"), "the files are gone, their notes are not")
 	require.NoError(t, f.Complete(t.Context(), c, out))

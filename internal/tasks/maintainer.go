@@ -129,17 +129,6 @@ func (m *Maintainer) collect(ctx context.Context) error {
 	return err
 }
 
-// resultOf returns the result that a file belongs to: itself, or the result
-// that it accompanies.
-func resultOf(key string) string {
-	for _, suffix := range []string{waveformSuffix, additionsSuffix} {
-		if name, ok := strings.CutSuffix(key, suffix); ok {
-			return name + resultSuffix
-		}
-	}
-	return key
-}
-
 // Referenced reports for each key whether a row points at the file.
 func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
 	kept := map[string]bool{}
@@ -150,7 +139,7 @@ func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]boo
 		case parts[0] == "checkpoints" && len(parts) > 1:
 			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase <> 'final'", []any{parts[1]}
 		case parts[0] == "results" && len(parts) == 2 && len(parts[1]) > 36: // begins with the task's id
-			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], resultOf(key)}
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], key}
 		}
 		var n int
 		if err := s.db.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {

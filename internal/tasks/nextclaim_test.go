@@ -21,7 +21,7 @@ func TestEndsBringClaims(t *testing.T) {
 		f := taskstest.New(t, d)
 		end := func(c *tasks.Claim) *tasks.Claim {
 			t.Helper()
-			next, err := f.CompleteNext(t.Context(), c, tasks.Outcome{Result: []byte(`{}`), Tier: "standard", Seconds: 30}, "w", "m")
+			next, err := f.CompleteNext(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 30}, "w", "m")
 			require.NoError(t, err)
 			assert.Equal(t, tasks.StatusDone, f.Row(c.ID).Status)
 			return next

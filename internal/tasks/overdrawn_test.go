@@ -60,7 +60,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 				c = f.Take()
 				require.NotNil(t, c)
 				assert.Equal(t, first.ID, c.ID)
-				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Result: []byte(`{}`), Tier: "standard", Seconds: 60}))
+				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 60}))
 				f.Exact()
 				for c := f.Take(); c != nil; c = f.Take() { // the next case has the same store
 					require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "x"))

@@ -74,9 +74,7 @@ func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tari
 	if err != nil {
 		return t, err
 	}
-	if t.usage, t.tiers, err = usage(c.Options, seconds, c.BatchMode, sets); err != nil {
-		return t, spec.Permanent(err)
-	}
+	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, sets)
 	if t.prices, err = s.billing.PricesByID(ctx, s.db.Read(), c.price); err != nil {
 		return t, err
 	}

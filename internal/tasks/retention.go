@@ -61,7 +61,7 @@ func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (pending []stri
 	if err := s.forgetAnswer(ctx, tx, r); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{r.audio, r.result, waveformKey(r.result), additionsKey(r.result), CheckpointPrefix(r.ID)} {
+	for _, key := range []string{r.audio, r.result, CheckpointPrefix(r.ID)} {
 		if key == "" {
 			continue
 		}

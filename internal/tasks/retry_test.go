@@ -45,7 +45,7 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 				_, err = f.Retry(t.Context(), task.ID) // now, not after its delay
 				require.NoError(t, err)
 			}
-			require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: []byte(`{}`), Seconds: 3}))
+			require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
 			assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status)
 			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE task_id = $1", task.ID))
 			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE task_id = $1 AND phase = 'queued' AND body LIKE '%\"done\"%'", task.ID), "the new end is announced")
@@ -120,7 +120,7 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 		file, err := f.Blobs().Open(t.Context(), claim.Blob)
 		require.NoError(t, err, "its audio is there")
 		file.Close()
-		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Result: []byte(`{}`), Seconds: 3}))
+		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}))
 		clock = clock.Add(2 * time.Hour)
 		f.Tidy()
 		assert.Empty(t, f.Orphans())

@@ -174,13 +174,13 @@ func (w *stateWalk) step() {
 	case 5:
 		if c := w.claim(); c != nil {
 			w.do("Complete", func(ctx context.Context) {
-				err := s.Complete(ctx, c, tasks.Outcome{Result: []byte(`{}`), Seconds: 3})
+				err := s.Complete(ctx, c, tasks.Outcome{Seconds: 3})
 				w.only(err, queue.ErrSuperseded)
 			})
 		}
 		if c := w.claim(); c != nil {
 			w.do("CompleteNext", func(ctx context.Context) {
-				next, err := s.CompleteNext(ctx, c, tasks.Outcome{Result: []byte(`{}`), Seconds: 3}, "w", "m")
+				next, err := s.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
 				w.only(err, queue.ErrSuperseded)
 				if next != nil {
 					w.claims = append(w.claims, next)
@@ -301,7 +301,7 @@ func (w *stateWalk) rare() {
 	}
 	for c = claim(); c != nil; {
 		w.do("CompleteNext", func(ctx context.Context) {
-			next, err := w.f.CompleteNext(ctx, c, tasks.Outcome{Result: []byte(`{}`), Seconds: 3}, "w", "m")
+			next, err := w.f.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
 			w.only(err)
 			c = next
 		})

@@ -10,9 +10,10 @@
 package tasks
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // Status is the state of a task that customers see.
@@ -50,8 +51,8 @@ type Task struct {
 	AudioDuration   *float64
 	AllowTraining   bool
 	ErrorMessage    *string
-	Options         json.RawMessage // the effective options, byte for byte as they were given to Create
-	Extras          Extras          `json:",omitzero"` // requests in addition to them
+	Options         spec.EffectiveOptions
+	Extras          Extras `json:",omitzero"` // requests in addition to them
 	BatchMode       bool
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -220,25 +219,17 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 	if !model.Valid {
 		return Voice{}, fmt.Errorf("%w: it ran without diarization", ErrNoVector)
 	}
-	var result struct {
-		Speakers []spec.SpeakerEmbedding `json:"speaker_embeddings"`
-	}
-	if err := json.NewDecoder(r.body).Decode(&result); err != nil {
-		if _, gone := s.Get(ctx, account, task); gone != nil {
-			err = gone // deleted while its result was read
-		}
-		return Voice{}, s.wrap("voice", err)
-	}
+	speakers := r.Found.SpeakerEmbeddings
 	defer func() {
-		for _, e := range result.Speakers {
+		for _, e := range speakers {
 			clear(e.Embedding)
 		}
 	}()
-	i := slices.IndexFunc(result.Speakers, func(e spec.SpeakerEmbedding) bool { return e.SpeakerID == speaker })
+	i := slices.IndexFunc(speakers, func(e spec.SpeakerEmbedding) bool { return e.SpeakerID == speaker })
 	if i < 0 {
 		return Voice{}, fmt.Errorf("%w: speaker: there is no %q in the task's speaker_embeddings", ErrVoice, spec.Shorten(speaker))
 	}
-	vector := result.Speakers[i].Embedding
+	vector := speakers[i].Embedding
 	return s.AddVoice(ctx, account, diarize.Voice{Name: name, Model: model.String, Consent: consent, Vectors: [][]float32{vector}})
 }
 

@@ -3,7 +3,6 @@ package tasks_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -148,11 +147,10 @@ func TestSpeakersAreRemembered(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		vector := voiceOf("", 5).Vectors[0]
-		result, err := json.Marshal(spec.Result{
+		result := spec.Result{
 			Ran: spec.Capabilities{ASR: true, Diarize: true}, NumSpeakers: 1,
 			SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: vector, SegmentCount: 1}},
-		})
-		require.NoError(t, err)
+		}
 		done := f.Add(nil).ID
 		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: result, Seconds: 30, VoiceModel: modelOne}))
 		old := f.Add(nil).ID

@@ -1,8 +1,6 @@
 package tasks_test
 
 import (
-	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
@@ -15,45 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
-	"github.com/otograph/otograph/spec"
 )
 
-// TestAdditionsLiveWithTheResult: they are stored beside the result, kept by the
-// clean-up, read by its owner, and gone with the task.
-func TestAdditionsLiveWithTheResult(t *testing.T) {
-	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
-	task := f.Add(func(r *tasks.Request) { r.Extras = tasks.Extras{Translate: true, Measures: true} })
-	_, err := f.Additions(t.Context(), task.AccountID, task.ID)
-	require.ErrorIs(t, err, tasks.ErrNotDone)
-	heat := 0.4
-	want := &spec.Additions{Measures: []*spec.Measures{nil, {Seek: 1, Tokens: []int32{2}, Temperature: &heat, AvgLogProb: -1}}, Names: map[string]string{"SPEAKER_0": "Ann"}}
-	c := f.Take()
-	assert.Equal(t, tasks.Extras{Translate: true, Measures: true}, c.Extras)
-	require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Result: json.RawMessage(`{"segments":[]}`), Seconds: 1, Additions: want}))
-	assert.Empty(t, f.Orphans())
-	got, err := f.Additions(t.Context(), task.AccountID, task.ID)
-	require.NoError(t, err)
-	assert.Equal(t, want, got)
-	_, err = f.Additions(t.Context(), "another", task.ID)
-	require.ErrorIs(t, err, tasks.ErrForbidden)
-
-	result := spec.Result{Segments: make([]spec.Segment, 2)}
-	result.Add(got)
-	assert.Equal(t, want, result.Additions())
-	assert.Nil(t, (&spec.Result{Segments: make([]spec.Segment, 2)}).Additions())
-
-	require.NoError(t, f.Delete(t.Context(), task.AccountID, task.ID))
-	for _, key := range f.Files() {
-		assert.False(t, strings.HasPrefix(key, "results/"), key)
-	}
-	none := f.Add(nil)
-	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
-	got, err = f.Additions(t.Context(), none.AccountID, none.ID)
-	require.NoError(t, err)
-	assert.Nil(t, got, "a worker that left none")
-}
-
-// TestWaveformLivesWithTheResult: it is stored beside the result, kept by the
+// TestWaveformLivesWithTheResult: it is stored with the result, kept by the
 // clean-up, read by its owner, and gone with the task.
 func TestWaveformLivesWithTheResult(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
@@ -61,13 +23,10 @@ func TestWaveformLivesWithTheResult(t *testing.T) {
 	_, err := f.Waveform(t.Context(), task.AccountID, task.ID)
 	require.ErrorIs(t, err, tasks.ErrNotDone)
 	peaks := []byte{0, 1, 255}
-	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1, Waveform: peaks}))
+	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 1, Waveform: peaks}))
 	assert.Empty(t, f.Orphans())
-	file, err := f.Waveform(t.Context(), task.AccountID, task.ID)
+	got, err := f.Waveform(t.Context(), task.AccountID, task.ID)
 	require.NoError(t, err)
-	got, err := io.ReadAll(file)
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
 	assert.Equal(t, peaks, got)
 	_, err = f.Waveform(t.Context(), "another", task.ID)
 	require.ErrorIs(t, err, tasks.ErrForbidden)
@@ -78,17 +37,17 @@ func TestWaveformLivesWithTheResult(t *testing.T) {
 	}
 
 	none := f.Add(nil)
-	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1}))
+	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 1}))
 	_, err = f.Waveform(t.Context(), none.AccountID, none.ID)
 	require.ErrorIs(t, err, tasks.ErrNotFound, "a worker that left none")
 }
 
 // TestLateResultsLeaveNothing: of a result that comes too late, or that the account
-// cannot pay for, nothing stays, also not the names beside it.
+// cannot pay for, nothing stays.
 func TestLateResultsLeaveNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
-		late := tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 1, Waveform: []byte{1}, Additions: &spec.Additions{Names: map[string]string{"SPEAKER_0": "Ann"}}}
+		late := tasks.Outcome{Seconds: 1, Waveform: []byte{1}}
 		results := func() (keys []string) {
 			for _, key := range f.Files() {
 				if strings.HasPrefix(key, "results/") {

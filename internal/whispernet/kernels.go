@@ -224,8 +224,10 @@ func (k kernels) product(w *matrix, from, to int, a *operand, t target) {
 	p := w.panels()
 	var q C.og_rows
 	if w.kind == kind8 {
-		q = C.og_rows{m: C.int(a.m), data: unsafe.Pointer(unsafe.SliceData(a.eight.data.values)), stride: C.long(w.k),
-			scales: address(a.eight.scales.values), start: (*C.int32_t)(unsafe.SliceData(a.eight.start.values))}
+		q = C.og_rows{
+			m: C.int(a.m), data: unsafe.Pointer(unsafe.SliceData(a.eight.data.values)), stride: C.long(w.k),
+			scales: address(a.eight.scales.values), start: (*C.int32_t)(unsafe.SliceData(a.eight.start.values)),
+		}
 	}
 	gelu := C.int(0)
 	if t.gelu {

@@ -69,8 +69,14 @@ func TestProducts(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, c := range []struct{ kind, m, k, n int }{
-			{kindFloat, 1, 7, 5}, {kindFloat, 13, 30, 70}, {kindHalf, 5, 33, 32}, {kindHalf, 25, 64, 201},
-			{kind8, 1, 4, 3}, {kind8, 12, 256, 64}, {kind8, 29, 260, 45}, {kind8, 7, 1024, 33},
+			{kindFloat, 1, 7, 5},
+			{kindFloat, 13, 30, 70},
+			{kindHalf, 5, 33, 32},
+			{kindHalf, 25, 64, 201},
+			{kind8, 1, 4, 3},
+			{kind8, 12, 256, 64},
+			{kind8, 29, 260, 45},
+			{kind8, 7, 1024, 33},
 		} {
 			for _, rich := range []bool{false, true} {
 				a, x, bias, add := inC(randoms(r, c.m*c.k)), randoms(r, c.k*c.n), randoms(r, c.n), inC(randoms(r, c.m*c.n))

@@ -52,10 +52,10 @@ func testFile(kind int32) []byte {
 		}
 		for i := int32(0); i < n; i++ {
 			v := float32(r.NormFloat64() * scale)
-			switch {
-			case kind == 0:
+			switch kind {
+			case 0:
 				words(int32(math.Float32bits(v)))
-			case kind == 1: // cut off, which is as random
+			case 1: // cut off, which is as random
 				bits := math.Float32bits(v)
 				half := bits >> 16 & 0x8000
 				if e := int(bits>>23&0xff) - 112; e > 0 {
@@ -162,8 +162,10 @@ func TestTogetherAsAlone(t *testing.T) {
 		v := m.header.Vocabulary
 		gotA, gotB := make([]float32, v), make([]float32, v)
 		require.NoError(t, d.Step([]Column{ // two prompts in one pass
-			{Window: b, Position: 0, Token: 50258}, {Window: b, Position: 1, Token: 8, Logits: gotB},
-			{Window: a, Position: 0, Token: 50258}, {Window: a, Position: 1, Token: 7},
+			{Window: b, Position: 0, Token: 50258},
+			{Window: b, Position: 1, Token: 8, Logits: gotB},
+			{Window: a, Position: 0, Token: 50258},
+			{Window: a, Position: 1, Token: 7},
 		}, nil))
 		assert.Equal(t, wantB, gotB, "type %d", kind)
 		require.NoError(t, d.Step([]Column{ // two beams go apart
@@ -320,12 +322,12 @@ func TestCancelIsQuick(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		for {
-			if w, err := m.Encode(testSound(7), 5, 1, &stop); err != nil {
+			w, err := m.Encode(testSound(7), 5, 1, &stop)
+			if err != nil {
 				done <- err
 				return
-			} else {
-				w.Free()
 			}
+			w.Free()
 		}
 	}()
 	time.Sleep(20 * time.Millisecond)

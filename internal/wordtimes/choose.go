@@ -2,6 +2,7 @@ package wordtimes
 
 import (
 	"cmp"
+	"context"
 	"slices"
 )
 
@@ -13,8 +14,8 @@ const mostHeads = 8
 // to begin. Only heads of the last half of the layers are tried, as Whisper does without
 // a list. scores returns those of all heads of a layer, as in Input; in.Scores is not
 // used. Choose returns at most eight heads, the best first, and none if no head follows
-// the sound.
-func Choose(in Input, layers int, scores func(layer int) ([][][]float32, error)) ([]Head, error) {
+// the sound; when ctx ends, its cause.
+func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([][][]float32, error)) ([]Head, error) {
 	type candidate struct {
 		Head
 		fit float64
@@ -30,6 +31,9 @@ func Choose(in Input, layers int, scores func(layer int) ([][][]float32, error))
 			return nil, err
 		}
 		for h := range heads {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			s.place(warp(attention(heads[h:h+1], in.Prefix, positions(in, heads))))
 			s.score()
 			fit, _ := s.best(len(in.Words)-1, len(s.clock.frames))

@@ -1,6 +1,7 @@
 package wordtimes
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -105,7 +106,7 @@ func TestTimesOfSpeech(t *testing.T) {
 	assert.Equal(t, times, Times(again), "the same input gives the same times")
 }
 
-// TestChooseTakesTheHeadsThatJumpToTheWord: not those that are a word behind, that look
+// TestChooseTakesTheHeadsThatJumpToTheWord: not those that are two words behind, that look
 // everywhere, or that always look at the same place.
 func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	r := openRecording(t)
@@ -117,10 +118,10 @@ func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	}
 	layers := [][][][]float32{
 		{r.head(random, 0.06, 0)}, // of the first half of the layers: not asked for
-		{noise(), r.head(random, 0.06, 1), r.head(random, 0.1, 0), fixed, r.head(random, 0.06, 0)},
+		{noise(), r.head(random, 0.06, 2), r.head(random, 0.1, 0), fixed, r.head(random, 0.06, 0)},
 	}
 	var asked []int
-	heads, err := Choose(r.input(), 2, func(layer int) ([][][]float32, error) {
+	heads, err := Choose(t.Context(), r.input(), 2, func(layer int) ([][][]float32, error) {
 		asked = append(asked, layer)
 		return layers[layer], nil
 	})
@@ -128,11 +129,16 @@ func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	assert.Equal(t, []int{1}, asked)
 	assert.ElementsMatch(t, []Head{{1, 2}, {1, 4}}, heads)
 
-	_, err = Choose(r.input(), 2, func(int) ([][][]float32, error) { return nil, os.ErrClosed })
+	_, err = Choose(t.Context(), r.input(), 2, func(int) ([][][]float32, error) { return nil, os.ErrClosed })
 	require.ErrorIs(t, err, os.ErrClosed)
-	heads, err = Choose(Input{Samples: r.samples, Speech: r.speech()}, 2, nil)
+	heads, err = Choose(t.Context(), Input{Samples: r.samples, Speech: r.speech()}, 2, nil)
 	require.NoError(t, err)
 	assert.Empty(t, heads, "no words")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(os.ErrProcessDone)
+	_, err = Choose(ctx, r.input(), 2, func(layer int) ([][][]float32, error) { return layers[layer], nil })
+	require.ErrorIs(t, err, os.ErrProcessDone)
 }
 
 // bursts is noise where the spans are, and next to nothing between them.

@@ -84,6 +84,19 @@ func TestImportWhisperFolders(t *testing.T) {
 	}
 }
 
+// TestWhisperFolderIsNamed opens what has to be imported first.
+func TestWhisperFolderIsNamed(t *testing.T) {
+	ct2 := t.TempDir()
+	made.WhisperWeights().CT2Folder(t, ct2, 6, ctranslate2.Float16)
+	_, err := OpenDir(ct2)
+	require.ErrorIs(t, err, models.ErrUnsupported)
+	require.ErrorContains(t, err, "found Whisper as CTranslate2: run `otograph models import "+ct2+"`")
+	_, err = OpenFile(models.RoleStandard, ct2)
+	require.ErrorContains(t, err, "otograph models import "+ct2)
+	_, err = OpenFile(models.RoleStandard, filepath.Join(ct2, "model.bin"))
+	require.ErrorContains(t, err, "a Whisper model of CTranslate2: run `otograph models import FOLDER`")
+}
+
 func TestImportWhisperFolderRefuses(t *testing.T) {
 	w, hf := made.WhisperWeights(), t.TempDir()
 	made.Texts(t, hf)

@@ -63,7 +63,7 @@ type fetcher struct {
 	attempts int
 }
 
-// hasty returns a fetcher that gives up at the first attempt that transfers
+// hasty returns a fetcher that stops at the first attempt that transfers
 // nothing, if there is a second source.
 func (f *fetcher) hasty(second bool) *fetcher {
 	if !second {

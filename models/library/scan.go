@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
 
 // maxScan limits how many files in one folder are examined.
@@ -31,6 +32,11 @@ func scan(dir string) (*models.Set, error) {
 		return nil, err
 	}
 	set.Models = opened.Models
+	if _, ok := set.Role(models.RoleStandard); !ok {
+		if layout := whisperfolder.Find(dir); layout != "" {
+			return nil, fmt.Errorf("%w: %s: expected a folder of models, found Whisper as %s: run `otograph models import %s`", models.ErrUnsupported, dir, layout, dir)
+		}
+	}
 	return set, nil
 }
 

@@ -7,12 +7,10 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
@@ -73,13 +71,8 @@ func (e *Engine) ModelSet() string { return e.id }
 
 // Run implements service.Engine.
 func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
-	opt, ignored, err := spec.DecodeStored(job.Options)
-	if err != nil {
-		return service.Outcome{}, spec.Permanent(err)
-	}
-	if len(ignored) > 0 {
-		e.log.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", job.TaskID, "options", ignored)
-	}
+	opt := spec.Options(job.Options)
+	opt.Voices = nil // it is this engine's, not the pipeline's: see job.Known
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
@@ -88,7 +81,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	runOptions := []otograph.RunOption{
 		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
-		otograph.OnDecoded(job.Decoded), otograph.WithMaxDuration(time.Duration(job.MaxSeconds * float64(time.Second))),
+		otograph.OnDecoded(job.Decoded), otograph.WithMaxSeconds(job.MaxSeconds),
 	}
 	if job.Segments != nil {
 		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
@@ -106,13 +99,16 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
 	}
 	if err != nil {
-		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxDuration.Seconds() {
+		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxSeconds {
 			err = fmt.Errorf("%w: %w", service.ErrUnpaid, err)
 		}
 		return service.Outcome{}, err
 	}
 	for i := range res.Segments {
 		res.Segments[i].Confidence = nil // the interface's specification has none
+		if !job.Extras.Measures {
+			res.Segments[i].Measures = nil
+		}
 	}
 	out := service.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
 	if len(res.SpeakerEmbeddings) > 0 {
@@ -120,24 +116,15 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)
 		}
 	}
-	if out.Result, err = e.written(ctx, job, res, out.VoiceModel); err != nil {
-		return service.Outcome{}, err
+	if job.Known != nil {
+		register, err := job.Known(ctx)
+		if err != nil {
+			return service.Outcome{}, err
+		}
+		if res, out.Recognized, err = e.voices.name(res, register, out.VoiceModel); err != nil {
+			return service.Outcome{}, err
+		}
 	}
-	if job.Extras.Measures || len(res.Names) > 0 {
-		out.Additions = res.Additions()
-	}
+	out.Result = *res
 	return out, nil
-}
-
-// written returns a result as the service keeps it, with the names of the voices that the
-// account knows at this moment if the task asks for them.
-func (e *Engine) written(ctx context.Context, job service.Job, res *otograph.Result, hash string) ([]byte, error) {
-	if job.Known == nil {
-		return json.Marshal(res)
-	}
-	register, err := job.Known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.voices.name(res, register, hash)
 }

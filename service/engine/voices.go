@@ -1,19 +1,17 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/knownvoices"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/models"
 )
 
@@ -79,16 +77,22 @@ func (m *voiceModel) hash() (sum string, err error) {
 	return sum, nil
 }
 
-// name returns the JSON of a result whose speakers are named after the
-// account's known voices. hash is of the speaker model that ran, "" if it is
-// not known. Besides the specification's fields, the result has voices, the
-// recognized speakers, and warnings, why no speaker could be recognized.
-func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) ([]byte, error) {
+// name returns a result whose speakers are named after the account's known voices, who
+// they are, and why no speaker could be recognized. hash is of the speaker model that
+// ran, "" if it is not known.
+func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) (*otograph.Result, *tasks.Recognized, error) {
 	known, warning, err := m.identify(res, register, hash)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return servedResult(knownvoices.Name(res, known), known, warning)
+	found := &tasks.Recognized{Voices: []tasks.RecognizedVoice{}, Warnings: []tasks.OptionWarning{}}
+	for _, k := range known {
+		found.Voices = append(found.Voices, tasks.RecognizedVoice(k))
+	}
+	if warning != "" {
+		found.Warnings = append(found.Warnings, tasks.OptionWarning{Option: "voices", Reason: warning})
+	}
+	return knownvoices.Name(res, known), found, nil
 }
 
 // identify returns the speakers of a result whose voices are in the register, or why
@@ -112,30 +116,4 @@ func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, 
 		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash), nil
 	}
 	return voices.Identify(res), "", err
-}
-
-// servedResult writes a result with what it has beside the specification's fields.
-func servedResult(res *otograph.Result, known []knownvoices.Match, warning string) ([]byte, error) {
-	out, err := json.Marshal(res)
-	if err != nil {
-		return nil, err
-	}
-	if known == nil {
-		known = []knownvoices.Match{}
-	}
-	warnings := []servedWarning{}
-	if warning != "" {
-		warnings = append(warnings, servedWarning{"voices", warning})
-	}
-	more, err := json.Marshal(struct {
-		Voices   []knownvoices.Match `json:"voices"`
-		Warnings []servedWarning     `json:"warnings"`
-	}{known, warnings})
-	return slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(","), more[1:]), err
-}
-
-// servedWarning explains why an option had no effect.
-type servedWarning struct {
-	Option string `json:"option"`
-	Reason string `json:"reason"`
 }

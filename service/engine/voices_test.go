@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -57,11 +58,12 @@ func TestTheHashOfTheSpeakerModel(t *testing.T) {
 
 	res := &otograph.Result{Ran: spec.Capabilities{Diarize: true}, SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: []float32{1}}}}
 	register := &diarize.Register{Voices: []diarize.Voice{{Name: "Ann", Model: want, Vectors: [][]float32{{1}}}}}
-	out, err := m.name(res, register, "")
+	_, found, err := m.name(res, register, "")
 	require.NoError(t, err)
-	assert.Contains(t, string(out), "could not identify its speaker model")
-	out, err = m.name(res, register, want)
+	assert.Contains(t, found.Warnings[0].Reason, "could not identify its speaker model")
+	_, found, err = m.name(res, register, want)
 	require.NoError(t, err)
-	assert.Contains(t, string(out), `"name":"Ann"`)
+	assert.Equal(t, []tasks.RecognizedVoice{{Speaker: "SPEAKER_0", Name: "Ann", Cosine: 1}}, found.Voices)
+	assert.Empty(t, found.Warnings)
 	assert.NotNil(t, newVoiceModel(&models.Set{}, nil), "a set without a speaker model")
 }

@@ -28,7 +28,7 @@ type question struct {
 	Method, Path, Query string // path below the document's server
 	Header              http.Header
 	Body                []byte // of the request
-	Allowed             bool   // check the request, too: the service accepted it
+	Allowed             bool   // the service accepted the request, so it must fit the document
 	Status              int
 	AnswerHeader        http.Header
 	Answer              []byte

@@ -130,7 +130,7 @@ func appendRows(out []byte, values []float32, width, tensor int) []byte {
 	return out
 }
 
-// decoder reads a tensor type: blocks of so many numbers and bytes.
+// decoder reads a tensor type: the numbers and the bytes of a block.
 type decoder struct {
 	block, size int
 	values      func(list []float32, block []byte) []float32 // appends a block's numbers

@@ -43,7 +43,7 @@ func (p peer) path(names ...string) string {
 }
 
 // sounds lists the recordings: the 16 kHz mono WAV files of the folder that
-// OTOGRAPH_MIXES names, or else the repository's recordings of people, repeated.
+// OTOGRAPH_MIXES names, or else those made of the repository's recordings.
 func (p peer) sounds() ([]peerSound, error) {
 	dir := os.Getenv("OTOGRAPH_MIXES")
 	if dir == "" {
@@ -186,11 +186,17 @@ func copyTo(to string, how int, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// record makes the sounds out of the repository's recordings of people.
+// record makes the sounds out of the repository's recordings of people and the
+// English ones of the evaluation set: a few seconds, repeated, would look
+// like a loop.
 func (p peer) record(ctx context.Context) error {
-	files, err := filepath.Glob("testdata/real/*.flac")
-	if err != nil || len(files) == 0 {
-		return errors.New("expected recordings in testdata/real, found none")
+	var files []string
+	for _, pattern := range []string{"real/*.flac", "demo/long/en_*", "demo/short/en_*"} {
+		some, err := filepath.Glob(filepath.Join("testdata", pattern))
+		if err != nil || len(some) == 0 {
+			return fmt.Errorf("expected recordings testdata/%s, found none", pattern)
+		}
+		files = append(files, some...)
 	}
 	args, form := []string{"ffmpeg", "-v", "error", "-y"}, ""
 	for i, file := range files {

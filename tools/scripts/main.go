@@ -68,7 +68,7 @@ func run(binary, folder string) error {
 	return nil
 }
 
-// scripts runs scripts side by side, as many as there are processors.
+// scripts runs scripts side by side, one on each processor.
 type scripts struct {
 	script
 	slots   chan struct{}
@@ -115,7 +115,7 @@ func (s *script) Run(string, func(testscript.T)) {
 // Parallel does nothing: scripts run side by side anyway.
 func (s *script) Parallel() {}
 
-// Verbose asks for the output of scripts that pass, too; it is not shown.
+// Verbose reports that the output of passing scripts is not shown.
 func (s *script) Verbose() bool { return false }
 
 // Log notes what a script has to say.

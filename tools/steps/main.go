@@ -92,7 +92,7 @@ func (s *steps) run(ctx context.Context, detector, recording string, only bool) 
 	var speech []audio.Span
 	err = s.step("vad", func() error {
 		opt := vad.DefaultOptions()
-		opt.MaxSpeech = 20 * time.Second
+		opt.MaxSpeech = 20
 		probs, err := s.detector.Probabilities(ctx, pcm)
 		speech = vad.Segments(probs, pcm.Len(), opt)
 		return err

@@ -403,9 +403,7 @@ func TestPublished(t *testing.T) {
 			within(t, p.Probs, probs, 1e-3)
 			require.Len(t, p.Timestamps, 6)
 			for name, c := range p.Timestamps {
-				ms := func(key string) time.Duration {
-					return time.Duration(c.Options[key] * float64(time.Millisecond))
-				}
+				ms := func(key string) float64 { return c.Options[key] / 1000 }
 				segments := vad.Segments(probs, pcm.Len(), vad.Options{
 					Threshold: c.Options["threshold"], Exit: c.Options["neg_threshold"],
 					MinSpeech: ms("min_speech_duration_ms"), MinSilence: ms("min_silence_duration_ms"),

@@ -74,7 +74,7 @@ func TestBatchRunsWithin24Hours(t *testing.T) {
 			}
 			c := f.Take()
 			clock = clock.Add(10 * time.Minute)
-			require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Result: []byte(`{}`), Tier: "standard", Seconds: 600}))
+			require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 600}))
 			if c.BatchMode {
 				done++
 				worst = max(worst, clock.Sub(c.CreatedAt))
@@ -120,7 +120,7 @@ func TestClockJumpsLoseNothing(t *testing.T) {
 				failed[c.ID] = true
 				require.NoError(t, f.Release(t.Context(), c, tasks.EndRecoverable, "x"))
 			} else {
-				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Result: []byte(`{}`), Tier: "standard", Seconds: 60}))
+				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 60}))
 			}
 			jump()
 		}

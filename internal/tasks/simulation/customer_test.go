@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,7 +126,7 @@ func (c *customer) submit(account string) {
 	}
 	for range tries {
 		ok := c.ask(func(ctx context.Context, s *tasks.Service) error {
-			request := tasks.Request{Account: account, Filename: "speech.wav", Options: json.RawMessage(taskstest.AllOptions), Batch: sub.batch}
+			request := tasks.Request{Account: account, Filename: "speech.wav", Options: taskstest.AllOptions(), Batch: sub.batch}
 			if sub.callback {
 				request.CallbackURL, request.Filename = "https://"+host+"/", tellingFile
 			}
@@ -242,12 +241,12 @@ func (c *customer) look() {
 			return err
 		}
 		defer result.Close()
-		var text bytes.Buffer
-		if _, err := result.WriteTo(&text); err != nil {
+		whole, err := result.Whole()
+		if err != nil {
 			return err
 		}
 		var got recording
-		if err := json.Unmarshal(text.Bytes(), &got); err != nil || got != sub.recording {
+		if err := json.Unmarshal([]byte(whole.Segments[0].Text), &got); err != nil || got != sub.recording {
 			w.fail("the result of task %d is that of %+v: %v", sub.number, got, err)
 		}
 		return nil
@@ -272,7 +271,7 @@ func (c *customer) pay(account string) {
 		case 3:
 			_, err = s.Billing().AddPack(ctx, account, billing.Pack{Value: amount, ExpiresAt: s.Clock().Add(time.Hour)})
 		case 4:
-			_, err = s.Billing().SetPrices(ctx, billing.Prices{Standard: amount, Lite: amount / 2, BatchDiscount: 5000}, time.Time{})
+			_, err = s.Billing().SetPrices(ctx, billing.Prices{Standard: amount, Optimized: amount / 2, BatchDiscount: 5000}, time.Time{})
 		}
 		return err
 	})

@@ -86,8 +86,8 @@ func (e engine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) 
 	if saved, err := job.Checkpoints.Load(ctx, "half"); err != nil || string(saved) != job.TaskID {
 		return tasks.Outcome{}, fmt.Errorf("checkpoint %q: %w", saved, err)
 	}
-	result, err := json.Marshal(r)
-	return tasks.Outcome{Result: result, Tier: spec.TierOptimized, Seconds: r.Seconds, Waveform: []byte("peaks")}, err
+	text, err := json.Marshal(r)
+	return tasks.Outcome{Result: spec.Result{Segments: []spec.Segment{{Text: string(text)}}}, Tier: spec.TierOptimized, Seconds: r.Seconds, Waveform: []byte("peaks")}, err
 }
 
 // sources answers downloads: the address says what the recording is.

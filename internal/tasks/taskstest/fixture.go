@@ -5,10 +5,8 @@
 package taskstest
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -30,6 +28,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/spec"
 )
 
 // Main runs the tests of m, stops the PostgreSQL server that they started, and fails if goroutines are left. It returns
@@ -94,12 +93,14 @@ func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	return a.ID
 }
 
-// AllOptions asks for everything.
-const AllOptions = `{"enable_asr": true, "enable_diarize":true,"enable_audio_events":true}`
+// AllOptions returns options that ask for everything.
+func AllOptions() spec.EffectiveOptions {
+	return spec.EffectiveOptions{EnableASR: new(true), EnableDiarize: new(true), EnableAudioEvents: new(true)}
+}
 
 // Request returns a request with uploaded audio, changed by change.
 func (f *Fixture) Request(change func(*tasks.Request)) tasks.Request {
-	r := tasks.Request{Account: f.Account, Filename: "speech.wav", Options: json.RawMessage(AllOptions)}
+	r := tasks.Request{Account: f.Account, Filename: "speech.wav", Options: AllOptions()}
 	if change != nil {
 		change(&r)
 	}
@@ -184,8 +185,10 @@ var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome,
 	if err != nil {
 		return tasks.Outcome{}, err
 	}
-	text, err := json.Marshal(string(data))
-	return tasks.Outcome{Result: json.RawMessage(`{"language":"en", "segments":[{"id":0,"text":` + string(text) + `}],"audio_md5":"theirs"}`), Tier: "zh_lite", Seconds: 61.5}, err
+	return tasks.Outcome{
+		Result: spec.Result{Ran: spec.Capabilities{ASR: true}, Language: "en", Segments: []spec.Segment{{Text: string(data)}}, AudioMD5: "theirs"},
+		Tier:   spec.TierOptimized, Seconds: 61.5,
+	}, nil
 })
 
 // Start runs workers until the test ends or stop is called; it returns when they have ended.
@@ -244,19 +247,16 @@ func (f *Fixture) WaitFor(id string) tasks.Task {
 	return t
 }
 
-// ReadResult reads the whole result of a done task.
-func (f *Fixture) ReadResult(id string) map[string]any {
+// ReadResult reads the whole result of a done task, and its bill.
+func (f *Fixture) ReadResult(id string) (*spec.Result, billing.Bill) {
 	f.T.Helper()
 	r, err := f.Result(context.Background(), f.Row(id).AccountID, id)
 	require.NoError(f.T, err)
 	defer r.Close()
-	var out bytes.Buffer
-	n, err := r.WriteTo(&out)
+	require.Equal(f.T, id, r.Task.ID)
+	whole, err := r.Whole()
 	require.NoError(f.T, err)
-	require.EqualValues(f.T, out.Len(), n)
-	var m map[string]any
-	require.NoError(f.T, json.Unmarshal(out.Bytes(), &m), out.String())
-	return m
+	return whole, r.Bill
 }
 
 // Exact checks the invariants of money over the whole store: each balance is the sum of its ledger and its chain has no

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,15 +22,19 @@ type checkpoints struct {
 	prefix string
 }
 
-func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet, audioMD5 string) *checkpoints {
+func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet, audioMD5 string) (*checkpoints, error) {
+	options, err := json.Marshal(c.Options)
+	if err != nil {
+		return nil, err
+	}
 	sum := sha256.New()
-	for _, part := range []string{modelSet, audioMD5, string(c.Options)} {
+	for _, part := range []string{modelSet, audioMD5, string(options)} {
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)
 	}
 	if c.Extras.Translate {
 		fmt.Fprint(sum, "translated")
 	}
-	return &checkpoints{blobs: blobs, prefix: tasks.CheckpointPrefix(c.ID) + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"}
+	return &checkpoints{blobs: blobs, prefix: tasks.CheckpointPrefix(c.ID) + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"}, nil
 }
 
 var validStage = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)

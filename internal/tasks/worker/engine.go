@@ -5,7 +5,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -28,7 +27,7 @@ type Job struct {
 	TaskID   string
 	Path     string // of the audio, for reading
 	Filename string // as the customer named it
-	Options  json.RawMessage
+	Options  spec.EffectiveOptions
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
 	// Known reads the voices that the account knows at this moment; nil unless the task

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -52,10 +51,10 @@ func TestKnownVoicesComeWithTheTask(t *testing.T) {
 				}
 			}
 			names = append(names, found)
-			return tasks.Outcome{Result: json.RawMessage(`{}`), Seconds: 30}, nil
+			return tasks.Outcome{Seconds: 30}, nil
 		})})
 		run := func(voices *bool) {
-			f.WaitFor(f.Add(func(r *tasks.Request) { r.Extras.KnownVoices = voices }).ID)
+			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options.Voices = voices }).ID)
 		}
 		run(new(true))
 		require.NoError(t, f.DeleteVoice(t.Context(), f.Account, bob))

@@ -133,7 +133,7 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 	require.NoError(t, os.Remove(filler))
 	require.NoError(t, os.Remove(ballast))
 	stop := f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(context.Context, worker.Job) (tasks.Outcome, error) {
-		return tasks.Outcome{Result: []byte(`{}`), Seconds: 1}, nil
+		return tasks.Outcome{Seconds: 1}, nil
 	})})
 	defer stop()
 	rows := f.Count("SELECT COUNT(*) FROM tasks WHERE audio_source_type = 'base64'")
@@ -155,7 +155,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		}
 		endings := []func(c *tasks.Claim) error{
 			func(c *tasks.Claim) error {
-				return f.Complete(t.Context(), c, tasks.Outcome{Result: []byte(`{"a":1}`), Seconds: 1})
+				return f.Complete(t.Context(), c, tasks.Outcome{Seconds: 1})
 			},
 			func(c *tasks.Claim) error { return f.Release(t.Context(), c, tasks.EndPermanent, "x") },
 			func(c *tasks.Claim) error { return f.Release(t.Context(), c, tasks.EndRecoverable, "x") },

@@ -62,8 +62,7 @@ var scripted = taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (t
 	case "hang":
 		time.Sleep(time.Hour) // as native code does: deaf to ctx
 	}
-	text, err := json.Marshal(string(data))
-	return tasks.Outcome{Result: json.RawMessage(`{"text":` + string(text) + `}`), Tier: "standard", Seconds: 30}, err
+	return tasks.Outcome{Result: spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: string(data)}}}, Tier: spec.TierStandard, Seconds: 30}, nil
 })
 
 // testProcess is what this test program does when it is started as a child.

@@ -321,11 +321,15 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if err != nil {
 		return err
 	}
+	kept, err := newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5)
+	if err != nil {
+		return err
+	}
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
 	outcome, err := w.runEngine(ctx, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
-		Checkpoints: newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5), Progress: progress, Segments: w.told.say,
+		Checkpoints: kept, Progress: progress, Segments: w.told.say,
 		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
 			if seconds <= affordable.Held {
@@ -436,7 +440,7 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 // not request them; forget overwrites what was read. They are not read earlier than
 // they are needed, so a voice deleted before that names no speaker.
 func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
-	if c.Extras.KnownVoices == nil || !*c.Extras.KnownVoices {
+	if c.Options.Voices == nil || !*c.Options.Voices {
 		return nil, func() {}
 	}
 	var registers []*diarize.Register

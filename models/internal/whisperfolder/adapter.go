@@ -61,7 +61,7 @@ func readAdapter(dir string) (*adapter, error) {
 	return a, nil
 }
 
-// loneAdapter says what to do with a folder that holds an adapter alone.
+// loneAdapter returns an error that explains how to import a folder that holds an adapter alone.
 func loneAdapter(dir string) error {
 	a, err := readAdapter(dir)
 	if err != nil {

@@ -31,8 +31,8 @@ type config struct {
 	Activation     string   `json:"activation_function"`
 	Scaled         bool     `json:"scale_embedding"`
 	AlignmentHeads [][2]int `json:"alignment_heads"`
-	// NoTimes is the token that asks for a text without times. Whoever trained a
-	// model without times mostly lost this field, too.
+	// NoTimes is the token that asks for a text without times. Models that were
+	// trained without times mostly lack this field.
 	NoTimes *int `json:"no_timestamps_token_id"`
 }
 

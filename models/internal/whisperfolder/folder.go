@@ -64,7 +64,7 @@ type Folder struct {
 	tokens  [][]byte
 }
 
-// weights finds tensors by OpenAI's names, which ggml files have, too.
+// weights finds tensors by OpenAI's names, which ggml files share.
 type weights interface {
 	// find returns the tensor with a name.
 	find(name string) (*values, error)
@@ -248,7 +248,7 @@ func (f *Folder) checkedHeads(heads [][2]int) [][2]int {
 		}
 	}
 	if len(heads) == 0 {
-		f.note("no alignment heads are named: words cannot be timed by the model's own attention")
+		f.note("no alignment heads are named: words are timed by those of the published model of its shape, or by such as follow the sound")
 		return nil
 	}
 	return heads

@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+// billRecord is the specification's billing block of a task result.
+type billRecord struct {
+	Mode            spec.Tier      `json:"mode"`
+	BillableMinutes int64          `json:"billable_minutes"`
+	Detail          billing.Detail `json:"detail"`
+	Amount          billing.Money  `json:"amount"`
+	Balance         billing.Money  `json:"balance"`
+}
+
+// getResult is GET /tasks/:id/result. The result is streamed.
+func (s *Server) getResult(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	return writeResult(w, result)
+}
+
+// writeResult writes the specification's Task result, and the additions that the task
+// was asked for, one segment after the other.
+func writeResult(to io.Writer, r *tasks.Result) error {
+	o := newObjectWriter(to)
+	found := &r.Found
+	o.field("task_id", r.Task.ID)
+	o.field("audio_duration", found.AudioDuration)
+	o.field("audio_md5", found.AudioMD5)
+	o.field("billing", billRecord(r.Bill))
+	if found.Ran.ASR {
+		o.field("language", found.Language)
+		o.field("language_probability", found.LanguageProbability)
+		o.key("segments")
+		for segment, err := range r.Segments() {
+			if err != nil {
+				return err
+			}
+			o.element(segment)
+		}
+		o.endList()
+		o.field("vad_segments", listed(found.VADSegments))
+	}
+	if found.Ran.Diarize {
+		o.field("num_speakers", found.NumSpeakers)
+		o.field("speaker_embeddings", listed(found.SpeakerEmbeddings))
+		o.field("diarize_segments", listed(found.DiarizeSegments))
+	}
+	if found.Ran.AudioEvents {
+		o.field("audio_events", listed(found.AudioEvents))
+	}
+	if known := r.Recognized; known != nil {
+		o.field("voices", listed(known.Voices))
+		o.field("warnings", listed(known.Warnings))
+	}
+	return o.end()
+}
+
+// listed replaces a missing list with an empty one, because the specification has no
+// null.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// objectWriter writes a JSON object field by field.
+type objectWriter struct {
+	w        *bufio.Writer
+	values   *json.Encoder // to w
+	fields   int
+	elements int
+	err      error
+}
+
+func newObjectWriter(to io.Writer) *objectWriter {
+	w := bufio.NewWriter(to)
+	return &objectWriter{w: w, values: json.NewEncoder(w)}
+}
+
+// key begins a field.
+func (o *objectWriter) key(name string) {
+	sign := byte(',')
+	if o.fields++; o.fields == 1 {
+		sign = '{'
+	}
+	o.write(append([]byte{sign}, append(strconv.AppendQuote(nil, name), ':')...))
+	o.elements = 0
+}
+
+// field writes a field.
+func (o *objectWriter) field(name string, value any) {
+	o.key(name)
+	o.value(value)
+}
+
+// element writes an element of the list that is the value of the last key.
+func (o *objectWriter) element(value any) {
+	sign := byte(',')
+	if o.elements++; o.elements == 1 {
+		sign = '['
+	}
+	o.write([]byte{sign})
+	o.value(value)
+}
+
+// endList ends the list that is the value of the last key.
+func (o *objectWriter) endList() {
+	if o.elements == 0 {
+		o.write([]byte{'['})
+	}
+	o.write([]byte{']'})
+}
+
+// end ends the object and returns the first error.
+func (o *objectWriter) end() error {
+	o.write([]byte{'}'})
+	if o.err == nil {
+		o.err = o.w.Flush()
+	}
+	return o.err
+}
+
+func (o *objectWriter) value(value any) {
+	if o.err == nil {
+		o.err = o.values.Encode(value)
+	}
+}
+
+func (o *objectWriter) write(text []byte) {
+	if o.err == nil {
+		_, o.err = o.w.Write(text)
+	}
+}
+
+// getWaveform is GET /tasks/:id/waveform, which the specification does not have.
+func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	waveform, err := s.cfg.Tasks.Waveform(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	_, err = w.Write(waveform)
+	return err
+}

@@ -1,0 +1,244 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/spec"
+)
+
+// Outcome is what the work on a task found.
+type Outcome struct {
+	// Result holds everything but the length and the MD5 of the audio, which are the
+	// task's. Its field Ran says which parts customers get; segments are kept with their
+	// measures.
+	Result spec.Result
+	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
+	Tier spec.Tier
+	// Seconds is the decoded duration.
+	Seconds float64
+	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
+	// where they are not known.
+	Waveform []byte
+	// Recognized is nil unless the task asks for known voices.
+	Recognized *Recognized
+	// VoiceModel is the SHA-256 of the speaker model that the result's voices come
+	// from; "" for none.
+	VoiceModel string
+}
+
+// Recognized holds the speakers of a result whose voices the account knows, and why
+// none could be recognized.
+type Recognized struct {
+	Voices   []RecognizedVoice `json:"voices"`
+	Warnings []OptionWarning   `json:"warnings"`
+}
+
+// RecognizedVoice is a speaker whose voice is known.
+type RecognizedVoice struct {
+	Speaker string  `json:"speaker"`
+	Name    string  `json:"name"`
+	Cosine  float64 `json:"cosine"` // of the voice and the known one
+}
+
+// OptionWarning explains why an option had no effect.
+type OptionWarning struct {
+	Option string `json:"option"`
+	Reason string `json:"reason"`
+}
+
+// A result is kept as one compressed file: a JSON object with everything but the
+// segments, followed by an object for each segment. So a long one can be read and
+// answered without being held in memory.
+type (
+	documentHead struct {
+		Ran                 spec.Capabilities       `json:"ran"`
+		Language            string                  `json:"language,omitempty"`
+		LanguageProbability float64                 `json:"language_probability,omitempty"`
+		VADSegments         []spec.Interval         `json:"vad_segments,omitempty"`
+		NumSpeakers         int                     `json:"num_speakers,omitempty"`
+		SpeakerEmbeddings   []spec.SpeakerEmbedding `json:"speaker_embeddings,omitempty"`
+		DiarizeSegments     []spec.Turn             `json:"diarize_segments,omitempty"`
+		AudioEvents         []spec.AudioEvent       `json:"audio_events,omitempty"`
+		Names               map[string]string       `json:"names,omitempty"`
+		Waveform            []byte                  `json:"waveform,omitempty"`
+		Recognized          *Recognized             `json:"recognized,omitempty"`
+	}
+	documentSegment struct {
+		spec.Segment
+		Measures *spec.Measures `json:"measures,omitempty"`
+	}
+)
+
+// resultSuffix ends the key of a result.
+const resultSuffix = ".json.zst"
+
+// encoders keeps encoders of results: a new one costs more than most results.
+var encoders = sync.Pool{New: func() any {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	return encoder
+}}
+
+// document returns an outcome as the file store keeps it.
+func (o Outcome) document() ([]byte, error) {
+	var out bytes.Buffer
+	compressed := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(compressed)
+	compressed.Reset(&out)
+	r, text := o.Result, json.NewEncoder(compressed)
+	err := text.Encode(documentHead{
+		Ran: r.Ran, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
+		SpeakerEmbeddings: r.SpeakerEmbeddings, DiarizeSegments: r.DiarizeSegments, AudioEvents: r.AudioEvents, Names: r.Names,
+		Waveform: o.Waveform, Recognized: o.Recognized,
+	})
+	for _, segment := range r.Segments {
+		if err != nil {
+			break
+		}
+		err = text.Encode(documentSegment{segment, segment.Measures})
+	}
+	if err := errors.Join(err, compressed.Close()); err != nil {
+		return nil, fmt.Errorf("the engine's result cannot be written: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Result is the result of a done task, open for reading. Close it.
+type Result struct {
+	Task Task
+	Bill billing.Bill
+	// Found is the result without its segments.
+	Found      spec.Result
+	Waveform   []byte      // empty where it is not known
+	Recognized *Recognized // nil unless the task asked for known voices
+
+	file io.ReadCloser
+	body *zstd.Decoder
+	text *json.Decoder
+}
+
+// Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Service) Result(ctx context.Context, account, id string) (*Result, error) {
+	t, key, err := s.done(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	bill, err := s.billing.Bill(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Task: t, Bill: bill}
+	if r.file, err = s.blobs.Open(ctx, key); err == nil {
+		if err = r.begin(); err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}
+	if err != nil {
+		if _, gone := s.Get(ctx, account, id); gone != nil {
+			return nil, gone // deleted at this moment
+		}
+		return nil, s.wrap("result of "+id, err)
+	}
+	return r, nil
+}
+
+// begin reads everything but the segments.
+func (r *Result) begin() (err error) {
+	if r.body, err = zstd.NewReader(r.file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
+		return err
+	}
+	r.text = json.NewDecoder(r.body)
+	var h documentHead
+	if err := r.text.Decode(&h); err != nil {
+		return err
+	}
+	r.Found = spec.Result{
+		Ran: h.Ran, Language: h.Language, LanguageProbability: h.LanguageProbability, VADSegments: h.VADSegments, NumSpeakers: h.NumSpeakers,
+		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names,
+	}
+	if r.Task.AudioDuration != nil {
+		r.Found.AudioDuration = *r.Task.AudioDuration
+	}
+	if r.Task.AudioMD5 != nil {
+		r.Found.AudioMD5 = *r.Task.AudioMD5
+	}
+	r.Waveform, r.Recognized = h.Waveform, h.Recognized
+	return nil
+}
+
+// Segments reads the segments one after the other, once. It ends after an error.
+func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
+	return func(yield func(spec.Segment, error) bool) {
+		for {
+			var s documentSegment
+			err := r.text.Decode(&s)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			s.Segment.Measures = s.Measures
+			if err != nil {
+				err = fmt.Errorf("tasks: result of %s: %w", r.Task.ID, err)
+			}
+			if !yield(s.Segment, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Whole returns the result with its segments, which it reads.
+func (r *Result) Whole() (*spec.Result, error) {
+	whole := r.Found
+	for segment, err := range r.Segments() {
+		if err != nil {
+			return nil, err
+		}
+		whole.Segments = append(whole.Segments, segment)
+	}
+	return &whole, nil
+}
+
+// Close closes the file.
+func (r *Result) Close() error {
+	if r.body != nil {
+		r.body.Close()
+	}
+	return r.file.Close()
+}
+
+// done returns a task that is done, and the key of its result. Errors wrap
+// ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Service) done(ctx context.Context, account, id string) (t Task, key string, err error) {
+	t, key, err = s.get(ctx, account, id)
+	if err == nil && t.Status != StatusDone {
+		err = fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
+	}
+	return t, key, err
+}
+
+// Waveform returns the waveform of a done task: audio.PeaksPerSecond bytes a second,
+// 255 being the loudest of all. Errors wrap ErrNotFound (also for a task whose worker
+// left none), ErrForbidden or ErrNotDone.
+func (s *Service) Waveform(ctx context.Context, account, id string) ([]byte, error) {
+	r, err := s.Result(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if len(r.Waveform) == 0 {
+		return nil, fmt.Errorf("%w: no waveform of %s", ErrNotFound, id)
+	}
+	return r.Waveform, nil
+}

@@ -186,7 +186,7 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 // with less the model loses first words and their capitals. They are faster-whisper's.
 const windowLead, windowGap = 0.4, 0.8
 
-// newEngine makes an engine of a backend.
+// newEngine returns an engine of a backend.
 func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
@@ -196,7 +196,7 @@ func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, lang
 	return e
 }
 
-// put says where the weights of a new engine are.
+// put records where the weights of a new engine are.
 func (e *Engine) put(at place, note string) *Engine {
 	e.place, e.note = at, note
 	return e

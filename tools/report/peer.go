@@ -117,7 +117,7 @@ func (p peer) prepare(ctx context.Context, otograph string) error {
 	return p.record(ctx)
 }
 
-// install makes a Python with the packages, and takes the models out of them.
+// install creates a Python with the packages, and takes the models out of them.
 func (p peer) install(ctx context.Context) error {
 	if _, err := os.Stat(p.path("ct2", "model.bin")); err == nil {
 		return nil // the last step was done

@@ -78,7 +78,7 @@ test-web: build ## run the tests of the page in a headless Chromium
 
 PYTHON ?= /usr/bin/python3
 test-training: ## take two steps of every training stage of the demo models (left out without torch)
-	@cd models/demo && $(PYTHON) -m unittest -b -v training.test.test_settings training.test.test_stages
+	@cd tools && $(PYTHON) -m unittest -b -v training.test.test_settings training.test.test_stages
 
 test-arm64: setup ## compare words with 64-bit Arm's and run the engines' tests, in qemu's emulator (slow)
 	@GO='$(GO)' bash test/arm64/run.sh

@@ -114,7 +114,7 @@ func WithConfidences(on bool) Option { return func(p *Pipeline) { p.noConfidence
 // language counts.
 func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = below } }
 
-// WithDevice sets what computes the standard tier's model: "auto", the default, is a
+// WithDevice sets the device of the standard tier's model: "auto", the default, is a
 // GPU that ggml has a plug-in for, else the CPU; "cpu"; "vulkan" or "vulkan:N". Where it
 // is not there, or fails, the CPU takes over, and Result.Warnings says so.
 func WithDevice(name string) Option { return func(p *Pipeline) { p.device = name } }
@@ -159,7 +159,7 @@ func OpenDefault(options ...Option) (*Pipeline, error) {
 // Models is the set that the pipeline was opened with.
 func (p *Pipeline) Models() *models.Set { return p.engines.Set }
 
-// Available returns what the pipeline's models can transcribe.
+// Available returns the tiers and languages of the pipeline's models.
 func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 
 // Settings names the options of Open that decide a result beside the models. A kept
@@ -169,8 +169,8 @@ func (p *Pipeline) Settings() string {
 }
 
 // Load opens the models of the given roles now; without any, those of all roles
-// that the set fills. An error names the file, the role, what was expected and
-// what came.
+// that the set fills. An error names the file, the role, the expectation and the
+// finding.
 func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	done, err := p.enter()
 	if err != nil {

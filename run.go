@@ -169,7 +169,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	return res, err
 }
 
-// run is one Run: its stages and what watches over them.
+// run is one Run.
 type run struct {
 	*stages.Stages
 	stages.Watch
@@ -199,7 +199,7 @@ func (s *sound) of(side channels.Side) *audio.PCM {
 	return s.split[side.Channel]
 }
 
-// do decodes the recording, runs the stages and assembles what they found.
+// do decodes the recording, runs the stages and assembles the result.
 func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func (r *run) audio() audio.Options {
 	return o
 }
 
-// find runs the stages after decoding. A failure of one does not end those that
+// find runs the stages after decoding. A failure of one does not end the stages that
 // can do without it.
 func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	f = &found.Findings{}

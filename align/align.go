@@ -39,7 +39,7 @@ type Vocabulary struct {
 	Blank int
 }
 
-// Heard holds what a model recognized in one window.
+// Heard is the output of a model for one window.
 type Heard struct {
 	// Pieces are the stretches of the file (samples at 16 kHz) that make up the
 	// window, one right after the other, in order.

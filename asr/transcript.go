@@ -74,10 +74,9 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Powerless are those of Options.Hotwords that change next to nothing,
-	// whatever is said.
+	// Powerless are hotwords (Options.Hotwords) that change next to nothing.
 	Powerless []string `json:",omitempty"`
-	// Unspelled are those that change nothing, because the model's vocabulary
+	// Unspelled are hotwords that change nothing, because the model's vocabulary
 	// cannot spell them.
 	Unspelled []string `json:",omitempty"`
 }
@@ -172,8 +171,8 @@ func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 // defaultNoSpeechThreshold is Whisper's published no-speech threshold.
 const defaultNoSpeechThreshold = 0.6
 
-// DiscardAbove returns the no-speech probability above which text is discarded: what
-// NoSpeechThreshold stands for.
+// DiscardAbove returns the no-speech probability above which text is discarded:
+// NoSpeechThreshold with its default.
 func (o Options) DiscardAbove() float64 {
 	switch {
 	case o.NoSpeechThreshold < 0:

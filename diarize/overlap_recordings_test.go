@@ -18,7 +18,7 @@ import (
 )
 
 // TestOverlappingConversations runs conversations of held-out voices that
-// models/demo/training/sound/make_overlap.py makes, with and without the segmenter.
+// tools/training/sound/make_overlap.py makes, with and without the segmenter.
 // OTOGRAPH_OVERLAP names their folder, OTOGRAPH_SEGMENTER another segmenter than the
 // embedded one.
 func TestOverlappingConversations(t *testing.T) {

@@ -127,7 +127,7 @@ func TestVectorsOfVoices(t *testing.T) {
 }
 
 // TestKnownVoices measures how well voices are known again: OTOGRAPH_VOICES_TUNE and
-// OTOGRAPH_VOICES_TEST name folders that models/demo/training/sound/make_voices.py
+// OTOGRAPH_VOICES_TEST name folders that tools/training/sound/make_voices.py
 // makes, of different voices.
 func TestKnownVoices(t *testing.T) {
 	tune, test := os.Getenv("OTOGRAPH_VOICES_TUNE"), os.Getenv("OTOGRAPH_VOICES_TEST")

@@ -90,7 +90,7 @@ func checkpoint(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))
 	switch {
 	case slices.Contains(openAI, own):
-		return fmt.Sprintf("a PyTorch checkpoint of OpenAI, whose weights are published as safetensors, too: run `hf download openai/whisper-%s --local-dir whisper-%s` and `otograph models import whisper-%s`", own, own, own)
+		return fmt.Sprintf("a PyTorch checkpoint of OpenAI; transformers publishes its weights as safetensors: run `hf download openai/whisper-%s --local-dir whisper-%s` and `otograph models import whisper-%s`", own, own, own)
 	case name == "pytorch_model.bin":
 		return "a pickled PyTorch checkpoint of transformers: save it as safetensors " +
 			"(`python -c 'import transformers as t; t.WhisperForConditionalGeneration.from_pretrained(\"FOLDER\").save_pretrained(\"NEW\")'`) and run `otograph models import NEW`"

@@ -31,7 +31,7 @@ const (
 	FormatRTTM     Format = "rttm"
 )
 
-// formats are the formats of Write with what their files are.
+// formats are the formats of Write with the endings and media types of their files.
 var formats = []struct {
 	format            Format
 	extension, medium string
@@ -57,7 +57,7 @@ func Formats() []Format {
 	return out
 }
 
-// Extension returns what the names of the format's files end with, "" for an
+// Extension returns the ending of the names of the format's files, "" for an
 // unknown format.
 func (f Format) Extension() string {
 	for _, known := range formats {

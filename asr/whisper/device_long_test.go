@@ -39,7 +39,7 @@ func TestDevicesOnTenRecordings(t *testing.T) {
 	}
 	recordings := evaluationSet(t, 10)
 	transcribe := func(device string) (found []string) {
-		e, err := Open(demoModel(t), Options{Device: device})
+		e, err := openFile(demoModel(t), Options{Device: device})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, e.Close()) }()
 		for _, r := range recordings {

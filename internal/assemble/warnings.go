@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// circumstances are what an option's effect depends on.
+// circumstances decide whether an option has an effect.
 type circumstances struct {
 	given         spec.Options
 	opt           spec.EffectiveOptions

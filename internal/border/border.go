@@ -1,7 +1,7 @@
 // Package border hears where a word begins: a small network scores a point of time as
 // the border before a word, from the spectrum around it and the letters on both sides,
 // every 10 ms. It was trained on synthesizers' own word times
-// (models/demo/training/sound/README.md).
+// (tools/training/sound/README.md).
 package border
 
 import (

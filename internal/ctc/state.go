@@ -8,7 +8,7 @@ type State struct {
 	From, To int // nodes
 }
 
-// StateKind is what a State writes.
+// StateKind is the role of a State.
 type StateKind uint8
 
 // The kinds of states. A Spotter has StateToken and StateBlank only.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Vocabulary is what the tokens of a CTC model write. It is safe for concurrent
+// Vocabulary holds the texts of a CTC model's tokens. It is safe for concurrent
 // use.
 type Vocabulary struct {
 	// Blank is the number of the blank, Size how many tokens there are.

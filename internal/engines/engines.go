@@ -71,7 +71,7 @@ type Options struct {
 // Engines are the models of one pipeline, each loaded at most once.
 type Engines struct {
 	Set       *models.Set
-	Available spec.Available // what Set can transcribe
+	Available spec.Available // tiers and languages of Set
 	opt       Options
 	standard  engine[*whisper.Engine]
 	vad       engine[*silero.Model]

@@ -1,4 +1,4 @@
-// Package found holds what the stages of a run find, as plain values: the stages
+// Package found holds the finds of a run's stages as plain values: the stages
 // make them, checkpoints keep them, and package assemble makes a result of them.
 package found
 
@@ -108,11 +108,12 @@ type Transcription struct {
 	// Speakers are the numbers of the segments' speakers where each channel is one
 	// speaker; nil where the channels were mixed.
 	Speakers []int `json:",omitempty"`
-	// Abilities are those of the recognizer; nil if there was no speech and none ran.
+	// Abilities are the recognizer's; nil if there was no speech and none ran.
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts the work of the standard tier on doubtful segments.
 	Cascade spec.CascadeStats
-	// Again is what the standard tier honored there; nil where it decoded nothing.
+	// Again lists the options that the standard tier honored there; nil where it
+	// decoded nothing.
 	Again *Honored `json:",omitempty"`
 	// Uncorrected is the reason why the standard tier could not decode doubtful
 	// segments again; "" if it could.

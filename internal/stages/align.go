@@ -68,7 +68,7 @@ func (s *Stages) aligner(language string) (*models.Model, error) {
 
 // leastFound is the mean probability of its words from which a text counts as
 // said. The right text of clean speech has one above 0.8, another text one below
-// 0.1; a text of which every other word is wrong lies between.
+// 0.1; a text with every other word wrong lies between.
 const leastFound = 0.4
 
 // Fits reports whether the words of a text are said in the recording that they were

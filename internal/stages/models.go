@@ -41,7 +41,7 @@ func (s *Stages) NeedsStandard(said *found.Transcription) bool {
 }
 
 // Preload opens a run's models while the recording is still being decoded and searched
-// for speech, two at a time. First comes what the text needs: the voice activity
+// for speech, two at a time. The models that the text needs come first: the voice activity
 // detector and, beside it, the language detector and, where it is known which, the
 // recognizer. The run does not wait for it, and trouble is left to the stage that needs
 // the model. enter counts each goroutine in and returns the function that counts it out;
@@ -73,7 +73,7 @@ func (s *Stages) Preload(enter func() (done func(), err error)) {
 	}
 }
 
-// preloadRecognizer opens what tells the language and, where it is known which, the
+// preloadRecognizer opens the language detector and, where it is known which, the
 // recognizer.
 func (s *Stages) preloadRecognizer() {
 	e := s.Engines

@@ -1,5 +1,5 @@
-// Package stages does the work of a run: each stage takes what earlier ones found and
-// returns what it found. Package otograph decides which stage runs when.
+// Package stages does the work of a run: each stage takes the finds of earlier stages
+// and returns its own. Package otograph decides which stage runs when.
 package stages
 
 import (
@@ -39,7 +39,7 @@ func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func(
 	return work(engine)
 }
 
-// or returns what p points to, or def when it is nil.
+// or returns the value at p, or def when p is nil.
 func or[T any](p *T, def T) T {
 	if p == nil {
 		return def

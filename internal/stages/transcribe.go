@@ -73,7 +73,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 }
 
 // text transcribes with a tier's recognizer. A CTC model of the language looks for
-// hotwords in what another kind of model writes, and times the standard tier's words
+// hotwords in the text of another kind of model, and times the standard tier's words
 // where they are asked for.
 func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pcm *audio.PCM, heard *found.Speech, opt asr.Options) (*asr.Transcript, error) {
 	timed := opt.WordTimestamps
@@ -98,9 +98,9 @@ func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pc
 	return text, nil
 }
 
-// again decodes what the optimized tier is unsure of with the standard tier, where
+// again decodes doubtful segments of the optimized tier with the standard tier, where
 // there is a model of it that knows the language, and puts the better text into t.
-// with is what the standard tier honored of the options; nil if it decoded nothing.
+// with lists the options that the standard tier honored; nil if it decoded nothing.
 // With an error t is as it was. A demonstration does not judge a real model.
 func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *found.Honored, err error) {
 	optimized, standard := s.Engines.Model(spec.TierOptimized, t.Language), s.Engines.Model(spec.TierStandard, t.Language)

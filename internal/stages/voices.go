@@ -56,8 +56,8 @@ func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *
 	})
 }
 
-// ClusterSides makes one speaker of each side; voices are those of the sides'
-// channels, by channel.
+// ClusterSides makes one speaker of each side; voices are the embeddings
+// of the sides, by channel.
 func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.diarizeOptions(e)

@@ -19,7 +19,7 @@ type Watch struct {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error
 	}
-	// Split reports that the checkpoints are those of split channels.
+	// Split reports that the run splits channels: its checkpoints are not the mix's.
 	Split bool
 	Log   *slog.Logger
 }

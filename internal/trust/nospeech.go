@@ -37,8 +37,8 @@ const (
 
 // Reject removes all segments where they are short and neither the detector nor the
 // recognizer is sure of any: knocks, barks and sneezes pass for speech for a moment,
-// and a recognizer always finds words. One segment of which one of the two is sure,
-// or of which one says nothing, keeps them all.
+// and a recognizer always finds words. A segment that one of the two is sure of,
+// or says nothing about, keeps them all.
 func Reject(s *found.Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {

@@ -246,7 +246,7 @@ func (l *loader) linear(prefix string, names ...string) *matrix {
 			return nil
 		}
 		if len(parts) > 0 && parts[0].Kind != t.Kind {
-			l.fail(fmt.Errorf("%w: tensor %s: expected weights of type %d, as in the layer's other tensors, found type %d", ggmlfile.ErrNotWhisper, t.Name, parts[0].Kind, t.Kind))
+			l.fail(fmt.Errorf("%w: tensor %s: expected weights of type %d, the type of its neighbor, found type %d", ggmlfile.ErrNotWhisper, t.Name, parts[0].Kind, t.Kind))
 			return nil
 		}
 		parts = append(parts, t)

@@ -14,7 +14,7 @@ import (
 )
 
 // grammar is a list of sentences with slots, in the format of
-// models/demo/training/asr: {slot}, [a|b], and lines "@slot: a|b".
+// tools/training/asr: {slot}, [a|b], and lines "@slot: a|b".
 type grammar struct {
 	slots  map[string][]string
 	frames []string

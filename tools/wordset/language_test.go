@@ -21,7 +21,7 @@ func TestLanguagesOfSentences(t *testing.T) {
 	languages := slices.Sorted(maps.Keys(voices))
 	var right, wrong, alarms, seen int
 	for _, said := range languages {
-		g, err := readGrammar(filepath.Join("..", "..", "models", "demo", "training", "asr", "texts_"+said+".txt"))
+		g, err := readGrammar(filepath.Join("..", "training", "asr", "texts_"+said+".txt"))
 		require.NoError(t, err)
 		for range each {
 			text := g.sentence(r, false)

@@ -93,7 +93,7 @@ func main() {
 	noise := flag.String("noise", "", "decibels from the sound down to white noise, for each recording in turn, - for none (-,20,10,5,0); default: 20 in every third")
 	training := flag.Bool("train", false, "voices and sentences to learn from instead of those held out")
 	english := flag.String("english", "", "record English only, in these voices: ENGINE:NAME,… (flite:awb,festival:ked_diphone)")
-	texts := flag.String("texts", "models/demo/training/asr", "folder of the grammars texts_LANGUAGE.txt")
+	texts := flag.String("texts", "tools/training/asr", "folder of the grammars texts_LANGUAGE.txt")
 	flag.Parse()
 	if *out == "" {
 		log.Fatal("wordset: -o is missing")

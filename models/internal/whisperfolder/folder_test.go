@@ -80,23 +80,19 @@ func TestEveryLayoutGivesTheSameFile(t *testing.T) {
 	got, f := converted(t, shards, "", ggmlfile.F16)
 	sameFile(t, want, got, "shards")
 	assert.Len(t, f.Sources, 2)
-	for version := uint32(oldest); version <= newest; version++ {
-		types := []ctranslate2.Type{ctranslate2.Float32, ctranslate2.Int8}
-		if version == newest {
-			types = append(types, ctranslate2.Float16, ctranslate2.BFloat16, ctranslate2.Int16)
-		}
-		for _, typ := range types {
-			ct2 := t.TempDir()
-			w.CT2Folder(t, ct2, version, typ)
-			got, f := converted(t, ct2, "", ggmlfile.F16)
-			sameFile(t, want, got, typ.String())
-			assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
-		}
+	for _, c := range []struct {
+		version uint32
+		typ     ctranslate2.Type
+	}{
+		{2, ctranslate2.Float32}, {3, ctranslate2.Int8}, {4, ctranslate2.Int16}, {5, ctranslate2.Float16}, {6, ctranslate2.BFloat16}, {6, ctranslate2.Int8},
+	} {
+		ct2 := t.TempDir()
+		w.CT2Folder(t, ct2, c.version, c.typ)
+		got, f := converted(t, ct2, "", ggmlfile.F16)
+		sameFile(t, want, got, c.typ.String())
+		assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
 	}
 }
-
-// The binary versions of CTranslate2 that are read.
-const oldest, newest = 2, 6
 
 // TestTokenizerAlone takes the vocabulary from tokenizer.json, in which new
 // versions of transformers keep it.

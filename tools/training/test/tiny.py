@@ -74,7 +74,7 @@ def clips(prefix: Path, count: int) -> None:
 
 
 def words(folder: Path, recordings: int) -> None:
-    """Recordings with word times as bench/wordset and align's TestWriteTrainingData write them."""
+    """Recordings with word times as tools/wordset and align's TestWriteTrainingData write them."""
     r, manifest, dump = np.random.default_rng(4), [], []
     folder.mkdir(parents=True, exist_ok=True)
     for k in range(recordings):

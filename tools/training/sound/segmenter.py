@@ -98,10 +98,7 @@ def table(r: np.random.Generator, sp: Speech, count: int, alike: float) -> list[
     """The voices of a mixture; with probability `alike` they are warps of one recorded voice, which are
     harder to tell apart."""
     if alike and r.random() < alike:
-        kin: dict[str, list[str]] = {}
-        for name in sp.names:
-            kin.setdefault(sp.u[sp.spk[name][0]]["base"], []).append(name)
-        many = [names for names in kin.values() if len(names) >= count]
+        many = [names for names in sp.bases.values() if len(names) >= count]
         if many:
             return [str(v) for v in r.choice(many[int(r.integers(len(many)))], count, replace=False)]
     return [sp.names[int(k)] for k in r.choice(len(sp.names), count, replace=False)]

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The demonstration models from nothing.  usage: recipe.sh STAGE…   (README.md says what each needs and takes)
-#   sound      corpora of speech and sounds; demo-vad's first file, demo-speaker, demo-segmenter, demo-tagger
+#   sound      corpora of speech and sounds; demo-vad's, demo-speaker's and demo-segmenter's first files, demo-tagger
+#   voices     demo-speaker, demo-segmenter (after sound)
 #   clips      what the recognizers learn from, and what is chosen by
 #   ctc        demo-ctc
 #   lm         its language model
@@ -49,6 +50,14 @@ stage_sound() {
   stage tagger first
   stage segmenter first
   stage segmenter last
+}
+
+stage_voices() {
+  export OMP_NUM_THREADS=1
+  stage speech many
+  stage speech many-variants
+  stage embedder many
+  stage segmenter many
 }
 
 stage_clips() {

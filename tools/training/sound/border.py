@@ -1,6 +1,6 @@
 """The border network of package align: where, around the time a word's first token fires, the word begins.
 
-Learns from sets of go run ./bench/wordset beside which `go test -tags training ./align` wrote
+Learns from sets of go run -C tools ./wordset beside which `go test -tags training ./align` wrote
 its dump: NAME.fb holds 24 bands of every 10 ms, dump.jsonl where the tokens fire.
 """
 

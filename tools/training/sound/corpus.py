@@ -23,6 +23,9 @@ class Speech:
                     self.spk.setdefault(e["spk"], []).append(len(self.u))
                     self.u.append(e)
         self.names = sorted(self.spk)
+        self.bases: dict[str, list[str]] = {}  # the voices that a recorded voice or a variant became under its warps
+        for name in self.names:
+            self.bases.setdefault(self.u[self.spk[name][0]]["base"], []).append(name)
 
     def wav(self, i: int) -> np.ndarray:
         e = self.u[i]

@@ -21,13 +21,10 @@ def conversation(
     r: np.random.Generator, sp: Speech, count: int, share: float, seconds: float, introduced: bool
 ) -> tuple[np.ndarray, list[tuple[float, float, int]], list[str], float]:
     """(wave, turns [start, end, voice]) of `count` voices; the share of overlap is approached turn by turn."""
-    bases = {}
-    for name in sp.names:
-        bases.setdefault(sp.u[sp.spk[name][0]]["base"], []).append(name)
-    recorded = [str(b) for b in r.permutation(sorted(b for b in bases if not b.startswith("es")))]
-    variants = [str(b) for b in r.permutation(sorted(b for b in bases if b.startswith("es")))]
+    recorded = [str(b) for b in r.permutation(sorted(b for b in sp.bases if not b.startswith("es")))]
+    variants = [str(b) for b in r.permutation(sorted(b for b in sp.bases if b.startswith("es")))]
     order = recorded[: max(1, count - 2)] + variants  # recorded voices and one or two of espeak-ng
-    voices = [str(r.choice(bases[b])) for b in order[:count]]
+    voices = [str(r.choice(sp.bases[b])) for b in order[:count]]
     y, act = np.zeros(int((seconds + 15) * SR), np.float32), np.zeros((count, int((seconds + 15) * 100)), bool)
     p, last = r.uniform(0.2, 1.0), -1
     waiting = r.permutation(count).tolist() if introduced else []

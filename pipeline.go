@@ -18,9 +18,9 @@
 // Positions and lengths in a recording are seconds as float64, as in the JSON of a
 // Result; time.Duration is time on a clock.
 //
-// The native libraries (libwhisper, ONNX Runtime) are opened when they are
-// first needed; a program builds and starts without them, and an error says
-// what to do where one is missing.
+// ONNX Runtime, and libwhisper for a GPU, are opened when they are first needed; a
+// program builds and starts without them, and an error says what to do where one is
+// missing.
 package otograph
 
 import (

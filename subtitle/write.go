@@ -114,8 +114,8 @@ func WriteFile(file string, r *spec.Result) error {
 
 // Write writes a result with its sound events in a format. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
-// file. What demonstration models found says so, see DemoNote, and so do times of words
-// that were not measured, see EstimateNote. An error wraps
+// file. Results of demonstration models are marked, see DemoNote, and so are times of
+// words that were not measured, see EstimateNote. An error wraps
 // ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
 func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	if f == FormatRTTM && !r.Ran.Diarize {

@@ -16,12 +16,12 @@ type backend interface {
 	// and calls done with the number of each when it is decided, never concurrently. After
 	// an error it begins no further job. That of an ended ctx may be any.
 	decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error
-	// hear tells what the first pass of the decoder knows about windows.
+	// hear returns the findings of the decoder's first pass over each window.
 	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error)
 	free()
 }
 
-// vocabulary is what a backend knows of the tokens. The numbers from eot on are no text,
+// vocabulary holds a backend's knowledge of the tokens. The numbers from eot on are no text,
 // those from begin on time marks, 0.02 s apart.
 type vocabulary interface {
 	Text(token int32) string
@@ -39,7 +39,7 @@ type job struct {
 	stats  asr.Stats // the work done, which the backend counts
 }
 
-// samples returns the sound of the job's window, at least so many samples.
+// samples returns the sound of the job's window, at least that number of samples.
 func (j *job) samples(least int) []float32 {
 	x := j.window.Samples(make([]float32, 0, max(j.window.Len(), least)), j.pcm)
 	if len(x) < least {
@@ -51,9 +51,9 @@ func (j *job) samples(least int) []float32 {
 // plan decides which searches a window needs.
 type plan interface {
 	// next returns the search after the one that found f; the first where f is nil, after
-	// which the plan begins anew; nil when the text is decided.
+	// which the plan starts again; nil when the text is decided.
 	next(f *found) *request
-	// text returns the decided text, whose words are to be timed; nil if none are.
+	// text returns the decided text, whose words get times; nil if none do.
 	text() *found
 }
 
@@ -66,7 +66,7 @@ type request struct {
 	temperature float64
 	samples     int     // at others
 	quiet       float64 // the no-speech probability above which nothing is decoded
-	most        int     // tokens of the text; 0 is as many as the model has room for
+	most        int     // tokens of the text; 0 is the model's limit
 	hot         *hotwords
 }
 

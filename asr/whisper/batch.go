@@ -18,13 +18,13 @@ const (
 	// worker has leastOpen or more.
 	mostOpen, leastOpen = 8, 2
 	// threadYield is what each of the first fewThreads threads of a worker adds after one,
-	// beside workers of their own.
+	// compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
 	// turnLength is how long a worker computes before it lets others pass the gate.
 	turnLength = 50 * time.Millisecond
 )
 
-// teams returns how many workers decode n windows on so many cores, and with how many
+// teams returns how many workers decode n windows on a number of cores, and with how many
 // threads each, so that the last window is done early.
 func teams(n, cores int) (workers, threads int) {
 	least := 0.0
@@ -67,7 +67,7 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	return group.Wait()
 }
 
-// worker decodes jobs, several side by side, with a decoder of its own.
+// worker decodes jobs, several side by side, with a separate decoder.
 type worker struct {
 	*batch
 	threads, most int
@@ -178,7 +178,7 @@ func (w *worker) again(o *opened) bool {
 	return true
 }
 
-// close gives the window of a decided job back.
+// close frees or keeps the window of a decided job.
 func (w *worker) close(o *opened) {
 	if o.job.keep {
 		o.window.Forget()
@@ -208,7 +208,7 @@ func (t *turn) enter() (err error) {
 	return err
 }
 
-// leave gives the core back.
+// leave returns the core.
 func (t *turn) leave() {
 	if t.out != nil {
 		t.out()

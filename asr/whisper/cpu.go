@@ -25,7 +25,7 @@ import (
 // that the processor has.
 const EnvKernels = "OTOGRAPH_KERNELS"
 
-// cpu is the backend of our own network.
+// cpu is the backend that computes with internal/whispernet.
 type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model

@@ -8,9 +8,18 @@
 // for any parallelism, and every time.
 //
 // The search is that of CTranslate2 (beams, length normalization, patience), with Whisper's
-// published rules for time marks and symbols, and bonuses for hotwords. Hopeless texts end
-// while they are written: no text where the first pass hears nobody speak, and a loop ends
-// with its third repetition.
+// published rules for time marks and symbols, and bonuses for hotwords. A window in whose
+// first pass the model hears no speech is not decoded, and a loop ends its text with the
+// third repetition. The windows that DetectLanguage encodes are kept for a minute, so that
+// Transcribe needs no second pass of the encoder for them.
+//
+// Words are timed by the attention of the decoder (internal/wordtimes). A model whose
+// alignment heads are known, by its shape or models.Model.AlignmentHeads, writes its text
+// without time marks. Words that cannot be timed have asr.Word.Interpolated; on a GPU these
+// are all.
+//
+// The environment variable OTOGRAPH_KERNELS (avx512, avx2, neon, generic) chooses the
+// instructions of the processor; the default is the best that it has.
 //
 // libwhisper is opened where a device is asked for. Why not through the Go bindings that
 // whisper.cpp publishes (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state
@@ -177,7 +186,7 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 // with less the model loses first words and their capitals. They are faster-whisper's.
 const windowLead, windowGap = 0.4, 0.8
 
-// newEngine makes an engine of a backend.
+// newEngine returns an engine of a backend.
 func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
@@ -187,7 +196,7 @@ func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, lang
 	return e
 }
 
-// put says where the weights of a new engine are.
+// put records where the weights of a new engine are.
 func (e *Engine) put(at place, note string) *Engine {
 	e.place, e.note = at, note
 	return e

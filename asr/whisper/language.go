@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// How DetectLanguage decides: at once where a language has sureLanguage; else among those
-// that are plausible by what the speech would say in each, whose mean log probability (as
+// How DetectLanguage decides: immediately if a language has sureLanguage; else between
+// the plausible ones by the text of the speech in each, whose mean log probability (as
 // of one token) counts textWeight times: about the number of tokens in a short sentence.
 const (
 	sureLanguage      = 0.95

@@ -27,7 +27,7 @@ func looping(text []int32) int {
 	return 0
 }
 
-// unloop cuts the tokens of a text that ended in a loop behind the first time that its
+// unloop cuts the tokens of a text that ended in a loop after the first time that its
 // n-gram is said.
 func unloop(tokens []token, begin int32) []token {
 	var text []int32

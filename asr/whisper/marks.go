@@ -10,8 +10,8 @@ import (
 
 // rules say which token may come next: Whisper's own, as its authors published them.
 type rules struct {
-	blank, eot, begin int32   // " " (negative where there is none), the end, the mark of 0.00 s
-	never             []int32 // text that is never written: symbols that nobody speaks
+	blank, eot, begin int32   // " " (negative if the model has none), the end, the mark of 0.00 s
+	never             []int32 // text that is never written: symbols that are not spoken
 	unmarked          bool    // texts are written without time marks
 }
 

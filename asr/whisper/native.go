@@ -277,7 +277,7 @@ func (j *call) work() (encodes, steps int) {
 	return int(e), max(int(s), 0)
 }
 
-// decode runs one window with so many beams or samples and returns its tokens, time marks
+// decode runs one window with width beams or samples and returns its tokens, time marks
 // included.
 func (s *state) decode(j *call, r *request, width int, samples []float32) ([]token, error) {
 	lang := C.CString(r.language)

@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// errAborted is what a native call returns that was told to end.
+// errAborted is returned by a native call that was aborted.
 var errAborted = errors.New("whisper: decode aborted")
 
 const (
@@ -81,7 +81,7 @@ func (d *onDevice) free() {
 	d.weights.free()
 }
 
-// run does native work in a goroutine of its own. When ctx ends it tells the work to stop
+// run does native work in a separate goroutine. When ctx ends it tells the work to stop
 // and returns immediately; the work ends in the background.
 func (d *onDevice) run(ctx context.Context, work func(*visit) error) error {
 	select {

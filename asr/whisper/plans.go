@@ -107,7 +107,7 @@ type languagePlan struct {
 	said      []attempt
 }
 
-// languageTokens is how much of a text tells whether its language is right.
+// languageTokens is the length of a text that shows whether its language is right.
 const languageTokens = 64
 
 func (p *languagePlan) next(f *found) *request {

@@ -167,7 +167,7 @@ type passage struct {
 	passed   []decode.Skip // speech that the words pass over
 }
 
-// passages joins the words of the sections that lie where somebody speaks.
+// passages joins the words of the sections that lie in speech.
 func passages(w decode.Window, list []section, end float64) (all []passage) {
 	var jumps int
 	var passed float64
@@ -231,7 +231,7 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, s
 	return words, skips, covered, ended
 }
 
-// share gives the words times in proportion to their letters.
+// share spreads the words over the passage in proportion to their letters.
 func (p *passage) share(speech []audio.Span) {
 	first, from := 0, p.from
 	for _, k := range append(slices.Clip(p.passed), decode.Skip{Before: len(p.said), Start: p.to}) {
@@ -243,7 +243,7 @@ func (p *passage) share(speech []audio.Span) {
 	}
 }
 
-// put gives the words their measured times. What was passed over is the speech between two
+// put sets the measured times of the words. The text passed over the speech between two
 // of them.
 func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	p.passed = nil

@@ -10,11 +10,11 @@ import (
 )
 
 // search finds the text of a window, one token at a time: columns lists what the decoder
-// is to compute next, and advance goes on from its logits, until over. Several searches
+// must compute next, and advance continues from its logits, until over. Several searches
 // share a pass of the decoder; none knows of the others.
 //
 // At temperature 0 it is the beam search of CTranslate2: of twice as many candidates as
-// beams, the best end or go on; as soon as as many texts have ended as there are beams, the
+// beams, the best end or continue; as soon as as many texts have ended as there are beams, the
 // one with the greatest mean log probability is taken (patience and length penalty 1). At
 // other temperatures it samples as many texts as were asked for, each by itself.
 type search struct {
@@ -101,7 +101,7 @@ func (s *search) columns(list []whispernet.Column, vocabulary int) []whispernet.
 	return list
 }
 
-// advance goes on from the logits of the columns.
+// advance continues from the logits of the columns.
 func (s *search) advance() {
 	s.steps++
 	if !s.begun {

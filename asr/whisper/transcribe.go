@@ -117,7 +117,7 @@ func (e *Engine) conclude(j *job, t *task) result {
 	return r
 }
 
-// progress tells the caller of a transcription how far it is.
+// progress reports to the caller of a transcription how far it is.
 type progress struct {
 	opt         asr.Options
 	windows     []decode.Window

@@ -83,8 +83,6 @@ func fetchNative(err error) string {
 	switch {
 	case errors.Is(err, native.ErrNoCgo):
 		return "build otograph with cgo: CGO_ENABLED=1, and a C compiler"
-	case errors.Is(err, native.ErrNoWhisper):
-		return "nothing: the optimized tier works without it"
 	}
 	return "run `otograph native` (in a checkout: `make setup`)"
 }

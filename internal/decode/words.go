@@ -47,7 +47,7 @@ type Piece struct {
 	// file (seconds) that window begins.
 	Temperature, Seek float64
 	// First and Last are the tokens in which its letters begin and end, as indices into
-	// what Words was given: punctuation in tokens of its own is outside.
+	// what Words was given: punctuation in separate tokens is outside.
 	First, Last int
 	// Interpolated reports that Start and End were not measured.
 	Interpolated bool
@@ -222,7 +222,7 @@ func weights(words []Piece) []float64 {
 const gapAnchor = 0.1
 
 // sliver is the shortest speech (seconds) at the beginning or end of a passage that may
-// have a word of its own: a recognizer's time marks lie up to 0.1 s inside of the speech
+// have a separate word: a recognizer's time marks lie up to 0.1 s inside of the speech
 // beyond a pause, where nothing of the passage is said.
 const sliver = 0.15
 

@@ -10,7 +10,7 @@ const (
 
 // ErrNoWhisper is returned because libwhisper can't be opened on this system.
 // It wraps ErrMissing.
-var ErrNoWhisper = fmt.Errorf("%w: on Windows libwhisper is not opened, so there is no standard tier", ErrMissing)
+var ErrNoWhisper = fmt.Errorf("%w: on Windows libwhisper is not opened, so no GPU can be used", ErrMissing)
 
 // loaderFinds reports whether the loader searches systemDirs itself.
 const loaderFinds = false

@@ -44,7 +44,7 @@ func (m *Model) NewDecoder(threads int) *Decoder {
 	return &Decoder{m: m, crew: c, scores: make([]memory[float32], c.threads)}
 }
 
-// Free gives the buffers back.
+// Free frees the buffers.
 func (d *Decoder) Free() {
 	for _, b := range []*memory[float32]{&d.x, &d.normal, &d.qkv, &d.out, &d.hidden, &d.logits} {
 		b.free()
@@ -213,7 +213,7 @@ func (d *Decoder) project() {
 type Head struct{ Layer, Head int }
 
 // Attention runs the tokens of a whole text (with the tokens before it: SOT, language,
-// task, no timestamps) through the decoder at once and returns the raw scores (before the
+// task, no timestamps) through the decoder in one pass and returns the raw scores (before the
 // softmax) of the given cross-attention heads: [head][token][encoder position, 1500 of
 // 20 ms]. The window's cache is overwritten.
 func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop) (scores [][][]float32, err error) {

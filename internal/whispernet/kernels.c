@@ -10,12 +10,20 @@ const og_kernels *og_choose(const char *name) {
 	return NULL;
 }
 
+#if defined(_WIN32)
+#include <malloc.h>
+
+void *og_alloc(size_t bytes) { return _aligned_malloc(bytes ? bytes : 64, 64); }
+
+void og_release(void *p) { _aligned_free(p); }
+#else
 void *og_alloc(size_t bytes) {
 	void *p = NULL;
 	return posix_memalign(&p, 64, bytes ? bytes : 64) ? NULL : p;
 }
 
 void og_release(void *p) { free(p); }
+#endif
 
 float og_half(uint16_t h) {
 	/* shifted into a float's place the exponent is 112 too small, and a product mends that,

@@ -23,7 +23,7 @@ func caught(err *error) {
 	}
 }
 
-// Stop tells running computations to end. The zero value is ready.
+// Stop ends running computations. The zero value is ready.
 type Stop struct{ flag atomic.Bool }
 
 // Now ends every computation that was given the Stop, within a few milliseconds.

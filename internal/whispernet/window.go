@@ -90,7 +90,7 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 	return w
 }
 
-// Free gives the window's memory back.
+// Free frees the window's memory.
 func (w *Window) Free() {
 	w.cross.free()
 	w.Forget()

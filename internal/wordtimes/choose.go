@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// mostHeads is how many heads are chosen at most: as many as in most published lists.
+// mostHeads is how many heads are chosen at most: the number in most published lists.
 const mostHeads = 8
 
 // Choose finds the alignment heads of a decoder that is not a published one, from a

@@ -14,7 +14,7 @@ const (
 	positionFrames = positionSamples / frame
 	// shortGap is the longest gap in speech, in frames, that does not end a word.
 	shortGap = 10
-	// sliver is the shortest speech, in frames, that may have a word of its own where an
+	// sliver is the shortest speech, in frames, that may have a separate word where an
 	// end of the window cuts it off other speech.
 	sliver = 15
 	// quiet is how far below the loud frames of a window a frame is silent, in decibels,

@@ -9,7 +9,7 @@ import (
 // Head is an attention head of a decoder, counted from 0.
 type Head struct{ Layer, Head int }
 
-// shape tells the published models apart.
+// shape identifies a published model.
 type shape struct{ layers, heads, vocabulary int32 }
 
 // The vocabularies of the published models.

@@ -20,8 +20,8 @@ type Input struct {
 	Speech []audio.Span
 }
 
-// Word says which tokens of the text spell a word: First to Last, indices into the
-// text's tokens. Punctuation in tokens of its own is best left out: it takes the pause
+// Word names the tokens of the text that spell a word: First to Last, indices into the
+// text's tokens. Punctuation in separate tokens is best left out: it takes the pause
 // beside the word.
 type Word struct {
 	Text        string
@@ -36,7 +36,7 @@ const positionSamples = audio.SampleRate / 50
 
 // Times returns when each word is spoken. Words do not overlap and keep their order;
 // each lies in speech and lasts 20 ms or more, and none lies over a pause of more than
-// 0.1 s. It returns nil if the speech has no room for so many words.
+// 0.1 s. It returns nil if the speech is too short for the words.
 func Times(in Input) []Time {
 	s := newSharpener(in)
 	if s == nil {

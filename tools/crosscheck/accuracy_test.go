@@ -98,7 +98,7 @@ func (s score) percent() float64 { return 100 * float64(s.errors) / float64(max(
 // for every transcript.
 func TestErrorRate(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "demo")
-	e, b := both(t, whisper.Options{})
+	e, b := both(t)
 	m, ok := demo.Models().Role(models.RoleVAD)
 	require.True(t, ok)
 	detector, err := silero.Open(m, silero.Options{})

@@ -22,7 +22,7 @@ import (
 )
 
 // both opens the demo model twice.
-func both(t *testing.T, opt whisper.Options) (*whisper.Engine, *bindings) {
+func both(t *testing.T) (*whisper.Engine, *bindings) {
 	t.Helper()
 	dir, err := native.Whisper()
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func both(t *testing.T, opt whisper.Options) (*whisper.Engine, *bindings) {
 	b, err := openBindings(dir, path)
 	require.NoError(t, err)
 	t.Cleanup(b.close)
-	e, err := whisper.Open(m, opt)
+	e, err := whisper.Open(m, whisper.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e, b
@@ -52,10 +52,9 @@ func joined(tr *asr.Transcript) string {
 	return strings.Join(list, " ")
 }
 
-// TestSameText gives both the whole of each clip as one window: greedy, one thread, the
-// whole context.
+// TestSameText gives both the whole of each clip as one window: greedy, one thread.
 func TestSameText(t *testing.T) {
-	e, b := both(t, whisper.Options{Context: whisper.ContextFull})
+	e, b := both(t)
 	clips, err := filepath.Glob("../../asr/whisper/testdata/*.wav")
 	require.NoError(t, err)
 	require.NotEmpty(t, clips)

@@ -101,10 +101,11 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 		Machine: fmt.Sprintf("%d cores of %s, %s", machine.Cores, cmp.Or(machine.CPU, "an unknown processor"), machine.OS),
 		Version: strings.TrimSpace(string(version)), Date: time.Now().UTC().Format("2 January 2006"),
 	}
-	for _, row := range b.rows() {
-		if !chosen.MatchString(row.what) {
-			continue
-		}
+	rows, err := b.choose(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
 		fmt.Fprintln(os.Stderr, "report:", row.what)
 		measured, err := b.measure(ctx, row, rounds)
 		if err != nil {
@@ -116,7 +117,7 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 		}
 	}
 	if len(r.Rows) == 0 {
-		return fmt.Errorf("-only: no row's name matches %q", only)
+		return fmt.Errorf("-only: no row to measure matches %q", only)
 	}
 	table := r.table(rounds)
 	fmt.Print(table)
@@ -124,6 +125,27 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 		return nil
 	}
 	return write(doc, table, r.Rows, only != "")
+}
+
+// choose returns the rows whose names match, those beside faster-whisper first. If
+// its packages or weights cannot be had, these are left out with a message.
+func (b *setup) choose(ctx context.Context, chosen *regexp.Regexp) ([]row, error) {
+	rows, err := b.peer.rows(b.otograph)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(append(rows, b.rows()...), func(r row) bool { return !chosen.MatchString(r.what) })
+	besides := func(r row) bool { return r.peer }
+	if slices.ContainsFunc(rows, besides) {
+		if err := b.peer.prepare(ctx, b.otograph); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			fmt.Fprintln(os.Stderr, "report: the rows beside faster-whisper are left out:", err)
+			rows = slices.DeleteFunc(rows, besides)
+		}
+	}
+	return rows, nil
 }
 
 // load returns the results of earlier runs in a file.
@@ -172,14 +194,19 @@ func (b *setup) measure(ctx context.Context, row row, rounds int) (result, error
 		before, known := busySeconds()
 		begun, used := time.Now(), 0.0
 		if len(row.reference) > 0 {
-			c, err := once(ctx, row.reference)
+			c, output, err := once(ctx, row.reference)
 			if err != nil {
 				return r, err
 			}
-			r.Reference = append(r.Reference, c)
 			used += c.Processor
+			if row.warm {
+				if c, err = warmCost(output); err != nil {
+					return r, err
+				}
+			}
+			r.Reference = append(r.Reference, c)
 		}
-		c, err := once(ctx, row.ours)
+		c, _, err := once(ctx, row.ours)
 		if err != nil {
 			return r, err
 		}
@@ -194,16 +221,16 @@ func (b *setup) measure(ctx context.Context, row row, rounds int) (result, error
 	return r, nil
 }
 
-// once runs a program to completion.
-func once(ctx context.Context, args []string) (cost, error) {
+// once runs a program to completion and returns its cost and output.
+func once(ctx context.Context, args []string) (cost, string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	begun := time.Now()
 	said, err := cmd.CombinedOutput()
 	if err != nil {
-		return cost{}, fmt.Errorf("%s: %w: %.300s", strings.Join(args, " "), err, said)
+		return cost{}, "", fmt.Errorf("%s: %w: %.300s", strings.Join(args, " "), err, said)
 	}
 	s := cmd.ProcessState
-	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, nil
+	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, string(said), nil
 }
 
 // median returns the median of one of the figures.

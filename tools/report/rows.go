@@ -16,12 +16,15 @@ type row struct {
 	want            float64
 	models          []string // synthetic models of both, such as "base-f16"
 	reference, ours []string
+	peer            bool // the programs and sounds of peer are needed
+	warm            bool // only the second run within the reference counts
 }
 
 // setup holds the inputs of the rows: programs, models and sounds in one
 // folder.
 type setup struct {
 	dir, native, otograph, whisper, steps string
+	peer                                  peer
 	sherpa                                func(more ...string) []string // its command, or nil without it
 	detector                              string                        // sherpa's model
 }
@@ -42,7 +45,7 @@ func prepare(ctx context.Context, dir string) (*setup, error) {
 	}
 	b := &setup{
 		dir: dir, native: native, otograph: filepath.Join(dir, "otograph"), whisper: filepath.Join(dir, "whisper_full"),
-		steps: filepath.Join(dir, "steps"),
+		steps: filepath.Join(dir, "steps"), peer: peer(filepath.Join(dir, "peer")),
 	}
 	for _, args := range [][]string{
 		{"go", "build", "-o", b.otograph, "./cmd/otograph"},
@@ -151,7 +154,7 @@ func (b *setup) rows() []row {
 		if ours != theirs {
 			what += ", against " + theirs
 		}
-		return row{what, library, want, []string{ours, theirs}, full(sound, theirs), shaped(sound, ours)}
+		return row{what: what, against: library, want: want, models: []string{ours, theirs}, reference: full(sound, theirs), ours: shaped(sound, ours)}
 	}
 	demo := func(sound, optimize string) []string {
 		return transcribe(sound, append([]string{"--demo", "--optimize=" + optimize}, bare...)...)

@@ -98,10 +98,13 @@ func TestF14CapacityPage(t *testing.T) {
 // assertRuns checks that the arguments of a "go test" name tests or benchmarks that exist.
 func assertRuns(t *testing.T, page string, args []string) {
 	t.Helper()
-	folder := "."
+	folder, module := ".", ".."
+	if i := slices.Index(args, "-C"); i >= 0 && i+1 < len(args) {
+		module = filepath.Join("..", args[i+1])
+	}
 	for _, arg := range args {
 		if arg == "." || strings.HasPrefix(arg, "./") {
-			folder = filepath.Join("..", arg)
+			folder = filepath.Join(module, arg)
 		}
 	}
 	for i, arg := range args[:len(args)-1] {

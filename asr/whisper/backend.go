@@ -35,17 +35,21 @@ type job struct {
 	window decode.Window
 	rows   int  // the most beams or samples of its searches
 	keep   bool // the encoded window will be needed again
+	sound  []float32
 	plan   plan
 	stats  asr.Stats // the work done, which the backend counts
 }
 
-// samples returns the sound of the job's window, at least that number of samples.
+// samples returns the sound of the job's window, at least so many samples, and keeps it for
+// the next call.
 func (j *job) samples(least int) []float32 {
-	x := j.window.Samples(make([]float32, 0, max(j.window.Len(), least)), j.pcm)
-	if len(x) < least {
-		x = x[:least] // silence up to here
+	if j.sound == nil {
+		j.sound = j.window.Samples(make([]float32, 0, max(j.window.Len(), least)), j.pcm)
+		if len(j.sound) < least {
+			j.sound = j.sound[:least] // silence up to here
+		}
 	}
-	return x
+	return j.sound
 }
 
 // plan decides which searches a window needs.

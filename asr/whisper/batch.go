@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,15 +143,16 @@ func (w *worker) step() error {
 		w.columns = o.search.columns(w.columns, w.cpu.size)
 	}
 	if err := w.decoder.Step(w.columns, w.stop); err != nil {
-		return err
+		return failure(err)
 	}
 	still := w.open[:0]
-	for _, o := range w.open {
+	for i, o := range w.open {
 		o.job.stats.DecoderSteps++
 		o.search.advance()
 		if o.search.over && !w.again(o) {
 			if err := w.time(o); err != nil {
-				return err
+				w.open = slices.Concat(still, w.open[i:]) // without those that are closed
+				return failure(err)
 			}
 			w.close(o)
 			continue
@@ -180,6 +182,7 @@ func (w *worker) again(o *opened) bool {
 
 // close frees or keeps the window of a decided job.
 func (w *worker) close(o *opened) {
+	o.job.sound = nil
 	if o.job.keep {
 		o.window.Forget()
 		w.cpu.keep(o.job, o.window)

@@ -89,7 +89,7 @@ func TestLanguageAndTextShareAPass(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, c.kept, heard, "another recording's")
 	o := greedy()
-	o.BeamSize = keptRows
+	o.BeamSize = maxBeams
 	_, err = e.Transcribe(context.Background(), pcm, speech[:1], o)
 	require.NoError(t, err)
 	assert.Len(t, c.kept, heard-1)

@@ -3,6 +3,7 @@ package whisper
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -49,12 +50,19 @@ type kept struct {
 }
 
 // An engine keeps the most recent mostKept encoded windows between a language question and
-// the transcription, for keepFor. Each has room for keptRows beams, the default.
+// the transcription, for keepFor, whatever beams it has.
 const (
 	mostKept = 6
 	keepFor  = time.Minute
-	keptRows = 5
 )
+
+// failure marks an error of the network that is due to a lack of memory.
+func failure(err error) error {
+	if errors.Is(err, whispernet.ErrMemory) {
+		return fmt.Errorf("%w: %w", ErrDecode, err)
+	}
+	return err
+}
 
 // openCPU loads a model that has been checked.
 func openCPU(m modelFile, threads int) (*cpu, error) {
@@ -74,7 +82,7 @@ func openCPU(m modelFile, threads int) (*cpu, error) {
 		}
 		file, size = f, info.Size()
 	}
-	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
+	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads, Layout: layout})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +134,7 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 	c.mu.Unlock()
 	w, err := c.model.Encode(j.samples(0), j.rows, threads, stop)
 	if err != nil {
-		return nil, fmt.Errorf("whisper: a window of %.1f s: %w", float64(j.window.Len())/audio.SampleRate, err)
+		return nil, fmt.Errorf("whisper: a window of %.1f s: %w", float64(j.window.Len())/audio.SampleRate, failure(err))
 	}
 	return w, nil
 }
@@ -142,8 +150,6 @@ func (c *cpu) keep(j *job, w *whispernet.Window) {
 	}
 	if c.timer == nil {
 		c.timer = time.AfterFunc(keepFor, c.drop)
-	} else {
-		c.timer.Reset(keepFor)
 	}
 }
 
@@ -158,6 +164,10 @@ func (c *cpu) drop() {
 		}
 		return old
 	})
+	c.timer = nil
+	if len(c.kept) > 0 {
+		c.timer = time.AfterFunc(time.Until(c.kept[0].since.Add(keepFor)), c.drop)
+	}
 }
 
 // search begins a search in a window.
@@ -199,7 +209,7 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window)
 	logits := make([]float32, c.size)
 	var list []heard
 	for _, window := range windows {
-		j := &job{pcm: pcm, window: window, rows: keptRows}
+		j := &job{pcm: pcm, window: window, rows: maxBeams}
 		w, err := c.encoded(j, c.threads, stop)
 		if err != nil {
 			return nil, err
@@ -207,7 +217,7 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window)
 		err = d.Step([]whispernet.Column{{Window: w, Token: c.SOT, Logits: logits}}, stop)
 		if err != nil {
 			w.Free()
-			return nil, err
+			return nil, failure(err)
 		}
 		w.Forget()
 		c.keep(j, w)

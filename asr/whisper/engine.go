@@ -186,11 +186,20 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 // with less the model loses first words and their capitals. They are faster-whisper's.
 const windowLead, windowGap = 0.4, 0.8
 
+// packing is how windows are filled: those of 30 s as published models know them, shorter
+// ones, which only models of our own have, as these were trained.
+func (m modelFile) packing() decode.PackOptions {
+	if m.WindowSeconds < 30 {
+		return decode.PackOptions{Max: m.WindowSeconds}
+	}
+	return decode.PackOptions{Max: m.WindowSeconds, Lead: windowLead, MaxGap: windowGap}
+}
+
 // newEngine returns an engine of a backend.
 func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, languages []string) *Engine {
 	e := &Engine{
 		model: m, opt: opt, header: header, languages: languages, backend: b, place: onCPU,
-		packing: decode.PackOptions{Max: m.WindowSeconds, Lead: windowLead, MaxGap: windowGap}, freed: make(chan struct{}),
+		packing: m.packing(), freed: make(chan struct{}),
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	return e
@@ -213,6 +222,9 @@ func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 			code, ok := spec.NormalizeLanguage(l)
 			if !ok {
 				return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
+			}
+			if number := slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code }); int32(number) >= h.Vocabulary-51766 {
+				return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", h.Vocabulary-51766, l)
 			}
 			known = append(known, code)
 		}

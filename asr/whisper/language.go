@@ -109,13 +109,13 @@ func (e *Engine) likeliest(values map[string]float64) string {
 // probabilities by those of the texts: in a wrong language the decoder writes what it
 // believes less.
 func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, heard map[string]float64) (map[string]float64, error) {
-	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return heard[code] < plausibleLanguage })
+	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return !(heard[code] >= plausibleLanguage) })
 	if len(plausible) < 2 {
 		return heard, nil
 	}
 	var jobs []*job
 	for _, w := range windows {
-		jobs = append(jobs, &job{pcm: pcm, window: w, rows: keptRows, keep: true, plan: &languagePlan{languages: plausible}})
+		jobs = append(jobs, &job{pcm: pcm, window: w, rows: maxBeams, keep: true, plan: &languagePlan{languages: plausible}})
 	}
 	if err := e.decode(ctx, jobs, asr.Options{Parallel: e.opt.Threads}, func(int) {}); err != nil {
 		return nil, err

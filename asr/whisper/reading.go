@@ -81,7 +81,10 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	for i := range words {
 		words[i].NoSpeechProb = r.noSpeech
 	}
-	r.words, r.text = words, a.text
+	r.words = words
+	if !a.failed() {
+		r.text = a.text // a loop would go on in the next window
+	}
 	if a.failed() || r.noSpeech > unsureNoSpeech {
 		return // its gaps say nothing
 	}
@@ -177,10 +180,11 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 			continue
 		}
 		if s.to-s.from < float64(len(said))*0.04 { // too fast for speech: the mark is wrong
-			s.to = end
+			to := end
 			if i+1 < len(list) {
-				s.to = max(list[i+1].from, s.to)
+				to = max(list[i+1].from, s.to)
 			}
+			s.to = to
 		}
 		from, to := w.Time(s.from), w.Time(s.to)
 		if silent(w.Speech, from, to) {

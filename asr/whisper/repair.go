@@ -165,6 +165,9 @@ func (r *repair) pack() []*patch {
 		slices.SortFunc(p.stretches, func(a, b bare) int { return cmp.Compare(a.start, b.start) })
 		for _, b := range p.stretches {
 			piece := r.piece(b)
+			if n := len(p.window.Pieces); n > 0 {
+				piece = piece.Rest(float64(p.window.Pieces[n-1].End) / audio.SampleRate)
+			}
 			p.window.Pieces = append(p.window.Pieces, piece.Pieces...)
 			p.window.Speech = append(p.window.Speech, piece.Speech...)
 		}

@@ -30,7 +30,7 @@ func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
 // time finds when the words of a job's decided text are spoken.
 func (w *worker) time(o *opened) error {
 	f := o.job.plan.text()
-	if f == nil || len(f.tokens) == 0 {
+	if f == nil || len(f.tokens) == 0 || f.hopeless() {
 		return nil
 	}
 	in := wordtimes.Input{Samples: o.job.samples(0), Speech: o.job.window.Spoken()}
@@ -60,7 +60,7 @@ func (w *worker) time(o *opened) error {
 		for i, h := range heads {
 			asked[i] = whispernet.Head(h)
 		}
-		return w.decoder.Attention(o.window, tokens, asked, w.stop)
+		return w.decoder.Attention(o.window, tokens, asked, in.Positions(), w.stop)
 	}
 	heads := w.cpu.heads
 	var err error
@@ -77,7 +77,8 @@ func (w *worker) time(o *opened) error {
 	}
 	f.times = wordtimes.Times(in)
 	for i, t := range f.times {
-		f.times[i] = wordtimes.Time{Start: o.job.window.Time(t.Start), End: o.job.window.Time(t.End)}
+		// where two pieces meet, a word begins in the later one
+		f.times[i] = wordtimes.Time{Start: o.job.window.Time(t.Start + 0.001), End: o.job.window.Time(t.End)}
 	}
 	return nil
 }

@@ -2,7 +2,10 @@
 
 package whispernet
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Column is one token of one decoder pass.
 type Column struct {
@@ -66,7 +69,9 @@ func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 		return nil
 	}
 	d.columns = columns
-	d.embed()
+	if err := d.embed(); err != nil {
+		return err
+	}
 	for l := range d.m.decoder {
 		if stop.Stopped() {
 			return ErrStopped
@@ -89,9 +94,17 @@ func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	})
 }
 
-// embed turns tokens and positions into vectors, and looks up the columns' pasts.
-func (d *Decoder) embed() {
-	n := int(d.m.header.TextState)
+// embed turns tokens and positions into vectors, and looks up the columns' pasts. An error
+// names a column that the model or its window has no place for.
+func (d *Decoder) embed() error {
+	h := d.m.header
+	n := int(h.TextState)
+	for _, c := range d.columns {
+		if c.Token < 0 || c.Token >= h.Vocabulary || c.Position < 0 || c.Position >= int(h.TextContext) || c.Row < 0 || c.Row >= c.Window.rows {
+			return fmt.Errorf("whispernet: expected a token of %d, a position of %d and a row of %d, found token %d at %d in row %d",
+				h.Vocabulary, h.TextContext, c.Window.rows, c.Token, c.Position, c.Row)
+		}
+	}
 	x := d.x.grow(len(d.columns) * n)
 	for len(d.cells) < len(d.columns) {
 		d.cells = append(d.cells, nil)
@@ -112,6 +125,7 @@ func (d *Decoder) embed() {
 		}
 		d.cells[i] = append(cells, c.Window.cell(c.Position, c.Row))
 	}
+	return nil
 }
 
 // layer computes a block for all columns. watch, if not nil, gets the queries of the
@@ -213,10 +227,10 @@ func (d *Decoder) project() {
 type Head struct{ Layer, Head int }
 
 // Attention runs the tokens of a whole text (with the tokens before it: SOT, language,
-// task, no timestamps) through the decoder in one pass and returns the raw scores (before the
-// softmax) of the given cross-attention heads: [head][token][encoder position, 1500 of
-// 20 ms]. The window's cache is overwritten.
-func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop) (scores [][][]float32, err error) {
+// task, no timestamps) through the decoder at once and returns the raw scores (before the
+// softmax) of the given cross-attention heads: [head][token][encoder position of 20 ms],
+// for the first positions of at most 1500. The window's cache is overwritten.
+func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions int, stop *Stop) (scores [][][]float32, err error) {
 	defer caught(&err)
 	w.Forget()
 	columns := make([]Column, len(tokens))
@@ -224,27 +238,40 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, stop *Stop)
 		columns[i] = Column{Window: w, Position: i, Token: t}
 	}
 	d.columns = columns
-	d.embed()
-	scores = make([][][]float32, len(heads))
-	n, size := int(d.m.header.TextState), d.m.headSize
+	if err := d.embed(); err != nil {
+		return nil, err
+	}
+	last := -1
+	for _, h := range heads {
+		last = max(last, h.Layer)
+	}
+	positions = min(positions, contextPositions)
 	padded := d.m.padded(contextPositions)
-	for l := range d.m.decoder {
+	all := allocate[float32](len(tokens) * padded)
+	defer all.free()
+	scores = make([][][]float32, len(heads))
+	for l := range last + 1 {
 		if stop.Stopped() {
 			return nil, ErrStopped
 		}
 		d.layer(l, func(queries []float32) {
 			for i, h := range heads {
-				if h.Layer != l {
-					continue
+				if h.Layer == l {
+					d.m.score(&w.heads[l][h.Head], queries[h.Head*d.m.headSize:], int(d.m.header.TextState), len(tokens), all.values, padded)
+					scores[i] = cutRows(all.values, len(tokens), padded, positions)
 				}
-				all := allocate[float32](len(tokens) * padded)
-				d.m.score(&w.heads[l][h.Head], queries[h.Head*size:], n, len(tokens), all.values, padded)
-				for t := range tokens {
-					scores[i] = append(scores[i], append([]float32(nil), all.values[t*padded:][:contextPositions]...))
-				}
-				all.free()
 			}
 		})
 	}
 	return scores, nil
+}
+
+// cutRows copies the first columns of rows that are stride numbers apart.
+func cutRows(x []float32, rows, stride, columns int) [][]float32 {
+	room, cut := make([]float32, rows*columns), make([][]float32, rows)
+	for i := range cut {
+		cut[i] = room[i*columns:][:columns:columns]
+		copy(cut[i], x[i*stride:])
+	}
+	return cut
 }

@@ -58,12 +58,22 @@ type pass struct {
 	*Model
 	*encoderScratch
 	crew *crew
+	stop *Stop
 	d    int
+}
+
+// each is the crew's, until the pass is stopped: what is computed then is not used.
+func (p *pass) each(n int, f func(part, worker int)) {
+	p.crew.each(n, func(part, worker int) {
+		if !p.stop.Stopped() {
+			f(part, worker)
+		}
+	})
 }
 
 // blocks calls f for blocks of rows.
 func (p *pass) blocks(rows int, f func(from, to int, w *encoderWorker)) {
-	p.crew.each((rows+encoderRows-1)/encoderRows, func(part, worker int) {
+	p.each((rows+encoderRows-1)/encoderRows, func(part, worker int) {
 		f(part*encoderRows, min(part*encoderRows+encoderRows, rows), &p.workers[worker])
 	})
 }
@@ -109,6 +119,9 @@ func (p *pass) attention(heads int) {
 	}
 	if p.crew.threads == 1 {
 		for h := range heads {
+			if p.stop.Stopped() {
+				return
+			}
 			pack(h, &p.workers[0].head)
 			for part := range parts {
 				attend(h, part, 0)
@@ -116,8 +129,8 @@ func (p *pass) attention(heads int) {
 		}
 		return
 	}
-	p.crew.each(heads, func(h, _ int) { pack(h, &memories[h]) })
-	p.crew.each(heads*parts, func(i, worker int) { attend(i/parts, i%parts, worker) })
+	p.each(heads, func(h, _ int) { pack(h, &memories[h]) })
+	p.each(heads*parts, func(i, worker int) { attend(i/parts, i%parts, worker) })
 	for i := range memories {
 		memories[i].free()
 	}

@@ -3,19 +3,19 @@
 package whispernet
 
 /*
-#cgo CFLAGS: -O3 -Wall -Wno-unknown-pragmas
+#cgo CFLAGS: -O3 -fno-strict-aliasing -Wall -Wno-unknown-pragmas
 #cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "kernels.h"
 
-static void product(const og_kernels *s, int kind, const og_panels *w, int from, int to, const og_rows *q, const float *a, long stride, int m,
+static void product8(const og_kernels *s, const og_panels *w, int from, int to, const og_rows *q, float *c, long c_stride, const float *bias, const float *add, int gelu) {
+	og_result r = {.c = c, .stride = c_stride, .bias = bias, .add = add, .gelu = gelu};
+	s->product_q8(w, from, to, q, &r);
+}
+static void product(const og_kernels *s, int kind, const og_panels *w, int from, int to, const float *a, long stride, int m,
 	float *c, long c_stride, const float *bias, const float *add, int gelu) {
 	og_result r = {.c = c, .stride = c_stride, .bias = bias, .add = add, .gelu = gelu};
-	switch (kind) {
-	case OG_Q8_0: s->product_q8(w, from, to, q, &r); return;
-	case OG_F16: s->product_half(w, from, to, a, stride, m, &r); return;
-	default: s->product_float(w, from, to, a, stride, m, &r);
-	}
+	(kind == OG_F16 ? s->product_half : s->product_float)(w, from, to, a, stride, m, &r);
 }
 static void quantize(const og_kernels *s, const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start) {
 	s->quantize(x, stride, m, k, data, scales, start);
@@ -92,7 +92,7 @@ func allocate[T any](n int) memory[T] {
 	var one T
 	p := C.og_alloc(C.size_t(n) * C.size_t(unsafe.Sizeof(one)))
 	if p == nil {
-		panic(errMemory)
+		panic(ErrMemory)
 	}
 	return memory[T]{unsafe.Slice((*T)(p), n)}
 }
@@ -128,16 +128,13 @@ type matrix struct {
 	data   memory[byte]
 	scales memory[float32]
 	bias   memory[float32]
+	c      C.og_panels // data and scales
 }
 
 func (w *matrix) free() {
 	w.data.free()
 	w.scales.free()
 	w.bias.free()
-}
-
-func (w *matrix) panels() C.og_panels {
-	return C.og_panels{k: C.int(w.k), n: C.int(w.n), data: unsafe.Pointer(unsafe.SliceData(w.data.values)), scales: address(w.scales.values)}
 }
 
 // groups is the number of scales of a row of k 8-bit numbers.
@@ -149,6 +146,7 @@ func (k kernels) newMatrix(kind, depth, n int) *matrix {
 	if kind == kind8 {
 		w.scales = allocate[float32](k.padded(n) * groups(depth))
 	}
+	w.c = C.og_panels{k: C.int(w.k), n: C.int(w.n), data: unsafe.Pointer(unsafe.SliceData(w.data.values)), scales: address(w.scales.values)}
 	return w
 }
 
@@ -163,14 +161,13 @@ func (k kernels) pack(w *matrix, tensorType int32, rows []byte, from, to int) {
 	}
 	if C.og_pack(k.s, C.int(w.kind), C.int(tensorType), unsafe.Pointer(unsafe.SliceData(rows)), C.int(w.k),
 		C.int(min(w.n-from*panel, (to-from)*panel)), 0, C.int(to-from), unsafe.Pointer(unsafe.SliceData(w.data.values[offset:])), scales) == 0 {
-		panic(errMemory)
+		panic(ErrMemory)
 	}
 }
 
 // column reads a column of a matrix.
 func (k kernels) column(w *matrix, column int, out []float32) {
-	p := w.panels()
-	C.og_column(k.s, C.int(w.kind), &p, C.int(column), address(out))
+	C.og_column(k.s, C.int(w.kind), &w.c, C.int(column), address(out))
 }
 
 // dequantize reads n numbers of a tensor.
@@ -185,6 +182,7 @@ type rows8 struct {
 	data   memory[byte]
 	scales memory[float32]
 	start  memory[int32]
+	c      C.og_rows // the rows that were prepared last
 }
 
 func (r *rows8) free() {
@@ -208,7 +206,8 @@ func (k kernels) prepare(w *matrix, a *operand) {
 		return
 	}
 	data, scales, start := a.eight.data.grow(a.m*w.k*int(k.s.element)), a.eight.scales.grow(a.m*groups(w.k)), a.eight.start.grow(a.m*groups(w.k))
-	C.quantize(k.s, address(a.x), C.long(a.stride), C.int(a.m), C.int(w.k), unsafe.Pointer(unsafe.SliceData(data)), address(scales), (*C.int32_t)(unsafe.SliceData(start)))
+	a.eight.c = C.og_rows{m: C.int(a.m), data: unsafe.Pointer(unsafe.SliceData(data)), stride: C.long(w.k), scales: address(scales), start: (*C.int32_t)(unsafe.SliceData(start))}
+	C.quantize(k.s, address(a.x), C.long(a.stride), C.int(a.m), C.int(w.k), unsafe.Pointer(unsafe.SliceData(data)), address(scales), a.eight.c.start)
 }
 
 // target is where a product goes: out = gelu(product + bias) + add.
@@ -221,19 +220,15 @@ type target struct {
 
 // product multiplies a prepared operand by the panels from .. to-1 of w.
 func (k kernels) product(w *matrix, from, to int, a *operand, t target) {
-	p := w.panels()
-	var q C.og_rows
-	if w.kind == kind8 {
-		q = C.og_rows{
-			m: C.int(a.m), data: unsafe.Pointer(unsafe.SliceData(a.eight.data.values)), stride: C.long(w.k),
-			scales: address(a.eight.scales.values), start: (*C.int32_t)(unsafe.SliceData(a.eight.start.values)),
-		}
-	}
 	gelu := C.int(0)
 	if t.gelu {
 		gelu = 1
 	}
-	C.product(k.s, C.int(w.kind), &p, C.int(from), C.int(to), &q, address(a.x), C.long(a.stride), C.int(a.m),
+	if w.kind == kind8 {
+		C.product8(k.s, &w.c, C.int(from), C.int(to), &a.eight.c, address(t.out), C.long(t.stride), address(w.bias.values), address(t.add), gelu)
+		return
+	}
+	C.product(k.s, C.int(w.kind), &w.c, C.int(from), C.int(to), address(a.x), C.long(a.stride), C.int(a.m),
 		address(t.out), C.long(t.stride), address(w.bias.values), address(t.add), gelu)
 }
 
@@ -258,35 +253,34 @@ func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 // attention is the keys and values of one head.
 type attention struct{ c C.og_attention }
 
+// attentionParts returns where the parts of a head lie: keys, values and, of 8-bit numbers,
+// the scales of both; last, where it ends.
+func (k kernels) attentionParts(kind, positions, size int) (at [5]int) {
+	sizes := [4]int{int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))), int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size)))}
+	if kind == kind8 {
+		sizes[2], sizes[3] = 4*k.padded(positions), 4*positions
+	}
+	for i, n := range sizes {
+		at[i+1] = at[i] + (n+63)/64*64
+	}
+	return at
+}
+
 // attentionRoom returns the bytes that a head takes.
 func (k kernels) attentionRoom(kind, positions, size int) int {
-	return k.place(kind, positions, size, nil, &attention{})
+	return k.attentionParts(kind, positions, size)[4]
 }
 
 // placeAttention places a head in room, which is aligned.
 func (k kernels) placeAttention(kind, positions, size int, room []byte) (a attention) {
-	k.place(kind, positions, size, unsafe.Pointer(unsafe.SliceData(room)), &a)
-	return a
-}
-
-// place lays the parts of a head out from base on and returns their bytes.
-func (k kernels) place(kind, positions, size int, base unsafe.Pointer, a *attention) int {
-	at := 0
-	take := func(n int) unsafe.Pointer {
-		p := unsafe.Add(base, at)
-		at += (n + 63) / 64 * 64
-		return p
-	}
+	at := k.attentionParts(kind, positions, size)
 	a.c.kind = C.int(kind)
-	a.c.keys.k, a.c.keys.n = C.int(size), C.int(positions)
-	a.c.values.k, a.c.values.n = C.int(positions), C.int(size)
-	a.c.keys.data = take(int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))))
-	a.c.values.data = take(int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size))))
+	a.c.keys = C.og_panels{k: C.int(size), n: C.int(positions), data: unsafe.Pointer(&room[at[0]])}
+	a.c.values = C.og_panels{k: C.int(positions), n: C.int(size), data: unsafe.Pointer(&room[at[1]])}
 	if kind == kind8 {
-		a.c.keys.scales = (*C.float)(take(4 * k.padded(positions)))
-		a.c.values.scales = (*C.float)(take(4 * positions))
+		a.c.keys.scales, a.c.values.scales = (*C.float)(unsafe.Pointer(&room[at[2]])), (*C.float)(unsafe.Pointer(&room[at[3]]))
 	}
-	return at
+	return a
 }
 
 // packHead fills keys and values from rows that are stride numbers apart.

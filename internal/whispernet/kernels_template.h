@@ -307,7 +307,7 @@ static void score_tile(const float *q, long stride, int m, const og_attention *a
 	} else if (a->kind == OG_F16) {
 		product_half(&a->keys, 0, all, q, stride, m, r);
 	} else {
-		uint8_t data[MR * OG_WIDEST * ELEMENT];
+		_Alignas(64) uint8_t data[MR * OG_WIDEST * ELEMENT];
 		float scales[MR];
 		int32_t start[MR];
 		quantize(q, stride, m, a->keys.k, data, scales, start);

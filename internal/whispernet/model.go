@@ -3,7 +3,6 @@
 package whispernet
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +18,8 @@ type Options struct {
 	Kernels string
 	// Threads is how many goroutines load the model; 0 is one.
 	Threads int
+	// Layout returns the tensors that a file must have; nil accepts any that suffice.
+	Layout func(ggmlfile.Header) (ggmlfile.Layout, error)
 }
 
 // Model is a loaded network. It does not change after Open and serves any number of
@@ -69,11 +70,17 @@ func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("whispernet: %w", err)
 	}
-	f, err := ggmlfile.Check(file, size, nil)
+	f, err := ggmlfile.Check(file, size, opt.Layout)
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{kernels: k, header: f.Header, headSize: int(f.TextState / f.TextHeads)}
+	opened := false
+	defer func() {
+		if !opened {
+			m.Close()
+		}
+	}()
 	l := &loader{file: file, info: f, k: k, crew: newCrew(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
 	defer l.crew.free()
 	for _, t := range f.Index {
@@ -84,9 +91,9 @@ func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
 	}
 	m.load(l)
 	if l.err != nil {
-		m.Close()
 		return nil, l.err
 	}
+	opened = true
 	return m, nil
 }
 
@@ -202,7 +209,7 @@ func (l *loader) read(offset, size int64) memory[byte] {
 }
 
 func (l *loader) readInto(data []byte, offset int64) {
-	if _, err := l.file.ReadAt(data, offset); err != nil && !errors.Is(err, io.EOF) {
+	if n, err := l.file.ReadAt(data, offset); n < len(data) {
 		l.fail(err)
 	}
 }

@@ -205,14 +205,14 @@ func TestAttention(t *testing.T) {
 	d := m.NewDecoder(2)
 	defer d.Free()
 	heads := []Head{{1, 0}, {0, 1}}
-	long, err := d.Attention(w, []int32{50258, 50259, 50359, 40, 41}, heads, nil)
+	long, err := d.Attention(w, []int32{50258, 50259, 50359, 40, 41}, heads, 1200, nil)
 	require.NoError(t, err)
-	short, err := d.Attention(w, []int32{50258, 50259, 50359, 40}, heads, nil)
+	short, err := d.Attention(w, []int32{50258, 50259, 50359, 40}, heads, 1200, nil)
 	require.NoError(t, err)
 	require.Len(t, long, 2)
 	for h := range heads {
 		require.Len(t, long[h], 5)
-		require.Len(t, long[h][0], 1500)
+		require.Len(t, long[h][0], 1200)
 		assert.Equal(t, short[h], long[h][:4])
 	}
 	assert.NotEqual(t, long[0], long[1])
@@ -230,9 +230,12 @@ func TestStop(t *testing.T) {
 	d := m.NewDecoder(1)
 	defer d.Free()
 	assert.ErrorIs(t, d.Step([]Column{{Window: w, Token: 50258}}, &stop), ErrStopped)
-	_, err = d.Attention(w, []int32{50258}, nil, &stop)
+	_, err = d.Attention(w, []int32{50258}, []Head{{0, 0}}, 1500, &stop)
 	assert.ErrorIs(t, err, ErrStopped)
-	assert.NoError(t, d.Step(nil, nil))
+	require.NoError(t, d.Step(nil, nil))
+	for _, wrong := range []Column{{Window: w, Token: -1}, {Window: w, Token: 51865}, {Window: w, Row: 5}, {Window: w, Position: 64}} {
+		assert.ErrorContains(t, d.Step([]Column{wrong}, nil), "expected a token of 51865")
+	}
 }
 
 // TestIncompleteFile checks that files without some weights, or with weights that no

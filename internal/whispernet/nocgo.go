@@ -16,6 +16,7 @@ var errNoCgo = errors.New("whispernet: this program was built without cgo (CGO_E
 type Options struct {
 	Kernels string
 	Threads int
+	Layout  func(ggmlfile.Header) (ggmlfile.Layout, error)
 }
 
 // Model is a loaded network.
@@ -84,6 +85,6 @@ func (*Decoder) Step([]Column, *Stop) error { return errNoCgo }
 type Head struct{ Layer, Head int }
 
 // Attention returns an error.
-func (*Decoder) Attention(*Window, []int32, []Head, *Stop) ([][][]float32, error) {
+func (*Decoder) Attention(*Window, []int32, []Head, int, *Stop) ([][][]float32, error) {
 	return nil, errNoCgo
 }

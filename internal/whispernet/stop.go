@@ -8,16 +8,15 @@ import (
 // ErrStopped is returned by computations that were told to stop.
 var ErrStopped = errors.New("whispernet: stopped")
 
-// errMemory is thrown, and caught at the package's border, where the system has no more
-// memory.
-var errMemory = errors.New("whispernet: out of memory")
+// ErrMemory is returned where the system has no more memory.
+var ErrMemory = errors.New("whispernet: out of memory")
 
-// caught turns thrown errMemory into an error.
+// caught turns thrown ErrMemory into an error.
 func caught(err *error) {
 	switch p := recover(); p {
 	case nil:
-	case errMemory:
-		*err = errMemory
+	case ErrMemory:
+		*err = ErrMemory
 	default:
 		panic(p)
 	}

@@ -49,7 +49,7 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Win
 	features := allocate[float32](contextFrames * m.mel.bands)
 	defer features.free()
 	m.features(samples, c, features.values)
-	p := &pass{Model: m, encoderScratch: s, crew: c, d: int(m.header.AudioState)}
+	p := &pass{Model: m, encoderScratch: s, crew: c, stop: stop, d: int(m.header.AudioState)}
 	p.convolve(features.values)
 	for i := range m.encoder {
 		if stop.Stopped() {
@@ -63,7 +63,12 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Win
 	if stop.Stopped() {
 		return nil, ErrStopped
 	}
-	return p.window(out, max(rows, 1)), nil
+	w := p.window(out, max(rows, 1))
+	if stop.Stopped() {
+		w.Free()
+		return nil, ErrStopped
+	}
+	return w, nil
 }
 
 // window computes the keys and values of all layers for an encoder's output.
@@ -74,6 +79,12 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 	kind := m.crossKind()
 	room := m.attentionRoom(kind, n, m.headSize)
 	w := &Window{m: m, rows: rows, cross: allocate[byte](m.WindowBytes())}
+	whole := false
+	defer func() {
+		if !whole {
+			w.Free()
+		}
+	}()
 	for l := range m.decoder {
 		kv := m.decoder[l].keyValue
 		both := p.qkv.grow(n * 2 * d)
@@ -81,12 +92,13 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 			m.multiply(kv, &operand{x: encoded[a*d:], stride: d, m: b - a, eight: &k.eight}, target{out: both[a*2*d:], stride: 2 * d})
 		})
 		layer := make([]attention, heads)
-		p.crew.each(heads, func(h, _ int) {
+		p.each(heads, func(h, _ int) {
 			layer[h] = m.placeAttention(kind, n, m.headSize, w.cross.values[(l*heads+h)*room:])
 			m.packHead(&layer[h], both[h*m.headSize:], both[d+h*m.headSize:], 2*d)
 		})
 		w.heads = append(w.heads, layer)
 	}
+	whole = true
 	return w
 }
 

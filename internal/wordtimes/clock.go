@@ -34,7 +34,9 @@ type clock struct {
 func newClock(samples []float32, speech []audio.Span) *clock {
 	total := len(samples) / frame
 	spoken := make([]bool, total)
+	last := make(map[int]bool) // frames that end a stretch, even where the next one follows at once
 	for _, s := range withoutSlivers(speech, len(samples)) {
+		last[min(s.End/frame, total)-1] = true
 		for f := (s.Start + frame - 1) / frame; f < min(s.End/frame, total); f++ {
 			spoken[f] = true
 		}
@@ -51,7 +53,7 @@ func newClock(samples []float32, speech []audio.Span) *clock {
 	c.ends = make([]int, len(c.frames))
 	for k := len(c.frames) - 1; k >= 0; k-- {
 		c.ends[k] = k + 1
-		if k+1 < len(c.frames) && c.frames[k+1]-c.frames[k] <= shortGap {
+		if k+1 < len(c.frames) && !last[c.frames[k]] && c.frames[k+1]-c.frames[k] <= shortGap {
 			c.ends[k] = c.ends[k+1]
 		}
 	}

@@ -159,8 +159,11 @@ func (s *sharpener) score() {
 			if i > 0 {
 				c.score, c.from = s.best(i-1, k)
 			}
-			if !math.IsInf(c.score, -1) {
-				c.score += hearing*net.Score(s.sound, s.clock.frames[k], &s.letters[i]) - distances[j]
+			if heard := net.Score(s.sound, s.clock.frames[k], &s.letters[i]); !math.IsInf(c.score, -1) {
+				if math.IsNaN(heard) { // the sound holds what is no number
+					heard = 0
+				}
+				c.score += hearing*heard - distances[j]
 			}
 		}
 	}

@@ -165,7 +165,7 @@ func (r *reader) scores(t *testing.T, p *passage, heads []wordtimes.Head) [][][]
 	for _, h := range heads {
 		list = append(list, whispernet.Head(h))
 	}
-	scores, err := r.decoder.Attention(p.encoded, p.tokens, list, nil)
+	scores, err := r.decoder.Attention(p.encoded, p.tokens, list, p.in.Positions(), nil)
 	require.NoError(t, err)
 	return scores
 }

@@ -48,7 +48,10 @@ func Times(in Input) []Time {
 	return s.times(begins)
 }
 
+// Positions returns how many positions of the encoder hold the sound: Scores needs no more.
+func (in Input) Positions() int { return (len(in.Samples) + positionSamples - 1) / positionSamples }
+
 // positions returns how many positions of the encoder hold the sound.
 func positions(in Input, scores [][][]float32) int {
-	return min((len(in.Samples)+positionSamples-1)/positionSamples, len(scores[0][0]))
+	return min(in.Positions(), len(scores[0][0]))
 }

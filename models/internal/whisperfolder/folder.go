@@ -74,7 +74,8 @@ type weights interface {
 }
 
 // Find returns the layout of the Whisper model in a folder; empty if there is
-// none. A folder with an adapter alone has the layout "adapter".
+// none. A folder with an adapter alone has the layout "adapter"; a configuration
+// without weights counts if it is one of LoRA.
 func Find(dir string) string {
 	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
 		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
@@ -88,7 +89,10 @@ func Find(dir string) string {
 		}
 		return ""
 	}
-	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
+	if exists(dir, adapterWeights) {
+		return layoutAdapter
+	}
+	if _, err := readAdapter(dir); err == nil {
 		return layoutAdapter
 	}
 	return ""

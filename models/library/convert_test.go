@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/safetensors"
 	"github.com/otograph/otograph/models"
@@ -170,5 +171,24 @@ func TestContractHoldsWhereRecognitionFails(t *testing.T) {
 		}
 		_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleTagger, Contract: models.ContractWeSpeaker})
 		require.ErrorContains(t, err, `"wespeaker" is for role embedder, expected one for tagger`)
+	}
+}
+
+// TestOptionsOfConversionsHoldOrAreRefused imports models that are not converted
+// with the options of those that are.
+func TestOptionsOfConversionsHoldOrAreRefused(t *testing.T) {
+	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes()})
+	w, both := made.WhisperWeights(), t.TempDir()
+	w.CT2Folder(t, both, 6, ctranslate2.Float16)
+	made.Place(t, filepath.Join(both, "vad.onnx"), made.SileroV5().Bytes())
+	for source, role := range map[string]models.Role{dir: "", filepath.Join(dir, "vad.onnx"): "", both: models.RoleVAD} {
+		s := &Store{Dir: t.TempDir()}
+		_, err := s.Import(t.Context(), source, ImportOptions{Role: role, Adapter: "my-adapter"})
+		require.ErrorIs(t, err, models.ErrMissing)
+		require.ErrorContains(t, err, source+": expected Whisper of CTranslate2 or transformers to merge the adapter my-adapter into, found nothing to convert")
+		done, err := s.Import(t.Context(), source, ImportOptions{Role: role, Type: ggmlfile.Q5_0})
+		require.NoError(t, err)
+		require.Len(t, done, 1)
+		assert.Equal(t, []string{"not converted: its precision stays, and the type q5_0 has no effect"}, done[0].Notes)
 	}
 }

@@ -32,6 +32,10 @@ func whisperFolder(source string) string {
 // convert writes the Whisper model of a folder as a ggml file and imports that.
 func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*Stored, error) {
 	dir, name := whisperfolder.Snapshot(source)
+	if role, known := models.ContractRole(o.Contract); known && role != models.RoleStandard {
+		return nil, fmt.Errorf("%w: contract: %q is for role %s, found Whisper in %s: pass --role %s for another model of that folder",
+			models.ErrBroken, o.Contract, role, name, role)
+	}
 	folder, err := whisperfolder.Open(dir, o.Adapter)
 	if err != nil {
 		return nil, err

@@ -139,6 +139,7 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 		"adapter_config.json: no such file":               {hf, ImportOptions{Adapter: hf}, models.ErrMissing},
 		"otograph models import FOLDER":                   {other, ImportOptions{}, models.ErrMissing},
 		"expected a model for role vad":                   {hf, ImportOptions{Role: models.RoleVAD}, models.ErrMissing},
+		`"wespeaker" is for role embedder, found Whisper in ` + filepath.Base(hf) + ": pass --role embedder": {hf, ImportOptions{Contract: models.ContractWeSpeaker}, models.ErrBroken},
 	} {
 		s := &Store{Dir: t.TempDir()}
 		_, err := s.Import(t.Context(), c.source, c.o)

@@ -169,6 +169,9 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 // isGGML reports whether a file begins like a Whisper model; other files named
 // .bin are ignored.
 func isGGML(file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false

@@ -34,7 +34,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 	dir, name := whisperfolder.Snapshot(source)
 	if role, known := models.ContractRole(o.Contract); known && role != models.RoleStandard {
 		return nil, fmt.Errorf("%w: contract: %q is for role %s, found Whisper in %s: pass --role %s for another model of that folder",
-			models.ErrBroken, o.Contract, role, name, role)
+			models.ErrBroken, o.Contract, role, cmp.Or(o.origin, name), role)
 	}
 	folder, err := whisperfolder.Open(dir, o.Adapter)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 	}
 	e := entry{
 		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads,
-		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
+		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {
 		sum, _, err := HashFile(path)

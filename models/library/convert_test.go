@@ -81,6 +81,10 @@ func TestImportWhisperFolders(t *testing.T) {
 		require.Len(t, done, 1)
 		assert.Equal(t, name, done[0].Name)
 		assert.Equal(t, want, done[0].Files[0].SHA256, source)
+		assert.NotContains(t, done[0].Notes[0], "unpacked")
+		if source == archive {
+			assert.Equal(t, "converted from CTranslate2 of packed.tar to q8_0", done[0].Notes[0])
+		}
 		assert.NotContains(t, strings.Join(done[0].Notes, "\n"), "license")
 	}
 }

@@ -43,6 +43,7 @@ type ImportOptions struct {
 	// model; empty for none. Import fails if nothing is converted.
 	Adapter string
 
+	origin string // names what is converted where the folder does not
 	sha256 string // of the converted file, if it is known
 }
 
@@ -78,7 +79,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 			return nil, err
 		}
 		if whisper != "" {
-			o.Name = cmp.Or(o.Name, from.base)
+			o.Name, o.origin = cmp.Or(o.Name, from.base), filepath.Base(source)
 		}
 	default:
 		from.folder = false

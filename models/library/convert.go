@@ -29,6 +29,9 @@ func whisperFolder(source string) string {
 	return ""
 }
 
+// convertedFile returns the name of a converted model's file.
+func convertedFile(name string) string { return fmt.Sprintf("ggml-%s.bin", name) }
+
 // convert writes the Whisper model of a folder as a ggml file and imports that.
 func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*Stored, error) {
 	dir, name := whisperfolder.Snapshot(source)
@@ -48,7 +51,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		return nil, err
 	}
 	defer os.RemoveAll(staging)
-	file := fmt.Sprintf("ggml-%s.bin", name)
+	file := convertedFile(name)
 	if err := s.write(ctx, folder, filepath.Join(staging, file), typ, name); err != nil {
 		return nil, err
 	}

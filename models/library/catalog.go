@@ -62,6 +62,15 @@ type Repackaged struct {
 	SHA256 string `json:"sha256"`
 }
 
+// names returns the packages with their versions, as pip takes them.
+func (r *Repackaged) names() []string {
+	var names []string
+	for _, p := range r.Packages {
+		names = append(names, p.Name+"=="+p.Version)
+	}
+	return names
+}
+
 // Package is a package of the Python registry.
 type Package struct {
 	Name    string `json:"name"`

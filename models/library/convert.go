@@ -29,9 +29,16 @@ func whisperFolder(source string) string {
 	return ""
 }
 
+// convertedFile returns the name of a converted model's file.
+func convertedFile(name string) string { return fmt.Sprintf("ggml-%s.bin", name) }
+
 // convert writes the Whisper model of a folder as a ggml file and imports that.
 func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*Stored, error) {
 	dir, name := whisperfolder.Snapshot(source)
+	if role, known := models.ContractRole(o.Contract); known && role != models.RoleStandard {
+		return nil, fmt.Errorf("%w: contract: %q is for role %s, found Whisper in %s: pass --role %s for another model of that folder",
+			models.ErrBroken, o.Contract, role, cmp.Or(o.origin, name), role)
+	}
 	folder, err := whisperfolder.Open(dir, o.Adapter)
 	if err != nil {
 		return nil, err
@@ -44,7 +51,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		return nil, err
 	}
 	defer os.RemoveAll(staging)
-	file := fmt.Sprintf("ggml-%s.bin", name)
+	file := convertedFile(name)
 	if err := s.write(ctx, folder, filepath.Join(staging, file), typ, name); err != nil {
 		return nil, err
 	}
@@ -55,7 +62,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 	}
 	e := entry{
 		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads,
-		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
+		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {
 		sum, _, err := HashFile(path)

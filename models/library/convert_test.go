@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/safetensors"
 	"github.com/otograph/otograph/models"
@@ -80,6 +81,10 @@ func TestImportWhisperFolders(t *testing.T) {
 		require.Len(t, done, 1)
 		assert.Equal(t, name, done[0].Name)
 		assert.Equal(t, want, done[0].Files[0].SHA256, source)
+		assert.NotContains(t, done[0].Notes[0], "unpacked")
+		if source == archive {
+			assert.Equal(t, "converted from CTranslate2 of packed.tar to q8_0", done[0].Notes[0])
+		}
 		assert.NotContains(t, strings.Join(done[0].Notes, "\n"), "license")
 	}
 }
@@ -95,6 +100,29 @@ func TestWhisperFolderIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "otograph models import "+ct2)
 	_, err = OpenFile(models.RoleStandard, filepath.Join(ct2, "model.bin"))
 	require.ErrorContains(t, err, "a Whisper model of CTranslate2: run `otograph models import FOLDER`")
+}
+
+// TestFolderWithOtherModelsOpens opens folders whose files of a Whisper model or
+// of an adapter are beside a model that is recognized, or belong to nothing.
+func TestFolderWithOtherModelsOpens(t *testing.T) {
+	file, beside := made.SileroV5().Bytes(), t.TempDir()
+	made.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
+	made.Place(t, filepath.Join(beside, "vad.onnx"), file)
+	lora := []byte(`{"peft_type": "LORA", "lora_alpha": 8}`)
+	for name, dir := range map[string]string{
+		"weights": beside,
+		"adapter": made.Folder(t, map[string][]byte{"vad.onnx": file, "adapter_config.json": lora}),
+	} {
+		set, err := OpenDir(dir)
+		require.NoError(t, err, name)
+		require.Len(t, set.Models, 1)
+		assert.Equal(t, models.RoleVAD, set.Models[0].Role)
+	}
+	set, err := OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": []byte(`{"peft_type": "IA3"}`)}))
+	require.NoError(t, err)
+	assert.Empty(t, set.Models)
+	_, err = OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": lora}))
+	require.ErrorContains(t, err, "found Whisper as adapter")
 }
 
 func TestImportWhisperFolderRefuses(t *testing.T) {
@@ -115,6 +143,7 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 		"adapter_config.json: no such file":               {hf, ImportOptions{Adapter: hf}, models.ErrMissing},
 		"otograph models import FOLDER":                   {other, ImportOptions{}, models.ErrMissing},
 		"expected a model for role vad":                   {hf, ImportOptions{Role: models.RoleVAD}, models.ErrMissing},
+		`"wespeaker" is for role embedder, found Whisper in ` + filepath.Base(hf) + ": pass --role embedder": {hf, ImportOptions{Contract: models.ContractWeSpeaker}, models.ErrBroken},
 	} {
 		s := &Store{Dir: t.TempDir()}
 		_, err := s.Import(t.Context(), c.source, c.o)
@@ -147,5 +176,24 @@ func TestContractHoldsWhereRecognitionFails(t *testing.T) {
 		}
 		_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleTagger, Contract: models.ContractWeSpeaker})
 		require.ErrorContains(t, err, `"wespeaker" is for role embedder, expected one for tagger`)
+	}
+}
+
+// TestOptionsOfConversionsHoldOrAreRefused imports models that are not converted
+// with the options of those that are.
+func TestOptionsOfConversionsHoldOrAreRefused(t *testing.T) {
+	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes()})
+	w, both := made.WhisperWeights(), t.TempDir()
+	w.CT2Folder(t, both, 6, ctranslate2.Float16)
+	made.Place(t, filepath.Join(both, "vad.onnx"), made.SileroV5().Bytes())
+	for source, role := range map[string]models.Role{dir: "", filepath.Join(dir, "vad.onnx"): "", both: models.RoleVAD} {
+		s := &Store{Dir: t.TempDir()}
+		_, err := s.Import(t.Context(), source, ImportOptions{Role: role, Adapter: "my-adapter"})
+		require.ErrorIs(t, err, models.ErrMissing)
+		require.ErrorContains(t, err, source+": expected Whisper of CTranslate2 or transformers to merge the adapter my-adapter into, found nothing to convert")
+		done, err := s.Import(t.Context(), source, ImportOptions{Role: role, Type: ggmlfile.Q5_0})
+		require.NoError(t, err)
+		require.Len(t, done, 1)
+		assert.Equal(t, []string{"not converted: its precision stays, and the type q5_0 has no effect"}, done[0].Notes)
 	}
 }

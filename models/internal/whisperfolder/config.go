@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -50,10 +49,7 @@ func readJSON(path string, limit int64, into any) error {
 
 // readText reads a file of at most limit bytes.
 func readText(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
-	}
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

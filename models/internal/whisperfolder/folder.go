@@ -74,7 +74,8 @@ type weights interface {
 }
 
 // Find returns the layout of the Whisper model in a folder; empty if there is
-// none. A folder with an adapter alone has the layout "adapter".
+// none. A folder with an adapter alone has the layout "adapter"; a configuration
+// without weights counts if it is one of LoRA.
 func Find(dir string) string {
 	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
 		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
@@ -88,7 +89,10 @@ func Find(dir string) string {
 		}
 		return ""
 	}
-	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
+	if exists(dir, adapterWeights) {
+		return layoutAdapter
+	}
+	if _, err := readAdapter(dir); err == nil {
 		return layoutAdapter
 	}
 	return ""
@@ -115,7 +119,7 @@ func Snapshot(dir string) (files, name string) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	if commit, err := os.ReadFile(filepath.Join(dir, "refs", "main")); err == nil && len(commit) <= maxCommit {
+	if commit, err := readText(filepath.Join(dir, "refs", "main"), maxCommit); err == nil {
 		if at := filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(commit)))); exists(at, configFile) {
 			dir = at
 		}
@@ -188,22 +192,31 @@ func (f *Folder) Close() {
 
 // open opens a file with weights and returns its size.
 func (f *Folder) open(path string) (*os.File, int64, error) {
-	file, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, 0, fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
-	}
+	file, err := openRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	f.files, f.Sources = append(f.files, file), append(f.Sources, path)
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s: expected a file, found %s", models.ErrBroken, path, info.Mode().Type())
-	}
 	if err != nil {
 		return nil, 0, err
 	}
 	return file, info.Size(), nil
+}
+
+// openRegular opens a file, and nothing else: to open a pipe may take forever.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s: expected a file, found %s", models.ErrBroken, path, info.Mode().Type())
+	}
+	return os.Open(path)
 }
 
 // sound checks that the dimensions are those of a Whisper model that the
@@ -355,7 +368,7 @@ func exists(dir, name string) bool {
 
 // begin returns the first bytes of a file.
 func begin(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -301,6 +301,9 @@ func TestSnapshot(t *testing.T) {
 		assert.Equal(t, commit, files)
 		assert.Equal(t, "faster-whisper-base", name)
 	}
+	made.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123"+strings.Repeat(" ", maxCommit)))
+	files, _ := Snapshot(cache)
+	assert.Equal(t, cache, files, "too long for a commit")
 	_, name := Snapshot(filepath.Join(cache, ".."))
 	assert.Equal(t, filepath.Base(filepath.Dir(cache)), name)
 }

@@ -1,0 +1,29 @@
+//go:build unix
+
+package library
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/made"
+)
+
+// TestPipesAreNotOpened opens and imports folders with pipes where files are
+// expected; nobody ever writes to them.
+func TestPipesAreNotOpened(t *testing.T) {
+	for _, name := range []string{"model.bin", "adapter_config.json", "config.json", "refs/main"} {
+		dir := made.Folder(t, map[string][]byte{"model.safetensors": nil, "refs/other": nil})
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+		set, err := OpenDir(dir)
+		require.NoError(t, err, name)
+		assert.Empty(t, set.Models)
+		_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), dir, ImportOptions{})
+		require.ErrorIs(t, err, models.ErrMissing, name)
+	}
+}

@@ -55,8 +55,9 @@ var (
 // `otograph serve`.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files name
-	// another place, and what worker processes leave for the metrics. One Service runs
-	// on a folder with SQLite.
+	// another place, and what worker processes leave for the metrics, which without a
+	// Folder are not read. It is created, or closed to other users; one that others can
+	// open is refused if it holds other files. One Service runs on a folder with SQLite.
 	Folder string
 	// Database is a PostgreSQL database ("postgres://…"), which several services may
 	// share.

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 
 	"github.com/otograph/otograph/audio"
@@ -82,7 +81,7 @@ func (s *Service) openNetwork(context.Context) (err error) {
 // openState opens the database and the files.
 func (s *Service) openState(ctx context.Context) (err error) {
 	if s.config.Folder != "" {
-		if err := os.MkdirAll(s.config.Folder, 0o700); err != nil {
+		if err := state.PrepareFolder(s.config.Folder); err != nil {
 			return err
 		}
 	}
@@ -92,7 +91,9 @@ func (s *Service) openState(ctx context.Context) (err error) {
 		}
 	}
 	s.counts = newMetrics(s.config.Version, func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) })
-	s.counts.ReadFiles(filepath.Join(s.config.Folder, metrics.Folder))
+	if s.config.Folder != "" {
+		s.counts.ReadFiles(filepath.Join(s.config.Folder, state.MetricsFolder))
+	}
 	s.state, err = openState(ctx, s.config, s.counts)
 	return err
 }

@@ -148,12 +148,17 @@ func (s *Service) Drain() { s.api.Drain() }
 // is not kept and cannot be shown again. An error says, for example, that the
 // name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
+	return s.createAccount(ctx, name, balance, "created")
+}
+
+// createAccount is CreateAccount; why describes the ledger's entry for the balance.
+func (s *Service) createAccount(ctx context.Context, name string, balance billing.Money, why string) (key string, err error) {
 	account, err := s.state.Accounts.Create(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	if balance > 0 {
-		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, "created"); err != nil {
+		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, why); err != nil {
 			return "", err
 		}
 	}
@@ -168,7 +173,7 @@ func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance b
 	if err != nil || len(list) > 0 {
 		return "", err
 	}
-	return s.CreateAccount(ctx, name, balance)
+	return s.createAccount(ctx, name, balance, "first start")
 }
 
 // Close closes the state. Run must have returned.

@@ -37,6 +37,9 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 		assert.Contains(t, string(a.body), "Ana", format)
 		assert.Contains(t, a.header.Get("Content-Disposition"), "attachment")
 	}
+	for _, format := range []string{"vtt", "ctm"} {
+		assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format="+format, nil).body), "Some word times are estimated", format)
+	}
 	docx := s.do("GET", "/tasks/"+s.all+"/transcript?format=docx", nil)
 	assert.Equal(t, "PK", string(docx.body[:2]))
 	assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format=rttm", nil).body), "Ana_<b>")

@@ -123,7 +123,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 		second := seg
 		second.ID, second.Start, second.End, second.Text, second.Words = 1, 2, 3, "Good <b>day</b> & bye.", nil
 		if seg.Words != nil {
-			second.Words = []spec.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7}}
+			second.Words = []spec.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7, Interpolated: true}}
 		}
 		heat, silence := 0.2, 0.05
 		seg.Measures = &spec.Measures{Seek: 0.25, Tokens: []int32{7, 8}, AvgLogProb: -0.25, NoSpeechProb: &silence}

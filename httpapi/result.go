@@ -58,7 +58,7 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 			if err != nil {
 				return err
 			}
-			o.element(segment)
+			o.element(specified(segment))
 		}
 		o.endList()
 		o.field("vad_segments", listed(found.VADSegments))
@@ -76,6 +76,15 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 		o.field("warnings", listed(known.Warnings))
 	}
 	return o.end()
+}
+
+// specified returns a segment whose words have the specification's four fields: the
+// mark of interpolated times stays in the stored result. It changes the words of s.
+func specified(s spec.Segment) spec.Segment {
+	for i := range s.Words {
+		s.Words[i].Interpolated = false
+	}
+	return s
 }
 
 // listed replaces a missing list with an empty one, because the specification has no

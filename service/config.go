@@ -55,8 +55,9 @@ var (
 // `otograph serve`.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files name
-	// another place, and what worker processes leave for the metrics. One Service runs
-	// on a folder with SQLite.
+	// another place, and what worker processes leave for the metrics, which without a
+	// Folder are not read. It is created, or closed to other users; one that others can
+	// open is refused if it holds other files. One Service runs on a folder with SQLite.
 	Folder string
 	// Database is a PostgreSQL database ("postgres://…"), which several services may
 	// share.
@@ -167,13 +168,15 @@ func (c *Config) check() error {
 	case c.KeepTasks != 0 && c.KeepTasks < shortestKeep:
 		return wrong("KeepTasks", "is %s, expected at least %s", c.KeepTasks, shortestKeep)
 	case c.UnknownLength < 0 || c.UnknownLength.Seconds() > audio.DefaultMaxSeconds:
-		return wrong("UnknownLength", "is %s, expected more than 0 and at most %g h", c.UnknownLength, audio.DefaultMaxSeconds/3600)
+		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, time.Duration(audio.DefaultMaxSeconds*float64(time.Second)))
 	case c.FetchesPerAccount < 0:
 		return wrong("FetchesPerAccount", "is %d, expected a positive number", c.FetchesPerAccount)
 	case c.FetchesPerHost < 0:
 		return wrong("FetchesPerHost", "is %d, expected a positive number", c.FetchesPerHost)
 	case c.FetchLimit < 0:
 		return wrong("FetchLimit", "is %s, expected a positive duration", c.FetchLimit)
+	case c.Grace < 0:
+		return wrong("Grace", "is %s, expected a positive duration", c.Grace)
 	case c.Workers.N > 0 && len(c.Workers.Command) == 0:
 		return wrong("Workers", "has no Command")
 	}

@@ -22,17 +22,20 @@ import (
 // tasks and files that are no longer needed, follows the rotation of the token key, and
 // works on tasks by Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
-	parts := []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker}
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.followKey(running) })
-	for _, part := range parts {
+	var parts []runner
+	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
 		p, err := part()
 		if err != nil {
-			return err
+			return err // nothing runs yet
 		}
 		if p != nil {
-			g.Go(func() error { return p.Run(running) })
+			parts = append(parts, p)
 		}
+	}
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.followKey(running) })
+	for _, p := range parts {
+		g.Go(func() error { return p.Run(running) })
 	}
 	err := g.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // our own end

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 
 	"github.com/otograph/otograph/audio"
@@ -82,7 +81,7 @@ func (s *Service) openNetwork(context.Context) (err error) {
 // openState opens the database and the files.
 func (s *Service) openState(ctx context.Context) (err error) {
 	if s.config.Folder != "" {
-		if err := os.MkdirAll(s.config.Folder, 0o700); err != nil {
+		if err := state.PrepareFolder(s.config.Folder); err != nil {
 			return err
 		}
 	}
@@ -92,7 +91,9 @@ func (s *Service) openState(ctx context.Context) (err error) {
 		}
 	}
 	s.counts = newMetrics(s.config.Version, func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) })
-	s.counts.ReadFiles(filepath.Join(s.config.Folder, metrics.Folder))
+	if s.config.Folder != "" {
+		s.counts.ReadFiles(filepath.Join(s.config.Folder, state.MetricsFolder))
+	}
 	s.state, err = openState(ctx, s.config, s.counts)
 	return err
 }
@@ -147,12 +148,17 @@ func (s *Service) Drain() { s.api.Drain() }
 // is not kept and cannot be shown again. An error says, for example, that the
 // name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
+	return s.createAccount(ctx, name, balance, "created")
+}
+
+// createAccount is CreateAccount; why describes the ledger's entry for the balance.
+func (s *Service) createAccount(ctx context.Context, name string, balance billing.Money, why string) (key string, err error) {
 	account, err := s.state.Accounts.Create(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	if balance > 0 {
-		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, "created"); err != nil {
+		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, why); err != nil {
 			return "", err
 		}
 	}
@@ -167,7 +173,7 @@ func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance b
 	if err != nil || len(list) > 0 {
 		return "", err
 	}
-	return s.CreateAccount(ctx, name, balance)
+	return s.createAccount(ctx, name, balance, "first start")
 }
 
 // Close closes the state. Run must have returned.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/state"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
@@ -43,9 +43,11 @@ func Work(ctx context.Context, c Config) error {
 	}
 	written, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
-	writer.Go(func() {
-		counts.WriteFiles(written, filepath.Join(c.Folder, metrics.Folder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
-	})
+	if c.Folder != "" {
+		writer.Go(func() {
+			counts.WriteFiles(written, filepath.Join(c.Folder, state.MetricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
+		})
+	}
 	defer writer.Wait()
 	defer cancel()
 	return w.Run(ctx)

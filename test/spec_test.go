@@ -327,16 +327,12 @@ var statements = []statement{
 			assert.Equal(t, sorted("id", "start", "end", "text"), names(span(t, s)))
 		}
 	}},
-	{"Result: words have word, start, end and probability, and interpolated where they were not measured", func(t *testing.T, w *walk) {
+	{"Result: words have word, start, end and probability", func(t *testing.T, w *walk) {
 		words := 0
 		for _, s := range list(w.result(w.all)["segments"]) {
 			for _, word := range list(object(s)["words"]) {
 				words++
 				m := object(word)
-				if estimate, there := m["interpolated"]; there {
-					assert.Equal(t, true, estimate)
-					delete(m, "interpolated")
-				}
 				assert.Equal(t, sorted("word", "start", "end", "probability"), names(m))
 				assert.NotEmpty(t, m["word"])
 				assert.LessOrEqual(t, m["start"], m["end"])

@@ -6,20 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/metrics"
+	"github.com/otograph/otograph/internal/state"
 	"github.com/otograph/otograph/internal/userdata"
 )
 
-// othersBits are the permissions of all users but the owner.
-const othersBits = 0o077
-
-// folder returns the data folder and creates it if it is missing. It holds the
-// key that signs access tokens, password hashes, and customers' audio: a folder
-// of ours that others can read is closed to them, any other one is refused.
+// folder returns the data folder, created if it is missing and closed to other users.
 func (f *storeFlags) folder() (string, error) {
 	keepFilesPrivate() // nor are the files readable that this process creates
 	dir := f.Data
@@ -33,10 +25,10 @@ func (f *storeFlags) folder() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("data folder: %w", err)
+	if err = state.PrepareFolder(dir); errors.Is(err, state.ErrOpenFolder) {
+		err = fmt.Errorf("%w (--data)", err)
 	}
-	return dir, closeFolder(dir)
+	return dir, err
 }
 
 // folderOf is folder for a command about a service that is there already: with
@@ -48,53 +40,4 @@ func (f *storeFlags) folderOf(migrate bool) (string, error) {
 		}
 	}
 	return f.folder()
-}
-
-// closeFolder takes the permissions of others from the data folder dir and from
-// the database in it.
-func closeFolder(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
-	if info.Mode().Perm()&othersBits != 0 {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return err
-		}
-		if !ours(entries) {
-			return fmt.Errorf("data folder %s: other users can open it (mode %04o) and it holds other files: name a separate folder with --data, or chmod 700 it",
-				dir, info.Mode().Perm())
-		}
-		if err := os.Chmod(dir, info.Mode().Perm()&^os.FileMode(othersBits)); err != nil {
-			return fmt.Errorf("data folder: other users can open it: %w", err)
-		}
-	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		path := filepath.Join(dir, db.DataFile+suffix)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if info.Mode().Perm()&othersBits != 0 {
-			if err := os.Chmod(path, 0o600); err != nil {
-				return fmt.Errorf("database: other users can read it: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
-// ours reports whether a folder holds only files of the service.
-func ours(entries []os.DirEntry) bool {
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, db.DataFile) && name != db.LockFile && name != blob.DataFolder && name != metrics.Folder && name != firstKeyFile {
-			return false
-		}
-	}
-	return true
 }

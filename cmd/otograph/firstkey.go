@@ -11,15 +11,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/state"
 	"github.com/otograph/otograph/service"
 )
 
 // firstBalance is what the account that a first start creates begins with.
 const firstBalance = 1000 * billing.Unit
-
-// firstKeyFile is the file in the data folder that holds the first API key if
-// no terminal shows it.
-const firstKeyFile = "first-api-key"
 
 // firstStart creates an account with a key in an empty service, so that a
 // person can try it immediately. The key is shown on a terminal; otherwise
@@ -31,7 +28,7 @@ func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir strin
 		return err
 	}
 	if !term.IsTerminal(int(os.Stdout.Fd())) {
-		path := filepath.Join(dir, firstKeyFile)
+		path := filepath.Join(dir, state.FirstKeyFile)
 		if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
 			return fmt.Errorf("first API key: %w", err)
 		}

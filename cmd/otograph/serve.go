@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -100,8 +99,8 @@ func (c *serveCmd) Run(ctx context.Context) error {
 
 // config returns the service that the flags describe.
 func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) {
-	if c.UnknownLength == 0 { // Config has a default for it
-		return service.Config{}, &usageError{errors.New("--unknown-length is 0s, expected more than 0")}
+	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace)); err != nil {
+		return service.Config{}, &usageError{err}
 	}
 	page, err := web.Handler(c.BasePath)
 	if err != nil {
@@ -120,6 +119,14 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	}
 	config.Workers, err = c.workerProcesses(dir)
 	return config, err
+}
+
+// notZero refuses 0 for a flag for which service.Config has another default.
+func notZero(flag string, d time.Duration) error {
+	if d == 0 {
+		return fmt.Errorf("--%s is 0s, expected more than 0", flag)
+	}
+	return nil
 }
 
 // workerProcesses returns the worker processes of the service.

@@ -22,7 +22,7 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 		{0, 0, "--unknown-length is 0s, expected more than 0"},
 		{24 * time.Hour, 6 * time.Hour, "--unknown-length is 6h0m0s, expected more than 0 and at most 5 h"},
 	} {
-		c := serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown, BasePath: "/v1", fetchFlags: fetchFlags{FetchesPerAccount: 1, FetchesPerHost: 1, FetchLimit: time.Hour}}
+		c := serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown, Grace: time.Second, BasePath: "/v1", fetchFlags: fetchFlags{FetchesPerAccount: 1, FetchesPerHost: 1, FetchLimit: time.Hour}}
 		config, err := c.config(t.TempDir(), slog.New(slog.DiscardHandler))
 		if err == nil {
 			_, err = service.Open(t.Context(), config)
@@ -31,6 +31,17 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 		require.EqualError(t, err, tt.want)
 		assert.ErrorAs(t, err, new(*usageError))
 	}
+}
+
+// A time of 0 to finish at the end is refused, because service.Config has a default for it.
+func TestGraceIsNotZero(t *testing.T) {
+	const want = "--grace is 0s, expected more than 0"
+	_, err := (&serveCmd{UnknownLength: time.Minute}).config(t.TempDir(), slog.New(slog.DiscardHandler))
+	require.EqualError(t, err, want)
+	assert.ErrorAs(t, err, new(*usageError))
+	err = (&workCmd{}).Run(t.Context())
+	require.EqualError(t, err, want)
+	assert.ErrorAs(t, err, new(*usageError))
 }
 
 // Workers compute on the device that serve was given.

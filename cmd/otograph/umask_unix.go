@@ -2,7 +2,11 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/otograph/otograph/internal/state"
+)
 
 // keepFilesPrivate closes the files that this process creates to other users.
-func keepFilesPrivate() { syscall.Umask(othersBits) }
+func keepFilesPrivate() { syscall.Umask(state.OthersBits) }

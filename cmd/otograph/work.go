@@ -31,6 +31,9 @@ type workCmd struct {
 // Run works on tasks until it is told to end, or the service that started it is gone.
 func (c *workCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
+	if err := notZero("grace", c.Grace); err != nil {
+		return &usageError{err}
+	}
 	if err := c.check(log); err != nil {
 		return err
 	}

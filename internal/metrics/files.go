@@ -26,9 +26,6 @@ const staleAfter = 2 * time.Minute
 
 const metricsSuffix = ".prom"
 
-// Folder is where in a data folder worker processes leave their metrics.
-const Folder = "metrics"
-
 // WriteFiles writes the metrics to dir/name.prom periodically (every, but at
 // most half a minute apart) until ctx is done, and then removes the file. It
 // creates the folder. It only logs errors, because they must not stop a worker.

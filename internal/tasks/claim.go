@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
 )
 
 // Claim is a task in a worker's hands.
@@ -17,6 +21,8 @@ type Claim struct {
 	URL  string       // of the audio, "" for uploaded audio
 	Blob string       // key of the audio, "" before it is fetched
 	Held *queue.Claim // what fences the worker's writes
+	// Ignored are the names of stored options that this release does not know.
+	Ignored []string
 
 	price int64 // id of the prices of its creation
 }
@@ -135,10 +141,29 @@ func laneOf(batch bool) string {
 func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error) {
 	var c Claim
 	var url, key sql.NullString
+	var options string
 	var err error
-	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id FROM tasks WHERE id = $1", held.TaskID), &url, &key, &c.price)
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id, options FROM tasks WHERE id = $1", held.TaskID),
+		&url, &key, &c.price, &options)
+	if err != nil {
+		return c, err
+	}
 	c.URL, c.Blob = url.String, key.String
+	c.Ignored, err = unknownOptions(options)
 	return c, err
+}
+
+// unknownOptions returns the names in stored options that this release does not know,
+// sorted: a newer one may have stored them.
+func unknownOptions(stored string) ([]string, error) {
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(stored), &names); err != nil {
+		return nil, err
+	}
+	for _, o := range spec.Table() {
+		delete(names, o.Name)
+	}
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 // row is what the writers of a running task read under its lock.

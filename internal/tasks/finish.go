@@ -38,6 +38,7 @@ func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker,
 }
 
 func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.NextClaim) (*Claim, error) {
+	o.Seconds = math.Round(o.Seconds*1e4) / 1e4 // the charge and the result agree
 	data, err := o.document()
 	if err != nil {
 		return nil, err
@@ -85,8 +86,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
 			return err
 		}
-		seconds := math.Round(o.Seconds*1e4) / 1e4
-		r.result, r.AudioDuration, r.voiceModel = key, &seconds, o.VoiceModel
+		r.result, r.AudioDuration, r.voiceModel = key, &o.Seconds, o.VoiceModel
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {

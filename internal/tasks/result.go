@@ -24,7 +24,7 @@ type Outcome struct {
 	Result spec.Result
 	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
 	Tier spec.Tier
-	// Seconds is the decoded duration.
+	// Seconds is the decoded duration; it is rounded to 0.1 ms, charged and kept.
 	Seconds float64
 	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
 	// where they are not known.

@@ -48,7 +48,8 @@ func WithVersion(version string) Option { return func(s *settings) { s.version =
 func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
 // New returns the engine of a pipeline, which the caller closes after the service. Call
-// it before the pipeline runs, because it notes the state of the models' files.
+// it before Pipeline.Load and before the first run, because it notes the state of the
+// models' files.
 //
 // The interface's specification is kept to the letter by a pipeline that was opened
 // with WithCascade(0) and WithOptimizedLanguages(spec.OptimizedLanguages()...).

@@ -18,7 +18,7 @@ import (
 // voiceModel is the speaker model of a worker's set.
 type voiceModel struct {
 	set   *models.Set
-	begun fileStamp // of its file, before the pipeline could open it
+	begun fileStamp // of its file, before the pipeline opened it
 	mu    sync.Mutex
 	sum   string // of the file, "" before it could be read
 }
@@ -30,7 +30,7 @@ type fileStamp struct {
 }
 
 // newVoiceModel hashes the speaker model, if the set has one. Call it before the
-// pipeline opens its models.
+// pipeline opens the model, which Pipeline.Load or the first run does.
 func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
 	m := &voiceModel{set: set}
 	if _, found := set.Role(models.RoleEmbedder); !found {

@@ -288,6 +288,9 @@ func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %
 // to what was claimed with the task's end.
 func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
 	s := w.service
+	if len(c.Ignored) > 0 {
+		s.Log().WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
+	}
 	md5 := ""
 	if c.AudioMD5 != nil {
 		md5 = *c.AudioMD5

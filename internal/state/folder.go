@@ -1,0 +1,87 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/db"
+)
+
+// Names in a data folder beside the database and the files.
+const (
+	// MetricsFolder is where worker processes leave their metrics.
+	MetricsFolder = "metrics"
+	// FirstKeyFile holds the first API key if no terminal shows it.
+	FirstKeyFile = "first-api-key"
+)
+
+// OthersBits are the permissions of all users but the owner.
+const OthersBits = 0o077
+
+// ErrOpenFolder is returned for a data folder that other users can open and that holds
+// other files.
+var ErrOpenFolder = errors.New("other users can open it and it holds other files: name a separate folder, or chmod 700 it")
+
+// PrepareFolder creates the data folder dir if it is missing, and takes the permissions of
+// others from it and from the database in it: it holds the key that signs access tokens,
+// password hashes, and customers' audio. A folder with other files is refused
+// (ErrOpenFolder), not closed.
+func PrepareFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if info.Mode().Perm()&OthersBits != 0 {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+		if !ours(entries) {
+			return fmt.Errorf("data folder %s (mode %04o): %w", dir, info.Mode().Perm(), ErrOpenFolder)
+		}
+		if err := os.Chmod(dir, info.Mode().Perm()&^os.FileMode(OthersBits)); err != nil {
+			return fmt.Errorf("data folder: other users can open it: %w", err)
+		}
+	}
+	return closeDatabase(dir)
+}
+
+// closeDatabase takes the permissions of others from the database in dir.
+func closeDatabase(dir string) error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		path := filepath.Join(dir, db.DataFile+suffix)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&OthersBits != 0 {
+			if err := os.Chmod(path, 0o600); err != nil {
+				return fmt.Errorf("database: other users can read it: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// ours reports whether a folder holds only files of the service.
+func ours(entries []os.DirEntry) bool {
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, db.DataFile), name == db.LockFile, name == blob.DataFolder, name == MetricsFolder, name == FirstKeyFile:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,33 @@
+package service
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/billing"
+)
+
+// TestAccountsInTheLedger: the balance of the first account is told from that of others.
+func TestAccountsInTheLedger(t *testing.T) {
+	s, err := Open(t.Context(), Config{Folder: t.TempDir()})
+	require.NoError(t, err)
+	defer s.Close()
+	key, err := s.CreateFirstAccount(t.Context(), "first", billing.Unit)
+	require.NoError(t, err)
+	assert.NotEmpty(t, key)
+	key, err = s.CreateFirstAccount(t.Context(), "another", billing.Unit)
+	require.NoError(t, err)
+	assert.Empty(t, key)
+	_, err = s.CreateAccount(t.Context(), "second", billing.Unit)
+	require.NoError(t, err)
+	for name, want := range map[string]string{"first": "first start", "second": "created"} {
+		account, err := s.state.Accounts.Find(t.Context(), name)
+		require.NoError(t, err)
+		list, _, err := s.state.Billing.Transactions(t.Context(), account.ID, 1, 20)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		assert.Equal(t, want, list[0].Description)
+	}
+}

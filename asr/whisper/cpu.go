@@ -187,8 +187,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 		if r.translate {
 			task = c.Translate
 		}
-		number := slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == r.language })
-		s.prompt = append(s.prompt, c.Language(number), task)
+		s.prompt = append(s.prompt, c.Language(languageNumber(r.language)), task)
 	}
 	if c.rules.unmarked {
 		s.prompt = append(s.prompt, c.NoTimestamps)

@@ -216,6 +216,7 @@ func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}
+	spoken := int(h.Vocabulary - 51766) // the vocabulary grows by one token a language
 	if len(m.Languages) > 0 {
 		var known []string
 		for _, l := range m.Languages {
@@ -223,8 +224,8 @@ func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 			if !ok {
 				return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
 			}
-			if number := slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code }); int32(number) >= h.Vocabulary-51766 {
-				return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", h.Vocabulary-51766, l)
+			if languageNumber(code) >= spoken {
+				return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", spoken, l)
 			}
 			known = append(known, code)
 		}
@@ -232,11 +233,16 @@ func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	}
 	var known []string
 	for i, l := range spec.Languages() {
-		if int32(i) < h.Vocabulary-51766 { // the vocabulary grows by one token a language
+		if i < spoken {
 			known = append(known, l.Code)
 		}
 	}
 	return known, nil
+}
+
+// languageNumber is the place of a language in Whisper's table, negative without one.
+func languageNumber(code string) int {
+	return slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code })
 }
 
 // Languages lists the codes that asr.Options.Language may have.

@@ -73,7 +73,6 @@ typedef struct og_kernels {
 	/* Attention of one column over its past: count cells, keys at offset, values d after. */
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
 	void (*to_half)(const float *x, long n, uint16_t *y);
-	void (*softmax)(float *x, int n);
 	/* Log-softmax in place; marks is the log of the sum from begin on, best the largest below. */
 	void (*log_softmax)(float *x, int n, int begin, float *marks, float *best);
 } og_kernels;

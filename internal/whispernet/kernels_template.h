@@ -386,5 +386,5 @@ static const og_kernels kernels = {
 	.product_q8 = product_q8, .product_half = product_half, .product_float = product_float,
 	.quantize = quantize, .normalize = normalize, 
 	.attend = attend, .score = score, .recall = recall,
-	.to_half = to_half, .softmax = softmax, .log_softmax = log_softmax,
+	.to_half = to_half, .log_softmax = log_softmax,
 };

@@ -38,26 +38,10 @@ func (f *Folder) openCT2(dir string) error {
 	}
 	w := &ct2{file: file, path: path, model: m, used: map[string]bool{}}
 	f.weights = w
-	conv, err := w.shape("encoder/conv1/weight", 3)
-	if err != nil {
-		return err
-	}
-	embedding, err := w.shape("decoder/embeddings/weight", 2)
-	if err != nil {
-		return err
-	}
-	audio, err := w.shape("encoder/position_encodings/encodings", 2)
-	if err != nil {
-		return err
-	}
-	text, err := w.shape("decoder/position_encodings/encodings", 2)
-	if err != nil {
+	if err := f.measure(w.shape, "encoder/conv1/weight", "decoder/embeddings/weight", "encoder/position_encodings/encodings", "decoder/position_encodings/encodings"); err != nil {
 		return err
 	}
 	h := &f.Header
-	h.AudioState, h.Mels = clip(conv[0]), clip(conv[1])
-	h.Vocabulary, h.TextState = clip(embedding[0]), clip(embedding[1])
-	h.AudioContext, h.TextContext = clip(audio[0]), clip(text[0])
 	h.AudioLayers, h.TextLayers = w.layers("encoder"), w.layers("decoder")
 	if h.AudioHeads, err = w.heads("encoder", h.AudioState); err != nil {
 		return err

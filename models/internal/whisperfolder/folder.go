@@ -380,3 +380,24 @@ func begin(path string) ([]byte, error) {
 	}
 	return head[:n], nil
 }
+
+// measure reads the widths and contexts of the header from the shapes of the first
+// convolution, the token embedding and both position embeddings.
+func (f *Folder) measure(shape func(name string, dims int) ([]int64, error), convolution, embedding, audio, text string) error {
+	var found [4][]int64
+	for i, name := range []string{convolution, embedding, audio, text} {
+		dims := 2
+		if i == 0 {
+			dims = 3
+		}
+		var err error
+		if found[i], err = shape(name, dims); err != nil {
+			return err
+		}
+	}
+	h := &f.Header
+	h.AudioState, h.Mels = clip(found[0][0]), clip(found[0][1])
+	h.Vocabulary, h.TextState = clip(found[1][0]), clip(found[1][1])
+	h.AudioContext, h.TextContext = clip(found[2][0]), clip(found[3][0])
+	return nil
+}

@@ -42,26 +42,10 @@ func (f *Folder) openHF(dir string) error {
 	if err := f.shards(w); err != nil {
 		return err
 	}
-	conv, err := w.shape("encoder.conv1.weight", 3)
-	if err != nil {
-		return err
-	}
-	embedding, err := w.shape("decoder.token_embedding.weight", 2)
-	if err != nil {
-		return err
-	}
-	audio, err := w.shape("encoder.positional_embedding", 2)
-	if err != nil {
-		return err
-	}
-	text, err := w.shape("decoder.positional_embedding", 2)
-	if err != nil {
+	if err := f.measure(w.shape, "encoder.conv1.weight", "decoder.token_embedding.weight", "encoder.positional_embedding", "decoder.positional_embedding"); err != nil {
 		return err
 	}
 	h := &f.Header
-	h.AudioState, h.Mels = clip(conv[0]), clip(conv[1])
-	h.Vocabulary, h.TextState = clip(embedding[0]), clip(embedding[1])
-	h.AudioContext, h.TextContext = clip(audio[0]), clip(text[0])
 	h.AudioHeads, h.TextHeads, h.AudioLayers, h.TextLayers = c.AudioHeads, c.TextHeads, c.AudioLayers, c.TextLayers
 	return f.generation(dir, c)
 }

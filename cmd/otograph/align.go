@@ -37,6 +37,9 @@ const maxTextFile = 32 << 20
 // Run lays the text onto the recording and writes when its words are spoken.
 func (c *alignCmd) Run(ctx context.Context) error {
 	if c.Output != "" {
+		if err := checkDistinct([]string{c.Output}, append(c.modelFiles(), c.Audio, c.Text)); err != nil {
+			return err
+		}
 		if err := checkWritable(c.Output); err != nil {
 			return &usageError{fmt.Errorf("-o: %w", err)}
 		}

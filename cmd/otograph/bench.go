@@ -57,6 +57,12 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Output != "" {
+		outputs, inputs := append(reportFiles(c.Output), c.runFile()), append(c.modelFiles(), c.Manifest)
+		if err := checkDistinct(outputs, append(inputs, itemFiles(items)...)); err != nil {
+			return err
+		}
+	}
 	systems, err := c.systems()
 	if err != nil {
 		return err
@@ -70,10 +76,10 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
 	}
 	if c.Output != "" {
+		config.RunFile = c.runFile()
 		if err := os.MkdirAll(c.Output, 0o777); err != nil {
 			return err
 		}
-		config.RunFile = filepath.Join(c.Output, "run.jsonl")
 	}
 	report, err := bench.Run(ctx, config)
 	clearBenchProgress(c.Quiet)
@@ -183,19 +189,39 @@ func clearBenchProgress(quiet bool) {
 	}
 }
 
+// runFile is where the measurements are kept.
+func (c *benchRunCmd) runFile() string { return filepath.Join(c.Output, "run.jsonl") }
+
+// itemFiles are the files of recordings and of what is known of them.
+func itemFiles(items []bench.Item) (files []string) {
+	for _, it := range items {
+		base := strings.TrimSuffix(it.Path, filepath.Ext(it.Path))
+		files = append(files, it.Path, base+".txt", base+".rttm")
+	}
+	return files
+}
+
+// reportFiles are the files that writeReport writes.
+func reportFiles(dir string) (files []string) {
+	for _, extension := range []string{"txt", "json", "csv", "html"} {
+		files = append(files, filepath.Join(dir, "report."+extension))
+	}
+	return files
+}
+
 // writeReport prints a report and, with a folder, writes all its forms there.
 func writeReport(r *bench.Report, format, dir string) error {
 	forms := []struct {
-		name, extension string
-		write           func(io.Writer) error
-	}{{"table", "txt", r.WriteTable}, {"json", "json", r.WriteJSON}, {"csv", "csv", r.WriteCSV}, {"html", "html", r.WriteHTML}}
-	for _, f := range forms {
+		name  string
+		write func(io.Writer) error
+	}{{"table", r.WriteTable}, {"json", r.WriteJSON}, {"csv", r.WriteCSV}, {"html", r.WriteHTML}}
+	for i, f := range forms {
 		var buf bytes.Buffer
 		if err := f.write(&buf); err != nil {
 			return err
 		}
 		if dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, "report."+f.extension), buf.Bytes(), 0o666); err != nil {
+			if err := os.WriteFile(reportFiles(dir)[i], buf.Bytes(), 0o666); err != nil {
 				return err
 			}
 		}

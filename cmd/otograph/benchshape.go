@@ -52,6 +52,11 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 	if _, err := options.Effective(); err != nil {
 		return &usageError{err}
 	}
+	if c.Output != "" {
+		if err := checkDistinct(reportFiles(c.Output), []string{c.Audio}); err != nil {
+			return err
+		}
+	}
 	dir := c.Keep
 	if dir == "" {
 		made, err := os.MkdirTemp("", "otograph-shape-")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -49,16 +51,21 @@ func flagName(field string) string {
 
 var wordBorder = regexp.MustCompile("([a-z])([A-Z])")
 
+// named are the model files that have a flag of their own; "" is one that is not
+// given.
+func (f *modelFlags) named() map[models.Role]string {
+	return map[models.Role]string{
+		models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
+		models.RoleEmbedder: f.EmbedderModel, models.RoleSegmenter: f.SegmenterModel, models.RoleTagger: f.TaggerModel,
+	}
+}
+
+// modelFiles lists named.
+func (f *modelFlags) modelFiles() []string { return slices.Collect(maps.Values(f.named())) }
+
 // open puts the set together: named files, then the folder, then the demo models.
 func (f *modelFlags) open() (*models.Set, error) {
-	load := library.Load{
-		Dir: f.Models,
-		Files: map[models.Role]string{
-			models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
-			models.RoleEmbedder: f.EmbedderModel, models.RoleSegmenter: f.SegmenterModel, models.RoleTagger: f.TaggerModel,
-		},
-		Fallback: demo.Models(),
-	}
+	load := library.Load{Dir: f.Models, Files: f.named(), Fallback: demo.Models()}
 	set, err := load.OrDefaultDir().Open()
 	if err != nil {
 		return nil, err

@@ -119,6 +119,13 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	if c.Output == "" {
 		return nil
 	}
+	var outputs []string
+	for _, f := range files {
+		outputs = append(outputs, c.outputPath(f, len(files) > 1))
+	}
+	if err := checkDistinct(outputs, slices.Concat(files, c.modelFiles(), []string{c.Voices})); err != nil {
+		return err
+	}
 	info, err := os.Stat(c.Output)
 	isDir := err == nil && info.IsDir()
 	if len(files) > 1 && err == nil && !isDir {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// checkDistinct refuses, before anything runs, an output that is one of the
+// inputs, also by way of a link. "-" is standard input, and "" no file.
+func checkDistinct(outputs, inputs []string) error {
+	type known struct {
+		name string
+		info os.FileInfo
+	}
+	var read []known
+	for _, name := range inputs {
+		if info, err := statInput(name); err == nil && info.Mode().IsRegular() {
+			read = append(read, known{name, info})
+		}
+	}
+	for _, out := range outputs {
+		info, err := os.Stat(out)
+		if err != nil {
+			continue // a new file
+		}
+		for _, in := range read {
+			if os.SameFile(info, in.info) {
+				return &usageError{fmt.Errorf("the output %s is the input %s: expected another file, because the output would replace it", out, in.name)}
+			}
+		}
+	}
+	return nil
+}
+
+// statInput describes an input of the command line.
+func statInput(name string) (os.FileInfo, error) {
+	if name == "-" {
+		return os.Stdin.Stat()
+	}
+	return os.Stat(name)
+}

@@ -41,6 +41,10 @@ func OnDecoded(f func(seconds float64) error) RunOption {
 // standard tier. A model that does not translate is whisper.ErrTranslation.
 func Translated() RunOption { return func(r *run) { r.Translate = true } }
 
+// WithLanguages names the languages (ISO 639-1) from which detection chooses, where
+// Options.ASRLanguage is not given; without any it chooses from all.
+func WithLanguages(codes ...string) RunOption { return func(r *run) { r.Among = codes } }
+
 // OnSegments receives sentences during the run, as soon as no further work
 // changes their text, in order and each once; those of the optimized tier, and
 // of channels that are split, all together. They are not split by speaker:

@@ -5,6 +5,7 @@ package asr
 
 import (
 	"context"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/spec"
@@ -208,6 +209,17 @@ type Transcriber interface {
 type LanguageDetector interface {
 	// DetectLanguage returns the most likely language's code and its
 	// probability (0 to 1) for the given speech; without any speech it
-	// guesses from the first 30 s of the recording.
-	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error)
+	// guesses from the first 30 s of the recording. Where the detector knows
+	// some of the codes in among, it chooses from them, else from all.
+	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error)
+}
+
+// Among returns the known languages that are among those wanted, all of the known if
+// none is.
+func Among(known, wanted []string) []string {
+	both := slices.DeleteFunc(slices.Clone(known), func(code string) bool { return !slices.Contains(wanted, code) })
+	if len(both) == 0 {
+		return known
+	}
+	return both
 }

@@ -128,6 +128,9 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if errors.Is(err, tasks.ErrTranslation) {
 		return openai.NoTranslation()
 	}
+	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
+		return form.NoLanguage(unknown)
+	}
 	if err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 
 // extras returns the requests of a form beside the options.
 func extras(f *openai.Form) tasks.Extras {
-	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers}
+	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages}
 }
 
 // shouldRetry is the header that tells OpenAI's clients whether to send a request

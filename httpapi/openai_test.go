@@ -82,7 +82,8 @@ func TestTranscriptions(t *testing.T) {
 
 	a := post("model", "whisper-1")
 	require.Equal(t, 200, a.status, "%s", a.body)
-	assert.Equal(t, map[string]any{"text": text, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, a.object(t))
+	english := []any{map[string]any{"code": "en"}}
+	assert.Equal(t, map[string]any{"text": text, "languages": english, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, a.object(t))
 	id := a.header.Get("X-Task-Id")
 	task := w.task(id)
 	assert.Equal(t, "done", task["status"])
@@ -126,7 +127,10 @@ func TestTranscriptions(t *testing.T) {
 		{"language", "klingon"},
 		{"temperature", "hot"},
 		{"temperature", "2"},
-		{"timestamp_granularities[]", "word"},
+		{"keywords[]", "<b>"},
+		{"keywords[]", strings.Repeat("x", 65)},
+		{"languages[]", "klingon"},
+		{"language", "de", "languages[]", "fr"},
 		{"response_format", "verbose_json", "timestamp_granularities[]", "char"},
 		{"stream", "maybe"},
 		{"prompt", strings.Repeat("x", 1001)},
@@ -143,12 +147,12 @@ func TestTranscriptions(t *testing.T) {
 	}
 }
 
-// TestVerboseSegments: a segment of verbose_json has what was measured, and null
-// for what was not.
+// TestVerboseSegments: a segment of verbose_json has what was measured, and 0 for what
+// was not, never null.
 func TestVerboseSegments(t *testing.T) {
 	w := newWorld(t)
 	w.work()
-	for model, heat := range map[string]any{"otograph-standard": 0.2, "otograph-optimized": nil} {
+	for model, heat := range map[string]any{"otograph-standard": 0.2, "otograph-optimized": 0.0} {
 		body, header := form(t, "talk.wav", true, "model", model, "response_format", "verbose_json")
 		a := w.do("POST", "/audio/transcriptions", body, header)
 		segments := a.object(t)["segments"].([]any)
@@ -157,9 +161,39 @@ func TestVerboseSegments(t *testing.T) {
 			"avg_logprob": -0.25, "compression_ratio": 0.5, "no_speech_prob": 0.05,
 		}, segments[0])
 		second := segments[1].(map[string]any)
-		assert.Equal(t, []any{nil, nil, nil, nil, nil}, []any{second["seek"], second["tokens"], second["temperature"], second["avg_logprob"], second["no_speech_prob"]})
+		assert.Equal(t, []any{0.0, []any{}, 0.0, 0.0, 0.0}, []any{second["seek"], second["tokens"], second["temperature"], second["avg_logprob"], second["no_speech_prob"]})
 		result := w.do("GET", "/tasks/"+a.header.Get("X-Task-Id")+"/result", nil)
 		assert.NotContains(t, string(result.body), "avg_logprob", "the specification's result stays as it is")
+	}
+}
+
+// TestTranscribeParameters2026: keywords are hotwords, languages reach the worker, one
+// alone is certain, and dated names are known.
+func TestTranscribeParameters2026(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	post := func(pairs ...string) map[string]any {
+		body, header := form(t, "talk.wav", true, pairs...)
+		a := w.do("POST", "/audio/transcriptions", body, header)
+		require.Equal(t, 200, a.status, "%s", a.body)
+		return w.task(a.header.Get("X-Task-Id"))["options"].(map[string]any)
+	}
+	o := post("model", "gpt-transcribe", "keywords[]", "Otograph", "keywords[]", "Doe, John", "languages[]", "de", "languages[]", "en")
+	assert.Equal(t, []any{"Otograph", "Doe, John"}, o["hotwords"])
+	assert.Nil(t, o["asr_language"])
+	assert.Equal(t, "de", post("model", "gpt-live-transcribe", "languages[]", "de", "language", "")["asr_language"])
+	assert.Nil(t, post("model", "gpt-4o-mini-transcribe-2025-12-15", "language", "auto", "timestamp_granularities[]", "word")["asr_language"])
+
+	stop, err := w.tasks.Queue().Enter(t.Context(), queue.Member{ID: "demo", Kind: queue.Worker, Available: spec.Available{Standard: true, StandardLanguages: []string{"en"}}}, time.Hour, nil)
+	require.NoError(t, err)
+	defer stop()
+	for name, pairs := range map[string][]string{"languages[]": {"languages", "de,fr"}, "language": {"language", "de"}} {
+		body, header := form(t, "talk.wav", true, pairs...)
+		a := w.do("POST", "/audio/transcriptions", body, header)
+		require.Equal(t, 400, a.status, name)
+		message, param := openAIFailure(t, a)
+		assert.Equal(t, name, param)
+		assert.Contains(t, message, "installed: en")
 	}
 }
 
@@ -334,8 +368,8 @@ func TestTranscriptionRefusals(t *testing.T) {
 	}
 	for name, raw := range map[string]string{
 		"empty": "", "no parts": "--x--\r\n", "cut": "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF", "no name": "--x\r\n\r\nRIFF\r\n--x--\r\n",
-		"file without name": "--x\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nRIFF\r\n--x--\r\n", "empty file": "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n\r\n--x--\r\n",
-		"many": strings.Repeat("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n", 100) + "--x--\r\n", "long header": "--x\r\nA: " + strings.Repeat("a", 20<<20),
+		"empty file": "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n\r\n--x--\r\n",
+		"many":       strings.Repeat("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n", 100) + "--x--\r\n", "long header": "--x\r\nA: " + strings.Repeat("a", 20<<20),
 		"two files": strings.Repeat("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n", 2) + "--x--\r\n",
 	} {
 		a := w.do("POST", "/audio/transcriptions", raw, with("Content-Type", "multipart/form-data; boundary=x"))
@@ -460,7 +494,7 @@ func TestStreamedTranscription(t *testing.T) {
 	got := post("talk.wav")
 	require.Len(t, got, 3)
 	assert.Equal(t, text, got[0]["delta"].(string)+got[1]["delta"].(string), "the deltas are the text")
-	assert.Equal(t, map[string]any{"type": "transcript.text.done", "text": text, "usage": map[string]any{"type": "duration", "seconds": 62.0}}, got[2])
+	assert.Equal(t, map[string]any{"type": "transcript.text.done", "text": text, "languages": []any{map[string]any{"code": "en"}}}, got[2], "without a usage, which OpenAI's has in tokens")
 
 	got = post("talk.wav", "response_format", "diarized_json")
 	require.Len(t, got, 5)

@@ -17,7 +17,7 @@ const detectSeconds = 20.0
 // DetectLanguage names the language of up to three windows of speech (begin,
 // middle, end), for a model with a language head; without speech it listens to
 // the first 30 s. ErrNoLanguage for any other model.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (string, float64, error) {
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (string, float64, error) {
 	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
 		return "", 0, fmt.Errorf("%s: %w", e.name, ErrNoLanguage)
 	}
@@ -41,9 +41,10 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 			mean[l] += p / float64(len(hyps))
 		}
 	}
+	known := slices.DeleteFunc(slices.Clone(e.net.languages()), func(l string) bool { return len(e.known) > 0 && !slices.Contains(e.known, l) })
 	best, p := "", -1.0
-	for _, l := range e.net.languages() {
-		if mean[l] > p && (len(e.known) == 0 || slices.Contains(e.known, l)) {
+	for _, l := range asr.Among(known, among) {
+		if mean[l] > p {
 			best, p = l, mean[l]
 		}
 	}

@@ -157,6 +157,22 @@ func TestDemoDetectsLanguages(t *testing.T) {
 	require.NoError(t, err, "not even a sample")
 }
 
+// TestDemoChoosesAmongLanguages: detection answers with one of the given languages, and
+// as without them where the model knows none.
+func TestDemoChoosesAmongLanguages(t *testing.T) {
+	e := openDemo(t)
+	c := clips[slices.IndexFunc(clips, func(c clip) bool { return c.language == "en" })]
+	for _, tt := range []struct {
+		want  string
+		among []string
+	}{{"zh", []string{"zh", "de"}}, {"en", []string{"de", "en"}}, {"en", []string{"tlh"}}} {
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), tt.among...)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, language, "%q", tt.among)
+		assert.True(t, p > 0 && p <= 1, "%g", p)
+	}
+}
+
 // TestDemoReadsTheLanguageInDoubt: in noise the network takes a Chinese sentence for
 // English; its texts in both tell that it is Chinese.
 func TestDemoReadsTheLanguageInDoubt(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 // of speech, one over the window in the middle, and, if they leave doubt, one over the
 // last. A transcription of the same speech that follows uses the same passes. If doubt
 // remains, the language is the one in which the speech makes most sense. The answer is one
-// of Languages; an English-only model answers "en" with probability 1.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (language string, probability float64, err error) {
+// of Languages, of those that are among the given ones where any is; an English-only model answers "en" with probability 1.
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error) {
 	ctx, leave, err := e.enter(ctx)
 	if err != nil {
 		return "", 0, err
@@ -46,7 +46,9 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 			return "", 0, err
 		}
 		answers = append(answers, more...)
-		mean = average(windows, answers)
+		if mean = average(windows, answers); len(among) > 0 {
+			mean = shares(mean, asr.Among(e.languages, among))
+		}
 		if language = e.likeliest(mean); mean[language] >= sureLanguage {
 			break
 		}
@@ -92,6 +94,19 @@ func average(windows []decode.Window, answers []heard) map[string]float64 {
 		mean[code] /= all
 	}
 	return mean
+}
+
+// shares returns the probabilities of the given languages, as shares of their sum.
+func shares(mean map[string]float64, among []string) map[string]float64 {
+	var all float64
+	for _, code := range among {
+		all += mean[code]
+	}
+	out := make(map[string]float64)
+	for _, code := range among {
+		out[code] = mean[code] / max(all, math.SmallestNonzeroFloat64)
+	}
+	return out
 }
 
 // likeliest is the language with the greatest value, "" without any.

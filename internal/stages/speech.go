@@ -64,7 +64,7 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 		return s.Engines.Optimized("")
 	}
 	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (found.Language, error) {
-		code, probability, err := d.DetectLanguage(ctx, pcm, speech)
+		code, probability, err := d.DetectLanguage(ctx, pcm, speech, s.Among...)
 		if errors.Is(err, onnx.ErrNoLanguage) {
 			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
 		}

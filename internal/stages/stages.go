@@ -20,9 +20,10 @@ type Stages struct {
 	Gate    *semaphore.Weighted // one unit for each core, held while a core computes
 	Log     *slog.Logger
 
-	OptimizedWords bool    // in the segments of the optimized tier
-	Translate      bool    // into English
-	Cascade        float64 // the confidence below which the standard tier decodes again
+	OptimizedWords bool     // in the segments of the optimized tier
+	Translate      bool     // into English
+	Among          []string // languages from which detection chooses; empty means all
+	Cascade        float64  // the confidence below which the standard tier decodes again
 }
 
 // compute loads a model, waits for a core and works with the model on it.

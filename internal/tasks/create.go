@@ -213,7 +213,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	if err != nil {
 		return Task{}, err
 	}
-	if err := checkLanguage(spec.Options(r.Options), sets); err != nil {
+	if err := checkLanguage(spec.Options(r.Options), r.Extras.Languages, sets); err != nil {
 		return Task{}, err
 	}
 	options, err := json.Marshal(r.Options)

@@ -29,6 +29,8 @@ type Extras struct {
 	// Voices are the names of the known speakers, whose recordings NewReference
 	// stores in the same order.
 	Voices []string `json:"voices,omitempty"`
+	// Languages are the codes from which detection chooses; none are all.
+	Languages []string `json:"languages,omitempty"`
 }
 
 // column returns the extras as the database keeps them, nil for none.

@@ -20,15 +20,24 @@ func (e *LanguageError) Error() string {
 	return fmt.Sprintf("asr_language: no installed model supports %q; installed: %s", e.Language, strings.Join(e.Installed, ", "))
 }
 
-// checkLanguage returns a LanguageError if options ask for a language that none
-// of the sets knows.
-func checkLanguage(o spec.Options, sets []spec.Available) error {
-	if o.ASRLanguage == nil || !on(o.EnableASR) || len(sets) == 0 || len(spec.PossibleTiers(o, sets)) > 0 {
+// checkLanguage returns a LanguageError if options ask for a language, or detection
+// would choose among languages, that none of the sets knows.
+func checkLanguage(o spec.Options, among []string, sets []spec.Available) error {
+	if o.ASRLanguage == nil && among == nil || !on(o.EnableASR) || len(sets) == 0 {
 		return nil
 	}
-	e := &LanguageError{Language: *o.ASRLanguage}
+	if o.ASRLanguage != nil && len(spec.PossibleTiers(o, sets)) > 0 {
+		return nil
+	}
+	e := &LanguageError{Language: strings.Join(among, ", ")}
+	if o.ASRLanguage != nil {
+		e.Language = *o.ASRLanguage
+	}
 	for _, set := range sets {
 		e.Installed = append(e.Installed, set.Languages(o)...)
+	}
+	if slices.ContainsFunc(e.Installed, func(code string) bool { return slices.Contains(among, code) }) {
+		return nil
 	}
 	slices.Sort(e.Installed)
 	e.Installed = slices.Compact(e.Installed)

@@ -84,7 +84,8 @@ made('every format', async () => {
     assert.ok(x.seek / 100 <= x.start + 0.01);
   }
   const standard = await ask({ model: 'otograph-standard', response_format: 'verbose_json' });
-  assert.ok(standard.segments.every((x) => x.temperature === 0 || x.temperature > 0));
+  for (const x of [...verbose.segments, ...standard.segments])
+    assert.ok(Object.values(x).every((value) => value !== null));
 });
 
 made('word times, alone and with segments', async () => {
@@ -135,7 +136,7 @@ made('streams', async () => {
   }
   assert.match(text, first);
   assert.equal(done.text, text);
-  assert.equal(done.usage.seconds, 61);
+  assert.deepEqual([done.languages, done.usage], [[{ code: 'en' }], undefined]);
   const speakers = new Set();
   for await (const event of await ask({
     model: 'gpt-4o-transcribe-diarize',

@@ -35,6 +35,9 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 		answer = diarized(result, text)
 	default:
 		out := plainJSON{Text: text, Usage: used(result)}
+		if !f.Translate {
+			out.Languages = languages(result)
+		}
 		if f.logprobs {
 			out.Logprobs = logprobs(result.Segments)
 		}
@@ -102,32 +105,53 @@ func logprobs(segments []spec.Segment) []tokenLogprob {
 	return out
 }
 
+// languageCode is a language that was detected.
+type languageCode struct {
+	Code string `json:"code"`
+}
+
+// languages returns the language of a result, none where nothing was said.
+func languages(result spec.Result) []languageCode {
+	if result.Language == "" || len(result.Segments) == 0 {
+		return []languageCode{}
+	}
+	return []languageCode{{result.Language}}
+}
+
 type plainJSON struct {
-	Text     string         `json:"text"`
-	Logprobs []tokenLogprob `json:"logprobs,omitzero"`
-	Usage    usage          `json:"usage"`
+	Text      string         `json:"text"`
+	Languages []languageCode `json:"languages,omitzero"`
+	Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
+	Usage     usage          `json:"usage"`
 }
 
 // verboseSegment is a segment of verbose_json. Values that the recognizer did
-// not measure are null.
+// not measure are 0, as clients take no null for a number.
 type verboseSegment struct {
-	ID           int      `json:"id"`
-	Seek         *int     `json:"seek"` // hundredths of a second, as Whisper counts
-	Start        float64  `json:"start"`
-	End          float64  `json:"end"`
-	Text         string   `json:"text"`
-	Tokens       []int32  `json:"tokens"`
-	Temperature  *float64 `json:"temperature"`
-	AvgLogProb   *float64 `json:"avg_logprob"`
-	Compression  float64  `json:"compression_ratio"`
-	NoSpeechProb *float64 `json:"no_speech_prob"`
+	ID           int     `json:"id"`
+	Seek         int     `json:"seek"` // hundredths of a second, as Whisper counts
+	Start        float64 `json:"start"`
+	End          float64 `json:"end"`
+	Text         string  `json:"text"`
+	Tokens       []int32 `json:"tokens"`
+	Temperature  float64 `json:"temperature"`
+	AvgLogProb   float64 `json:"avg_logprob"`
+	Compression  float64 `json:"compression_ratio"`
+	NoSpeechProb float64 `json:"no_speech_prob"`
 }
 
 func verboseSegmentOf(seg spec.Segment) verboseSegment {
-	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: compressionRatio(seg.Text)}
-	if m := seg.Measures; m != nil {
-		seek := int(math.Round(m.Seek * 100))
-		v.Seek, v.Tokens, v.Temperature, v.AvgLogProb, v.NoSpeechProb = &seek, m.Tokens, m.Temperature, &m.AvgLogProb, m.NoSpeechProb
+	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: compressionRatio(seg.Text), Tokens: []int32{}}
+	m := seg.Measures
+	if m == nil {
+		return v
+	}
+	v.Seek, v.AvgLogProb, v.Tokens = int(math.Round(m.Seek*100)), m.AvgLogProb, append(v.Tokens, m.Tokens...)
+	if m.Temperature != nil {
+		v.Temperature = *m.Temperature
+	}
+	if m.NoSpeechProb != nil {
+		v.NoSpeechProb = *m.NoSpeechProb
 	}
 	return v
 }

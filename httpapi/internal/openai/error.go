@@ -57,6 +57,15 @@ func NoTranslation() *Error {
 	return badField("model", "not all installed models can translate: multilingual Whisper models can, except turbo and distilled ones")
 }
 
+// NoLanguage refuses the languages of a form, of which the installed models know none.
+func (f *Form) NoLanguage(e *tasks.LanguageError) *Error {
+	name := "language"
+	if len(f.Languages) > 0 {
+		name = "languages[]"
+	}
+	return badField(name, "no installed model supports %s; installed: %s", spec.Shorten(e.Language), strings.Join(e.Installed, ", "))
+}
+
 // errorObject is the error object of OpenAI's interface.
 type errorObject struct {
 	Message string  `json:"message"`

@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"slices"
@@ -32,8 +34,8 @@ var formats = []string{formatJSON, formatVerbose, formatDiarized, formatText, fo
 
 const (
 	maxFormField  = 16 << 10 // bytes of a field other than the file
-	maxFormFields = 64
-	maxFilename   = 255 // characters
+	maxFormFields = 320      // keywords have a field each
+	maxFilename   = 255      // characters
 )
 
 // Form holds the parameters of POST /audio/transcriptions and /audio/translations.
@@ -44,6 +46,7 @@ type Form struct {
 	// Translate asks for English, as POST /audio/translations does.
 	Translate bool
 	Speakers  []string // names of known speakers
+	Languages []string // codes from which detection chooses; none are all
 
 	model    model
 	format   string
@@ -73,8 +76,7 @@ func (f *Form) spoken(result spec.Result) string {
 // errors are an *Error or a *ReadError.
 func ReadForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
 	f := &Form{format: formatJSON, Translate: translate}
-	seen := map[string]bool{}
-	references := 0
+	r := formReading{form: f, file: file, reference: reference, seen: map[string]bool{}, entries: map[string]int{}}
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -86,59 +88,106 @@ func ReadForm(mr *multipart.Reader, translate bool, file func(filename string, f
 		if n >= maxFormFields {
 			return nil, &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the form has more than %d fields", maxFormFields)}
 		}
-		// Lists come as name[] from most clients, as name from some.
-		name := strings.TrimSuffix(part.FormName(), "[]")
-		if seen[name] && !slices.Contains(listFields, name) {
-			return nil, badField(name, "is given twice")
-		}
-		seen[name] = true
-		if name == "file" {
-			if err := f.readFile(part, file); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if translate && slices.Contains(notTranslated, name) {
-			return nil, badField(name, "is not a field of a translation")
-		}
-		if name == "known_speaker_references" {
-			if references++; references > maxKnownSpeakers {
-				return nil, badField(name+"[]", "at most %d are taken", maxKnownSpeakers)
-			}
-			if err := readReference(formReader{part}, references-1, reference); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		text, err := readField(part, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.set(name, text); err != nil {
+		if err := r.take(part); err != nil {
 			return nil, err
 		}
 	}
-	if !seen["file"] {
+	if !r.seen["file"] {
 		return nil, badField("file", "is required")
 	}
-	if err := f.checkSpeakers(references); err != nil {
+	if err := f.checkSpeakers(r.entries[referencesName]); err != nil {
 		return nil, err
 	}
 	return f, f.finish()
 }
 
-// listFields may be given more than once.
-var listFields = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references"}
+// formReading is a form that is being read.
+type formReading struct {
+	form      *Form
+	file      func(filename string, from io.Reader) error
+	reference func(from io.Reader) error
+	seen      map[string]bool
+	entries   map[string]int // of each list
+}
 
 // notTranslated are the fields of a transcription that a translation does not have.
-var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", "known_speaker_references", "stream"}
+var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", referencesName, "stream", "keywords", "languages"}
+
+// take reads a part of the form. An empty field is as good as none.
+func (r *formReading) take(part *multipart.Part) error {
+	name := readName(part.FormName())
+	_, isList := listFields[name.name]
+	switch {
+	case name.name == "file":
+		if r.seen["file"] {
+			return badField("file", "is given twice")
+		}
+		r.seen["file"] = true
+		return r.form.readFile(part, r.file)
+	case name.name == referencesName && !r.form.Translate:
+		return r.takeReference(name, part)
+	}
+	text, err := readField(part, name.name)
+	if err != nil || text == "" {
+		return err
+	}
+	if r.form.Translate && slices.Contains(notTranslated, name.name) {
+		return badField(name.name, "is not a field of a translation")
+	}
+	if isList {
+		if err := r.inOrder(name); err != nil {
+			return err
+		}
+		for _, entry := range name.entries(text) {
+			r.entries[name.name]++
+			if err := r.form.add(name.name, entry); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	whole := name.name + "." + name.member
+	if r.seen[whole] {
+		return badField(name.name, "is given twice")
+	}
+	r.seen[whole] = true
+	if name.name == "chunking_strategy" {
+		return r.form.setChunking(name.member, strings.TrimSpace(text))
+	}
+	return r.form.set(name.name, text)
+}
+
+// inOrder refuses a numbered entry of a list out of its place, as names and recordings
+// of speakers belong together by their places.
+func (r *formReading) inOrder(name field) error {
+	if next := r.entries[name.name]; name.number >= 0 && name.number != next {
+		return badField(name.name+"[]", "number %d is out of place, expected number %d, counted from 0", name.number, next)
+	}
+	return nil
+}
+
+func (r *formReading) takeReference(name field, part *multipart.Part) error {
+	if err := r.inOrder(name); err != nil {
+		return err
+	}
+	audio := bufio.NewReader(formReader{part})
+	if _, err := audio.Peek(1); errors.Is(err, io.EOF) {
+		return nil
+	}
+	n := r.entries[referencesName]
+	if r.entries[referencesName]++; n >= maxKnownSpeakers {
+		return badField(referencesName+"[]", "at most %d are taken", maxKnownSpeakers)
+	}
+	return readReference(audio, n, r.reference)
+}
+
+// defaultName is the name of a file that comes without one: its content decides.
+const defaultName = "audio"
 
 func (f *Form) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
-	if f.Filename = part.FileName(); f.Filename == "" {
-		return badField("file", "must be a file with a name, to determine the extension")
-	}
+	f.Filename = cmp.Or(part.FileName(), defaultName)
 	if err := jsonstream.CheckText("file", f.Filename, maxFilename); err != nil {
-		return &Error{Status: http.StatusBadRequest, Message: err.Error(), cause: err}
+		return &Error{Status: http.StatusBadRequest, Message: err.Error(), Param: "file", cause: err}
 	}
 	if !utf8.ValidString(f.Filename) {
 		return badField("file", "the name is not valid UTF-8")
@@ -160,31 +209,41 @@ func readField(part *multipart.Part, name string) (string, error) {
 	return text, nil
 }
 
-// set takes a field. Fields that are not known are passed over, as clients send
-// what this service has no use for ("user").
+// set takes a field that is no list. Fields that are not known are passed over, as
+// clients send what this service has no use for ("user").
 func (f *Form) set(name, text string) (err error) {
+	word := strings.TrimSpace(text)
 	switch name {
 	case "model":
 		var ok bool
-		if f.model, ok = findModel(text); !ok && text != "" {
-			return noSuchModel(text)
+		if f.model, ok = findModel(word); !ok {
+			return noSuchModel(word)
 		}
 	case "response_format":
-		f.format = text
+		f.format = word
 	case "language":
-		if text != "" {
-			f.Options.ASRLanguage = &text
+		if !strings.EqualFold(word, "auto") {
+			f.Options.ASRLanguage = &word
 		}
 	case "prompt":
-		if text != "" {
-			f.Options.InitialPrompt = &text
-		}
+		f.Options.InitialPrompt = &text
 	case "temperature":
-		t, err := strconv.ParseFloat(text, 64)
+		t, err := number(name, text, "a number from 0 to 1")
 		if err != nil {
-			return badField(name, "must be a number from 0 to 1, not %q", spec.Shorten(text))
+			return err
 		}
 		f.Options.ASRTemperature = &t
+	case "stream":
+		if f.Stream, err = strconv.ParseBool(word); err != nil {
+			return badField(name, "must be true or false, not %q", spec.Shorten(text))
+		}
+	}
+	return nil
+}
+
+// add takes an entry of a list.
+func (f *Form) add(name, text string) error {
+	switch name {
 	case "timestamp_granularities":
 		switch text {
 		case "word":
@@ -199,64 +258,84 @@ func (f *Form) set(name, text string) (err error) {
 			return badField(name+"[]", "must be logprobs, not %q", spec.Shorten(text))
 		}
 		f.logprobs = true
-	case "stream":
-		if f.Stream, err = strconv.ParseBool(text); err != nil {
-			return badField(name, "must be true or false, not %q", spec.Shorten(text))
+	case "keywords":
+		if strings.ContainsAny(text, "<>\r\n") {
+			return badField(name+"[]", "must have no <, > or line break, unlike %q", spec.Shorten(text))
+		}
+		f.Options.Hotwords = append(f.Options.Hotwords, text)
+	case "languages":
+		code, ok := spec.NormalizeLanguage(text)
+		if !ok {
+			return badField(name+"[]", "must be ISO 639-1 codes, not %q", spec.Shorten(text))
+		}
+		if !slices.Contains(f.Languages, code) {
+			f.Languages = append(f.Languages, code)
 		}
 	case "known_speaker_names":
-		f.Speakers = append(f.Speakers, strings.TrimSpace(text))
-	default:
-		if rest, ok := strings.CutPrefix(name, "chunking_strategy"); ok {
-			return f.setChunking(rest, text)
+		f.Speakers = append(f.Speakers, text)
+	}
+	return nil
+}
+
+// setChunking takes chunking_strategy: "auto", a JSON object, or a member of that
+// object. They are the options of the voice activity detector.
+func (f *Form) setChunking(member, text string) error {
+	const name = "chunking_strategy"
+	if member != "" {
+		return f.setDetector(member, text)
+	}
+	if !strings.HasPrefix(text, "{") {
+		if text != "auto" {
+			return badField(name, "must be auto or an object of the type server_vad, not %q", spec.Shorten(text))
+		}
+		return nil
+	}
+	var members map[string]any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&members); err != nil {
+		return badField(name, "is not a JSON object: %v", err)
+	}
+	for member, value := range members {
+		if value == nil {
+			continue
+		}
+		if err := f.setDetector(member, fmt.Sprint(value)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// setChunking takes chunking_strategy: "auto", a JSON object, or the fields of
-// that object as fields of the form, "chunking_strategy[threshold]". They are the
-// options of the voice activity detector.
-func (f *Form) setChunking(key, text string) error {
+// setDetector takes a member of chunking_strategy.
+func (f *Form) setDetector(member, text string) error {
 	const name = "chunking_strategy"
-	if key == "" && !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		if text != "auto" && text != "" {
-			return badField(name, "must be auto or an object of the type server_vad, not %q", spec.Shorten(text))
+	var milliseconds **int
+	switch member {
+	case "type":
+		if text != "server_vad" {
+			return badField(name, "type must be server_vad, not %q", spec.Shorten(text))
 		}
 		return nil
+	case "threshold":
+		t, err := number(name, text, member+" as a number from 0 to 1")
+		f.Options.VADThreshold = &t
+		return err
+	case "silence_duration_ms":
+		milliseconds = &f.Options.VADMinSilenceMS
+	case "prefix_padding_ms":
+		milliseconds = &f.Options.VADSpeechPadMS
+	default:
+		return badField(name, "has no field %q; there are type, threshold, silence_duration_ms and prefix_padding_ms", spec.Shorten(member))
 	}
-	fields := map[string]json.RawMessage{}
-	if key == "" {
-		if err := json.Unmarshal([]byte(text), &fields); err != nil {
-			return badField(name, "is not a JSON object: %v", err)
-		}
-	} else {
-		key = strings.TrimSuffix(strings.TrimPrefix(key, "["), "]")
-		fields[key] = json.RawMessage(text)
-		if key == "type" {
-			fields[key], _ = json.Marshal(text) // a string always is JSON
-		}
+	ms, err := number(name, text, member+" in milliseconds")
+	if err != nil {
+		return err
 	}
-	for key, raw := range fields {
-		var into any
-		switch key {
-		case "type":
-			if string(raw) != `"server_vad"` {
-				return badField(name, "type must be server_vad, not %s", spec.Shorten(string(raw)))
-			}
-			continue
-		case "threshold":
-			into = &f.Options.VADThreshold
-		case "silence_duration_ms":
-			into = &f.Options.VADMinSilenceMS
-		case "prefix_padding_ms":
-			into = &f.Options.VADSpeechPadMS
-		default:
-			return badField(name, "has no field %q; there are type, threshold, silence_duration_ms and prefix_padding_ms", spec.Shorten(key))
-		}
-		if err := json.Unmarshal(raw, into); err != nil {
-			return badField(name, "%s must be a number, not %s", key, spec.Shorten(string(raw)))
-		}
+	if ms != math.Trunc(ms) || math.Abs(ms) > math.MaxInt32 {
+		return badField(name, "%s must be a whole number, not %q", member, spec.Shorten(text))
 	}
+	*milliseconds = new(int(ms))
 	return nil
 }
 
@@ -272,13 +351,16 @@ func (f *Form) finish() error {
 	if f.Translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
 		return badField("model", "%s does not translate; use otograph", f.model.id)
 	}
-	if (f.words || f.segments) && f.format != formatVerbose {
-		return badField("timestamp_granularities[]", "needs response_format verbose_json")
+	if f.format != formatVerbose { // ignored without it, as by OpenAI
+		f.words, f.segments = false, false
+	}
+	if f.model.ignoresStream() && !f.streams() {
+		f.Stream = false
 	}
 	if f.logprobs && f.format != formatJSON {
 		return badField("include[]", "logprobs requires response_format json")
 	}
-	if f.Stream && f.format != formatJSON && f.format != formatText && f.format != formatDiarized {
+	if f.Stream && !f.streams() {
 		return badField("stream", "requires response_format json, text or diarized_json")
 	}
 	f.segments = f.segments || !f.words
@@ -301,10 +383,33 @@ func (f *Form) finish() error {
 		f.Options.Optimize = &no
 	}
 	f.Options.TimestampLevel = &level
+	if err := f.chooseLanguage(); err != nil {
+		return err
+	}
 	if _, err := f.Options.Effective(); err != nil {
 		return optionError(err)
 	}
 	return nil
+}
+
+// chooseLanguage settles language and languages[]: one that is certain needs no choice.
+func (f *Form) chooseLanguage() error {
+	switch given := f.Options.ASRLanguage; {
+	case given != nil && len(f.Languages) > 0:
+		code, known := spec.NormalizeLanguage(*given)
+		if known && !slices.Contains(f.Languages, code) {
+			return badField("languages[]", "must contain language (%s) where both are given", code)
+		}
+		f.Languages = nil
+	case len(f.Languages) == 1:
+		f.Options.ASRLanguage, f.Languages = &f.Languages[0], nil
+	}
+	return nil
+}
+
+// streams reports whether there are events of the format.
+func (f *Form) streams() bool {
+	return slices.Contains([]string{formatJSON, formatText, formatDiarized}, f.format)
 }
 
 // Measures reports whether the answer shows what the recognizer measured.
@@ -312,7 +417,7 @@ func (f *Form) Measures() bool { return f.format == formatVerbose && f.segments 
 
 // optionFields are the fields of the form that set options.
 var optionFields = map[string]string{
-	"asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
+	"hotwords": "keywords[]", "asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
 	"vad_threshold": "chunking_strategy.threshold", "vad_min_silence_ms": "chunking_strategy.silence_duration_ms", "vad_speech_pad_ms": "chunking_strategy.prefix_padding_ms",
 }
 

@@ -2,14 +2,20 @@ package openai
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func TestJoinTexts(t *testing.T) {
@@ -52,4 +58,167 @@ func FuzzForm(f *testing.F) {
 		_, err = json.Marshal(got.Options)
 		require.NoError(t, err)
 	})
+}
+
+// writing is a form as some client writes it.
+type writing struct {
+	fields [][2]string // in any order, except within a list
+	name   string      // of the file
+}
+
+// read reads what a client wrote, with the recordings of known speakers.
+func (w writing) read(t require.TestingT) (*Form, []string) {
+	var buf bytes.Buffer
+	mw := multipart.NewWriter(&buf)
+	for _, f := range w.fields {
+		require.NoError(t, mw.WriteField(f[0], f[1]))
+	}
+	header := `form-data; name="file"`
+	if w.name != "" {
+		header += `; filename="` + w.name + `"`
+	}
+	part, err := mw.CreatePart(map[string][]string{"Content-Disposition": {header}})
+	require.NoError(t, err)
+	_, _ = part.Write([]byte("RIFF"))
+	require.NoError(t, mw.Close())
+	var heard []string
+	form, err := ReadForm(multipart.NewReader(&buf, mw.Boundary()), false, func(_ string, r io.Reader) error {
+		_, err := io.Copy(io.Discard, r)
+		return err
+	}, func(r io.Reader) error {
+		data, err := io.ReadAll(r)
+		heard = append(heard, string(data))
+		return err
+	})
+	require.NoError(t, err, "%q", w.fields)
+	return form, heard
+}
+
+// request is a request before anybody writes it down.
+type request struct {
+	scalars   map[string]string
+	lists     map[string][]string
+	threshold float64
+	silence   int
+	chunked   bool
+}
+
+func drawRequest(t *rapid.T) request {
+	r := request{scalars: map[string]string{"response_format": "diarized_json"}, lists: map[string][]string{}}
+	draw := func(name string, values ...string) {
+		if rapid.Bool().Draw(t, name+" given") {
+			r.scalars[name] = rapid.SampledFrom(values).Draw(t, name)
+		}
+	}
+	draw("model", "whisper-1", "gpt-transcribe", "gpt-4o-mini-transcribe-2025-12-15")
+	draw("prompt", "A talk, with commas.", "[1]")
+	draw("temperature", "0", "0.25", "1")
+	draw("stream", "true", "false")
+	r.lists["languages"] = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"en", "de", "fr", "zh"}), 0, 4, rapid.ID).Draw(t, "languages")
+	word := rapid.StringMatching(`[A-Za-zé][A-Za-z ]{0,6}[a-z]`)
+	r.lists["keywords"] = rapid.SliceOfN(word, 0, 5).Draw(t, "keywords")
+	r.lists["timestamp_granularities"] = rapid.SliceOfN(rapid.SampledFrom([]string{"word", "segment"}), 0, 2).Draw(t, "granularities")
+	r.lists["known_speaker_names"] = rapid.SliceOfNDistinct(word, 0, 4, rapid.ID).Draw(t, "speakers")
+	for i := range r.lists["known_speaker_names"] {
+		r.lists[referencesName] = append(r.lists[referencesName], "data:audio/wav;base64,"+base64.StdEncoding.EncodeToString([]byte{byte(i)}))
+	}
+	r.chunked = rapid.Bool().Draw(t, "chunked")
+	r.threshold, r.silence = float64(rapid.IntRange(0, 4).Draw(t, "threshold"))/4, rapid.IntRange(0, 3).Draw(t, "silence")*100
+	return r
+}
+
+// write writes the request in one of the accepted ways, in random order.
+func (r request) write(t *rapid.T) writing {
+	w := writing{name: rapid.SampledFrom([]string{"", "audio"}).Draw(t, "file")}
+	var groups [][][2]string // whose order does not matter
+	empty := []string{"language", "user", "prompt", "temperature", "stream", "model", "chunking_strategy", "include[]", "keywords", "known_speaker_references[]"}
+	for _, name := range rapid.SliceOfN(rapid.SampledFrom(empty), 0, 4).Draw(t, "empty") {
+		groups = append(groups, [][2]string{{name, ""}})
+	}
+	if rapid.Bool().Draw(t, "auto") {
+		groups = append(groups, [][2]string{{"language", "auto"}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.scalars)) {
+		value := r.scalars[name]
+		if name == "temperature" {
+			value = rapid.SampledFrom([]string{value, value + "e0"}).Draw(t, "exponent")
+		}
+		if name != "prompt" {
+			value = rapid.SampledFrom([]string{value, " " + value + "\n"}).Draw(t, name+" written")
+		}
+		groups = append(groups, [][2]string{{name, value}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.lists)) {
+		groups = append(groups, writeList(t, name, r.lists[name]))
+	}
+	groups = append(groups, r.writeChunking(t)...)
+	for _, group := range rapid.Permutation(groups).Draw(t, "order") {
+		w.fields = append(w.fields, group...)
+	}
+	return w
+}
+
+func writeList(t *rapid.T, name string, list []string) (fields [][2]string) {
+	way := rapid.SampledFrom([]string{"name[]", "name", "name[0]", "JSON", "commas"}).Draw(t, "way of "+name)
+	if name == referencesName && (way == "JSON" || way == "commas") { // too long for one field
+		way = "name[]"
+	}
+	switch way {
+	case "JSON":
+		text, _ := json.Marshal(list)
+		return [][2]string{{rapid.SampledFrom([]string{name, name + "[]"}).Draw(t, "name"), string(text)}}
+	case "commas":
+		return [][2]string{{name, strings.Join(list, rapid.SampledFrom([]string{",", ", "}).Draw(t, "comma"))}}
+	}
+	for i, entry := range list {
+		fields = append(fields, [2]string{map[string]string{"name[]": name + "[]", "name": name, "name[0]": fmt.Sprintf("%s[%d]", name, i)}[way], entry})
+	}
+	return fields
+}
+
+func (r request) writeChunking(t *rapid.T) [][][2]string {
+	if !r.chunked {
+		return nil
+	}
+	threshold, silence := fmt.Sprint(r.threshold), fmt.Sprint(r.silence)
+	if rapid.Bool().Draw(t, "as a float") {
+		silence += ".0"
+	}
+	way := rapid.SampledFrom([]string{"JSON", "chunking_strategy[%s]", "chunking_strategy.%s"}).Draw(t, "chunking")
+	if way == "JSON" {
+		return [][][2]string{{{"chunking_strategy", fmt.Sprintf(`{"type": "server_vad", "threshold": %s, "silence_duration_ms": %s, "prefix_padding_ms": null}`, threshold, silence)}}}
+	}
+	var out [][][2]string
+	for _, member := range [][2]string{{"type", "server_vad"}, {"threshold", threshold}, {"silence_duration_ms", silence}} {
+		out = append(out, [][2]string{{fmt.Sprintf(way, member[0]), member[1]}})
+	}
+	return out
+}
+
+// TestFormsHoweverWritten: a form written in any of the accepted ways is the same
+// request.
+func TestFormsHoweverWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRequest(t)
+		one, other := r.write(t), r.write(t)
+		first, heard := one.read(t)
+		second, heardToo := other.read(t)
+		require.Equal(t, first, second, "%q and %q", one.fields, other.fields)
+		require.Equal(t, heard, heardToo)
+		require.Equal(t, r.lists["known_speaker_names"], append([]string{}, first.Speakers...))
+		require.Equal(t, r.lists["keywords"], append([]string{}, first.Options.Hotwords...))
+		require.Equal(t, len(r.lists["languages"]) == 1, first.Options.ASRLanguage != nil)
+		require.Equal(t, r.scalars["stream"] == "true", first.Stream)
+		if r.chunked {
+			require.Equal(t, []any{r.threshold, r.silence}, []any{*first.Options.VADThreshold, *first.Options.VADMinSilenceMS})
+		}
+	})
+}
+
+// TestListsOutOfOrder: a numbered entry out of its place is refused, as names and
+// recordings of speakers belong together.
+func TestListsOutOfOrder(t *testing.T) {
+	r := formReading{form: &Form{}, seen: map[string]bool{}, entries: map[string]int{}}
+	require.ErrorContains(t, r.inOrder(readName("known_speaker_names[1]")), "known_speaker_names[]: number 1 is out of place, expected number 0")
+	require.NoError(t, r.inOrder(readName("known_speaker_names[0]")))
 }

@@ -4,6 +4,7 @@ package openai
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,14 +32,25 @@ var models = []model{
 	{id: "gpt-4o-transcribe"},
 	{id: "gpt-4o-mini-transcribe"},
 	{id: "gpt-4o-transcribe-diarize", diarize: true},
+	{id: "gpt-transcribe"},
+	{id: "gpt-live-transcribe"},
 }
 
+// ignoresStream reports whether stream changes nothing for the model at OpenAI.
+func (m model) ignoresStream() bool { return m.id == "whisper-1" }
+
+// dated is the end of the name of a model's edition.
+var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
+
+// findModel returns a model by its name, or by that of a dated edition.
 func findModel(id string) (model, bool) {
-	i := slices.IndexFunc(models, func(m model) bool { return m.id == id })
+	i := slices.IndexFunc(models, func(m model) bool { return m.id == id || m.id == dated.ReplaceAllString(id, "") })
 	if i < 0 {
 		return model{}, false
 	}
-	return models[i], true
+	m := models[i]
+	m.id = id
+	return m, true
 }
 
 func noSuchModel(id string) *Error {

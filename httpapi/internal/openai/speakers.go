@@ -14,6 +14,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
+// referencesName is the field with the recordings of known speakers.
+const referencesName = "known_speaker_references"
+
 // Limits of known_speaker_names[] and known_speaker_references[].
 const (
 	maxKnownSpeakers    = 4

@@ -15,11 +15,13 @@ type (
 		Segment  string         `json:"segment_id,omitempty"`
 		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
 	}
+	// textDone has no usage: OpenAI's counts tokens there, which are not counted here,
+	// and its clients refuse seconds.
 	textDone struct {
-		Type     string         `json:"type"`
-		Text     string         `json:"text"`
-		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
-		Usage    usage          `json:"usage"`
+		Type      string         `json:"type"`
+		Text      string         `json:"text"`
+		Languages []languageCode `json:"languages"`
+		Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
 	}
 )
 
@@ -71,7 +73,7 @@ func (s *Speech) End(result spec.Result) (events []any) {
 			}
 		}
 	}
-	done := textDone{Type: "transcript.text.done", Text: whole, Usage: used(result)}
+	done := textDone{Type: "transcript.text.done", Text: whole, Languages: languages(result)}
 	if s.form.logprobs {
 		done.Logprobs = logprobs(result.Segments)
 	}

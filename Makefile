@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families lint cross bench bench-report fmt audit release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -87,6 +87,12 @@ SHERPA = bin/sherpa-onnx
 test-families: setup ## compare the published families of models with sherpa-onnx (needs npm and ffmpeg)
 	@npm install --silent --no-fund --no-audit --prefix $(SHERPA) sherpa-onnx-node@1.13.8
 	@SHERPA_ONNX=$(CURDIR)/$(SHERPA) $(GO) test -count 1 -tags families -v ./asr/onnx ./vad/silero ./diarize/embed ./diarize/segment ./events/tag -run '^TestFamilies'
+
+REFEREE = bin/referee/bin/python
+test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyannote.metrics and whisper-normalizer (needs python3 and pip)
+	@test -x $(REFEREE) || python3 -m venv bin/referee
+	@$(REFEREE) -m pip install -q meeteval==0.4.3 jiwer==4.0 pyannote.metrics==4.2 whisper-normalizer==0.1.15 kaldialign==0.12.0
+	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./internal/scores ./bench/...
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

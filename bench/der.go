@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/otograph/otograph/internal/scores"
 )
 
 // SpeakerTurn is a stretch of speech of one speaker, in a reference or in a
@@ -37,18 +39,33 @@ type DER struct {
 	FalseAlarm float64           // hypothesis speakers missing from the reference
 	Confusion  float64           // speech assigned to the wrong speaker
 	Mapping    map[string]string // hypothesis speaker → reference speaker, one to one
+	// Speakers is the number of speakers in the scored reference, Jaccard the sum of
+	// their Jaccard errors: missed and false alarm over the time in which the
+	// speaker or its partner speaks, 1 without a partner.
+	Speakers int
+	Jaccard  float64
+}
+
+// JER returns the Jaccard error rate of the second DIHARD challenge: the mean error
+// of the reference's speakers, however long each of them speaks. It is 1 without
+// speakers, as in pyannote.metrics.
+func (d DER) JER() float64 {
+	if d.Speakers == 0 {
+		return 1
+	}
+	return d.Jaccard / float64(d.Speakers)
 }
 
 // Rate returns the diarization error rate: (missed + false alarm + confusion) /
-// scored. It can exceed 1. Without scored speech it is 0, or +Inf if the
-// hypothesis has speech.
+// scored. It can exceed 1. Without scored speech it is 0, or 1 if the hypothesis has
+// speech, as in pyannote.metrics.
 func (d DER) Rate() float64 {
 	wrong := d.Missed + d.FalseAlarm + d.Confusion
 	if d.Scored == 0 {
 		if wrong == 0 {
 			return 0
 		}
-		return math.Inf(1)
+		return 1
 	}
 	return wrong / d.Scored
 }
@@ -56,7 +73,10 @@ func (d DER) Rate() float64 {
 // Add sums the seconds of two recordings, so that Rate weights them by length.
 // The mapping is dropped.
 func (d DER) Add(o DER) DER {
-	return DER{Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion}
+	return DER{
+		Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion,
+		Speakers: d.Speakers + o.Speakers, Jaccard: d.Jaccard + o.Jaccard,
+	}
 }
 
 // ScoreTurns compares a hypothesis with a reference as defined by NIST's
@@ -67,66 +87,25 @@ func (d DER) Add(o DER) DER {
 func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
-
-	// Between two neighboring borders nothing changes.
-	var borders []float64
-	var collars []span
-	for _, list := range [][][]span{ref, hyp} {
-		for _, spans := range list {
-			for _, s := range spans {
-				borders = append(borders, s.start, s.end)
-			}
-		}
-	}
-	for _, spans := range ref {
-		for _, s := range spans {
-			for _, b := range []float64{s.start, s.end} {
-				if opt.Collar > 0 {
-					collars = append(collars, span{b - opt.Collar, b + opt.Collar})
-					borders = append(borders, b-opt.Collar, b+opt.Collar)
-				}
-			}
-		}
-	}
-	slices.Sort(borders)
-	borders = slices.Compact(borders)
-	collars = union(collars)
-
-	type stretch struct {
-		seconds  float64
-		ref, hyp []int
-	}
-	var stretches []stretch
-	together := make([][]float64, len(ref))
-	for r := range together {
-		together[r] = make([]float64, len(hyp))
-	}
-	refAt, hypAt, collarAt := newSweep(ref), newSweep(hyp), newSweep([][]span{collars})
-	for i := 1; i < len(borders); i++ {
-		middle, seconds := (borders[i-1]+borders[i])/2, borders[i]-borders[i-1]
-		r, h := refAt.speaking(middle), hypAt.speaking(middle)
-		if len(collarAt.speaking(middle)) > 0 || opt.SkipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
-			continue
-		}
-		stretches = append(stretches, stretch{seconds, r, h})
-		for _, a := range r {
-			for _, b := range h {
-				together[a][b] += seconds
-			}
-		}
-	}
-
+	stretches := stretchesOf(ref, hyp, collarsOf(reference, opt.Collar), opt.SkipOverlap)
+	m := matchTurns(stretches, len(ref), len(hyp))
 	d := DER{Mapping: make(map[string]string)}
-	mapped := assign(together, len(hyp)) // per reference speaker
-	for r, h := range mapped {
-		if h >= 0 && together[r][h] > 0 {
+	for r, h := range m.partner {
+		if m.refTime[r] > 0 {
+			d.Speakers++
+		}
+		if h >= 0 && m.together[r][h] > 0 {
 			d.Mapping[hypNames[h]] = refNames[r]
+			either := m.refTime[r] + m.hypTime[h] - m.together[r][h]
+			d.Jaccard += (either - m.together[r][h]) / either
+		} else if m.refTime[r] > 0 {
+			d.Jaccard++
 		}
 	}
 	for _, s := range stretches {
 		correct := 0
 		for _, r := range s.ref {
-			if slices.Contains(s.hyp, mapped[r]) {
+			if slices.Contains(s.hyp, m.partner[r]) {
 				correct++
 			}
 		}
@@ -137,6 +116,102 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 		d.Confusion += s.seconds * float64(min(nr, nh)-correct)
 	}
 	return d
+}
+
+// stretch is a time in which nobody begins or ends to speak.
+type stretch struct {
+	seconds  float64
+	ref, hyp []int // who speaks
+}
+
+// stretchesOf divides the scored time between neighboring borders.
+func stretchesOf(ref, hyp [][]span, collars []span, skipOverlap bool) (stretches []stretch) {
+	var borders []float64
+	for _, list := range [][][]span{ref, hyp, {collars}} {
+		for _, spans := range list {
+			for _, s := range spans {
+				borders = append(borders, s.start, s.end)
+			}
+		}
+	}
+	slices.Sort(borders)
+	borders = slices.Compact(borders)
+	refAt, hypAt, collarAt := newSweep(ref), newSweep(hyp), newSweep([][]span{collars})
+	for i := 1; i < len(borders); i++ {
+		middle, seconds := (borders[i-1]+borders[i])/2, borders[i]-borders[i-1]
+		r, h := refAt.speaking(middle), hypAt.speaking(middle)
+		if len(collarAt.speaking(middle)) > 0 || skipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
+			continue
+		}
+		stretches = append(stretches, stretch{seconds, r, h})
+	}
+	return stretches
+}
+
+// turnMatch is how the speakers of both sides belong together.
+type turnMatch struct {
+	refTime, hypTime []float64
+	together         [][]float64
+	partner          []int // per speaker of the reference, −1 for none
+}
+
+// matchTurns matches speakers so that the time on which both agree is largest. Those
+// without scored time take no part, so that of several best matches it takes that of
+// pyannote.metrics.
+func matchTurns(stretches []stretch, refs, hyps int) turnMatch {
+	m := turnMatch{refTime: make([]float64, refs), hypTime: make([]float64, hyps), together: make([][]float64, refs), partner: make([]int, refs)}
+	for r := range m.together {
+		m.together[r] = make([]float64, hyps)
+		m.partner[r] = -1
+	}
+	for _, s := range stretches {
+		for _, r := range s.ref {
+			m.refTime[r] += s.seconds
+			for _, h := range s.hyp {
+				m.together[r][h] += s.seconds
+			}
+		}
+		for _, h := range s.hyp {
+			m.hypTime[h] += s.seconds
+		}
+	}
+	rows, columns := heard(m.refTime), heard(m.hypTime)
+	cost := make([][]float64, len(rows))
+	for i, r := range rows {
+		for _, h := range columns {
+			cost[i] = append(cost[i], -m.together[r][h])
+		}
+	}
+	for i, c := range scores.Assign(cost, len(columns)) {
+		if c >= 0 {
+			m.partner[rows[i]] = columns[c]
+		}
+	}
+	return m
+}
+
+// heard returns the indices of the speakers with any time.
+func heard(times []float64) (at []int) {
+	for i, t := range times {
+		if t > 0 {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// collarsOf returns the times around the borders of all turns, also around one at
+// which a speaker's next turn begins.
+func collarsOf(reference []SpeakerTurn, collar float64) (collars []span) {
+	if collar <= 0 {
+		return nil
+	}
+	for _, t := range reference {
+		if t.End > t.Start {
+			collars = append(collars, span{t.Start - collar, t.Start + collar}, span{t.End - collar, t.End + collar})
+		}
+	}
+	return union(collars)
 }
 
 // span is a stretch of time in seconds.
@@ -193,69 +268,6 @@ func (s *sweep) speaking(time float64) (who []int) {
 		}
 	}
 	return who
-}
-
-// assign matches rows with columns one to one so that the sum of the matched
-// gains is largest (the Hungarian algorithm, O(n³)). It returns the column of
-// each row, −1 for a row without one.
-func assign(gain [][]float64, columns int) []int {
-	n := max(len(gain), columns)
-	cost := func(r, c int) float64 { // square, padded with zeros
-		if r < len(gain) && c < columns {
-			return -gain[r][c]
-		}
-		return 0
-	}
-	// Potentials u, v and the row matched with each column, counted from 1; 0
-	// is the row being placed.
-	u, v := make([]float64, n+1), make([]float64, n+1)
-	row, way := make([]int, n+1), make([]int, n+1)
-	for r := 1; r <= n; r++ {
-		row[0] = r
-		least := make([]float64, n+1)
-		used := make([]bool, n+1)
-		for c := range least {
-			least[c] = math.Inf(1)
-		}
-		c0 := 0
-		for row[c0] != 0 {
-			used[c0] = true
-			delta, c1 := math.Inf(1), 0
-			for c := 1; c <= n; c++ {
-				if used[c] {
-					continue
-				}
-				if d := cost(row[c0]-1, c-1) - u[row[c0]] - v[c]; d < least[c] {
-					least[c], way[c] = d, c0
-				}
-				if least[c] < delta {
-					delta, c1 = least[c], c
-				}
-			}
-			for c := 0; c <= n; c++ {
-				if used[c] {
-					u[row[c]] += delta
-					v[c] -= delta
-				} else {
-					least[c] -= delta
-				}
-			}
-			c0 = c1
-		}
-		for c0 != 0 {
-			row[c0], c0 = row[way[c0]], way[c0]
-		}
-	}
-	out := make([]int, len(gain))
-	for r := range out {
-		out[r] = -1
-	}
-	for c := 1; c <= columns; c++ {
-		if r := row[c] - 1; r >= 0 && r < len(gain) {
-			out[r] = c - 1
-		}
-	}
-	return out
 }
 
 // ErrRTTM marks an invalid line of an RTTM file.

@@ -42,6 +42,13 @@ func figures() []figure {
 		{"der_missed", "· missed", "%", turn(func(d DER) float64 { return d.Missed }), "%.2f", 100, true},
 		{"der_false_alarm", "· false alarm", "%", turn(func(d DER) float64 { return d.FalseAlarm }), "%.2f", 100, true},
 		{"der_confusion", "· confusion", "%", turn(func(d DER) float64 { return d.Confusion }), "%.2f", 100, true},
+		{"jer", "Jaccard error rate", "%", func(s SystemReport) *Estimate {
+			d := s.Accuracy.Turns
+			if d == nil || d.Speakers == 0 {
+				return nil
+			}
+			return plain(d.JER())
+		}, "%.2f", 100, true},
 		{"speakers", "correct number of speakers", "%", func(s SystemReport) *Estimate { return s.Accuracy.Speakers }, "%.1f", 100, false},
 		{"event_f1", "events F1, by the second", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
 		{"event_precision", "· precision", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Precision }), "%.1f", 100, false},

@@ -3,6 +3,8 @@ package bench
 import (
 	"math"
 	"strings"
+
+	"github.com/otograph/otograph/internal/scores"
 )
 
 // TimeErrors are absolute differences, in seconds, between the times of a
@@ -82,19 +84,15 @@ func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	return out
 }
 
-// maxAlignment limits the cells of an alignment that is traced back: two texts
-// of 16,000 words temporarily take 256 MB.
-const maxAlignment = 256 << 20
-
 // ScoreWordTimes aligns the words and compares the times of the correct ones.
 // ok is false if the recording has too many words to trace the alignment (more
 // than 16,000 in both).
 func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out TimeErrors, ok bool) {
 	ref, hyp := unitsOf(language, reference), unitsOf(language, hypothesis)
-	if len(ref)*len(hyp) > maxAlignment {
+	pairs, ok := equalPairs(ref, hyp)
+	if !ok {
 		return out, false
 	}
-	pairs := equalPairs(ref, hyp)
 	for _, p := range pairs {
 		out.put(ref[p[0]], hyp[p[1]])
 	}
@@ -116,55 +114,20 @@ func unitsOf(language string, words []TimedText) []TimedText {
 }
 
 // equalPairs returns the indices of the words that an alignment of least cost
-// leaves unchanged.
-func equalPairs(ref, hyp []TimedText) [][2]int {
-	const (
-		diagonal = iota
-		del
-		ins
-	)
-	width := len(hyp) + 1
-	from := make([]byte, (len(ref)+1)*width)
-	row := make([]int, width)
-	for j := range row {
-		row[j] = j
-		from[j] = ins
+// leaves unchanged; ok is false if there are too many to trace it.
+func equalPairs(ref, hyp []TimedText) (pairs [][2]int, ok bool) {
+	texts := func(list []TimedText) []string {
+		out := make([]string, len(list))
+		for i, w := range list {
+			out[i] = w.Text
+		}
+		return out
 	}
-	for i := 1; i <= len(ref); i++ {
-		corner := row[0]
-		row[0] = i
-		from[i*width] = del
-		for j := 1; j < width; j++ {
-			best, way := corner, byte(diagonal)
-			if ref[i-1].Text != hyp[j-1].Text {
-				best++
-			}
-			if row[j]+1 < best {
-				best, way = row[j]+1, del
-			}
-			if row[j-1]+1 < best {
-				best, way = row[j-1]+1, ins
-			}
-			corner = row[j]
-			row[j], from[i*width+j] = best, way
+	edits, ok := scores.Align(texts(ref), texts(hyp))
+	for _, e := range edits {
+		if e.Reference >= 0 && e.Hypothesis >= 0 && ref[e.Reference].Text == hyp[e.Hypothesis].Text {
+			pairs = append(pairs, [2]int{e.Reference, e.Hypothesis})
 		}
 	}
-	var pairs [][2]int
-	for i, j := len(ref), len(hyp); i > 0 || j > 0; {
-		switch from[i*width+j] {
-		case diagonal:
-			i, j = i-1, j-1
-			if ref[i].Text == hyp[j].Text {
-				pairs = append(pairs, [2]int{i, j})
-			}
-		case del:
-			i--
-		default:
-			j--
-		}
-	}
-	for a, b := 0, len(pairs)-1; a < b; a, b = a+1, b-1 {
-		pairs[a], pairs[b] = pairs[b], pairs[a]
-	}
-	return pairs
+	return pairs, ok
 }

@@ -60,8 +60,9 @@ func TestEqualPairsAgreeWithCompareWords(t *testing.T) {
 			}
 			return out
 		}
-		pairs, e := equalPairs(timed(ref), timed(hyp)), CompareWords(ref, hyp)
-		if len(pairs) != len(ref)-e.Substitutions-e.Deletions {
+		pairs, ok := equalPairs(timed(ref), timed(hyp))
+		e := CompareWords(ref, hyp)
+		if !ok || len(pairs) != len(ref)-e.Substitutions-e.Deletions {
 			t.Fatalf("%d equal words, but %+v", len(pairs), e)
 		}
 		last := [2]int{-1, -1}

@@ -1,0 +1,173 @@
+package scores
+
+// Errors counts the differences between a hypothesis and its reference.
+type Errors struct {
+	Substitutions, Deletions, Insertions int
+	Reference                            int // units in the reference
+}
+
+// Errors returns the total number of errors.
+func (e Errors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
+
+// Rate returns errors over reference units, 0 for an empty reference without
+// errors and 1 for one with any.
+func (e Errors) Rate() float64 {
+	if e.Reference == 0 {
+		return min(1, float64(e.Errors()))
+	}
+	return float64(e.Errors()) / float64(e.Reference)
+}
+
+// Add adds the counts of o.
+func (e *Errors) Add(o Errors) {
+	e.Substitutions += o.Substitutions
+	e.Deletions += o.Deletions
+	e.Insertions += o.Insertions
+	e.Reference += o.Reference
+}
+
+// step is the last edit of an alignment.
+type step byte
+
+const (
+	diagonal step = iota // the units are the same, or one replaces the other
+	deletion
+	insertion
+)
+
+// rule picks one of the edits of least cost that lead to a cell: cost is the
+// cell's, diag, above and left its neighbors' (without the last unit of both, of
+// the reference, of the hypothesis), change is 1 if the last units differ.
+type rule func(cost, diag, above, left, change int) step
+
+// jiwerRule is the choice of rapidfuzz, by which jiwer counts.
+func jiwerRule(cost, diag, above, left, _ int) step {
+	switch {
+	case cost == above+1:
+		return deletion
+	case left == diag-1:
+		return insertion
+	}
+	return diagonal
+}
+
+// kaldiRule is the choice of kaldialign, by which MeetEval counts.
+func kaldiRule(_, diag, above, left, change int) step {
+	switch {
+	case diag+change < min(above, left)+1:
+		return diagonal
+	case above < left:
+		return deletion
+	}
+	return insertion
+}
+
+// CompareWords aligns a hypothesis with its reference with the fewest errors and
+// counts them as jiwer does.
+func CompareWords(reference, hypothesis []string) Errors {
+	words := interned{}
+	ref, hyp := words.of(reference), words.of(hypothesis)
+	first, last := common(ref, hyp)
+	e := count(ref[first:len(ref)-last], hyp[first:len(hyp)-last], jiwerRule, nil)
+	e.Reference = len(reference)
+	return e
+}
+
+// common returns the lengths of the beginning and of the end that both lists share;
+// rapidfuzz leaves them out of the alignment.
+func common(ref, hyp []int) (first, last int) {
+	for first < min(len(ref), len(hyp)) && ref[first] == hyp[first] {
+		first++
+	}
+	for last < min(len(ref), len(hyp))-first && ref[len(ref)-1-last] == hyp[len(hyp)-1-last] {
+		last++
+	}
+	return first, last
+}
+
+// interned numbers words.
+type interned map[string]int
+
+func (n interned) of(words []string) []int {
+	out := make([]int, len(words))
+	for i, w := range words {
+		k, ok := n[w]
+		if !ok {
+			k = len(n)
+			n[w] = k
+		}
+		out[i] = k
+	}
+	return out
+}
+
+// cell is the cost of an alignment with its counts.
+type cell struct{ cost, sub, del, ins int }
+
+// count aligns two lists with the fewest errors. The rule decides between equal
+// alignments; because it depends only on neighboring cells, the counts follow
+// the alignment without tracing it back. steps, if not nil, gets the edit of each
+// cell, row by row.
+func count(ref, hyp []int, choose rule, steps []step) Errors {
+	row := make([]cell, len(hyp)+1)
+	for j := range row {
+		row[j] = cell{cost: j, ins: j}
+	}
+	for i, r := range ref {
+		diag := row[0]
+		row[0] = cell{cost: i + 1, del: i + 1}
+		for j, h := range hyp {
+			above, left, change := row[j+1], row[j], 1
+			if r == h {
+				change = 0
+			}
+			cost := min(diag.cost+change, above.cost+1, left.cost+1)
+			how := choose(cost, diag.cost, above.cost, left.cost, change)
+			if steps != nil {
+				steps[i*len(hyp)+j] = how
+			}
+			row[j+1] = extend(how, cost, change, diag, above, left)
+			diag = above
+		}
+	}
+	last := row[len(hyp)]
+	return Errors{last.sub, last.del, last.ins, len(ref)}
+}
+
+// extend returns the cell that an edit leads to.
+func extend(how step, cost, change int, diag, above, left cell) cell {
+	var c cell
+	switch how {
+	case deletion:
+		c = above
+		c.del++
+	case insertion:
+		c = left
+		c.ins++
+	default:
+		c = diag
+		c.sub += change
+	}
+	c.cost = cost
+	return c
+}
+
+// distance returns the fewest errors between two lists.
+func distance(ref, hyp []int) int {
+	row := make([]int, len(hyp)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range ref {
+		diag := row[0]
+		row[0] = i + 1
+		for j, h := range hyp {
+			above, cost := row[j+1], diag
+			if r != h {
+				cost = min(diag, above, row[j]) + 1
+			}
+			diag, row[j+1] = above, cost
+		}
+	}
+	return row[len(hyp)]
+}

@@ -1,0 +1,54 @@
+package scores
+
+import "slices"
+
+// Found counts what was looked for: Hits in both texts, Misses in the reference
+// alone, FalseAlarms in the hypothesis alone.
+type Found struct{ Hits, Misses, FalseAlarms int }
+
+// Add adds the counts of o.
+func (f *Found) Add(o Found) {
+	f.Hits, f.Misses, f.FalseAlarms = f.Hits+o.Hits, f.Misses+o.Misses, f.FalseAlarms+o.FalseAlarms
+}
+
+// Precision returns the correct share of what was found, 1 if nothing was.
+func (f Found) Precision() float64 { return shareOr1(f.Hits, f.Hits+f.FalseAlarms) }
+
+// Recall returns the found share of what there is, 1 if there is nothing.
+func (f Found) Recall() float64 { return shareOr1(f.Hits, f.Hits+f.Misses) }
+
+// F1 returns the harmonic mean of precision and recall, 1 if there is nothing in
+// either text.
+func (f Found) F1() float64 { return shareOr1(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
+
+func shareOr1(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+// Keywords counts the occurrences of words or phrases in both texts. An occurrence
+// that both have is a hit, wherever it is.
+func Keywords(reference, hypothesis []string, keywords [][]string) Found {
+	var f Found
+	for _, k := range keywords {
+		r, h := occurrences(reference, k), occurrences(hypothesis, k)
+		f.Add(Found{min(r, h), max(r-h, 0), max(h-r, 0)})
+	}
+	return f
+}
+
+// occurrences counts a phrase in a text; occurrences do not overlap.
+func occurrences(text, phrase []string) int {
+	n := 0
+	for i := 0; len(phrase) > 0 && i+len(phrase) <= len(text); {
+		if slices.Equal(text[i:i+len(phrase)], phrase) {
+			n++
+			i += len(phrase)
+		} else {
+			i++
+		}
+	}
+	return n
+}

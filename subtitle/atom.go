@@ -3,21 +3,27 @@ package subtitle
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // atom is a piece of text that is not broken over lines: a word, or one wide
 // character with the punctuation that belongs to it.
 type atom struct {
 	text       string
+	width      int  // columns
 	space      bool // a space stands before it
+	first      bool // it begins a cue
 	start, end float64
 }
 
-// closing punctuation never begins a line, opening punctuation never ends one.
+// The characters at whose side no line breaks, by their classes in Unicode's line
+// breaking algorithm (UAX #14).
 const (
-	closing = "，。、；：？！）」』】》〉”’…—·,.;:?!)]}»"
-	opening = "（「『【《〈“‘([{«"
+	// closing characters begin no line: CL, CP, EX, IS, IN, PO, NS and CJ.
+	closing = "，。、；：？！）」』】》〉”’…—·,.;:?!)]}»" +
+		"．］｝〕〗〙〛｠｣､｡･・‥〜‼⁇⁈⁉％‰℃℉°′″¢￠゛゜ゝゞヽヾ々〻ーｰ" +
+		"ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿｧｨｩｪｫｬｭｮｯ"
+	// opening characters end no line: OP and PR.
+	opening = "（「『【《〈“‘([{«［｛〔〖〘〚｟｢$£¥€＄￡￥№"
 )
 
 // atoms cuts a cue into atoms no wider than most columns, each with its times:
@@ -25,58 +31,106 @@ const (
 func atoms(c Cue, most int) []atom {
 	var out []atom
 	var at []int // byte offset of each atom in the text
-	add := func(text string, offset int, space bool) {
-		for columns(text) > most {
-			n, w := 0, 0
-			for _, r := range text {
-				if w += runeColumns(r); w > most && n > 0 {
-					break
-				}
-				n += utf8.RuneLen(r)
-			}
-			if n >= len(text) {
-				break
-			}
-			out, at = append(out, atom{text: text[:n], space: space}), append(at, offset)
-			text, offset, space = text[n:], offset+n, false
-		}
-		out, at = append(out, atom{text: text, space: space}), append(at, offset)
-	}
 	offset := 0
 	for i, word := range strings.Split(c.Text, " ") {
 		space := i > 0
 		for _, piece := range pieces(word) {
-			add(piece, offset, space)
-			offset += len(piece)
-			space = false
+			for _, part := range parts(piece, most) {
+				out, at = append(out, atom{text: part, width: columns(part), space: space}), append(at, offset)
+				offset += len(part)
+				space = false
+			}
 		}
 		offset++
 	}
+	out[0].first = true
 	setTimes(out, at, c)
 	return out
 }
 
 // pieces cuts a word without spaces where a line may break: around wide
 // characters, keeping punctuation on its side.
-func pieces(word string) []string {
+func pieces(word string) []string { return split(word, mayBreak) }
+
+// parts cuts a piece that is wider than a line where it harms least. Scripts of
+// Southeast Asia have no spaces between words, so that every part is short there and
+// the layout chooses among them.
+func parts(piece string, most int) []string {
+	if columns(piece) <= most {
+		return []string{piece}
+	}
+	clusters := split(piece, func(a, b rune) bool { return !joined(a, b) })
+	if strings.IndexFunc(piece, southeastAsian) >= 0 {
+		return clusters
+	}
+	var out []string
+	used := most
+	for _, c := range clusters {
+		w := columns(c)
+		if used+w > most {
+			out, used = append(out, ""), 0
+		}
+		out[len(out)-1] += c
+		used += w
+	}
+	return out
+}
+
+// split cuts a text between each two characters that allow it.
+func split(text string, between func(a, b rune) bool) []string {
 	var out []string
 	begin := 0
 	var before rune
-	for i, r := range word {
-		if i > begin && mayBreak(before, r) {
-			out = append(out, word[begin:i])
+	for i, r := range text {
+		if i > begin && between(before, r) {
+			out = append(out, text[begin:i])
 			begin = i
 		}
 		before = r
 	}
-	return append(out, word[begin:])
+	return append(out, text[begin:])
 }
 
+// zeroWidthSpace marks the end of a word where a script has no spaces.
+const zeroWidthSpace = '\u200b'
+
 func mayBreak(a, b rune) bool {
+	if joined(a, b) {
+		return false
+	}
+	if a == zeroWidthSpace {
+		return true
+	}
 	if !wide(a) && !wide(b) {
 		return false
 	}
-	return !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b) && !unicode.In(b, unicode.Mn, unicode.Me, unicode.Cf)
+	return !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
+}
+
+// joined reports whether two characters make one sign that no line parts: a letter
+// and its combining marks and dependent vowels, a leading vowel of Thai or Lao and
+// its consonant, stacked consonants, a sequence of emoji.
+func joined(a, b rune) bool {
+	const (
+		zeroWidthJoiner = '\u200d'
+		coeng           = '\u17d2' // stacks Khmer consonants
+		virama          = '\u1039' // stacks Burmese consonants
+	)
+	switch {
+	case unicode.In(b, unicode.M, unicode.Cf), a == zeroWidthJoiner, a == wordJoiner, a == coeng, a == virama:
+		return true
+	case b >= 0x0e30 && b <= 0x0e3a, b >= 0x0e45 && b <= 0x0e4e, // Thai
+		b >= 0x0eb0 && b <= 0x0ebd, b >= 0x0ec6 && b <= 0x0ece, // Lao
+		b == 0x17d7: // the Khmer sign of repetition
+		return true
+	case a >= 0x0e40 && a <= 0x0e44, a >= 0x0ec0 && a <= 0x0ec4: // leading vowels
+		return true
+	}
+	return b >= 0x1f3fb && b <= 0x1f3ff // colors of skin
+}
+
+func southeastAsian(r rune) bool {
+	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // setTimes sets the times of each atom. A word that is not found in the text at
@@ -89,7 +143,7 @@ func setTimes(atoms []atom, at []int, c Cue) {
 			passed++
 		}
 		atoms[i].start = c.Start + (c.End-c.Start)*min(passed/total, 1)
-		passed += float64(columns(atoms[i].text))
+		passed += float64(atoms[i].width)
 		atoms[i].end = c.Start + (c.End-c.Start)*min(passed/total, 1)
 	}
 	cursor, i := 0, 0

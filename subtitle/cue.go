@@ -4,9 +4,11 @@
 // values, NIST's CTM and RTTM). [Write] and [WriteFile] take a whole result; [SRT],
 // [VTT] and [TextGrid] take cues.
 //
-// SRT and VTT are laid out for reading: lines of about 42 columns, two at a
-// time, long segments split where their words allow it. The other formats keep
-// segments whole.
+// SRT and VTT are laid out for reading: lines of 42 columns, two at a time, long
+// segments split evenly at clauses and at the times of their words, no cue over
+// another, each as long as it takes to read it where the next one is late enough. Who
+// speaks at once shares a cue, sounds end where speech begins, and a monologue has no
+// names. [Options] change that. The other formats keep segments whole.
 package subtitle
 
 import (
@@ -104,7 +106,7 @@ func milliseconds(t float64) int64 { return int64(math.Round(t * 1000)) }
 
 // span returns the times in whole milliseconds, the end at least one after the
 // start, as players drop a cue that takes no time.
-func span(c Cue) (start, end int64) {
-	start = milliseconds(c.Start)
-	return start, max(milliseconds(c.End), start+1)
+func span(from, to float64) (start, end int64) {
+	start = milliseconds(from)
+	return start, max(milliseconds(to), start+1)
 }

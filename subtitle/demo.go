@@ -12,11 +12,14 @@ const demoSpeaker = "DEMO"
 const demoSeconds = 5
 
 // demoCue is DemoNote as a cue: over a whole recording in a format for editors
-// and tables, for some seconds where it is played.
-func demoCue(f Format, duration float64) Cue {
+// and tables, for some seconds before the first cue where it is played.
+func demoCue(f Format, duration float64, cues []Cue) Cue {
 	c := Cue{End: duration, Speaker: demoSpeaker, Text: DemoNote}
 	if f == FormatSRT {
 		c.End = min(duration, demoSeconds)
+		for _, other := range cues {
+			c.End = min(c.End, other.Start)
+		}
 	}
 	return c
 }

@@ -12,7 +12,7 @@ func ExampleVTT() {
 	_ = subtitle.VTT(os.Stdout, []subtitle.Cue{
 		{Start: 0.5, End: 2, Speaker: "SPEAKER_0", Text: "Did you hear that?"},
 		{Start: 2.2, End: 4, Event: true, Text: "Doorbell"},
-	}, subtitle.Options{})
+	}, subtitle.Options{LoneSpeaker: true})
 	// Output:
 	// WEBVTT
 	//

@@ -11,8 +11,8 @@ import (
 func writeLabels(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	for _, c := range clean(cues) {
-		start, end := span(c)
-		fmt.Fprintf(out, "%s\t%s\t%s%s\n", seconds(start), seconds(end), speakerPrefix(c), c.Text)
+		start, end := span(c.Start, c.End)
+		fmt.Fprintf(out, "%s\t%s\t%s%s\n", seconds(start), seconds(end), speakerPrefix(c.Speaker), c.Text)
 	}
 	return out.Flush()
 }

@@ -3,8 +3,6 @@ package subtitle
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 // Options say how subtitles are laid out. The zero value is the default.
@@ -16,8 +14,16 @@ type Options struct {
 	MaxLines int
 	// MaxSeconds is the longest a cue of several words stays; 0 means 7.
 	MaxSeconds float64
+	// MaxCPS is the reading speed in characters (columns) a second; 0 means 20. A cue
+	// stays until it can be read at this speed, if the next one is late enough.
+	MaxCPS float64
 	// NoSpeakers leaves the speakers' names out.
 	NoSpeakers bool
+	// LoneSpeaker keeps the name of a speaker who is the only one, which is left out
+	// otherwise.
+	LoneSpeaker bool
+	// NoSounds leaves the sounds out.
+	NoSounds bool
 	// Note is a comment before the first cue. Only VTT has comments.
 	Note string
 }
@@ -35,126 +41,99 @@ func (o Options) withDefaults() Options {
 	if !(o.MaxSeconds > 0) {
 		o.MaxSeconds = 7
 	}
+	if !(o.MaxCPS > 0) {
+		o.MaxCPS = 20
+	}
 	return o
 }
 
-// longPause (seconds) between two words ends a cue: a text that stands through
-// a silence gives away what comes.
-const longPause = 2
-
 // page is one cue as it will be shown.
 type page struct {
-	Cue
-	lines []string
+	start, end float64
+	event      bool
+	voices     []voice // several where several speak at once
 }
 
-// layout splits cues into pages that fit the options. indent is the number of
-// columns that the format writes before the first line of a cue.
-func layout(cues []Cue, o Options, indent func(Cue) int) []page {
-	o = o.withDefaults()
-	var out []page
-	for _, c := range clean(cues) {
-		if o.NoSpeakers {
-			c.Speaker = ""
-		}
-		// A name may not leave less than half of the first line.
-		lead := min(indent(c), o.MaxColumns/2)
-		all := atoms(c, o.MaxColumns-lead)
-		for done := 0; done < len(all); {
-			n := cut(all[done:], o, lead)
-			p := page{Cue: c, lines: wrap(all[done:done+n], o, lead)}
-			if done > 0 {
-				p.Start = all[done].start
-			}
-			if done += n; done < len(all) {
-				p.End = all[done-1].end
-				// Stay until the next page where the pause is short.
-				if next := all[done].start; next-p.End < longPause {
-					p.End = next
-				}
-			}
-			out = append(out, p)
-		}
-	}
-	// The pages of one cue may reach past the start of another's (a sound under
-	// speech), and players want them in order.
-	slices.SortStableFunc(out, func(a, b page) int { return cmp.Compare(a.Start, b.Start) })
-	return out
+// voice is the part of one speaker in a page.
+type voice struct {
+	speaker string
+	atoms   []atom
+	lines   []string
 }
 
-// cut returns how many atoms fit on the next page, reduced to the last end of a
-// sentence or clause if that does not leave the page too short.
-func cut(atoms []atom, o Options, lead int) int {
-	n := 1
-	for n < len(atoms) && fits(atoms[:n+1], o, lead) &&
-		atoms[n].end-atoms[0].start <= o.MaxSeconds && atoms[n].start-atoms[n-1].end < longPause {
-		n++
-	}
-	if n == len(atoms) {
-		return n
-	}
-	for _, marks := range []string{".?!。？！…", ",;:，；：、"} {
-		for k := n; k > n/2; k-- {
-			last, _ := utf8.DecodeLastRuneInString(atoms[k-1].text)
-			if strings.ContainsRune(marks, last) {
-				return k
-			}
-		}
+// width is the number of a page's columns in all its lines.
+func (p page) width() int {
+	n := 0
+	for _, v := range p.voices {
+		n += total(v.atoms)
 	}
 	return n
 }
 
-// fits reports whether atoms fit on a page.
-func fits(atoms []atom, o Options, lead int) bool {
-	_, ok := fill(atoms, o.MaxColumns, o.MaxLines, lead)
-	return ok
+// lines is the number of a page's lines.
+func (p page) lines() int {
+	n := 0
+	for _, v := range p.voices {
+		n += len(v.lines)
+	}
+	return n
 }
 
-// fill sets atoms into lines as full as they go; false when there are more than
-// lines of them.
-func fill(atoms []atom, width, lines, lead int) ([]string, bool) {
-	var out []string
-	begin, used := 0, lead
-	for i, a := range atoms {
-		w := columns(a.text)
-		if a.space && i > begin {
-			w++
-		}
-		if used+w > width && i > begin {
-			out = append(out, join(atoms[begin:i]))
-			begin, used, w = i, 0, columns(a.text)
-		}
-		used += w
-	}
-	out = append(out, join(atoms[begin:]))
-	return out, len(out) <= lines
+// said reports whether one of a page's voices is the speaker's.
+func (p page) said(speaker string) bool {
+	return slices.ContainsFunc(p.voices, func(v voice) bool { return v.speaker == speaker })
 }
 
-// wrap sets a page into its lines, as even as they go: the narrowest width that
-// needs no more lines.
-func wrap(atoms []atom, o Options, lead int) []string {
-	best, _ := fill(atoms, o.MaxColumns, o.MaxLines, lead)
-	if len(best) == 1 {
-		return best
-	}
-	for width := o.MaxColumns - 1; width > lead; width-- {
-		lines, _ := fill(atoms, width, o.MaxLines, lead)
-		if len(lines) > len(best) || tooWide(lines, width, lead) {
-			break
-		}
-		best = lines
-	}
-	return best
+// typesetter lays cues out in a format's way.
+type typesetter struct {
+	Options
+	// name is the number of columns that the format writes before the first line of a
+	// speaker's text.
+	name func(speaker string) int
 }
 
-func tooWide(lines []string, width, lead int) bool {
-	for i, line := range lines {
-		if i > 0 {
-			lead = 0
-		}
-		if lead+columns(line) > width {
-			return true
+// layout splits cues into pages that fit the options, in order of time, none over
+// another. name is the number of columns that the format writes before a speaker's text.
+func layout(cues []Cue, o Options, name func(speaker string) int) []page {
+	t := typesetter{o.withDefaults(), name}
+	var speech, sounds []Cue
+	for _, c := range clean(cues) {
+		if c.Event {
+			sounds = append(sounds, c)
+		} else {
+			speech = append(speech, c)
 		}
 	}
-	return false
+	if o.NoSpeakers || !o.LoneSpeaker && lone(speech) {
+		for i := range speech {
+			if speech[i].Speaker != demoSpeaker || o.NoSpeakers {
+				speech[i].Speaker = ""
+			}
+		}
+	}
+	var pages []page
+	for _, c := range speech {
+		all := voice{speaker: c.Speaker, atoms: atoms(c, t.MaxColumns-t.lead(c.Speaker, 0))}
+		pages = append(pages, t.pages(c.Start, c.End, all, t.MaxLines, 0)...)
+	}
+	pages = t.together(pages)
+	if !o.NoSounds {
+		pages = t.withSounds(pages, sounds)
+	}
+	return t.timed(pages)
 }
+
+// lone reports whether all that is said is one speaker's, the note of a demonstration
+// aside.
+func lone(speech []Cue) bool {
+	said := slices.DeleteFunc(slices.Clone(speech), func(c Cue) bool { return c.Speaker == demoSpeaker })
+	return !slices.ContainsFunc(said, func(c Cue) bool { return c.Speaker != said[0].Speaker })
+}
+
+// lead is the number of columns before a speaker's first line: the name, and further
+// ones. They may not leave less than half of the line.
+func (t typesetter) lead(speaker string, further int) int {
+	return min(t.name(speaker)+further, t.MaxColumns/2)
+}
+
+func byStart(a, b page) int { return cmp.Compare(a.start, b.start) }

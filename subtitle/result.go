@@ -2,22 +2,34 @@ package subtitle
 
 import "github.com/otograph/otograph/spec"
 
-// Cues returns a result's segments, and with events its sound events, in the form that
-// SRT, VTT and TextGrid write. "Speech" events are left out where there is a
-// transcript, which says it better.
-func Cues(r *spec.Result, events bool) []Cue {
+// Cues returns a result's segments, and with sounds a cue for each of its sounds with
+// its most specific name (see [Sounds]), in the form that SRT, VTT and TextGrid write.
+func Cues(r *spec.Result, sounds bool) []Cue {
+	cues := spoken(r)
+	if sounds {
+		for _, s := range Sounds(r) {
+			cues = append(cues, Cue{Start: s.Start, End: s.End, Text: s.Names[0].Class, Event: true})
+		}
+	}
+	return cues
+}
+
+// everything returns a result's segments and all its sound events, for editors and
+// tables. "Speech" events are left out where there is a transcript, which says it better.
+func everything(r *spec.Result) []Cue {
+	cues := spoken(r)
+	for _, e := range r.AudioEvents {
+		if !r.Ran.ASR || e.Class != "Speech" {
+			cues = append(cues, Cue{Start: e.Start, End: e.End, Text: e.Class, Event: true})
+		}
+	}
+	return cues
+}
+
+func spoken(r *spec.Result) []Cue {
 	cues := make([]Cue, 0, len(r.Segments))
 	for _, s := range r.Segments {
 		cues = append(cues, Cue{Start: s.Start, End: s.End, Speaker: s.Speaker, Text: s.Text, Words: s.Words})
-	}
-	if !events {
-		return cues
-	}
-	for _, e := range r.AudioEvents {
-		if r.Ran.ASR && e.Class == "Speech" {
-			continue
-		}
-		cues = append(cues, Cue{Start: e.Start, End: e.End, Text: e.Class, Event: true})
 	}
 	return cues
 }

@@ -7,9 +7,7 @@ import (
 	"html"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // ErrScript marks bytes that are no subtitles in SubRip or WebVTT.
@@ -20,135 +18,122 @@ var ErrScript = errors.New("not SubRip or WebVTT subtitles")
 type Script struct {
 	// VTT reports that the file is WebVTT rather than SubRip.
 	VTT bool
+	// Header are the lines of WebVTT's header, the first one with the signature.
+	Header []string
 	// Cues are in the order of the file.
 	Cues []ScriptCue
+	// Blocks are WebVTT's blocks after the last cue.
+	Blocks [][]string
 }
 
 // ScriptCue is one cue of a Script.
 type ScriptCue struct {
 	// Start and End are seconds.
 	Start, End float64
+	// Name is the name of a cue in WebVTT.
+	Name string
 	// Settings is the text after the times ("line:0 align:start").
 	Settings string
 	// Lines are the lines of text with their tags; there is at least one.
 	Lines []string
+	// Blocks are WebVTT's blocks of lines between the cue before and this one: comments,
+	// styles, regions, and what no program knows.
+	Blocks [][]string
 }
 
-// Limits of a subtitle file.
-const (
-	maxScript     = 32 << 20 // bytes
-	maxScriptCues = 200_000
+// Tags in the text of a cue: in WebVTT <i>, </v>, <00:00:01.000>; in SubRip <i> and
+// {\an8}.
+var (
+	vttTag = regexp.MustCompile(`<[^<>]*>`)
+	srtTag = regexp.MustCompile(`<[\pL/!][^<>]*>|\{\\[^{}]*\}`)
 )
 
-// scriptTime is a line of times; hours may be absent, and the mark before the
-// milliseconds is a comma in SubRip and a point in WebVTT.
-var scriptTime = regexp.MustCompile(`^\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})\s*-->\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})(?:\s+(.*?))?\s*$`)
+// srtParted takes back how SRT parts what looks like a tag or an arrow.
+var srtParted = strings.NewReplacer("<\u2060", "<", "{\u2060", "{", "-\u2060>", "->")
 
-// ParseScript reads SubRip or WebVTT in UTF-8. WebVTT's comments, styles and regions
-// are passed over. Errors wrap ErrScript and name the line.
-func ParseScript(data []byte) (*Script, error) {
-	fail := func(line int, format string, a ...any) (*Script, error) {
-		return nil, fmt.Errorf("%w: line %d: %s", ErrScript, line, fmt.Sprintf(format, a...))
+// plain returns a text of the script without tags.
+func (s *Script) plain(text string) string {
+	if s.VTT {
+		return cleanText(html.UnescapeString(vttTag.ReplaceAllString(text, "")))
 	}
-	if len(data) > maxScript {
-		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrScript, maxScript, len(data))
-	}
-	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%w: expected UTF-8", ErrScript)
-	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(string(data), "\ufeff"))
-	lines := strings.Split(text, "\n")
-	s := &Script{VTT: lines[0] == "WEBVTT" || strings.HasPrefix(lines[0], "WEBVTT ") || strings.HasPrefix(lines[0], "WEBVTT\t")}
-	for i := 0; i < len(lines); i++ {
-		m := scriptTime.FindStringSubmatch(lines[i])
-		if m == nil {
-			if strings.Contains(lines[i], "-->") {
-				return fail(i+1, "expected times such as 00:00:01,000 --> 00:00:02,500, found %.60q", lines[i])
-			}
-			continue // a number, a name, a comment
-		}
-		c := ScriptCue{Start: scriptSeconds(m[1:5]), End: scriptSeconds(m[5:9]), Settings: m[9]}
-		if c.End < c.Start {
-			return fail(i+1, "expected an end after the start, found %.60q", lines[i])
-		}
-		for i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" && !strings.Contains(lines[i+1], "-->") {
-			i++
-			c.Lines = append(c.Lines, strings.TrimRight(lines[i], " \t"))
-		}
-		if len(c.Lines) == 0 {
-			continue
-		}
-		if len(s.Cues) == maxScriptCues {
-			return fail(i+1, "expected at most %d cues", maxScriptCues)
-		}
-		s.Cues = append(s.Cues, c)
-	}
-	if len(s.Cues) == 0 && !s.VTT {
-		return nil, fmt.Errorf("%w: found no cue", ErrScript)
-	}
-	return s, nil
+	return cleanText(srtParted.Replace(srtTag.ReplaceAllString(text, "")))
 }
-
-// scriptSeconds reads hours, minutes, seconds and a fraction.
-func scriptSeconds(parts []string) float64 {
-	var v [3]float64
-	for i, p := range parts[:3] {
-		n, _ := strconv.Atoi(p) // digits alone, or none
-		v[i] = float64(n)
-	}
-	fraction, _ := strconv.Atoi((parts[3] + "00")[:3])
-	return (v[0]*60+v[1])*60 + v[2] + float64(fraction)/1000
-}
-
-// scriptTag is a tag in the text of a cue: <i>, </v>, <00:00:01.000>, {\an8}.
-var scriptTag = regexp.MustCompile(`<[^<>]*>|\{\\[^{}]*\}`)
 
 // Text returns what is said in a cue, without tags and line breaks.
-func (s *Script) Text(i int) string {
-	text := scriptTag.ReplaceAllString(strings.Join(s.Cues[i].Lines, " "), "")
-	if s.VTT {
-		text = html.UnescapeString(text)
-	}
-	return cleanText(text)
-}
+func (s *Script) Text(i int) string { return s.plain(strings.Join(s.Cues[i].Lines, " ")) }
 
-// Write writes the script as WebVTT or as SubRip: in its own format the lines of
-// each cue as they were read, in the other one without tags and settings.
+// Write writes the script as WebVTT or as SubRip: in its own format everything as it was
+// read but the times, in the other one the texts of the cues, without tags.
 func (s *Script) Write(w io.Writer, vtt bool) error {
 	out := bufio.NewWriter(w)
-	mark, escape := ',', srtText
 	if vtt {
-		mark, escape = '.', vttEscapes.Replace
-		fmt.Fprint(out, "WEBVTT\n\n")
+		header := []string{"WEBVTT"}
+		if s.VTT {
+			header = s.Header
+		}
+		writeBlock(out, header)
 	}
 	n := 0
 	for _, c := range s.Cues {
 		lines := c.Lines
 		if vtt != s.VTT {
-			lines, c.Settings = nil, ""
-			for _, line := range c.Lines {
-				line = scriptTag.ReplaceAllString(line, "")
-				if s.VTT {
-					line = html.UnescapeString(line)
-				}
-				if line = cleanText(line); line != "" {
-					lines = append(lines, escape(line))
-				}
-			}
-			if len(lines) == 0 {
-				continue
-			}
+			c.Name, c.Settings, c.Blocks = "", "", nil
+			lines = s.converted(c.Lines)
+		}
+		for _, b := range c.Blocks {
+			writeBlock(out, b)
+		}
+		if len(lines) == 0 {
+			continue
 		}
 		n++
-		if !vtt {
-			fmt.Fprintln(out, n)
+		writeBlock(out, append(c.head(vtt, n), lines...))
+	}
+	if vtt && s.VTT {
+		for _, b := range s.Blocks {
+			writeBlock(out, b)
 		}
-		start, end := span(Cue{Start: cleanTime(c.Start), End: cleanTime(c.End)})
-		times := fmt.Sprintf("%s --> %s", clock(start, mark), clock(end, mark))
-		if c.Settings != "" {
-			times += " " + c.Settings
-		}
-		fmt.Fprintf(out, "%s\n%s\n\n", times, strings.Join(lines, "\n"))
 	}
 	return out.Flush()
+}
+
+// writeBlock writes lines and the empty one that ends them.
+func writeBlock(out *bufio.Writer, lines []string) {
+	fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
+}
+
+// head returns the lines before a cue's text: the name in WebVTT, the number in SubRip,
+// and the times.
+func (c ScriptCue) head(vtt bool, number int) []string {
+	start, end := span(cleanTime(c.Start), cleanTime(c.End))
+	point := ','
+	var out []string
+	if vtt {
+		point = '.'
+		if c.Name != "" {
+			out = append(out, c.Name)
+		}
+	} else {
+		out = append(out, fmt.Sprint(number))
+	}
+	times := fmt.Sprintf("%s --> %s", clock(start, point), clock(end, point))
+	if c.Settings != "" {
+		times += " " + c.Settings
+	}
+	return append(out, times)
+}
+
+// converted returns the lines of a cue as the other format writes them.
+func (s *Script) converted(lines []string) []string {
+	escape := vttEscapes.Replace
+	if s.VTT {
+		escape = srtText
+	}
+	var out []string
+	for _, line := range lines {
+		if line = s.plain(line); line != "" {
+			out = append(out, escape(line))
+		}
+	}
+	return out
 }

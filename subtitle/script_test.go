@@ -36,7 +36,7 @@ func TestScriptOfWebVTT(t *testing.T) {
 	assert.Equal(t, "Fish & chips - both -", s.Text(0))
 	var vtt, srt bytes.Buffer
 	require.NoError(t, s.Write(&vtt, true))
-	assert.Equal(t, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000 line:0 align:start\n<v Ann>Fish &amp; chips\n- both -\n\n", vtt.String())
+	assert.Equal(t, "WEBVTT - a title\n\nNOTE\nnobody reads this\n\nSTYLE\n::cue { color: red }\n\nintro\n00:00:01.000 --> 00:00:02.000 line:0 align:start\n<v Ann>Fish &amp; chips\n- both -\n\n", vtt.String())
 	require.NoError(t, s.Write(&srt, false))
 	assert.Equal(t, "1\n00:00:01,000 --> 00:00:02,000\nFish & chips\n- both -\n\n", srt.String())
 }
@@ -72,6 +72,8 @@ func FuzzScript(f *testing.F) {
 			require.Len(t, again.Cues, len(s.Cues))
 			for i := range s.Cues {
 				require.Equal(t, s.Text(i), again.Text(i))
+				require.Equal(t, s.Cues[i].Name, again.Cues[i].Name)
+				require.Equal(t, s.Cues[i].Blocks, again.Cues[i].Blocks)
 			}
 		}
 		other := &bytes.Buffer{}

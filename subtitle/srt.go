@@ -9,18 +9,22 @@ import (
 )
 
 // SRT writes cues as SubRip: numbered, times as HH:MM:SS,mmm, speakers as
-// "[name] " before the text. SubRip has no escapes; what a player would take for
+// "[name] " before the text, with a dash before each of several who speak at once. SubRip has no escapes; what a player would take for
 // a tag or an arrow is parted by an invisible word joiner (U+2060).
 func SRT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
-	for i, p := range layout(cues, o, speakerColumns) {
-		start, end := span(p.Cue)
+	for i, p := range layout(cues, o, nameColumns) {
+		start, end := span(p.start, p.end)
 		fmt.Fprintf(out, "%d\n%s --> %s\n", i+1, clock(start, ','), clock(end, ','))
-		for k, line := range p.lines {
-			if k == 0 {
-				line = speakerPrefix(p.Cue) + line
+		for _, v := range p.voices {
+			prefix := speakerPrefix(v.speaker)
+			if len(p.voices) > 1 {
+				prefix = dash + prefix
 			}
-			fmt.Fprintf(out, "%s\n", srtText(line))
+			for _, line := range v.lines {
+				fmt.Fprintf(out, "%s\n", srtText(prefix+line))
+				prefix = ""
+			}
 		}
 		fmt.Fprintln(out)
 	}
@@ -28,14 +32,14 @@ func SRT(w io.Writer, cues []Cue, o Options) error {
 }
 
 // speakerPrefix is how SRT and text name the speaker.
-func speakerPrefix(c Cue) string {
-	if c.Speaker == "" {
+func speakerPrefix(name string) string {
+	if name == "" {
 		return ""
 	}
-	return "[" + c.Speaker + "] "
+	return "[" + name + "] "
 }
 
-func speakerColumns(c Cue) int { return columns(speakerPrefix(c)) }
+func nameColumns(name string) int { return columns(speakerPrefix(name)) }
 
 // wordJoiner has no width and no meaning to a reader.
 const wordJoiner = '\u2060'

@@ -32,7 +32,7 @@ func tiers(cues []Cue) []tier {
 	words := map[string]*tier{}
 	var sounds []tier
 	for _, c := range clean(cues) {
-		start, end := span(c)
+		start, end := span(c.Start, c.End)
 		if c.Event {
 			sounds = place(sounds, tierSpan{start, end, c.Text})
 			continue

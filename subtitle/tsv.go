@@ -13,7 +13,7 @@ func writeTSV(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "start\tend\tspeaker\ttext")
 	for _, c := range clean(cues) {
-		start, end := span(c)
+		start, end := span(c.Start, c.End)
 		fmt.Fprintf(out, "%d\t%d\t%s\t%s\n", start, end, c.Speaker, c.Text)
 	}
 	return out.Flush()

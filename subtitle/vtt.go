@@ -8,21 +8,30 @@ import (
 )
 
 // VTT writes cues as WebVTT: times as HH:MM:SS.mmm, speakers as voice spans
-// ("<v name>"), & < and > escaped.
+// ("<v name>"), with a dash for each of several who speak at once, & < and > escaped.
 func VTT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, "WEBVTT\n\n")
 	if note := cleanText(o.Note); note != "" {
 		fmt.Fprintf(out, "NOTE %s\n\n", vttEscapes.Replace(note))
 	}
-	for _, p := range layout(cues, o, func(Cue) int { return 0 }) {
-		start, end := span(p.Cue)
+	for _, p := range layout(cues, o, func(string) int { return 0 }) {
+		start, end := span(p.start, p.end)
 		fmt.Fprintf(out, "%s --> %s\n", clock(start, '.'), clock(end, '.'))
-		for k, line := range p.lines {
-			if k == 0 && p.Speaker != "" {
-				fmt.Fprintf(out, "<v %s>", vttEscapes.Replace(p.Speaker))
+		for _, v := range p.voices {
+			prefix, suffix := "", ""
+			if v.speaker != "" {
+				prefix = "<v " + vttEscapes.Replace(v.speaker) + ">"
 			}
-			fmt.Fprintln(out, vttEscapes.Replace(line))
+			if len(p.voices) > 1 {
+				if prefix += dash; v.speaker != "" {
+					suffix = "</v>"
+				}
+			}
+			for k := range v.lines {
+				v.lines[k] = vttEscapes.Replace(v.lines[k])
+			}
+			fmt.Fprintf(out, "%s%s%s\n", prefix, strings.Join(v.lines, "\n"), suffix)
 		}
 		fmt.Fprintln(out)
 	}

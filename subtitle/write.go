@@ -86,10 +86,18 @@ var (
 	ErrFormat = errors.New("unknown format")
 )
 
-// WriteFile writes a result with its sound events to a file, in the format that the
-// file's name ends with. The file's name stands for the recording's where a format
+// WriteFile is [Options.WriteFile] with the default layout.
+func WriteFile(file string, r *spec.Result) error { return Options{}.WriteFile(file, r) }
+
+// Write is [Options.Write] with the default layout.
+func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
+	return Options{}.Write(w, f, name, date, r)
+}
+
+// WriteFile writes a result with its sounds to a file, in the format that the file's
+// name ends with. The file's name stands for the recording's where a format
 // repeats it. An error names the file, and wraps ErrFormat for another ending.
-func WriteFile(file string, r *spec.Result) error {
+func (o Options) WriteFile(file string, r *spec.Result) error {
 	var format Format
 	var endings []string
 	for _, f := range formats {
@@ -105,43 +113,36 @@ func WriteFile(file string, r *spec.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := Write(w, format, filepath.Base(file), time.Now(), r); err != nil {
+	if err := o.Write(w, format, filepath.Base(file), time.Now(), r); err != nil {
 		_ = w.Close()
 		return errors.Join(fmt.Errorf("%s: %w", file, err), os.Remove(file))
 	}
 	return w.Close()
 }
 
-// Write writes a result with its sound events in a format. name is the
+// Write writes a result with its sounds in a format; the options say how SRT and VTT are
+// laid out, and NoSounds counts for every format. Formats to read (SRT, VTT, Markdown,
+// DOCX) have one cue for each sound, the others every sound event. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
 // file. Results of demonstration models are marked, see DemoNote, and so are times of
 // words that were not measured, see EstimateNote. An error wraps
 // ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
-func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
+func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	if f == FormatRTTM && !r.Ran.Diarize {
 		return ErrNoTurns
 	}
-	cues := Cues(r, true)
+	cues := o.cues(f, r)
 	if f == FormatCTM { // before the note is written
 		if err := checkWordTimes(cues); err != nil {
 			return err
 		}
 	}
-	var notes []string
-	if r.Demo {
-		switch f {
-		case FormatVTT, FormatCTM, FormatRTTM:
-			notes = append(notes, DemoNote)
-		default:
-			cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration))
-		}
+	notes := notesOf(f, r)
+	if r.Demo && !slices.Contains(notes, DemoNote) {
+		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
 	}
-	if (f == FormatVTT || f == FormatCTM) && estimated(r) {
-		notes = append(notes, EstimateNote)
-	}
-	var o Options
 	if f == FormatVTT {
-		o.Note = strings.Join(notes, " ")
+		o.Note = strings.Join(append(notes, o.Note), " ")
 	} else {
 		for _, note := range notes {
 			if _, err := fmt.Fprintf(w, ";; %s\n", note); err != nil {
@@ -173,4 +174,27 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 		return writeRTTM(w, stem, turnsOf(r))
 	}
 	return fmt.Errorf("%w %q", ErrFormat, f)
+}
+
+// cues are the cues of a result that a format writes.
+func (o Options) cues(f Format, r *spec.Result) []Cue {
+	if o.NoSounds {
+		return spoken(r)
+	}
+	if slices.Contains([]Format{FormatSRT, FormatVTT, FormatMarkdown, FormatDOCX}, f) {
+		return Cues(r, true)
+	}
+	return everything(r)
+}
+
+// notesOf are the comments in a format that has some.
+func notesOf(f Format, r *spec.Result) []string {
+	var notes []string
+	if r.Demo && (f == FormatVTT || f == FormatCTM || f == FormatRTTM) {
+		notes = append(notes, DemoNote)
+	}
+	if (f == FormatVTT || f == FormatCTM) && estimated(r) {
+		notes = append(notes, EstimateNote)
+	}
+	return notes
 }

@@ -29,13 +29,19 @@ type alignCmd struct {
 	Cores    int    `placeholder:"N" help:"Cores to use; default: all."`
 
 	modelFlags
+	layoutFlags
+
+	laid subtitle.Options
 }
 
 // maxTextFile bounds the text, in bytes: five hours of speech have 0.3 MB.
 const maxTextFile = 32 << 20
 
 // Run lays the text onto the recording and writes when its words are spoken.
-func (c *alignCmd) Run(ctx context.Context) error {
+func (c *alignCmd) Run(ctx context.Context) (err error) {
+	if c.laid, err = c.layout(); err != nil {
+		return err
+	}
 	if c.Output != "" {
 		if err := checkDistinct([]string{c.Output}, append(c.modelFiles(), c.Audio, c.Text)); err != nil {
 			return err
@@ -162,9 +168,9 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 	cues := alignedCues(a.Words, cueOf)
 	switch c.Format {
 	case "srt":
-		return subtitle.SRT(w, cues, subtitle.Options{})
+		return subtitle.SRT(w, cues, c.laid)
 	case "vtt":
-		return subtitle.VTT(w, cues, subtitle.Options{})
+		return subtitle.VTT(w, cues, c.laid)
 	case "textgrid":
 		return subtitle.TextGrid(w, a.AudioDuration, cues)
 	}

@@ -27,6 +27,20 @@ type line struct {
 	sound      string
 }
 
+// soundLines are the sounds, one line each. Of more than three names those are said
+// that say most.
+func soundLines(res *otograph.Result) []line {
+	var lines []line
+	for _, s := range subtitle.Sounds(res) {
+		var names []string
+		for _, e := range s.Names[:min(3, len(s.Names))] {
+			names = append(names, fmt.Sprintf("%s %.0f %%", e.Class, e.Confidence*100))
+		}
+		lines = append(lines, line{s.Start, s.End, nil, "[" + strings.Join(names, ", ") + "]"})
+	}
+	return lines
+}
+
 // speakerColors are the terminal's colors of the speakers, in turn.
 var speakerColors = []int{36, 33, 35, 32, 34, 31}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/knownvoices"
+	"github.com/otograph/otograph/subtitle"
 )
 
 type transcribeCmd struct {
@@ -41,14 +42,19 @@ type transcribeCmd struct {
 	EmbedAudio bool `help:"With --format html: embed the recording into the page, as Opus."`
 
 	modelFlags
+	subtitleFlags
 	optionFlags `embed:""`
 
 	known *knownvoices.Voices // nil without --voices
+	laid  subtitle.Options
 }
 
 func (c *transcribeCmd) Run(ctx context.Context) error {
 	opt, err := c.options()
 	if err != nil {
+		return err
+	}
+	if c.laid, err = c.subtitles(); err != nil {
 		return err
 	}
 	files, err := expandInputs(c.Files)
@@ -221,7 +227,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 	case "html":
 		err = c.writeHTML(ctx, &buf, file, name, named, waveform)
 	default:
-		err = writeSubtitle(&buf, c.Format, name, named)
+		err = c.writeSubtitle(&buf, name, named)
 	}
 	if err != nil {
 		return err

@@ -72,6 +72,7 @@ func (s *Server) authenticate(r *http.Request) (principal, error) {
 		if !ok || !strings.EqualFold(scheme, "Bearer") {
 			return principal{}, unauthorized()
 		}
+		token = strings.TrimSpace(token)
 		if strings.HasPrefix(token, "asr_") {
 			return s.byKey(r.Context(), token)
 		}

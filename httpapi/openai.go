@@ -25,8 +25,12 @@ func (s *Server) listModels(w http.ResponseWriter, _ *request) error {
 	return writeJSON(w, http.StatusOK, openai.Models(s.started))
 }
 
-// getModel is GET /models/{model}.
+// getModel is GET /models/{model}, and GET /models/, as some clients write the list's
+// path.
 func (s *Server) getModel(w http.ResponseWriter, r *request) error {
+	if r.PathValue("model") == "" {
+		return s.listModels(w, r)
+	}
 	m, err := openai.FindModel(r.PathValue("model"), s.started)
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ type Config struct {
 	// Hosts are the host names that requests may ask for in addition to this machine's; nil
 	// accepts every name.
 	Hosts []string
+	// Origins are the origins ("https://app.example.com") whose pages may call the API;
+	// "*" allows all, nil none but the service's own.
+	Origins []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
 	TrustedProxies []netip.Prefix
@@ -189,9 +192,11 @@ func (s *Server) routes() {
 	s.endpoint("/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.private(s.translation)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
-	s.endpoint("/models/{model}", methods{"GET": s.private(s.getModel)})
-	s.route("/openapi.json", methods{"GET": s.getOpenAPI})
-	s.route("/docs", methods{"GET": s.getDocs})
+	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
+	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is at both
+		s.route(folder+"/openapi.json", methods{"GET": s.getOpenAPI})
+		s.route(folder+"/docs", methods{"GET": s.getDocs})
+	}
 	if s.cfg.Ops {
 		s.opsRoutes(s.mux)
 	}
@@ -262,7 +267,7 @@ func (m methods) refuse(w http.ResponseWriter, r *request) error {
 // Handler serves the endpoints, the document and its page, and the rest that
 // Config names.
 func (s *Server) Handler() http.Handler {
-	return s.guardBodies(s.checkHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.guardBodies(s.checkHost(s.allowOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// ServeMux would redirect an unclean path with an answer that is not
 		// JSON; here it is a path like any other that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
@@ -274,7 +279,7 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		s.mux.ServeHTTP(w, r)
-	})))
+	}))))
 }
 
 // OpsHandler serves only /healthz, /readyz and /metrics, for a separate

@@ -100,6 +100,9 @@ type Config struct {
 	// Hosts are the host names that requests may ask for in addition to this
 	// machine's (localhost, 127.0.0.1); nil accepts every name.
 	Hosts []string
+	// Origins are the origins ("https://app.example.com") whose pages may call the API
+	// from a browser; "*" allows all, nil none but the service's own.
+	Origins []string
 	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
 	// trusted. All clients of any other proxy count as one.
 	TrustedProxies []string

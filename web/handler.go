@@ -9,6 +9,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -26,12 +27,13 @@ const (
 	baseMark  = "{{base}}"
 )
 
-// Handler serves the page at / together with its script, style and icon. base
-// is the prefix of the API's paths ("/v1"). Other paths get the API's response
+// Handler serves the page at / and in the folder of the API, together with its script,
+// style and icon. base is the prefix of the API's paths ("/v1", "/asr/v1"). All of the
+// page's addresses are relative, so that it works behind any prefix. Other paths get the API's response
 // for a path that does not exist. If the page was not built, / explains how to
 // build it.
 func Handler(base string) (http.Handler, error) {
-	h := &handler{assets: map[string]asset{}}
+	h := &handler{assets: map[string]asset{}, base: base, folder: strings.TrimSuffix(path.Dir(base), "/")}
 	index, err := built("index.html")
 	if err != nil {
 		index, err = files.ReadFile("dist-missing.html")
@@ -41,7 +43,7 @@ func Handler(base string) (http.Handler, error) {
 		h.index = string(index)
 		return h, nil
 	}
-	h.index = strings.ReplaceAll(string(index), baseMark, html.EscapeString(base))
+	h.index = string(index)
 	for name, kind := range map[string]string{
 		"page.js": "text/javascript; charset=utf-8", "page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
 		"notices.txt": "text/plain; charset=utf-8",
@@ -63,14 +65,20 @@ func Handler(base string) (http.Handler, error) {
 type handler struct {
 	index  string
 	assets map[string]asset
+	base   string // of the API's paths
+	folder string // of base, "" for /
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
-	found, ok := h.assets[r.URL.Path]
+	inside, base := r.URL.Path, h.base
+	if rest, below := strings.CutPrefix(inside, h.folder+"/"); below {
+		inside, base = "/"+rest, strings.TrimPrefix(base, h.folder)
+	}
+	found, ok := h.assets[inside]
 	switch {
-	case r.URL.Path != "/" && !ok:
+	case inside != "/" && !ok:
 		refuse(w, http.StatusNotFound, "not_found", "unknown path")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
@@ -78,14 +86,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ok:
 		h.asset(w, r, found)
 	default:
-		h.page(w, r)
+		h.page(w, r, "."+base)
 	}
 }
 
 // page sends the page with a policy that only allows its files and forbids
 // every inline script. The nonce is for the only style sheet that the waveform
-// inserts into its shadow tree.
-func (h *handler) page(w http.ResponseWriter, r *http.Request) {
+// inserts into its shadow tree. base is the API's, as seen from the page.
+func (h *handler) page(w http.ResponseWriter, r *http.Request, base string) {
 	nonce := rand.Text()
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
@@ -96,7 +104,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	if r.Method == http.MethodGet {
-		_, _ = io.WriteString(w, strings.ReplaceAll(h.index, nonceMark, nonce))
+		_, _ = strings.NewReplacer(nonceMark, nonce, baseMark, html.EscapeString(base)).WriteString(w, h.index)
 	}
 }
 

@@ -70,6 +70,24 @@ func TestHandler(t *testing.T) {
 	assert.Equal(t, "GET, HEAD", r.Header.Get("Allow"))
 }
 
+// TestHandlerBelowAPrefix: every address of the page is relative, and the page is also in
+// the folder of the API.
+func TestHandlerBelowAPrefix(t *testing.T) {
+	h, err := Handler("/asr/v1")
+	require.NoError(t, err)
+	for path, api := range map[string]string{"/": "./asr/v1", "/asr/": "./v1"} {
+		r := get(t, h, "GET", path)
+		assert.Equal(t, http.StatusOK, r.StatusCode, path)
+		page := body(t, r)
+		assert.NotRegexp(t, `(href|src)="/`, page)
+		if Built() {
+			assert.Contains(t, page, `content="`+api+`"`)
+			assert.Equal(t, http.StatusOK, get(t, h, "GET", path+"page.js").StatusCode)
+		}
+	}
+	assert.Equal(t, http.StatusNotFound, get(t, h, "GET", "/asr/nowhere").StatusCode)
+}
+
 func TestHandlerEscapesTheBase(t *testing.T) {
 	if !Built() {
 		t.Skip("the page is not built: make build where npm is installed")

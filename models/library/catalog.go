@@ -30,6 +30,9 @@ type Entry struct {
 	// Repackaged, if set, is where the same weights are if the publisher cannot
 	// be reached.
 	Repackaged *Repackaged `json:"repackaged,omitempty"`
+	// Package, if set, is the publisher's package of the Python registry that
+	// holds the same files.
+	Package *Package `json:"package,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
@@ -62,10 +65,10 @@ type Repackaged struct {
 	SHA256 string `json:"sha256"`
 }
 
-// names returns the packages with their versions, as pip takes them.
-func (r *Repackaged) names() []string {
+// packageNames returns the packages with their versions, as pip takes them.
+func packageNames(packages []Package) []string {
 	var names []string
-	for _, p := range r.Packages {
+	for _, p := range packages {
 		names = append(names, p.Name+"=="+p.Version)
 	}
 	return names

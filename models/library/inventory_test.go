@@ -389,13 +389,19 @@ func TestCatalogIsSound(t *testing.T) {
 			}
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
+		var packages []Package
 		if e.Repackaged != nil {
 			assert.Equal(t, models.RoleStandard, e.Role)
 			assert.True(t, isSHA256(e.Repackaged.SHA256), e.Name)
 			assert.NotEmpty(t, e.Repackaged.Packages)
-			for _, p := range e.Repackaged.Packages {
-				assert.True(t, p.Name != "" && p.Version != "" && isSHA256(p.SHA256), "%s: %+v", e.Name, p)
-			}
+			packages = append(packages, e.Repackaged.Packages...)
+		}
+		if e.Package != nil {
+			assert.Equal(t, len(downloads), known, "%s: a package stands for files whose hashes are known", e.Name)
+			packages = append(packages, *e.Package)
+		}
+		for _, p := range packages {
+			assert.True(t, p.Name != "" && p.Version != "" && isSHA256(p.SHA256), "%s: %+v", e.Name, p)
 		}
 		if e.Convert != "" {
 			assert.FileExists(t, filepath.Join("..", "..", "tools", "convert", e.Convert))

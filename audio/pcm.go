@@ -56,6 +56,8 @@ type PCM struct {
 	closed  error
 
 	channels []*PCM // one per channel; empty unless they were kept
+
+	leveled *leveled // of a recording that Leveled made, else nil
 }
 
 // FromSamples wraps mono samples at SampleRate without copying them.
@@ -76,11 +78,14 @@ func (p *PCM) Info() Info { return p.info }
 
 // Samples returns a read-only view of the samples [from, to), both clamped to
 // [0, Len]; it is valid until Close. Writing to it faults. To keep memory flat,
-// read a long recording in windows.
+// read a long recording in windows. Of a Leveled recording it is a copy.
 func (p *PCM) Samples(from, to int) []float32 {
 	n := len(p.samples)
 	from = min(max(from, 0), n)
 	to = min(max(to, from), n)
+	if p.leveled != nil {
+		return p.leveled.samples(from, to)
+	}
 	if p.mapped != nil {
 		if p.handed.Add(int64(to-from)*4) >= trimEvery {
 			p.handed.Store(0)

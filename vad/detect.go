@@ -24,14 +24,15 @@ type Model interface {
 }
 
 // Detect returns the segments of speech in a recording, in order, in samples at
-// 16 kHz. They are those of [Segments] with borders refined from the 32 ms grid
-// to about 10 ms, using the level of the sound and the interpolated
-// probability. A recording without speech is not an error.
+// 16 kHz. The model hears the recording leveled (audio.PCM.Leveled), because
+// networks miss quiet speech. The segments are those of [Segments] with borders
+// refined from the 32 ms grid to about 10 ms, using the level of the sound and
+// the interpolated probability. A recording without speech is not an error.
 func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	probs, err := m.Probabilities(ctx, pcm)
+	probs, err := m.Probabilities(ctx, pcm.Leveled())
 	if err != nil {
 		return nil, fmt.Errorf("voice activity: %w", err)
 	}

@@ -22,7 +22,7 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speec
 	opt.MinSilence = float64(*s.Options.VADMinSilenceMS) / 1000
 	opt.SpeechPad = float64(*s.Options.VADSpeechPadMS) / 1000
 	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*found.Speech, error) {
-		probs, err := m.Probabilities(ctx, pcm)
+		probs, err := m.Probabilities(ctx, pcm.Leveled())
 		if err != nil {
 			return nil, fmt.Errorf("voice activity: %w", err)
 		}

@@ -93,7 +93,7 @@ func (s *steps) run(ctx context.Context, detector, recording string, only bool) 
 	err = s.step("vad", func() error {
 		opt := vad.DefaultOptions()
 		opt.MaxSpeech = 20
-		probs, err := s.detector.Probabilities(ctx, pcm)
+		probs, err := s.detector.Probabilities(ctx, pcm.Leveled())
 		speech = vad.Segments(probs, pcm.Len(), opt)
 		return err
 	})

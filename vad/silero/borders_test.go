@@ -47,7 +47,7 @@ func placed(speech []float32, background float64, r *rand.Rand) (pcm *audio.PCM,
 }
 
 // TestBorders places speech with borders known to the sample and measures the
-// error of the borders on the grid and of those that Detect refines.
+// error of the borders on the grid and of the refined ones.
 func TestBorders(t *testing.T) {
 	m, speech := open(t, demoSource(t), Options{}), jfk(t)
 	opt := vad.DefaultOptions()
@@ -60,7 +60,7 @@ func TestBorders(t *testing.T) {
 			probs, err := m.Probabilities(context.Background(), pcm)
 			require.NoError(t, err)
 			published := vad.Segments(probs, pcm.Len(), opt)
-			refined, err := vad.Detect(context.Background(), m, pcm, opt)
+			refined, err := vad.Refined(probs, pcm, opt)
 			require.NoError(t, err)
 			require.Len(t, refined, len(published))
 			if len(published) == 0 {

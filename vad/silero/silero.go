@@ -185,7 +185,7 @@ func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.source, err)
 	}
-	m.warnIfDeaf(pcm, probs)
+	m.warnIfDeaf(pcm.Unleveled(), probs)
 	return probs, nil
 }
 

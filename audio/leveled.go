@@ -1,0 +1,87 @@
+package audio
+
+import "math"
+
+const (
+	// levelHop is the step between measurements of the level, in samples; each
+	// covers levelHops of them, half a second.
+	levelHop, levelHops = SampleRate / 16, 8
+	// levelReach is how many seconds around a place its gain looks at.
+	levelReach = 10
+	// leveledAt is the level that the loudest half second in reach is raised to,
+	// as a root mean square, and mostGain the greatest gain: −20 dB and 50 dB.
+	leveledAt, mostGain = 0.1, 316.0
+)
+
+// leveled is the recording that a PCM raises the level of.
+type leveled struct {
+	of   *PCM
+	gain []float32 // for each second, and one more
+}
+
+// Leveled returns the recording with a slow gain that raises quiet passages and
+// lowers nothing: it brings the loudest half second within ten seconds to
+// −20 dBFS, by up to 50 dB, and limits what exceeds full scale. It is computed
+// as it is read, and is valid until p is closed. A recording that is loud enough
+// everywhere is returned as it is.
+func (p *PCM) Leveled() *PCM {
+	gain := gains(p)
+	for _, g := range gain {
+		if g > 1 {
+			return &PCM{samples: p.samples, info: p.info, leveled: &leveled{p, gain}}
+		}
+	}
+	return p
+}
+
+// Unleveled returns the recording that Leveled was called on, or p itself.
+func (p *PCM) Unleveled() *PCM {
+	if p.leveled != nil {
+		return p.leveled.of
+	}
+	return p
+}
+
+// gains returns the gain at each second of a recording, and at its end.
+func gains(p *PCM) []float32 {
+	const second = SampleRate / levelHop
+	loudest := make([]float64, p.Len()/SampleRate+2) // the energy of half a second, by where it ends
+	var hops [levelHops]float64
+	for i := 0; i*levelHop < p.Len(); i++ {
+		energy := 0.0
+		for _, x := range p.Samples(i*levelHop, (i+1)*levelHop) {
+			energy += float64(x) * float64(x)
+		}
+		hops[i%levelHops] = energy
+		sum := 0.0
+		for _, e := range hops {
+			sum += e
+		}
+		loudest[i/second] = max(loudest[i/second], sum)
+	}
+	list := make([]float32, len(loudest))
+	for i := range list {
+		top := 0.0
+		for _, e := range loudest[max(0, i-levelReach):min(len(loudest), i+levelReach)] {
+			top = max(top, e)
+		}
+		list[i] = float32(min(max(leveledAt*math.Sqrt(levelHop*levelHops/max(top, math.SmallestNonzeroFloat32)), 1), mostGain))
+	}
+	return list
+}
+
+// samples returns a copy of the samples [from, to) with their gain.
+func (l *leveled) samples(from, to int) []float32 {
+	out := make([]float32, 0, to-from)
+	for at := from; at < to; {
+		second := at / SampleRate
+		end := min(to, (second+1)*SampleRate)
+		g := l.gain[second]
+		slope := (l.gain[second+1] - g) / SampleRate
+		for i, x := range l.of.Samples(at, end) {
+			out = append(out, min(max(x*(g+slope*float32(at-second*SampleRate+i)), -1), 1))
+		}
+		at = end
+	}
+	return out
+}

@@ -107,6 +107,8 @@ func TestSummarize(t *testing.T) {
 	assert.Equal(t, WordErrors{1, 1, 4, 14}, a.Words)
 	assert.InDelta(t, 0.2, a.WordRate.Value, 1e-12, "two errors of ten words, not the mean of 11 % and 100 %")
 	assert.InDelta(t, 0.25, a.CharRate.Value, 1e-12)
+	assert.InDelta(t, 0.5, a.WordRateAll.Value, 1e-12, "with three words where nothing is said")
+	assert.Nil(t, a.CharRateAll, "there is speech in each")
 	assert.InDelta(t, 0.5, a.Invented.Value, 1e-12)
 	assert.InDelta(t, 0.05, a.TurnRate.Value, 1e-12)
 	assert.InDelta(t, 0.5, a.Language.Value, 1e-12)

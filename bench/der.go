@@ -1,15 +1,8 @@
 package bench
 
 import (
-	"bufio"
 	"cmp"
-	"errors"
-	"fmt"
-	"io"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/otograph/otograph/internal/scores"
 )
@@ -268,38 +261,4 @@ func (s *sweep) speaking(time float64) (who []int) {
 		}
 	}
 	return who
-}
-
-// ErrRTTM marks an invalid line of an RTTM file.
-var ErrRTTM = errors.New("not a line of RTTM")
-
-// ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
-// channel start duration <NA> <NA> name …", times in seconds. Lines of other
-// types, empty lines and comments (";;") are skipped. With a file name, only
-// its lines are read. Errors wrap ErrRTTM and name the line.
-func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
-	var turns []SpeakerTurn
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		field := strings.Fields(lines.Text())
-		if len(field) == 0 || strings.HasPrefix(field[0], ";;") || field[0] != "SPEAKER" {
-			continue
-		}
-		if len(field) < 8 {
-			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, n, len(field))
-		}
-		if file != "" && field[1] != file {
-			continue
-		}
-		start, err1 := strconv.ParseFloat(field[3], 64)
-		duration, err2 := strconv.ParseFloat(field[4], 64)
-		if err := errors.Join(err1, err2); err != nil || !(start >= 0) || !(duration >= 0) || math.IsInf(start+duration, 0) {
-			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, n, field[3], field[4])
-		}
-		turns = append(turns, SpeakerTurn{Start: start, End: start + duration, Speaker: field[7]})
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRTTM, err)
-	}
-	return turns, nil
 }

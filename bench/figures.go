@@ -31,7 +31,9 @@ func plainIf(on bool, v float64) *Estimate {
 func figures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
+		{"wer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRateAll }, "%.2f", 100, true},
 		{"cer", "character error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRate }, "%.2f", 100, true},
+		{"cer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRateAll }, "%.2f", 100, true},
 		{"substitutions", "· substitutions", "", count(func(w WordErrors) int { return w.Substitutions }), "%.0f", 1, true},
 		{"deletions", "· deletions", "", count(func(w WordErrors) int { return w.Deletions }), "%.0f", 1, true},
 		{"insertions", "· insertions", "", count(func(w WordErrors) int { return w.Insertions }), "%.0f", 1, true},

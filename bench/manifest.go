@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -105,7 +106,7 @@ func Load(path string) ([]Item, error) {
 	return items, nil
 }
 
-// maxManifest limits the size of a manifest in bytes, so that a recording
+// maxManifest limits the size of a manifest or a reference in bytes, so that a recording
 // passed by mistake fails immediately.
 const maxManifest = 256 << 20
 
@@ -124,13 +125,11 @@ const maxManifest = 256 << 20
 //
 // Times are seconds. Errors wrap ErrManifest and name the line.
 func readManifest(r io.Reader, dir string) ([]Item, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	text, err := textfile.ReadFrom(r, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	if len(data) > maxManifest {
-		return nil, fmt.Errorf("%w: larger than %d MiB", ErrManifest, maxManifest>>20)
-	}
+	data := []byte(text)
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var items []Item
 	seen := map[string]int{}
@@ -192,7 +191,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, filepath.FromSlash(path))
 		}
-		turns, err := loadRTTM(path, stem(l.File))
+		turns, err := loadRTTM(path, l.File)
 		if err != nil {
 			return it, err
 		}
@@ -275,19 +274,21 @@ func stem(name string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// loadRTTM reads the turns of one recording, or all turns if no line has its
-// name.
-func loadRTTM(path, name string) ([]SpeakerTurn, error) {
-	data, err := os.ReadFile(path)
+// loadRTTM reads the turns of one recording: the lines with its name, with its
+// extension or without, or all lines if they have a single other name.
+func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rttm: %w", err)
 	}
-	turns, err := ReadRTTM(bytes.NewReader(data), name)
-	if err == nil && len(turns) == 0 {
-		turns, err = ReadRTTM(bytes.NewReader(data), "")
-	}
+	defer f.Close()
+	lines, err := readRTTM(f)
 	if err != nil {
 		return nil, fmt.Errorf("rttm: %s: %w", path, err)
+	}
+	turns := turnsOf(lines, stem(recording), filepath.Base(filepath.FromSlash(recording)))
+	if len(turns) == 0 && !slices.ContainsFunc(lines, func(l rttmLine) bool { return l.file != lines[0].file }) {
+		turns = turnsOf(lines)
 	}
 	if turns == nil {
 		turns = []SpeakerTurn{} // known to have no speaker, as opposed to unknown
@@ -312,13 +313,13 @@ func loadFolder(dir string) ([]Item, error) {
 		}
 		it := Item{Name: filepath.ToSlash(name), Path: path}
 		base := strings.TrimSuffix(path, filepath.Ext(path))
-		switch text, err := os.ReadFile(base + ".txt"); {
+		switch text, err := textfile.Read(base+".txt", maxManifest); {
 		case err == nil:
-			it.Text = new(strings.TrimSpace(string(text)))
+			it.Text = new(strings.TrimSpace(text))
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		switch turns, err := loadRTTM(base+".rttm", stem(path)); {
+		switch turns, err := loadRTTM(base+".rttm", path); {
 		case err == nil:
 			_, names := bySpeaker(turns)
 			it.Turns, it.Speakers = turns, new(len(names))

@@ -102,3 +102,43 @@ func FuzzReadManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestReferencesOfOtherPrograms: a shared RTTM file, names with blanks, byte order marks
+// and encodings.
+func TestReferencesOfOtherPrograms(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"all.rttm":    "SPEAKER a 1 0.25 1.01 <NA> <NA> anna <NA> <NA>\nSPEAKER b 1 0.25 1.80 <NA> <NA> bert <NA> <NA>\n",
+		"one.rttm":    "\ufeffSPEAKER talk 1 0.25 0.50 <NA> <NA> anna <NA> <NA>\r\nSPEAKER talk 1 0.80 0.40 <NA> <NA> anna <NA> <NA>\r\n",
+		"blanks.rttm": "SPEAKER My_first_talk 1 0 1 <NA> <NA> anna <NA> <NA>\nSPEAKER other.flac 1 0 1 <NA> <NA> anna <NA> <NA>\n",
+		"sorted.rttm": "SPEAKER rec 1 10 5 <NA> <NA> B <NA> <NA>\nSPEAKER rec 1 0 10 <NA> <NA> A <NA> <NA>\nSPKR-INFO rec 1 <NA> <NA> <NA> unknown A <NA>\n",
+		"m.jsonl": "\ufeff" + `{"file":"a.opus","text":"I hate pasta.","rttm":"all.rttm"}{"file":"quiet.flac","rttm":"all.rttm"}{"file":"b.flac","rttm":"one.rttm"}
+{"file":"x/My first talk.wav","rttm":"blanks.rttm"}{"file":"other.flac","rttm":"blanks.rttm"}{"file":"rec.wav","rttm":"sorted.rttm"}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+	}
+	items, err := Load(filepath.Join(dir, "m.jsonl"))
+	require.NoError(t, err)
+	turns := map[string]int{}
+	for _, it := range items {
+		turns[it.Name] = len(it.Turns)
+	}
+	assert.Equal(t, map[string]int{"a.opus": 1, "quiet.flac": 0, "b.flac": 2, "x/My first talk.wav": 1, "other.flac": 1, "rec.wav": 2}, turns)
+	assert.Equal(t, "I hate pasta.", *items[0].Text)
+	assert.InDelta(t, 1.0/3, ScoreTurns(items[5].Turns, []SpeakerTurn{{0, 15, "S"}}, DEROptions{}).Rate(), 1e-9)
+	_, err = Load(filepath.Join(dir, "one.rttm"))
+	require.ErrorIs(t, err, ErrManifest)
+
+	for text, want := range map[string]string{"\xff\xfeH\x00i\x00": "Hi", "\ufeffHi\n": "Hi", "Gr\xfc\xdfe": ""} {
+		folder := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.wav"), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.txt"), []byte(text), 0o600))
+		items, err := Load(folder)
+		if want == "" {
+			require.ErrorContains(t, err, filepath.Join(folder, "a.txt")+": expected a text in UTF-8")
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want, *items[0].Text)
+	}
+}

@@ -101,20 +101,24 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 // are nil. All rates weight recordings by their length (errors of all over
 // units of all).
 type Accuracy struct {
-	Words     WordErrors `json:"words"`      // sums
-	WordRate  *Estimate  `json:"word_rate"`  // WER, for languages written with spaces
-	CharRate  *Estimate  `json:"char_rate"`  // CER, for the others (Chinese, Japanese, Thai …)
-	Invented  *Estimate  `json:"invented"`   // share of the recordings without speech that got a text
-	Turns     *DER       `json:"turns"`      // sums
-	TurnRate  *Estimate  `json:"turn_rate"`  // DER
-	Speakers  *Estimate  `json:"speakers"`   // share with the correct number of speakers
-	Language  *Estimate  `json:"language"`   // share with the correct language
-	EventF1   *Estimate  `json:"event_f1"`   // see EventScore
-	EventMAP  *Estimate  `json:"event_map"`  // see meanAveragePrecision
-	Precision *float64   `json:"precision"`  // of events
-	Recall    *float64   `json:"recall"`     // of events
-	Sentences *TimeStat  `json:"sentences"`  // times of sentences
-	WordTimes *TimeStat  `json:"word_times"` // times of words
+	Words    WordErrors `json:"words"`     // sums
+	WordRate *Estimate  `json:"word_rate"` // WER, for languages written with spaces
+	CharRate *Estimate  `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
+	// WordRateAll and CharRateAll also count what was written for recordings in which
+	// nothing is said, as jiwer and sclite do; nil without such a recording.
+	WordRateAll *Estimate `json:"word_rate_all"`
+	CharRateAll *Estimate `json:"char_rate_all"`
+	Invented    *Estimate `json:"invented"`   // share of the recordings without speech that got a text
+	Turns       *DER      `json:"turns"`      // sums
+	TurnRate    *Estimate `json:"turn_rate"`  // DER
+	Speakers    *Estimate `json:"speakers"`   // share with the correct number of speakers
+	Language    *Estimate `json:"language"`   // share with the correct language
+	EventF1     *Estimate `json:"event_f1"`   // see EventScore
+	EventMAP    *Estimate `json:"event_map"`  // see meanAveragePrecision
+	Precision   *float64  `json:"precision"`  // of events
+	Recall      *float64  `json:"recall"`     // of events
+	Sentences   *TimeStat `json:"sentences"`  // times of sentences
+	WordTimes   *TimeStat `json:"word_times"` // times of words
 }
 
 // TimeStat summarizes TimeErrors, in seconds.
@@ -139,6 +143,7 @@ type Scored struct {
 func summarize(scores []Scored, seed uint64) Accuracy {
 	var a Accuracy
 	var words, chars, empty []WordErrors
+	var allWords, allChars []WordErrors // with the empty ones
 	var turns []DER
 	var speakers, language []bool
 	var events []EventScore
@@ -146,6 +151,11 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 	for _, s := range scores {
 		if w := s.Words; w != nil {
 			a.Words.Add(*w)
+			if s.Characters {
+				allChars = append(allChars, *w)
+			} else {
+				allWords = append(allWords, *w)
+			}
 			switch {
 			case w.Reference == 0:
 				empty = append(empty, *w)
@@ -175,6 +185,12 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 		}
 	}
 	a.WordRate, a.CharRate = rate(words, seed), rate(chars, seed)
+	if len(words) > 0 && len(allWords) > len(words) {
+		a.WordRateAll = rate(allWords, seed)
+	}
+	if len(chars) > 0 && len(allChars) > len(chars) {
+		a.CharRateAll = rate(allChars, seed)
+	}
 	invented := make([]bool, len(empty))
 	for i, w := range empty {
 		invented[i] = w.Insertions > 0

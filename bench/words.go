@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,23 +16,24 @@ import (
 // language is an ISO 639-1 code; if it is empty, the text is scored by words.
 //
 // The same rules apply to reference and hypothesis: Unicode NFKC (full-width
-// forms, ligatures), lower case, apostrophes kept inside a word and otherwise
-// removed like all other punctuation and symbols, hyphens and dashes separate
-// words, and runs of Latin letters or digits in a text of characters stay one
-// unit.
+// forms, ligatures), lower case (of Turkish and Azerbaijani in their way), no format
+// characters such as soft hyphens, apostrophes and what is typed for them kept inside
+// a word and otherwise removed like all other punctuation and symbols, hyphens and
+// dashes separate words, and runs of Latin letters or digits in a text of characters
+// stay one unit.
 func Units(language, text string) []string {
 	characters := language != "" && !spec.Spaced(language)
 	var units []string
 	var word strings.Builder
 	flush := func() {
-		if w := strings.Trim(word.String(), "'"); w != "" {
-			units = append(units, w)
+		if word.Len() > 0 {
+			units = append(units, word.String())
 		}
 		word.Reset()
 	}
-	for _, r := range strings.ToLower(norm.NFKC.String(text)) {
+	for _, r := range lower(language, norm.NFKC.String(typed(text))) {
 		switch {
-		case r == '\'' || r == '’' || r == 'ʼ':
+		case r == '\'':
 			word.WriteByte('\'')
 		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r):
 			if characters && !isLatinOrDigit(r) {
@@ -46,6 +48,32 @@ func Units(language, text string) []string {
 	}
 	flush()
 	return units
+}
+
+// apostrophes are the signs that texts have for an apostrophe.
+const apostrophes = "'’ʼ‘‛`´′＇ʹʻ"
+
+// typed returns a text without format characters, every apostrophe between two letters or
+// digits as "'", and every other one as a space.
+func typed(text string) string {
+	runes := slices.DeleteFunc([]rune(text), func(r rune) bool { return unicode.Is(unicode.Cf, r) })
+	for i, r := range runes {
+		if !strings.ContainsRune(apostrophes, r) {
+			continue
+		}
+		runes[i] = ' '
+		if i > 0 && i+1 < len(runes) && unicode.In(runes[i-1], unicode.L, unicode.M, unicode.N) && unicode.In(runes[i+1], unicode.L, unicode.N) {
+			runes[i] = '\''
+		}
+	}
+	return string(runes)
+}
+
+func lower(language, text string) string {
+	if language == "tr" || language == "az" {
+		return strings.ToLowerSpecial(unicode.TurkishCase, text)
+	}
+	return strings.ToLower(text)
 }
 
 func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }

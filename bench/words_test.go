@@ -19,6 +19,14 @@ func TestUnits(t *testing.T) {
 		{"zh", "用 iPhone 15 打电话", "用|iphone|15|打|电|话"},
 		{"", "ＡＢＣ", "abc"},
 		{"en", "  ", ""},
+		{"en", "don`t don´t don′t don‘t don＇t donʼt", "don't|don't|don't|don't|don't|don't"},
+		{"en", "`quoted´ ‘too’ dogs’ 90’s", "quoted|too|dogs|90's"},
+		{"de", "Reise\u00adkosten", "reisekosten"},
+		{"fa", "می\u200cخواهم", "میخواهم"},
+		{"tr", "IŞIK İyi", "ışık|iyi"},
+		{"az", "IŞIQ", "ışıq"},
+		{"en", "I IT", "i|it"},
+		{"de", "GROẞ e\u0301 ７", "groß|é|7"},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.want, strings.Join(Units(tt.language, tt.text), "|"), tt.text)

@@ -9,13 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/encoding/unicode"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -96,30 +94,14 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 
 // readText reads a text or subtitles: its words, and of subtitles the cue of each.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
-	f, err := os.Open(path)
+	text, err := textfile.Read(path, maxTextFile)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxTextFile+1))
-	switch {
-	case err != nil:
-		return nil, nil, nil, err
-	case len(data) > maxTextFile:
-		return nil, nil, nil, fmt.Errorf("%s: expected a text of at most %d bytes", path, maxTextFile)
-	}
-	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) { // as Windows writes "Unicode"
-		if data, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil, nil, nil, fmt.Errorf("%s: expected a text in UTF-8 or UTF-16 with a byte order mark, such as `iconv -f WINDOWS-1252 -t UTF-8` writes", path)
-	}
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".srt" && ext != ".vtt" {
-		return nil, align.Split(strings.TrimPrefix(string(data), "\ufeff")), nil, nil
+		return nil, align.Split(text), nil, nil
 	}
-	if script, err = subtitle.ParseScript(data); err != nil {
+	if script, err = subtitle.ParseScript([]byte(text)); err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range script.Cues {

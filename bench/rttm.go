@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/textfile"
+)
+
+// ErrRTTM marks an invalid line of an RTTM file.
+var ErrRTTM = errors.New("not a line of RTTM")
+
+// ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
+// channel start duration <NA> <NA> name …", times in seconds. Lines of other
+// types, empty lines and comments (";;") are skipped. With a file name, only
+// its lines are read; they have "_" for each blank of the name. Errors wrap ErrRTTM and
+// name the line.
+func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
+	lines, err := readRTTM(r)
+	if err != nil || file == "" {
+		return turnsOf(lines), err
+	}
+	return turnsOf(lines, file), nil
+}
+
+// rttmLine is a turn with the name of its recording.
+type rttmLine struct {
+	file string
+	turn SpeakerTurn
+}
+
+// turnsOf returns the turns of a recording that has one of the names, or all.
+func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
+	var turns []SpeakerTurn
+	for _, l := range lines {
+		named := func(name string) bool { return l.file == strings.Join(strings.Fields(name), "_") }
+		if len(names) == 0 || slices.ContainsFunc(names, named) {
+			turns = append(turns, l.turn)
+		}
+	}
+	return turns
+}
+
+func readRTTM(r io.Reader) ([]rttmLine, error) {
+	text, err := textfile.ReadFrom(r, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRTTM, err)
+	}
+	var out []rttmLine
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		field := strings.Fields(line)
+		if len(field) == 0 || field[0] != "SPEAKER" {
+			continue
+		}
+		if len(field) < 8 {
+			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, n, len(field))
+		}
+		start, err1 := strconv.ParseFloat(field[3], 64)
+		duration, err2 := strconv.ParseFloat(field[4], 64)
+		if err := errors.Join(err1, err2); err != nil || !(start >= 0) || !(duration >= 0) || math.IsInf(start+duration, 0) {
+			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, n, field[3], field[4])
+		}
+		out = append(out, rttmLine{field[1], SpeakerTurn{Start: start, End: start + duration, Speaker: field[7]}})
+	}
+	return out, nil
+}

@@ -22,8 +22,8 @@ import (
 )
 
 // EnvKernels is the environment variable that chooses the instructions by which the
-// processor computes: "avx512", "avx2", "neon" or "generic". Without it they are the best
-// that the processor has.
+// processor computes: "avx512", "avxvnni", "avx2", "neon" or "generic". Without it they are
+// the best that the processor has.
 const EnvKernels = "OTOGRAPH_KERNELS"
 
 // cpu is the backend that computes with internal/whispernet.

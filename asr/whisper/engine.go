@@ -18,7 +18,7 @@
 // without time marks. Words that cannot be timed have asr.Word.Interpolated; on a GPU these
 // are all.
 //
-// The environment variable OTOGRAPH_KERNELS (avx512, avx2, neon, generic) chooses the
+// The environment variable OTOGRAPH_KERNELS (avx512, avxvnni, avx2, neon, generic) chooses the
 // instructions of the processor; the default is the best that it has.
 //
 // libwhisper is opened where a device is asked for. Why not through the Go bindings that

@@ -12,7 +12,8 @@ import (
 )
 
 // BenchmarkNetwork times an encoder pass and decoder passes on one thread, with the model
-// that OTOGRAPH_BENCH_MODEL names, else with the test's.
+// that OTOGRAPH_BENCH_MODEL names, else with the test's, and the kernels that
+// OTOGRAPH_KERNELS names.
 func BenchmarkNetwork(b *testing.B) {
 	file := testFile(8)
 	if path := os.Getenv("OTOGRAPH_BENCH_MODEL"); path != "" {
@@ -20,7 +21,7 @@ func BenchmarkNetwork(b *testing.B) {
 		file, err = os.ReadFile(path)
 		require.NoError(b, err)
 	}
-	m, err := Open(bytes.NewReader(file), int64(len(file)), Options{})
+	m, err := Open(bytes.NewReader(file), int64(len(file)), Options{Kernels: os.Getenv("OTOGRAPH_KERNELS")})
 	require.NoError(b, err)
 	defer m.Close()
 	b.Run("encoder", func(b *testing.B) {

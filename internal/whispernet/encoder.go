@@ -98,12 +98,13 @@ func (p *pass) convolve(features []float32) {
 }
 
 // attention lets every position attend to all, and writes into attended.
-func (p *pass) attention(heads int) {
+func (p *pass) attention(weights, heads int) {
 	d := p.d
 	size := d / heads
+	kind := p.encoderKind(weights, size)
 	const n = contextPositions
 	const parts = 5 // of a head's positions, so that threads end together
-	room := p.attentionRoom(kindFloat, n, size)
+	room := p.attentionRoom(kind, n, size)
 	qkv, attended := p.qkv.values, p.attended.grow(n*d)
 	packed := make([]attention, heads)
 	memories := make([]memory[byte], heads)
@@ -114,7 +115,7 @@ func (p *pass) attention(heads int) {
 		p.attend(&packed[h], qkv[from*3*d+h*size:], 3*d, to-from, scores, attended[from*d+h*size:], d)
 	}
 	pack := func(h int, m *memory[byte]) {
-		packed[h] = p.placeAttention(kindFloat, n, size, m.grow(room))
+		packed[h] = p.placeAttention(kind, n, size, m.grow(room))
 		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
 	}
 	if p.crew.threads == 1 {
@@ -147,7 +148,7 @@ func (p *pass) layer(l *encoderLayer, heads int) {
 		p.multiply(l.qkv, &operand{x: normal, stride: d, m: b - a, eight: &w.eight}, target{out: qkv[a*3*d:], stride: 3 * d})
 		scaleQueries(qkv[a*3*d:b*3*d], d, heads)
 	})
-	p.attention(heads)
+	p.attention(l.qkv.kind, heads)
 	p.blocks(n, func(a, b int, w *encoderWorker) {
 		normal, hidden := w.normal.grow(encoderRows*d), w.hidden.grow(encoderRows*l.up.n)
 		rows := func(x []float32, stride int) *operand {

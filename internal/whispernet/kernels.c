@@ -4,8 +4,8 @@
 #include <string.h>
 
 const og_kernels *og_choose(const char *name) {
-	const og_kernels *all[] = {og_avx512(), og_avx2(), og_neon(), og_generic()};
-	for (int i = 0; i < 4; i++)
+	const og_kernels *all[] = {og_avx512(), og_avxvnni(), og_avx2(), og_neon(), og_generic()};
+	for (int i = 0; i < 5; i++)
 		if (all[i] && (!*name || !strcmp(name, all[i]->name))) return all[i];
 	return NULL;
 }
@@ -147,7 +147,8 @@ void og_dequantize(int type, const void *row, int k, float *out) {
 static int groups_of(int k) { return (k + GROUP - 1) / GROUP; }
 
 size_t og_panel_bytes(const og_kernels *s, int kind, int k, int n) {
-	size_t numbers = (size_t)(n + s->nr - 1) / s->nr * s->nr * k;
+	size_t columns = (size_t)(n + s->nr - 1) / s->nr * s->nr, numbers = columns * k;
+	if (kind == OG_I16) return columns * ((k + s->nr - 1) / s->nr * s->nr) * 2;
 	return kind == OG_F32 ? numbers * 4 : kind == OG_F16 ? numbers * 2 : numbers;
 }
 
@@ -223,8 +224,56 @@ void og_column(const og_kernels *s, int kind, const og_panels *w, int column, fl
 	}
 }
 
+/* The nearest integer, ties to even, of a number of at most 2^22. */
+static int16_t nearest(float f) {
+	int32_t q;
+	f += 12582912.0f;
+	memcpy(&q, &f, 4);
+	return (int16_t)(q - 0x4b400000);
+}
+
+static void pack_keys_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->keys.n, d = a->keys.k, deep = (d + 1) / 2 * 2;
+	int16_t *data = (int16_t *)a->keys.data;
+	float *scales = (float *)a->keys.scales;
+	memset(data, 0, og_panel_bytes(s, OG_I16, d, t));
+	for (int c = 0; c < (t + s->nr - 1) / s->nr * s->nr; c++) {
+		int16_t *to = data + (size_t)(c / s->nr) * s->nr * deep + c % s->nr * 2;
+		const float *from = x + c * stride;
+		float high = 0;
+		for (int i = 0; c < t && i < d; i++) high = fabsf(from[i]) > high ? fabsf(from[i]) : high;
+		scales[c] = high / OG_LARGEST_KEY;
+		if (high == 0) continue;
+		float by = OG_LARGEST_KEY / high;
+		for (int i = 0; i < d; i++) to[i / 2 * 2 * s->nr + i % 2] = nearest(from[i] * by);
+	}
+}
+
+/* Of each nr positions the first half lies beside the second, as a row's weights do. */
+static void pack_values_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->values.k, d = a->values.n, half = s->nr / 2, deep = (t + s->nr - 1) / s->nr * s->nr;
+	int16_t *data = (int16_t *)a->values.data;
+	float *scales = (float *)a->values.scales, by[OG_WIDEST];
+	memset(data, 0, og_panel_bytes(s, OG_I16, t, d));
+	memset(scales, 0, (size_t)(d + s->nr - 1) / s->nr * s->nr * 4);
+	for (int c = 0; c < t; c++)
+		for (int i = 0; i < d; i++) scales[i] = fabsf(x[c * stride + i]) > scales[i] ? fabsf(x[c * stride + i]) : scales[i];
+	for (int i = 0; i < d; i++) by[i] = scales[i] > 0 ? OG_LARGEST_VALUE / scales[i] : 0, scales[i] /= OG_LARGEST_VALUE;
+	for (int p = 0; p < d; p += s->nr)
+		for (int pair = 0; pair < deep / 2; pair++)
+			for (int second = 0; second < 2; second++) {
+				int c = pair / half * s->nr + pair % half + second * half;
+				int16_t *to = data + (size_t)p * deep + (size_t)pair * s->nr * 2 + second;
+				for (int i = p; c < t && i < d && i < p + s->nr; i++, to += 2) *to = nearest(x[c * stride + i] * by[i]);
+			}
+}
+
 /* Keys are the right side's columns. */
 void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	if (a->kind == OG_I16) {
+		pack_keys_16(s, a, x, stride);
+		return;
+	}
 	int t = a->keys.n, d = a->keys.k;
 	float row[4096];
 	uint16_t numbers[4096];
@@ -239,6 +288,10 @@ void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, lo
 }
 
 void og_pack_values(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	if (a->kind == OG_I16) {
+		pack_values_16(s, a, x, stride);
+		return;
+	}
 	int t = a->values.k, d = a->values.n;
 	uint16_t numbers[4096];
 	for (int c = 0; c < t; c++) {

@@ -47,7 +47,8 @@ const (
 	kindFloat = C.OG_F32
 	kindHalf  = C.OG_F16
 	kind8     = C.OG_Q8_0
-	// widest is the largest head that may be of 8 bits.
+	kind16    = C.OG_I16 // of attention alone
+	// widest is the largest head that may be of 8 or 16 bits.
 	widest = C.OG_WIDEST
 )
 
@@ -70,7 +71,7 @@ func chooseKernels(name string) (kernels, error) {
 
 // availableKernels names the kernels that this processor can run, the best first.
 func availableKernels() (names []string) {
-	for _, s := range []*C.og_kernels{C.og_avx512(), C.og_avx2(), C.og_neon(), C.og_generic()} {
+	for _, s := range []*C.og_kernels{C.og_avx512(), C.og_avxvnni(), C.og_avx2(), C.og_neon(), C.og_generic()} {
 		if s != nil {
 			names = append(names, C.GoString(s.name))
 		}
@@ -253,12 +254,15 @@ func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 // attention is the keys and values of one head.
 type attention struct{ c C.og_attention }
 
-// attentionParts returns where the parts of a head lie: keys, values and, of 8-bit numbers,
-// the scales of both; last, where it ends.
+// attentionParts returns where the parts of a head lie: keys, values and, of 8-bit or 16-bit
+// numbers, the scales of both; last, where it ends.
 func (k kernels) attentionParts(kind, positions, size int) (at [5]int) {
 	sizes := [4]int{int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))), int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size)))}
-	if kind == kind8 {
+	switch kind {
+	case kind8:
 		sizes[2], sizes[3] = 4*k.padded(positions), 4*positions
+	case kind16:
+		sizes[2], sizes[3] = 4*k.padded(positions), 4*k.padded(size)
 	}
 	for i, n := range sizes {
 		at[i+1] = at[i] + (n+63)/64*64
@@ -277,10 +281,18 @@ func (k kernels) placeAttention(kind, positions, size int, room []byte) (a atten
 	a.c.kind = C.int(kind)
 	a.c.keys = C.og_panels{k: C.int(size), n: C.int(positions), data: unsafe.Pointer(&room[at[0]])}
 	a.c.values = C.og_panels{k: C.int(positions), n: C.int(size), data: unsafe.Pointer(&room[at[1]])}
-	if kind == kind8 {
+	if kind == kind8 || kind == kind16 {
 		a.c.keys.scales, a.c.values.scales = (*C.float)(unsafe.Pointer(&room[at[2]])), (*C.float)(unsafe.Pointer(&room[at[3]]))
 	}
 	return a
+}
+
+// encoderKind is the kind of the encoder's keys and values, with weights of a kind.
+func (k kernels) encoderKind(weights, size int) int {
+	if weights == kind8 && k.s.shorts != 0 && size <= widest {
+		return kind16
+	}
+	return kindFloat
 }
 
 // packHead fills keys and values from rows that are stride numbers apart.

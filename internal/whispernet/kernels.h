@@ -18,8 +18,8 @@ enum { GROUP = 256 };
 /* panels is the right side of a product: k rows of n columns. */
 typedef struct og_panels {
 	int k, n;
-	const void *data;    /* float, IEEE half or 8-bit numbers */
-	const float *scales; /* of 8-bit numbers: [panel][group][nr] */
+	const void *data;    /* float, IEEE half, 8-bit or 16-bit numbers */
+	const float *scales; /* of 8-bit numbers: [panel][group][nr]; of 16-bit numbers by column */
 } og_panels;
 
 /* og_rows is the left side of a product, with 8-bit numbers: m rows of k. */
@@ -41,14 +41,19 @@ typedef struct og_result {
 } og_result;
 
 /* og_attention is the keys (columns) and the values (rows) of a head, of one kind: float,
- * half, or 8-bit numbers with a scale for each position. 8-bit values lie as floats do. */
+ * half, 8-bit numbers with a scale for each position, or 16-bit numbers. 8-bit values lie
+ * as floats do; of 16-bit numbers two of the inner dimension lie together. */
 typedef struct og_attention {
 	int kind;
 	og_panels keys, values;
 } og_attention;
 
-/* The largest head whose keys may be 8-bit numbers. */
+/* The largest head whose keys may be 8-bit or 16-bit numbers. */
 enum { OG_WIDEST = 256 };
+
+/* 16-bit numbers are at most so large that the sum of RUN products has 32 bits: queries and
+ * keys, weights of values, values. */
+enum { RUN = 128, OG_LARGEST_KEY = 4095, OG_LARGEST_WEIGHT = 32767, OG_LARGEST_VALUE = 511 };
 
 /* og_cell is the decoder's cache of a column at one position: for each layer the keys and
  * the values of all heads, as halves. */
@@ -60,6 +65,7 @@ typedef struct og_kernels {
 	int deep;    /* inner elements that lie together in panels of 8-bit numbers */
 	int offset;  /* added to the 8-bit numbers of panels */
 	int element; /* bytes of an 8-bit number of the left side */
+	int shorts;  /* whether attention is faster with 16-bit numbers than with floats */
 	/* Products for the panels from .. to-1. */
 	void (*product_q8)(const og_panels *, int from, int to, const og_rows *, const og_result *);
 	void (*product_half)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
@@ -79,6 +85,7 @@ typedef struct og_kernels {
 
 const og_kernels *og_choose(const char *name); /* NULL: this processor cannot; "" is the best */
 const og_kernels *og_avx512(void);
+const og_kernels *og_avxvnni(void);
 const og_kernels *og_avx2(void);
 const og_kernels *og_neon(void);
 const og_kernels *og_generic(void);
@@ -86,7 +93,7 @@ const og_kernels *og_generic(void);
 float og_half(uint16_t);
 
 /* Tensors as in ggml's files: rows of k numbers. */
-enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 7, OG_Q8_0 = 8, OG_Q2_K = 10, OG_Q3_K = 11, OG_Q4_K = 12, OG_Q5_K = 13, OG_Q6_K = 14 };
+enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 7, OG_Q8_0 = 8, OG_Q2_K = 10, OG_Q3_K = 11, OG_Q4_K = 12, OG_Q5_K = 13, OG_Q6_K = 14, OG_I16 = 25 };
 void og_dequantize(int type, const void *row, int k, float *out);
 
 size_t og_panel_bytes(const og_kernels *, int kind, int k, int n);

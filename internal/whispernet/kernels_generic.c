@@ -46,25 +46,10 @@ static inline void store_half(uint16_t *p, half_vf v) {
 	for (int i = 0; i < 4; i++) p[i] = nearest_half(v[i]);
 }
 
-static inline __attribute__((always_inline)) void tile_q8(const int m, const uint8_t *a, long stride, const float *as, const int32_t *start, const uint8_t *w, const float *ws, int k, int groups, float *tile) {
-	for (int g = 0; g < groups; g++, ws += 8) {
-		int32_t s[MR][8];
-		int from = g * GROUP, to = from + GROUP < k ? from + GROUP : k;
-		for (int i = 0; i < m; i++)
-			for (int j = 0; j < 8; j++) s[i][j] = start[i * groups + g];
-		for (int x = from; x < to; x += 4, w += 32)
-			for (int i = 0; i < m; i++) {
-				const int8_t *b = (const int8_t *)a + i * stride + x;
-				for (int j = 0; j < 8; j++)
-					for (int l = 0; l < 4; l++) s[i][j] += ((const int8_t *)w)[4 * j + l] * b[l];
-			}
-		for (int i = 0; i < m; i++)
-			for (int j = 0; j < 8; j++) {
-				float v = (float)s[i][j] * (ws[j] * as[i * groups + g]);
-				tile[i * 8 + j] = g > 0 ? tile[i * 8 + j] + v : v;
-			}
-	}
-}
+#define load_deep(p) load_pairs((const int16_t *)(p))
+#define dot_deep(s, w, b) do { \
+		for (int l = 0; l < 32; l += 8) s += ((w) << (24 - l) >> 24) * ((b) << (24 - l) >> 24); \
+	} while (0)
 
 #include "kernels_template.h"
 

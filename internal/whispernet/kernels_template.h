@@ -6,7 +6,11 @@
  *   load_byte   vector of VL 8-bit numbers as floats
  *   store_half  VL floats as halves
  *   MAX         the larger of each pair of floats of two vectors
- *   DEEP, OFFSET, ELEMENT and tile_q8 for products of 8-bit numbers
+ *   DEEP, OFFSET, ELEMENT as og_kernels has them
+ *   load_deep   DEEP 8-bit numbers of each of VL columns, as dot_deep takes them
+ *   dot_deep    sums of VL columns += products with the same numbers of a row
+ *   dot_pair    the same for two 16-bit numbers; not defined where that is no faster than
+ *               floats
  * already defined. */
 #include <math.h>
 #include <string.h>
@@ -34,13 +38,21 @@ INLINE float largest(vf v) {
 	return s;
 }
 
+/* The nearest integer, ties to even, by what is lost beyond 2^23; x is at most 2^22. */
+INLINE int32_t nearest(float x) {
+	int32_t q;
+	x += 12582912.0f;
+	memcpy(&q, &x, 4);
+	return q - 0x4b400000;
+}
+INLINE vi nearestv(vf x) { return (vi)(x + 12582912.0f) - 0x4b400000; }
+
 /* e^x, relative error below 2e-7 for x from -87 to 0; below it is e^-87. The fraction's
  * polynomial is Cephes' expf. */
 INLINE vf expv(vf x) {
 	x = larger(x, splat(-87.0f));
-	vf r = x * 1.44269504088896341f + 12582912.0f;
-	vi n = (vi)r - 0x4b400000;
-	r -= 12582912.0f;
+	vi n = nearestv(x * 1.44269504088896341f);
+	vf r = __builtin_convertvector(n, vf);
 	x = x - r * 0.693359375f;
 	x = x + r * 2.12194440e-4f;
 	vf p = splat(1.9875691500e-4f);
@@ -99,6 +111,8 @@ INLINE void finish(const float *tile, int m, int row, int column, int columns, c
 }
 
 INLINE vf load_float(const float *p) { return load(p); }
+INLINE vi load_pairs(const int16_t *p) { vi v; memcpy(&v, p, sizeof v); return v; }
+INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 #define TILE_FLOATS(FUNCTION, TYPE, LOAD) \
 	INLINE void FUNCTION(const int m, const float *a, long stride, const TYPE *w, int k, float *tile) { \
@@ -120,6 +134,52 @@ INLINE vf load_float(const float *p) { return load(p); }
 TILE_FLOATS(tile_float, float, load_float)
 TILE_FLOATS(tile_half, uint16_t, load_half)
 TILE_FLOATS(tile_byte, int8_t, load_byte)
+
+/* Add sums of 32 bits to a tile, the columns times ws and the rows times as. */
+INLINE void gather(const int m, const vi (*s)[2], int first, const float *as, int groups, const float *ws, float *tile, long stride) {
+	vf w0 = load(ws), w1 = load(ws + VL);
+	_Pragma("GCC unroll 16") for (int i = 0; i < m; i++, tile += stride) {
+		vf by = splat(as[i * groups]), t0 = first ? (vf){0} : load(tile), t1 = first ? (vf){0} : load(tile + VL);
+		store(tile, t0 + __builtin_convertvector(s[i][0], vf) * (w0 * by));
+		store(tile + VL, t1 + __builtin_convertvector(s[i][1], vf) * (w1 * by));
+	}
+}
+
+INLINE void tile_q8(const int m, const uint8_t *a, long stride, const float *as, const int32_t *start, const uint8_t *w, const float *ws, int k, int groups, float *tile) {
+	for (int g = 0; g < groups; g++, ws += NR) {
+		vi s[MR][2];
+		int from = g * GROUP, to = smaller(from + GROUP, k);
+		_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) s[i][0] = s[i][1] = splati(start[i * groups + g]);
+		for (int x = from; x < to; x += DEEP, w += NR * DEEP) {
+			vi w0 = load_deep(w), w1 = load_deep(w + VL * DEEP);
+			_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) {
+				vi b = splati(*(const int32_t *)(a + (i * stride + x) * ELEMENT));
+				dot_deep(s[i][0], w0, b);
+				dot_deep(s[i][1], w1, b);
+			}
+		}
+		gather(m, s, g == 0, as + g, groups, ws, tile, NR);
+	}
+}
+
+#ifdef dot_pair
+INLINE void tile_16(const int m, const int16_t *a, long stride, const float *as, const int16_t *w, const float *ws, int k, float *tile, long tile_stride) {
+	for (int from = 0; from < k; from += RUN) {
+		vi s[MR][2];
+		int to = smaller(from + RUN, k);
+		_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) s[i][0] = s[i][1] = (vi){0};
+		for (int x = from; x < to; x += 2, w += 2 * NR) {
+			vi w0 = load_pairs(w), w1 = load_pairs(w + 2 * VL);
+			_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) {
+				vi b = splati(*(const int32_t *)(a + i * stride + x));
+				dot_pair(s[i][0], w0, b);
+				dot_pair(s[i][1], w1, b);
+			}
+		}
+		gather(m, s, from == 0, as, 1, ws, tile, tile_stride);
+	}
+}
+#endif
 
 /* Call a tile function with its number of rows as a constant. */
 #define ROWS(m, CALL) \
@@ -148,8 +208,6 @@ TILE_FLOATS(tile_byte, int8_t, load_byte)
 #define ROWS_MORE(CALL) \
 	default: break;
 #endif
-
-INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 #define PRODUCT_FLOATS(FUNCTION, TYPE, TILE) \
 	static void FUNCTION(const og_panels *w, int from, int to, const float *a, long stride, int m, const og_result *r) { \
@@ -189,6 +247,23 @@ static void product_q8(const og_panels *w, int from, int to, const og_rows *a, c
 	}
 }
 
+#ifdef dot_pair
+/* The product of at most MR rows of 16-bit numbers, each times by; deep is how many numbers
+ * of the inner dimension there are, with what fills them up. */
+static void product_16(const og_panels *w, int deep, const int16_t *a, long stride, int m, const float *by, const og_result *r) {
+	float tile[MR * NR];
+	for (int p = 0; p * NR < w->n; p++) {
+		const int16_t *panel = (const int16_t *)w->data + (size_t)p * deep * NR;
+		int whole = (p + 1) * NR <= w->n;
+		float *to = whole ? r->c + p * NR : tile;
+		long to_stride = whole ? r->stride : NR;
+#define CALL_16(M) tile_16(M, a, stride, by, panel, w->scales + p * NR, deep, to, to_stride)
+		ROWS(m, CALL_16)
+		if (!whole) finish(tile, m, 0, p * NR, w->n - p * NR, r);
+	}
+}
+#endif
+
 static void quantize(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start) {
 	int groups = (k + GROUP - 1) / GROUP;
 	for (int i = 0; i < m; i++, x += stride) {
@@ -201,11 +276,7 @@ static void quantize(const float *x, long stride, int m, int k, void *data, floa
 			float by = high > 0 ? 127.0f / high : 0;
 			int32_t total = 0;
 			for (j = from; j < to; j++) {
-				/* to the nearest, ties to even, by what is lost beyond 2^23 */
-				float f = x[j] * by + 12582912.0f;
-				int32_t q;
-				memcpy(&q, &f, 4);
-				q -= 0x4b400000;
+				int32_t q = nearest(x[j] * by);
 				total += q;
 #if ELEMENT == 2
 				((int16_t *)data)[(size_t)i * k + j] = (int16_t)q;
@@ -239,16 +310,25 @@ static void normalize(const float *x, int m, int d, const float *weight, const f
 	}
 }
 
+INLINE float highest(const float *x, int n) {
+	vf top = splat(-INFINITY), other = top;
+	int j = 0;
+	for (; j + NR <= n; j += NR) {
+		top = larger(top, load(x + j));
+		other = larger(other, load(x + j + VL));
+	}
+	float high = largest(larger(top, other));
+	for (; j < n; j++) high = x[j] > high ? x[j] : high;
+	return high;
+}
+
 /* x becomes e^(x - its largest), times by where that is not NULL; returns the sum without
  * by. */
 INLINE float exponents(float *x, const float *by, int n) {
-	vf top = splat(-INFINITY);
-	int j = 0;
-	for (; j + VL <= n; j += VL) top = larger(top, load(x + j));
-	float high = largest(top);
-	for (; j < n; j++) high = x[j] > high ? x[j] : high;
+	float high = highest(x, n);
 	vf s = {0};
-	for (j = 0; j + VL <= n; j += VL) {
+	int j = 0;
+	for (; j + VL <= n; j += VL) {
 		vf e = expv(load(x + j) - high);
 		s += e;
 		store(x + j, by ? e * load(by + j) : e);
@@ -299,6 +379,55 @@ static void log_softmax(float *x, int n, int begin, float *marks, float *best) {
 	*best = text - all;
 }
 
+#ifdef dot_pair
+/* Queries as 16-bit numbers and their products with keys; m is at most MR. */
+static void score_16(const float *q, long stride, int m, const og_panels *keys, const og_result *r) {
+	int16_t data[MR * OG_WIDEST];
+	float by[MR];
+	int k = keys->k, deep = (k + 1) / 2 * 2;
+	for (int i = 0; i < m; i++, q += stride) {
+		float high = 0;
+		for (int j = 0; j < k; j++) high = fabsf(q[j]) > high ? fabsf(q[j]) : high;
+		float scale = high > 0 ? OG_LARGEST_KEY / high : 0;
+		for (int j = 0; j < k; j++) data[i * deep + j] = (int16_t)nearest(q[j] * scale);
+		if (k < deep) data[i * deep + k] = 0;
+		by[i] = high / OG_LARGEST_KEY;
+	}
+	product_16(keys, deep, data, deep, m, by, r);
+}
+
+/* OG_LARGEST_WEIGHT * 2^x to the nearest integer, for x up to 0; relative error of the power
+ * below 3e-6. The fraction's polynomial is a minimax fit. */
+INLINE vi weightv(vf x) {
+	x = larger(x, splat(-40.0f));
+	vf whole = x + 12582912.0f; /* its last bits are the integer */
+	x -= whole - 12582912.0f;
+	vf p = splat(0.0095700926f);
+	p = p * x + 0.0559178637f;
+	p = p * x + 0.240247451f;
+	p = p * x + 0.693121814f;
+	p = p * x + 0.999999261f;
+	return nearestv((vf)((vi)p + ((vi)whole << 23)) * (float)OG_LARGEST_WEIGHT);
+}
+
+/* x becomes e^(x - its largest) as 16-bit numbers in the order of 16-bit values; returns
+ * their sum. x has room for a whole number of panels. */
+INLINE float exponents_16(float *x, int n) {
+	float high = highest(x, n);
+	vi total = {0};
+	for (int j = n; j % NR; j++) x[j] = -INFINITY;
+	for (int j = 0; j < n; j += NR) {
+		vi a = weightv((load(x + j) - high) * 1.44269504f), b = weightv((load(x + j + VL) - high) * 1.44269504f);
+		vi both = a | b << 16;
+		total += a + b;
+		memcpy(x + j / 2, &both, sizeof both);
+	}
+	int32_t sum = 0;
+	for (int l = 0; l < VL; l++) sum += total[l];
+	return (float)sum;
+}
+#endif
+
 /* m is at most MR. */
 static void score_tile(const float *q, long stride, int m, const og_attention *a, const og_result *r) {
 	int all = (a->keys.n + NR - 1) / NR;
@@ -306,6 +435,10 @@ static void score_tile(const float *q, long stride, int m, const og_attention *a
 		product_float(&a->keys, 0, all, q, stride, m, r);
 	} else if (a->kind == OG_F16) {
 		product_half(&a->keys, 0, all, q, stride, m, r);
+#ifdef dot_pair
+	} else if (a->kind == OG_I16) {
+		score_16(q, stride, m, &a->keys, r);
+#endif
 	} else {
 		_Alignas(64) uint8_t data[MR * OG_WIDEST * ELEMENT];
 		float scales[MR];
@@ -331,6 +464,13 @@ static void attend(const float *q, long stride, int m, const og_attention *a, fl
 		og_result r = {.c = out + i * out_stride, .stride = out_stride};
 		float total[MR];
 		score_tile(q + i * stride, stride, rows, a, &s);
+#ifdef dot_pair
+		if (a->kind == OG_I16) {
+			for (int j = 0; j < rows; j++) total[j] = 1.0f / exponents_16(scores + (long)j * padded, t);
+			product_16(&a->values, padded, (const int16_t *)scores, 2L * padded, rows, total, &r);
+			continue;
+		}
+#endif
 		for (int j = 0; j < rows; j++) total[j] = exponents(scores + (long)j * padded, a->values.scales, t);
 		if (a->kind == OG_F32) product_float(&a->values, 0, by, scores, padded, rows, &r);
 		else if (a->kind == OG_F16) product_half(&a->values, 0, by, scores, padded, rows, &r);
@@ -383,8 +523,11 @@ static void to_half(const float *x, long n, uint16_t *y) {
 
 static const og_kernels kernels = {
 	.name = NAME, .nr = NR, .deep = DEEP, .offset = OFFSET, .element = ELEMENT,
+#ifdef dot_pair
+	.shorts = 1,
+#endif
 	.product_q8 = product_q8, .product_half = product_half, .product_float = product_float,
-	.quantize = quantize, .normalize = normalize, 
+	.quantize = quantize, .normalize = normalize,
 	.attend = attend, .score = score, .recall = recall,
 	.to_half = to_half, .log_softmax = log_softmax,
 };

@@ -13,8 +13,8 @@ import (
 
 // Options chooses how a model is computed.
 type Options struct {
-	// Kernels names the instructions to use: "avx512", "avx2", "neon" or "generic"; "" for
-	// the best that the processor has.
+	// Kernels names the instructions to use: "avx512", "avxvnni", "avx2", "neon" or
+	// "generic"; "" for the best that the processor has.
 	Kernels string
 	// Threads is how many goroutines load the model; 0 is one.
 	Threads int

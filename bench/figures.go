@@ -32,6 +32,8 @@ func figures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
 		{"wer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRateAll }, "%.2f", 100, true},
+		{"wer_compounds", "· split and joined words alike", "%", func(s SystemReport) *Estimate { return s.Accuracy.Compounds }, "%.2f", 100, true},
+		{"wer_verbatim", "· verbatim, with case and punctuation", "%", func(s SystemReport) *Estimate { return s.Accuracy.Verbatim }, "%.2f", 100, true},
 		{"cer", "character error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRate }, "%.2f", 100, true},
 		{"cer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRateAll }, "%.2f", 100, true},
 		{"substitutions", "· substitutions", "", count(func(w WordErrors) int { return w.Substitutions }), "%.0f", 1, true},

@@ -13,6 +13,7 @@ type Report struct {
 	Warmup      int            `json:"warmup"`
 	Collar      float64        `json:"collar"`
 	Seed        uint64         `json:"seed"`
+	Normalizer  string         `json:"normalizer"` // of texts, with its version
 	Systems     []SystemReport `json:"systems"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
 }
@@ -63,8 +64,14 @@ type Comparison struct {
 	CPU      *Estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
 }
 
+// houseRules names the rules of Units in reports.
+const houseRules = "words (NFKC, lower case, no punctuation)"
+
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed, Normalizer: houseRules}
+	if c.Normalizer.Name != "" {
+		r.Normalizer = c.Normalizer.String()
+	}
 	for i, s := range c.Systems {
 		sr := SystemReport{Name: s.Name, Tiers: map[otograph.Tier]int{}}
 		for _, m := range s.Set.Models {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench/normalize"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -46,6 +47,9 @@ type Config struct {
 	Stages bool
 	// DER configures the scoring of turns.
 	DER DEROptions
+	// Normalizer brings texts into one form before they are compared; see
+	// ScoreOptions.
+	Normalizer normalize.Normalizer
 	// Cores limits the number of cores (0 is all).
 	Cores int
 	// Device is the device for the standard tier's model; see
@@ -114,12 +118,13 @@ func (c Config) head(sums fingerprints) (string, error) {
 		systems = append(systems, k)
 	}
 	data, err := json.Marshal(struct {
-		Items   []Item
-		Systems []system
-		DER     DEROptions
-		Cores   int
-		Device  string `json:",omitempty"`
-	}{c.Items, systems, c.DER, c.Cores, c.Device})
+		Items      []Item
+		Systems    []system
+		DER        DEROptions
+		Cores      int
+		Device     string `json:",omitempty"`
+		Normalizer string `json:",omitempty"`
+	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer.Name})
 	if err != nil {
 		return "", err
 	}
@@ -246,7 +251,7 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {
 			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Score: ScoreResult(it, res, ScoreOptions{
-				DER: c.DER, EventClasses: c.eventClasses(), LanguageGiven: opt.ASRLanguage != nil,
+				DER: c.DER, Normalizer: c.Normalizer, EventClasses: c.eventClasses(), LanguageGiven: opt.ASRLanguage != nil,
 			})}
 		}
 		if err := file.put(rec); err != nil {

@@ -2,14 +2,20 @@ package bench
 
 import (
 	"math"
+	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/spec"
 )
 
 // Score is the accuracy of one result. Fields are nil if the manifest has no
 // reference or the run did not compute them.
 type Score struct {
 	Words     *WordErrors    `json:"words,omitempty"`
+	Verbatim  *WordErrors    `json:"verbatim,omitempty"`  // of the texts as they are, split at spaces
+	Compounds *WordErrors    `json:"compounds,omitempty"` // with a normalizer: split and joined words are alike
 	Turns     *DER           `json:"turns,omitempty"`
 	Speakers  *Count         `json:"speakers,omitempty"`
 	Language  *LanguageScore `json:"language,omitempty"`
@@ -36,6 +42,9 @@ type ScoreOptions struct {
 	DER DEROptions
 	// EventClasses are the classes that count; nil means all.
 	EventClasses []string
+	// Normalizer, if it has a name, brings both texts into one form, which is then
+	// split at spaces; the zero value compares Units.
+	Normalizer normalize.Normalizer
 	// LanguageGiven leaves the language unscored because it was given to the
 	// run.
 	LanguageGiven bool
@@ -61,7 +70,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			}
 		}
 		if item.Text != nil {
-			s.Words = new(CompareWords(Units(language, *item.Text), Units(language, text)))
+			s.scoreWords(language, *item.Text, text, opt.Normalizer)
 		}
 		if item.Language != "" && !opt.LanguageGiven {
 			s.Language = &LanguageScore{item.Language, res.Language}
@@ -97,13 +106,44 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	return s
 }
 
+// scoreWords compares two texts.
+func (s *Score) scoreWords(language, reference, hypothesis string, n normalize.Normalizer) {
+	ref, hyp := normalizedUnits(n, language, reference), normalizedUnits(n, language, hypothesis)
+	s.Words = new(CompareWords(ref, hyp))
+	if n.Name != "" && spacedLanguage(language) {
+		s.Compounds = new(WordErrors(scores.CompareCompounds(ref, hyp)))
+	}
+	if spacedLanguage(language) {
+		s.Verbatim = new(CompareWords(strings.Fields(reference), strings.Fields(hypothesis)))
+	}
+}
+
+func spacedLanguage(language string) bool { return language == "" || spec.Spaced(language) }
+
+// normalizedUnits splits a text into the units that are compared after a
+// normalizer: words, or the characters of languages without spaces.
+func normalizedUnits(n normalize.Normalizer, language, text string) []string {
+	if n.Name == "" {
+		return Units(language, text)
+	}
+	text = n.Text(language, text)
+	if spacedLanguage(language) {
+		return strings.Fields(text)
+	}
+	return strings.Split(strings.Join(strings.Fields(text), ""), "")
+}
+
 // Accuracy summarizes the scores of recordings; figures that none of them has
 // are nil. All rates weight recordings by their length (errors of all over
 // units of all).
 type Accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *Estimate  `json:"word_rate"` // WER, for languages written with spaces
-	CharRate *Estimate  `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
+	// Verbatim is the WER of the texts as they are, with case and punctuation;
+	// Compounds, with a normalizer, the WER where split and joined words are alike.
+	Verbatim  *Estimate `json:"verbatim"`
+	Compounds *Estimate `json:"compounds"`
+	CharRate  *Estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
 	// WordRateAll and CharRateAll also count what was written for recordings in which
 	// nothing is said, as jiwer and sclite do; nil without such a recording.
 	WordRateAll *Estimate `json:"word_rate_all"`
@@ -142,7 +182,7 @@ type Scored struct {
 // summarize summarizes scores; seed is the seed of the bootstrap.
 func summarize(scores []Scored, seed uint64) Accuracy {
 	var a Accuracy
-	var words, chars, empty []WordErrors
+	var words, chars, empty, verbatim, compounds []WordErrors
 	var allWords, allChars []WordErrors // with the empty ones
 	var turns []DER
 	var speakers, language []bool
@@ -163,6 +203,8 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 				chars = append(chars, *w)
 			default:
 				words = append(words, *w)
+				verbatim = appendIf(verbatim, s.Verbatim)
+				compounds = appendIf(compounds, s.Compounds)
 			}
 		}
 		if s.Turns != nil {
@@ -191,6 +233,7 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 	if len(chars) > 0 && len(allChars) > len(chars) {
 		a.CharRateAll = rate(allChars, seed)
 	}
+	a.Verbatim, a.Compounds = rate(verbatim, seed), rate(compounds, seed)
 	invented := make([]bool, len(empty))
 	for i, w := range empty {
 		invented[i] = w.Insertions > 0
@@ -238,6 +281,13 @@ func all(n int) []int {
 		sample[i] = i
 	}
 	return sample
+}
+
+func appendIf(list []WordErrors, e *WordErrors) []WordErrors {
+	if e == nil {
+		return list
+	}
+	return append(list, *e)
 }
 
 func rate(list []WordErrors, seed uint64) *Estimate {

@@ -25,7 +25,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		table = append(table, row)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s; %s\n\n", recordings(r.Recordings), times(r.Repeat), r.Machine)
+	fmt.Fprintf(&b, "%s, %s; %s\nText normalizer: %s\n\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.Normalizer)
 	align(&b, table)
 	if len(r.Comparisons) > 0 {
 		table = [][]string{{"against " + r.Systems[0].Name}}

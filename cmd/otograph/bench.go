@@ -16,6 +16,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/normalize"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -37,6 +38,7 @@ type benchRunCmd struct {
 	Stages        bool    `default:"true" negatable:"" help:"Run each recording once more, stage by stage, to measure the processor time of each stage."`
 	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
 	SkipOverlap   bool    `help:"Exclude overlapping speech from the diarization error."`
+	Normalizer    string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
 	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
 
 	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
@@ -74,6 +76,11 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+	}
+	if c.Normalizer != "words" {
+		if config.Normalizer, err = normalize.Get(c.Normalizer); err != nil {
+			return err
+		}
 	}
 	if c.Output != "" {
 		config.RunFile = c.runFile()

@@ -67,6 +67,8 @@ func (m meeting) figures(score string) []int {
 		return counts(GreedyDICP(ref, hyp).Errors)
 	case "wer":
 		return counts(CompareWords(strings.Fields(refText), strings.Fields(hypText)))
+	case "compounds":
+		return counts(CompareCompounds(strings.Fields(refText), strings.Fields(hypText)))
 	case "cer":
 		return counts(CompareWords(strings.Split(refText, ""), strings.Split(hypText, "")))
 	}
@@ -108,7 +110,7 @@ func TestRecordedMeetings(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	agree := compare(t, f)
-	assert.Len(t, agree, 8, "every score has cases")
+	assert.Len(t, agree, 9, "every score has cases")
 }
 
 // TestManySpeakers scores twenty speakers on each side, which permutations never

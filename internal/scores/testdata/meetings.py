@@ -10,12 +10,13 @@ import sys
 import warnings
 
 import jiwer
+import kaldialign
 import meeteval
 from meeteval.wer.wer import cp, di_cp, orc, time_constrained
 
 logging.disable(logging.CRITICAL)
 warnings.simplefilter("ignore")
-WORDS = "a bb ccc dddd over the lazy dog jumps é 你好 naïve".split()
+WORDS = "a bb ccc dddd over the lazy dog jumps é 你好 naïve overthe thelazydog abb".split()
 
 
 def segments(rng, speakers):
@@ -97,6 +98,11 @@ def words(er):
     return [er.substitutions + er.deletions + er.insertions, er.hits + er.substitutions + er.deletions, er.substitutions, er.deletions, er.insertions]
 
 
+def compounds(a, b):
+    d = kaldialign.edit_distance(a.split(), b.split(), merge_compounds=True)
+    return [d["total"], d["ref_len"], d["sub"], d["del"], d["ins"]]
+
+
 def drawn(rng):
     reference = segments(rng, rng.choice([0, 1, 2, 2, 3, 4, 5]))
     return reference, changed(rng, reference) if rng.random() < 0.8 else segments(rng, rng.randint(0, 4))
@@ -122,6 +128,7 @@ def case(reference, hypothesis):
     a, b = (" ".join(s["words"] for s in x) for x in (reference, hypothesis))
     if a.strip():
         out["want"]["wer"] = words(jiwer.process_words(a, b))
+        out["want"]["compounds"] = compounds(a, b)
         out["want"]["cer"] = words(jiwer.process_characters(a.strip(), b.strip()))
     return out
 

@@ -1,0 +1,80 @@
+package normalize
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// inWord reports whether Python's regular expressions count a character as part of
+// a word. Go's only count ASCII.
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// borders reports whether a word begins or ends at a place of a text.
+func borders(s string, at int) bool {
+	before, n := utf8.DecodeLastRuneInString(s[:at])
+	after, m := utf8.DecodeRuneInString(s[at:])
+	return (n > 0 && inWord(before)) != (m > 0 && inWord(after))
+}
+
+// replaceWords replaces the matches of a pattern that end at the border of a word
+// and, with left, begin at one. replace gets the groups of a match.
+func replaceWords(s string, pattern *regexp.Regexp, left bool, replace func(groups []string) string) string {
+	var b strings.Builder
+	done := 0
+	for at := 0; at <= len(s); {
+		m := pattern.FindStringSubmatchIndex(s[at:])
+		if m == nil {
+			break
+		}
+		start, end := at+m[0], at+m[1]
+		if !borders(s, end) || left && !borders(s, start) {
+			_, n := utf8.DecodeRuneInString(s[start:])
+			at = start + max(n, 1)
+			continue
+		}
+		var groups []string
+		for g := 0; g < len(m); g += 2 {
+			text := ""
+			if m[g] >= 0 {
+				text = s[at+m[g] : at+m[g+1]]
+			}
+			groups = append(groups, text)
+		}
+		b.WriteString(s[done:start])
+		b.WriteString(replace(groups))
+		done, at = end, end
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// replaceWord replaces a literal that ends at the border of a word and, with left,
+// begins at one.
+func replaceWord(s, literal, by string, left bool) string {
+	var b strings.Builder
+	done := 0
+	for at := 0; ; {
+		i := strings.Index(s[at:], literal)
+		if i < 0 {
+			break
+		}
+		start, end := at+i, at+i+len(literal)
+		if !borders(s, end) || left && !borders(s, start) {
+			at = start + 1
+			continue
+		}
+		b.WriteString(s[done:start])
+		b.WriteString(by)
+		done, at = end, end
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}

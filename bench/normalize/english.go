@@ -1,0 +1,218 @@
+package normalize
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// english holds the rules for English, which versions vary.
+type english struct {
+	dots         bool // join abbreviations with full stops, drop ellipses
+	fillers      []string
+	contractions []contraction
+	compounds    []compound
+	spellings    func() map[string]string
+	acronyms     bool // join single letters
+}
+
+// contraction is a short form that ends a word; with whole it is one.
+type contraction struct {
+	short, long string
+	whole       bool
+}
+
+// compound is a word that is also written as several.
+type compound struct {
+	parts *regexp.Regexp
+	joint string
+}
+
+var (
+	fewFillers  = []string{"hmm", "mm", "mhm", "mmm", "uh", "um"}
+	manyFillers = slices.Concat(fewFillers, []string{"ah", "aha", "ahh", "ahm", "eh", "ehehe", "em", "hm", "huh", "hum", "mhum", "uhm", "umm", "uhuh"})
+
+	whisper     = english{fillers: fewFillers, contractions: contractions(true, false), spellings: spellings}
+	openASR2025 = english{dots: true, fillers: fewFillers, contractions: contractions(false, false), spellings: spellings}
+	openASR2026 = english{
+		fillers: manyFillers, contractions: contractions(false, true), compounds: compounds, acronyms: true, spellings: moreSpellings,
+	}
+)
+
+// contractions returns the short forms in the order in which they are replaced.
+// informal adds those of whisper-normalizer; pronouns lets "'s" be "is" only after
+// a pronoun.
+func contractions(informal, pronouns bool) (list []contraction) {
+	add := func(whole bool, pairs ...string) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, contraction{pairs[i], pairs[i+1], whole})
+		}
+	}
+	add(true, "won't", "will not", "can't", "can not", "let's", "let us", "ain't", "aint", "y'all", "you all", "wanna", "want to")
+	if informal {
+		add(true, "kinda", "kind of", "sorta", "sort of", "dunno", "do not know")
+	}
+	add(true, "gotta", "got to", "gonna", "going to", "i'ma", "i am going to", "imma", "i am going to",
+		"woulda", "would have", "coulda", "could have", "shoulda", "should have")
+	if informal {
+		add(true, "cause", "because")
+	}
+	add(true, "ma'am", "madam",
+		"mr", "mister ", "mrs", "missus ", "st", "saint ", "dr", "doctor ", "prof", "professor ", "capt", "captain ", "gov", "governor ",
+		"ald", "alderman ", "gen", "general ", "sen", "senator ", "rep", "representative ", "pres", "president ", "rev", "reverend ",
+		"hon", "honorable ", "asst", "assistant ", "assoc", "associate ", "lt", "lieutenant ", "col", "colonel ", "jr", "junior ",
+		"sr", "senior ", "esq", "esquire ")
+	add(false, "'d been", " had been", "'s been", " has been", "'d gone", " had gone", "'s gone", " has gone", "'d done", " had done",
+		"'s got", " has got", "n't", " not", "'re", " are")
+	if pronouns {
+		for _, p := range []string{"it", "he", "she", "what", "that", "who", "here", "there", "how", "when", "where", "why", "this"} {
+			add(true, p+"'s", p+" is")
+		}
+	} else {
+		add(false, "'s", " is")
+	}
+	add(false, "'d", " would", "'ll", " will", "'t", " not", "'ve", " have", "'m", " am")
+	return list
+}
+
+// compounds are the words that the leaderboard of 2026 joins.
+var compounds = func() (list []compound) {
+	for _, c := range []string{
+		"et cetera=etc", "al right=alright", "all right=alright", "how ever=however", "wi fi=wifi", "hi fi=hifi", "lo fi=lofi",
+		"sci fi=scifi", "e mail=email", "e book=ebook", "e commerce=ecommerce", "x ray=xray", "t shirt=tshirt", "a m=am", "p m=pm", "o k=okay",
+	} {
+		parts, joint, _ := strings.Cut(c, "=")
+		list = append(list, compound{regexp.MustCompile(strings.ReplaceAll(parts, " ", space+"+")), joint})
+	}
+	return list
+}()
+
+//go:embed spellings.txt
+var spellingList string // British and American spellings (whisper-normalizer, MIT license)
+
+// spellings returns the American spellings of British words.
+func spellings() map[string]string { return americanSpellings }
+
+var americanSpellings = func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(spellingList) {
+		british, american, _ := strings.Cut(strings.TrimSpace(line), " ")
+		m[british] = american
+	}
+	return m
+}()
+
+// moreSpellings adds what the leaderboard of 2026 also spells alike.
+func moreSpellings() map[string]string { return leaderboardSpellings }
+
+var leaderboardSpellings = func() map[string]string {
+	m := map[string]string{"ok": "okay", "kay": "okay", "etcetera": "etc"}
+	for british, american := range americanSpellings {
+		m[british] = american
+	}
+	return m
+}()
+
+var (
+	beforeApostrophe = regexp.MustCompile(space + `+'`)
+	commas           = regexp.MustCompile(`(\p{Nd}),(\p{Nd})`)
+	stops            = regexp.MustCompile(`\.([^0-9]|$)`)
+	loneSigns        = regexp.MustCompile(`[.$¢€£]([^0-9])`)
+	lonePercent      = regexp.MustCompile(`([^0-9])%`)
+	lastEllipsis     = regexp.MustCompile(`\.{3,}` + space + `*$`)
+	ellipsis         = regexp.MustCompile(space + `*\.{3,}` + space + `*`)
+)
+
+// text normalizes an English text.
+func (e english) text(s string) string {
+	s = lower(s)
+	if e.dots {
+		s = ellipsis.ReplaceAllLiteralString(lastEllipsis.ReplaceAllLiteralString(s, ""), " ")
+	}
+	s = withoutRemarks(s)
+	for _, f := range e.fillers {
+		s = replaceWord(s, f, "", true)
+	}
+	s = beforeApostrophe.ReplaceAllLiteralString(s, "'")
+	if e.dots {
+		s = abbreviations(s)
+	}
+	for _, c := range e.contractions {
+		s = replaceWord(s, c.short, c.long, c.whole)
+	}
+	s = commas.ReplaceAllString(s, "$1$2")
+	s = plain(stops.ReplaceAllString(s, " $1"), ".%$¢€£")
+	for _, c := range e.compounds {
+		s = replaceWords(s, c.parts, true, func([]string) string { return c.joint })
+	}
+	words := fields(digits(s))
+	same := e.spellings()
+	for i, w := range words {
+		if other, ok := same[w]; ok {
+			words[i] = other
+		}
+	}
+	if e.acronyms {
+		words = joinLetters(words)
+	}
+	s = loneSigns.ReplaceAllString(strings.Join(words, " "), " $1")
+	s = lonePercent.ReplaceAllString(s, "$1 ")
+	return spaces.ReplaceAllLiteralString(s, " ")
+}
+
+// joinLetters joins runs of single letters and digits, from three on if "a" or "i"
+// is among them.
+func joinLetters(words []string) (out []string) {
+	single := func(w string) bool {
+		r, n := utf8.DecodeRuneInString(w)
+		return n == len(w) && (unicode.IsLetter(r) || unicode.IsNumber(r))
+	}
+	for i := 0; i < len(words); {
+		j := i
+		for j < len(words) && single(words[j]) {
+			j++
+		}
+		run, enough := words[i:j], 2
+		if slices.Contains(run, "a") || slices.Contains(run, "i") {
+			enough = 3
+		}
+		switch {
+		case len(run) == 0:
+			out = append(out, words[i])
+			j++
+		case len(run) >= enough:
+			out = append(out, strings.Join(run, ""))
+		default:
+			out = append(out, run...)
+		}
+		i = j
+	}
+	return out
+}
+
+// dotted are abbreviations with full stops, longest first, in the order in which the
+// leaderboard of 2025 joins them. The full stop at the end is part of one only where
+// a word follows without a space.
+var dotted = func() (list []*regexp.Regexp) {
+	const letter, apart = `([a-z])`, `\.` + space + `+`
+	three := letter + `\.` + letter + `\.` + letter
+	list = append(list, regexp.MustCompile(three+`\.(s)`))
+	for _, p := range []string{three + `\.` + letter, three, letter + `\.` + letter} {
+		list = append(list, regexp.MustCompile(p+`\.`), regexp.MustCompile(p))
+	}
+	for n := 4; n >= 2; n-- {
+		list = append(list, regexp.MustCompile(letter+strings.Repeat(apart+letter, n-1)+`\.`))
+	}
+	return append(list, regexp.MustCompile(three+`\.'(s)`))
+}()
+
+// abbreviations joins the letters of abbreviations.
+func abbreviations(s string) string {
+	for _, p := range dotted {
+		s = replaceWords(s, p, true, func(groups []string) string { return strings.Join(groups[1:], "") })
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+// Package normalize brings references and hypotheses into one form before they are
+// compared, by the rules of programs that publish word error rates. Each normalizer
+// has a version, because its rules decide what counts as an error: the same texts
+// have another rate by another version.
+package normalize
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Normalizer is a set of rules for texts.
+type Normalizer struct {
+	Name    string
+	Version string // of the rules
+	english func(string) string
+	others  func(string) string // for other languages
+}
+
+// normalizers are all that Get knows. The rules of Whisper are those of the Python
+// package whisper-normalizer, which are OpenAI's with four more contractions. The
+// rules of the Open ASR Leaderboard are as of 2025-09 and 2026-08; its table of
+// spellings of names (2026) is not public domain knowledge but a list of that
+// project, and is left out.
+var normalizers = []Normalizer{
+	{"none", "1", func(s string) string { return s }, func(s string) string { return s }},
+	{"basic", "whisper-normalizer 0.1.15", basic, basic},
+	{"whisper", "whisper-normalizer 0.1.15", whisper.text, basic},
+	{"openasr-2025", "Open ASR Leaderboard 2025-09", openASR2025.text, basic},
+	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
+}
+
+// Names returns the names of all normalizers.
+func Names() (names []string) {
+	for _, n := range normalizers {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// Get returns a normalizer by its name.
+func Get(name string) (Normalizer, error) {
+	for _, n := range normalizers {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return Normalizer{}, fmt.Errorf("unknown normalizer %q: expected one of %s", name, strings.Join(Names(), ", "))
+}
+
+// String returns the name with its version.
+func (n Normalizer) String() string { return n.Name + " (" + n.Version + ")" }
+
+// Text normalizes a text. code is its ISO 639-1 language; English has rules of its
+// own, and so has a text of unknown language.
+func (n Normalizer) Text(code, text string) string {
+	if code == "en" || code == "" {
+		return n.english(text)
+	}
+	return n.others(text)
+}
+
+// space is the class of characters that Python's regular expressions call white.
+const space = `[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]`
+
+var (
+	spaces   = regexp.MustCompile(space + `+`)
+	brackets = regexp.MustCompile(`[<\[][^>\]]*[>\]]`)
+	parens   = regexp.MustCompile(`\([^)]+?\)`)
+)
+
+// lower returns a text in lower case with the rules for whole words (final sigma).
+func lower(s string) string { return cases.Lower(language.Und).String(s) }
+
+// fields splits a text at white space, as Python does.
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}
+
+// withoutRemarks removes what stands in brackets.
+func withoutRemarks(s string) string {
+	return parens.ReplaceAllLiteralString(brackets.ReplaceAllLiteralString(s, ""), "")
+}
+
+// basic removes remarks and replaces marks, symbols and punctuation by spaces.
+func basic(s string) string {
+	s = withoutRemarks(lower(s))
+	s = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.M, unicode.S, unicode.P) {
+			return ' '
+		}
+		return r
+	}, norm.NFKC.String(s))
+	return spaces.ReplaceAllLiteralString(lower(s), " ")
+}
+
+// letters are those that decomposition does not separate into a letter and a mark.
+var letters = map[rune]string{
+	'œ': "oe", 'Œ': "OE", 'ø': "o", 'Ø': "O", 'æ': "ae", 'Æ': "AE", 'ß': "ss", 'ẞ': "SS",
+	'đ': "d", 'Đ': "D", 'ð': "d", 'Ð': "D", 'þ': "th", 'Þ': "th", 'ł': "l", 'Ł': "L",
+}
+
+// plain drops diacritics and replaces symbols and punctuation by spaces, except
+// those in keep.
+func plain(s, keep string) string {
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(s) {
+		switch other, ok := letters[r]; {
+		case strings.ContainsRune(keep, r):
+			b.WriteRune(r)
+		case ok:
+			b.WriteString(other)
+		case unicode.Is(unicode.Mn, r):
+		case unicode.In(r, unicode.M, unicode.S, unicode.P):
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,82 @@
+package normalize
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sentence is a line of testdata/sentences.py.
+type sentence struct{ Text, Whisper, Basic string }
+
+// compare holds our texts against the cases' and returns how many there are.
+func compare(t *testing.T, cases io.Reader) (n int) {
+	t.Helper()
+	english, err := Get("whisper")
+	require.NoError(t, err)
+	simple, err := Get("basic")
+	require.NoError(t, err)
+	for lines := bufio.NewScanner(cases); lines.Scan(); n++ {
+		var s sentence
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+		assert.Equal(t, s.Whisper, english.Text("en", s.Text), "whisper: %q", s.Text)
+		assert.Equal(t, s.Basic, simple.Text("de", s.Text), "basic: %q", s.Text)
+	}
+	return n
+}
+
+// TestRecordedSentences compares with what whisper-normalizer wrote.
+func TestRecordedSentences(t *testing.T) {
+	f, err := os.Open("testdata/sentences.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	assert.Equal(t, 90, compare(t, f))
+}
+
+func TestLeaderboard(t *testing.T) {
+	for _, c := range []struct{ text, v2025, v2026 string }{
+		{"Huh... uhm, OK", "huh uhm ok", " okay"},
+		{"The U.S.A.'s dog's wi-fi, e-mail at 5 G", "the usa is dog is wi fi e mail at 5 g", "the usas dog s wifi email at 5g"},
+		{"A.B.C.s and B B C, it's all right", "abcs and b b c it is all right", "abcs and bbc it is alright"},
+		{"cause kinda", "cause kinda", "cause kinda"},
+		{"a I i", "a i i", "aii"},
+		{"colour: two hundred and five dollars", "color $205", "color $205"},
+	} {
+		for name, want := range map[string]string{"openasr-2025": c.v2025, "openasr-2026": c.v2026} {
+			n, err := Get(name)
+			require.NoError(t, err)
+			assert.Equal(t, want, n.Text("en", c.text), "%s: %q", name, c.text)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	n, err := Get("none")
+	require.NoError(t, err)
+	assert.Equal(t, "Ünchanged, (as is).", n.Text("de", "Ünchanged, (as is)."))
+	_, err = Get("whisper-2")
+	require.ErrorContains(t, err, "expected one of none, basic, whisper")
+	for _, name := range Names() {
+		n, err := Get(name)
+		require.NoError(t, err)
+		assert.Contains(t, n.String(), name+" (")
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("five and a half million dollars and seven cents, 1. 2.3. per cent minus")
+	f.Add("double oh seven point triple nine decillion hundredths A.B.C.'s ¢7 \xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, name := range Names() {
+			n, err := Get(name)
+			require.NoError(t, err)
+			n.Text("en", s)
+			n.Text("fr", s)
+		}
+	})
+}

@@ -1,0 +1,22 @@
+//go:build referee
+
+package normalize
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestReferee normalizes 2,000 sentences of six languages beside whisper-normalizer.
+func TestReferee(t *testing.T) {
+	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/sentences.py", "../../tools/training/asr", "2000")
+	cmd.Stderr = os.Stderr
+	cases, err := cmd.Output()
+	require.NoError(t, err)
+	assert.Equal(t, 2000, compare(t, bytes.NewReader(cases)))
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/otograph/otograph/audio"
@@ -131,6 +132,11 @@ type Config struct {
 	// Grace is how long requests and tasks may take to finish at the end; 0 is 30 s.
 	Grace time.Duration
 
+	// CallbackTail are the times after which a callback is sent again once the four
+	// deliveries of the specification have failed, each after the one before. Services
+	// on one database have the same.
+	CallbackTail []time.Duration
+
 	// Version is the program's, for the lists of workers and the metrics.
 	Version string
 	// Logger gets a line for each request and for each failure; nil discards them.
@@ -178,6 +184,8 @@ func (c *Config) check() error {
 		return wrong("FetchesPerHost", "is %d, expected a positive number", c.FetchesPerHost)
 	case c.FetchLimit < 0:
 		return wrong("FetchLimit", "is %s, expected a positive duration", c.FetchLimit)
+	case len(c.CallbackTail) > 0 && slices.Min(c.CallbackTail) <= 0:
+		return wrong("CallbackTail", "has %s, expected positive durations", slices.Min(c.CallbackTail))
 	case c.Grace < 0:
 		return wrong("Grace", "is %s, expected a positive duration", c.Grace)
 	case c.Workers.N > 0 && len(c.Workers.Command) == 0:

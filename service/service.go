@@ -110,7 +110,9 @@ func openState(ctx context.Context, c Config, counts *metrics.Metrics) (*state.S
 	return state.Open(ctx, state.Config{
 		Folder: c.Folder, Database: c.Database, Files: c.Files, Logger: c.Logger,
 		Migrate: !c.KeepSchema, ClaimFiles: true, Wait: c.DatabaseWait, Timeout: c.DatabaseLimit,
-		Tasks:           tasks.Config{KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength, Prober: c.Prober, Ended: counts.AttemptEnded},
+		Tasks: tasks.Config{
+			KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength, Prober: c.Prober, CallbackTail: c.CallbackTail, Ended: counts.AttemptEnded,
+		},
 		ObserveDatabase: counts.ObserveDatabase, ObserveFiles: counts.ObserveStore,
 	})
 }

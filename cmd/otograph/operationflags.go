@@ -4,10 +4,11 @@ import "time"
 
 // startFlags configure what serve waits for at its start, and how it ends.
 type startFlags struct {
-	Migrate       string        `enum:"auto,check" default:"auto" group:"Operation" help:"At startup, migrate the database schema (auto) or only verify it (check)."`
-	DatabaseWait  time.Duration `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable."`
-	DatabaseLimit time.Duration `default:"4s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction, after which the response is 503."`
-	DrainDelay    time.Duration `default:"0s" placeholder:"DURATION" group:"Operation" help:"Time to keep serving at shutdown while /readyz fails, so that load balancers notice."`
+	Migrate       string          `enum:"auto,check" default:"auto" group:"Operation" help:"At startup, migrate the database schema (auto) or only verify it (check)."`
+	DatabaseWait  time.Duration   `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable."`
+	DatabaseLimit time.Duration   `default:"4s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction, after which the response is 503."`
+	DrainDelay    time.Duration   `default:"0s" placeholder:"DURATION" group:"Operation" help:"Time to keep serving at shutdown while /readyz fails, so that load balancers notice."`
+	CallbackTail  []time.Duration `placeholder:"DURATION" group:"Operation" help:"Send a callback again these times after its fourth delivery has failed (5m,1h,6h), each after the one before; default: never."`
 }
 
 // workStartFlags configure what work waits for at its start.

@@ -111,7 +111,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 		Prober: engine.Recordings{}, KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength,
 		BasePath: c.BasePath, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
 		AllowOutbound: c.AllowOutbound, DenyOutbound: c.DenyOutbound,
-		DrainDelay: c.DrainDelay, Grace: c.Grace, Version: version, Logger: log,
+		DrainDelay: c.DrainDelay, Grace: c.Grace, CallbackTail: c.CallbackTail, Version: version, Logger: log,
 	}
 	c.inbound(&config, c.Addr)
 	if err := c.fetches(&config); err != nil {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,7 @@ type Config struct {
 	KeepTasks      time.Duration   // how long a task and its result stay after its end; 0 keeps them for ever
 	RetryDelays    []time.Duration // after the 1st, 2nd … failed attempt; default 10 s, 1 min, 5 min (4 attempts in all)
 	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
+	CallbackTail   []time.Duration // after each delivery that fails after those
 	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
 	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
 	Ended          func(Ending)    // called for each claim that this process ended without a result; may be nil
@@ -110,7 +112,7 @@ func New(c Config) (*Service, error) {
 	return &Service{
 		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
-		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: c.CallbackDelays}),
+		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}, nil
 }
 

@@ -219,7 +219,7 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("the receiver answered %s", response.Status)
+		return &refusal{response.Status, response.StatusCode, retryAfter(response.Header, n.outbox.now())}
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // the answer is the status; reading on lets the connection be used again
 	return nil

@@ -211,6 +211,56 @@ func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
 	require.ErrorIs(t, f.Outbox().Resend(t.Context(), "none"), webhook.ErrNotFound)
 }
 
+// TestReceiversThatAskForTime: Retry-After counts on top of the schedule, up to a bound,
+// 410 ends the deliveries, and a tail goes on after the schedule.
+func TestReceiversThatAskForTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		after  string
+		tail   []time.Duration
+		want   []time.Duration // between deliveries
+	}{
+		"seconds":              {503, "45", nil, []time.Duration{45 * time.Second, 45 * time.Second, 45 * time.Second}},
+		"fewer than scheduled": {429, "2", nil, []time.Duration{2 * time.Second, 5 * time.Second, 30 * time.Second}},
+		"a date":               {503, "date", nil, []time.Duration{time.Minute, 5 * time.Second, 30 * time.Second}},
+		"a year":               {503, "31536000", nil, []time.Duration{15 * time.Minute, 15 * time.Minute, 15 * time.Minute}},
+		"nonsense":             {503, "-1 soon", nil, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}},
+		"gone":                 {410, "1", nil, nil},
+		"a tail":               {500, "", []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, time.Hour, 2 * time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(config *tasks.Config) { config.CallbackTail = c.tail })
+				after := c.after
+				if after == "date" {
+					after = time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)
+				}
+				box := &postbox{answer: func(int, *http.Request) (*http.Response, error) {
+					response, err := respond(c.status, strings.NewReader(""))
+					if after != "" {
+						response.Header = http.Header{"Retry-After": {after}}
+					}
+					return response, err
+				}}
+				finish(f, "https://busy.example/", "secret")
+				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: time.Second, Heartbeat: time.Hour})
+				time.Sleep(4 * time.Hour)
+				stop()
+				var got []time.Duration
+				all := box.all()
+				for i := 1; i < len(all); i++ {
+					got = append(got, all[i].at.Sub(all[i-1].at))
+				}
+				require.Len(t, got, len(c.want))
+				for i := range got {
+					assert.InDelta(t, c.want[i].Seconds(), got[i].Seconds(), 2, "delivery %d", i+2)
+				}
+				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'"))
+			})
+		})
+	}
+}
+
 // TestSignatures checks the headers against the definition of both signatures.
 func TestSignatures(t *testing.T) {
 	body := []byte(`{"task_id":"x"}`)

@@ -51,7 +51,7 @@ func (o *Outbox) wrap(what string, err error) error {
 // horizon is an upper bound of how far in the future a delivery can lie. A next_at beyond it was written by a clock that
 // has since gone back, and counts as due.
 func (o *Outbox) horizon() time.Duration {
-	var longest time.Duration
+	longest := longestRetryAfter
 	for _, d := range o.config.Delays {
 		longest = max(longest, d)
 	}
@@ -221,10 +221,9 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 		phase, next, message := "delivered", now, any(nil)
 		if failure != nil {
 			message = failure.Error()
-			if attempts > len(o.config.Delays) {
-				phase = "given_up"
-			} else {
-				phase, next = "queued", now.Add(o.config.Delays[attempts-1])
+			phase = "given_up"
+			if delay, again := o.nextDelay(attempts, failure); again {
+				phase, next = "queued", now.Add(delay)
 			}
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",

@@ -8,8 +8,10 @@ import (
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/assemble"
 	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/internal/stages"
+	"github.com/otograph/otograph/spec"
 )
 
 // Errors of Align, by errors.Is.
@@ -42,6 +44,8 @@ type Alignment struct {
 	Words []align.Word
 	// Extra is the speech that is not in the text, in order of time.
 	Extra []align.Extra
+	// Warnings lists what is missing of the recording (spec.WarnAudio).
+	Warnings []spec.Warning
 	// Score is how well text and sound agree, 0 to 1: words that were not found and
 	// speech that is not in the text both lower it.
 	Score float64
@@ -101,7 +105,7 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 		return nil, err
 	}
 	at := found.Clock(pcm.Duration())
-	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Score: laid.Score}
+	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Warnings: assemble.AudioWarnings(pcm.Info()), Score: laid.Score}
 	if !a.Fits() {
 		return a, fmt.Errorf("%s: %w (score %.2f)", src.Name(), ErrMisfit, a.Score)
 	}

@@ -1,6 +1,7 @@
 package otograph_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -417,6 +418,26 @@ func TestBrokenModel(t *testing.T) {
 			assert.ErrorContains(t, p.Load(t.Context(), role), m.Main().Name)
 		})
 	}
+}
+
+// TestCutRecording: a recording that ends early is transcribed as far as it goes, and
+// the result says so, in its JSON, too.
+func TestCutRecording(t *testing.T) {
+	whole, err := os.ReadFile("testdata/conversation.flac")
+	require.NoError(t, err)
+	p := open(t, demo.Models())
+	res, err := p.Run(t.Context(), audio.Reader(bytes.NewReader(whole[:len(whole)/3]), "cut.flac"), otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)})
+	require.NoError(t, err)
+	want := []spec.Warning{{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording is cut or damaged: the result covers the %.1f s that could be read", res.AudioDuration)}}
+	assert.Equal(t, want, res.Warnings)
+	data, err := json.Marshal(res)
+	require.NoError(t, err)
+	var again otograph.Result
+	require.NoError(t, json.Unmarshal(data, &again))
+	assert.Equal(t, want, again.Warnings)
+	a, err := p.Align(t.Context(), audio.Reader(bytes.NewReader(whole[:len(whole)/3]), "cut.flac"), text(res), otograph.AlignOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, want, a.Warnings)
 }
 
 func TestBadInput(t *testing.T) {

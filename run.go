@@ -256,7 +256,8 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
-	res.Warnings = assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)
+	res.Warnings = assemble.AudioWarnings(r.sound.Info())
+	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
 	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.split != nil)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})

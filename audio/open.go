@@ -382,6 +382,22 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	}
 	in.describe(rep, h)
 	in.info.Truncated = rep.incomplete(in.container, rec.seconds())
+	return in.checkEnd(rec.count)
+}
+
+// checkEnd marks a file that ends before its structure says, or that has fewer
+// samples (of one channel) than its header; decoded is 0 if nothing was decoded.
+func (in *input) checkEnd(decoded int64) error {
+	cut, err := cutShort(in.file, in.info.Size, in.container)
+	if err == nil && in.container.name == "flac" && decoded > 0 {
+		var info flacInfo
+		info, _, err = flacStreamInfo(in.file, in.info.Size)
+		cut = cut || decoded < info.samples
+	}
+	if err != nil {
+		return trouble(in.name, "read", err)
+	}
+	in.info.Truncated = in.info.Truncated || cut
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		}
 	}
 	if in.info.Duration > 0 {
-		return nil
+		return in.checkEnd(0)
 	}
 	count = &recorder{name: in.name, limit: o.maxSamples()}
 	if rep, _, err = in.decodeFFmpeg(ctx, o, count, 0); err != nil {
@@ -75,7 +75,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 	}
 	in.info.Duration = count.seconds()
 	in.info.Truncated = rep.incomplete(in.container, count.seconds())
-	return nil
+	return in.checkEnd(count.count)
 }
 
 // chainedOgg reports whether a second logical stream begins after the pages of

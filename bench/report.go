@@ -3,6 +3,7 @@ package bench
 import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // Report is the result of a run.
@@ -48,6 +49,7 @@ type ItemReport struct {
 	Cost      Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU  map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
 	Error     string                     `json:"error,omitempty"`
+	Warnings  []spec.Warning             `json:"warnings,omitempty"` // what is missing of the recording
 	character bool
 }
 
@@ -97,7 +99,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 					cost.stages, item.StageCPU = rec.Stages, rec.Stages
 				}
 				if f := rec.Found; f != nil {
-					item.Language, item.Tier, item.Text, item.Score = f.Language, f.Tier, f.Text, f.Score
+					item.Language, item.Tier, item.Text, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Score, f.Warnings
 					item.character = characters(it, f)
 				}
 			}

@@ -250,7 +250,7 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 		}
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {
-			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Score: ScoreResult(it, res, ScoreOptions{
+			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
 				DER: c.DER, Normalizer: c.Normalizer, EventClasses: c.eventClasses(), LanguageGiven: opt.ASRLanguage != nil,
 			})}
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrRunFile marks a run file that belongs to another run or is damaged.
@@ -34,10 +35,11 @@ type record struct {
 
 // found is the part of a result that the report needs.
 type found struct {
-	Tier     otograph.Tier `json:"tier"`
-	Language string        `json:"language"`
-	Text     string        `json:"text"`
-	Score    Score         `json:"score"`
+	Tier     otograph.Tier  `json:"tier"`
+	Language string         `json:"language"`
+	Text     string         `json:"text"`
+	Score    Score          `json:"score"`
+	Warnings []spec.Warning `json:"warnings,omitempty"` // about the recording
 }
 
 // runFile stores measurements, one per line, as they are made.

@@ -51,6 +51,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 			if it.Error != "" {
 				fmt.Fprintf(&b, "\n%s failed on %s: %s", s.Name, it.Name, it.Error)
 			}
+			for _, warning := range it.Warnings {
+				fmt.Fprintf(&b, "\n%s: %s", it.Name, warning.Reason)
+			}
 		}
 	}
 	if !strings.HasSuffix(b.String(), "\n") {

@@ -192,6 +192,9 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	if batch {
 		description += ", batch"
 	}
+	if q.Partial {
+		description += ", decoded part of a cut or damaged recording"
+	}
 	switch {
 	case r.FromPacks > 0 && rest == 0:
 		description += fmt.Sprintf("; %s covered by resource packs", r.FromPacks)

@@ -16,6 +16,7 @@ type Usage struct {
 	Diarize bool
 	Events  bool
 	Batch   bool
+	Partial bool // the rest of the recording is missing or could not be read
 }
 
 // Detail is how a price comes about. Components that were off are nil. Its JSON is what a settlement keeps in the database,
@@ -38,6 +39,7 @@ type Quote struct {
 	Minutes int64 // billable
 	Detail  Detail
 	Total   Money
+	Partial bool // for the part of a recording that could be decoded
 }
 
 // ErrUsage is returned for a usage that can't be priced.
@@ -103,7 +105,7 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 			d.Total, _ = share(sum, minutes*int64(p.BatchDiscount), 60*int64(Unit))
 		}
 	}
-	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total}, nil
+	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total, Partial: u.Partial}, nil
 }
 
 // components divides subtotal, the rounded sum of price / 60 × minutes, among the

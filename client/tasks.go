@@ -45,6 +45,7 @@ type Task struct {
 	CreatedAt     time.Time             `json:"created_at"`
 	UpdatedAt     time.Time             `json:"updated_at"`
 	FinishedAt    *time.Time            `json:"finished_at"` // nil until the state is final
+	Warnings      []spec.Warning        `json:"warnings"`    // what is missing of the recording of a task that is done
 }
 
 // Submission describes a new task, besides its audio.
@@ -235,10 +236,11 @@ type Result struct {
 	spec.Result
 	TaskID  string
 	Billing Billing
-	// Recognized and Notices are set with Options.Voices: the recognized
-	// speakers, and why no speaker could be recognized.
+	// Recognized are the speakers that Options.Voices recognized.
 	Recognized []Recognized
-	Notices    []Notice
+	// Notices say what is missing of the recording (their Option is
+	// spec.WarnAudio), and, with Options.Voices, why no speaker could be recognized.
+	Notices []Notice
 }
 
 // Recognized is a speaker whose voice the account knows.
@@ -248,11 +250,8 @@ type Recognized struct {
 	Cosine  float64 `json:"cosine"`  // of the voice and the known one
 }
 
-// Notice explains why an option had no effect.
-type Notice struct {
-	Option string `json:"option"`
-	Reason string `json:"reason"`
-}
+// Notice explains why an option had no effect, or what is missing of a recording.
+type Notice = spec.Warning
 
 // UnmarshalJSON reads the specification's Task result.
 func (r *Result) UnmarshalJSON(data []byte) error {

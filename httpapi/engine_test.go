@@ -106,6 +106,9 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	o := job.Options
 	r := spec.Result{Ran: spec.Capabilities{ASR: *o.EnableASR, Diarize: *o.EnableDiarize, AudioEvents: *o.EnableAudioEvents}}
 	out := tasks.Outcome{Seconds: 61.5, Waveform: []byte{0, 128, 255}}
+	if strings.HasPrefix(job.Filename, "cut") {
+		r.Stats.Truncated, r.Warnings = true, []spec.Warning{{Option: "vad_threshold", Reason: "not for customers"}, {Option: spec.WarnAudio, Reason: "“cut”"}}
+	}
 	if *o.EnableASR {
 		lite := o.Optimize != nil && *o.Optimize
 		out.Tier = spec.TierStandard

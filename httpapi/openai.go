@@ -152,6 +152,9 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
+	if warning := spec.WarningHeader(result.Warnings); warning != "" {
+		w.Header().Set("Warning", warning)
+	}
 	writeBody(w, http.StatusOK, kind, answer)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/otograph/otograph/billing"
@@ -71,9 +72,13 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 	if found.Ran.AudioEvents {
 		o.field("audio_events", listed(found.AudioEvents))
 	}
+	warnings := found.Warnings
 	if known := r.Recognized; known != nil {
 		o.field("voices", listed(known.Voices))
-		o.field("warnings", listed(known.Warnings))
+		warnings = slices.Concat(warnings, known.Warnings)
+	}
+	if len(warnings) > 0 || r.Recognized != nil {
+		o.field("warnings", listed(warnings))
 	}
 	return o.end()
 }

@@ -55,6 +55,7 @@ type fullTask struct {
 	CreatedAt     string                `json:"created_at"`
 	UpdatedAt     string                `json:"updated_at"`
 	FinishedAt    *string               `json:"finished_at"`
+	Warnings      []spec.Warning        `json:"warnings,omitempty"` // which the specification does not have
 }
 
 // listedTask is an entry of GET /tasks.
@@ -381,7 +382,7 @@ func (s *Server) getTask(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, fullTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
 		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
-		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
+		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt), Warnings: t.Warnings,
 	})
 }
 

@@ -45,10 +45,11 @@ type Result struct {
 	Demo bool
 	// Ran reports which fields are filled.
 	Ran Capabilities
-	// Warnings lists the options that had no effect, in the order of Table,
-	// followed by "device" for a device that could not be used and "cascade" if
-	// the standard tier could not decode doubtful segments again. It is not
-	// part of the JSON form.
+	// Warnings lists what is missing of the recording (WarnAudio), the options
+	// that had no effect, in the order of Table, followed by "device" for a
+	// device that could not be used and "cascade" if the standard tier could not
+	// decode doubtful segments again. Only those about the recording are part of
+	// the JSON form, as "warnings".
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats
@@ -154,12 +155,13 @@ type resultJSON struct {
 	SpeakerEmbeddings   *[]SpeakerEmbedding `json:"speaker_embeddings,omitempty"`
 	DiarizeSegments     *[]Turn             `json:"diarize_segments,omitempty"`
 	AudioEvents         *[]AudioEvent       `json:"audio_events,omitempty"`
+	Warnings            []Warning           `json:"warnings,omitempty"`
 }
 
 // MarshalJSON writes the specification's Task result without task_id and
-// billing.
+// billing, and beside it warnings about the recording, if there are any.
 func (r Result) MarshalJSON() ([]byte, error) {
-	j := resultJSON{AudioDuration: r.AudioDuration, AudioMD5: r.AudioMD5}
+	j := resultJSON{AudioDuration: r.AudioDuration, AudioMD5: r.AudioMD5, Warnings: OfAudio(r.Warnings)}
 	if r.Ran.ASR {
 		j.Language, j.LanguageProbability = &r.Language, &r.LanguageProbability
 		j.Segments, j.VADSegments = notNil(&r.Segments), notNil(&r.VADSegments)
@@ -186,8 +188,8 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		Language: or(j.Language, ""), LanguageProbability: or(j.LanguageProbability, 0),
 		Segments: or(j.Segments, nil), VADSegments: or(j.VADSegments, nil),
 		NumSpeakers: or(j.NumSpeakers, 0), SpeakerEmbeddings: or(j.SpeakerEmbeddings, nil), DiarizeSegments: or(j.DiarizeSegments, nil),
-		AudioEvents: or(j.AudioEvents, nil),
-		Ran:         Capabilities{ASR: j.Segments != nil, Diarize: j.DiarizeSegments != nil, AudioEvents: j.AudioEvents != nil},
+		AudioEvents: or(j.AudioEvents, nil), Warnings: j.Warnings,
+		Ran: Capabilities{ASR: j.Segments != nil, Diarize: j.DiarizeSegments != nil, AudioEvents: j.AudioEvents != nil},
 	}
 	return nil
 }

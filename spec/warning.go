@@ -1,11 +1,40 @@
 package spec
 
-import "reflect"
+import (
+	"reflect"
+	"strconv"
+	"strings"
+)
 
-// Warning reports an option that a run could not honor.
+// WarnAudio is the Option of warnings about the recording itself.
+const WarnAudio = "audio"
+
+// Warning reports an option that a run could not honor, or what a reader of the
+// result must know of the recording.
 type Warning struct {
-	Option string // its JSON name
-	Reason string // why it has no effect, in plain words
+	Option string `json:"option"` // its JSON name; WarnAudio, "device" or "cascade"
+	Reason string `json:"reason"` // why it has no effect, or what is missing, in plain words
+}
+
+// OfAudio returns the warnings about the recording itself. They belong to every
+// form of a result.
+func OfAudio(list []Warning) (out []Warning) {
+	for _, w := range list {
+		if w.Option == WarnAudio {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// WarningHeader returns the value of the HTTP header Warning (RFC 7234, section
+// 5.5) that says what the warnings say, "" for none. It is pure ASCII.
+func WarningHeader(list []Warning) string {
+	values := make([]string, len(list))
+	for i, w := range list {
+		values[i] = "299 - " + strconv.QuoteToASCII(w.Reason)
+	}
+	return strings.Join(values, ", ")
 }
 
 // String returns the warning as one line.

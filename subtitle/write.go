@@ -125,7 +125,8 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // DOCX) have one cue for each sound, the others every sound event. name is the
 // recording's file name, which some formats repeat, and date the day of an EAF
 // file. Results of demonstration models are marked, see DemoNote, and so are times of
-// words that were not measured, see EstimateNote. An error wraps
+// words that were not measured, see EstimateNote, and, in formats with comments and in
+// documents, a recording of which a part is missing (spec.OfAudio). An error wraps
 // ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	if f == FormatRTTM && !r.Ran.Diarize {
@@ -140,6 +141,11 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	notes := notesOf(f, r)
 	if r.Demo && !slices.Contains(notes, DemoNote) {
 		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
+	}
+	for _, w := range spec.OfAudio(r.Warnings) {
+		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the reader misses the rest
+			cues = append(cues, Cue{Start: r.AudioDuration, End: r.AudioDuration, Text: w.Reason, Event: true})
+		}
 	}
 	if f == FormatVTT {
 		o.Note = strings.Join(append(notes, o.Note), " ")
@@ -188,13 +194,18 @@ func (o Options) cues(f Format, r *spec.Result) []Cue {
 }
 
 // notesOf are the comments in a format that has some.
-func notesOf(f Format, r *spec.Result) []string {
-	var notes []string
-	if r.Demo && (f == FormatVTT || f == FormatCTM || f == FormatRTTM) {
+func notesOf(f Format, r *spec.Result) (notes []string) {
+	if f != FormatVTT && f != FormatCTM && f != FormatRTTM {
+		return nil
+	}
+	if r.Demo {
 		notes = append(notes, DemoNote)
 	}
-	if (f == FormatVTT || f == FormatCTM) && estimated(r) {
+	if f != FormatRTTM && estimated(r) {
 		notes = append(notes, EstimateNote)
+	}
+	for _, w := range spec.OfAudio(r.Warnings) {
+		notes = append(notes, w.Reason)
 	}
 	return notes
 }

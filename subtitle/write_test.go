@@ -35,6 +35,15 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
 		assert.NotZero(t, out.Len(), f)
 	}
+	const cut = "the recording is cut"
+	full.Warnings = []spec.Warning{{Option: spec.WarnAudio, Reason: cut}, {Option: "hotwords", Reason: "no effect"}}
+	for _, f := range []subtitle.Format{subtitle.FormatVTT, subtitle.FormatCTM, subtitle.FormatRTTM, subtitle.FormatMarkdown} {
+		var out bytes.Buffer
+		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
+		assert.Contains(t, out.String(), cut, f)
+		assert.NotContains(t, out.String(), "no effect", f)
+	}
+	full.Warnings = nil
 	full.Segments[0].Words[0].Interpolated = true
 	for _, f := range subtitle.Formats() {
 		var out bytes.Buffer

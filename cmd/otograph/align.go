@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -76,6 +77,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if misfit && c.Format != "json" {
 		return fmt.Errorf("%s: the text does not match the recording (score %.2f): nothing was written; use --format json to see the details", c.Text, a.Score)
 	}
+	warnAudio(filepath.Base(c.Audio), a.Warnings)
 	if !c.Quiet {
 		c.report(a)
 	}
@@ -161,12 +163,13 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 
 // alignedJSON is the JSON form of an alignment.
 type alignedJSON struct {
-	AudioDuration float64       `json:"audio_duration"`
-	Language      string        `json:"language"`
-	Score         float64       `json:"score"`
-	Fits          bool          `json:"fits"`
-	Words         []alignedWord `json:"words"`
-	Extra         []extraSpeech `json:"extra"`
+	AudioDuration float64        `json:"audio_duration"`
+	Language      string         `json:"language"`
+	Score         float64        `json:"score"`
+	Fits          bool           `json:"fits"`
+	Words         []alignedWord  `json:"words"`
+	Extra         []extraSpeech  `json:"extra"`
+	Warnings      []spec.Warning `json:"warnings,omitempty"` // about the recording
 }
 
 type alignedWord struct {
@@ -184,7 +187,7 @@ type extraSpeech struct {
 }
 
 func alignmentJSON(a *otograph.Alignment) alignedJSON {
-	j := alignedJSON{AudioDuration: a.AudioDuration, Language: a.Language, Score: a.Score, Fits: a.Fits(), Words: []alignedWord{}, Extra: []extraSpeech{}}
+	j := alignedJSON{AudioDuration: a.AudioDuration, Language: a.Language, Score: a.Score, Fits: a.Fits(), Words: []alignedWord{}, Extra: []extraSpeech{}, Warnings: a.Warnings}
 	for i := range a.Words {
 		w := &a.Words[i]
 		out := alignedWord{Word: w.Text, Unspelled: w.Wild}

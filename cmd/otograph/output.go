@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/spec"
 )
 
 // Everything that a command prints goes through this file, because parts of it
@@ -24,6 +25,13 @@ func say(format string, args ...any) {
 // warn prints to standard error.
 func warn(format string, args ...any) {
 	fmt.Fprint(os.Stderr, terminal.Clean(fmt.Sprintf(format, args...)))
+}
+
+// warnAudio prints what is missing of a recording, whether -q is given or not.
+func warnAudio(name string, list []spec.Warning) {
+	for _, w := range spec.OfAudio(list) {
+		warn("otograph: %s: %s\n", name, w.Reason)
+	}
 }
 
 // redraw replaces the current line of a terminal.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -94,6 +95,9 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 			}
 		}
 	}
+	for _, w := range spec.OfAudio(res.Warnings) {
+		fmt.Fprintf(out, "\n%s\n", paint("1", "WARNING: "+w.Reason))
+	}
 	return out.Flush()
 }
 
@@ -153,9 +157,6 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 	}
 	if s := took.Seconds(); s > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f s, %.0f × real time", s, res.AudioDuration/s))
-	}
-	if res.Stats.Truncated {
-		parts = append(parts, "the file is truncated: the result covers what could be read")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/knownvoices"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -194,8 +195,12 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && res.Ran == (otograph.Capabilities{}) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	warnAudio(name, res.Warnings)
 	if !c.Quiet {
 		for _, w := range res.Warnings {
+			if w.Option == spec.WarnAudio {
+				continue
+			}
 			warn("otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
 		}
 	}

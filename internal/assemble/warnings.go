@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/spec"
 )
@@ -50,6 +51,14 @@ var effects = map[string]func(c circumstances) string{
 	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
 	"audio_events_threshold":           soundEffect,
 	"audio_events_classes":             soundEffect,
+}
+
+// AudioWarnings returns what a reader of a result must know of its recording.
+func AudioWarnings(info audio.Info) (list []spec.Warning) {
+	if info.Truncated {
+		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording is cut or damaged: the result covers the %.1f s that could be read", info.Duration)})
+	}
+	return list
 }
 
 // Warnings returns the options that were given and had no effect; words reports whether

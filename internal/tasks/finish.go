@@ -56,6 +56,8 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	if u.Mode == "" {
 		u.Mode = spec.TierStandard
 	}
+	warnings := spec.OfAudio(o.Result.Warnings)
+	u.Partial = o.Result.Stats.Truncated
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.take()
@@ -86,13 +88,16 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
 			return err
 		}
-		r.result, r.AudioDuration, r.voiceModel = key, &o.Seconds, o.VoiceModel
+		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &o.Seconds, o.VoiceModel, warnings
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
 		s.DropAudio(ctx, key)
 	}
 	if err == nil {
+		for _, w := range warnings {
+			s.log.WarnContext(ctx, "task done with a warning", "task", c.ID, "account", c.AccountID, "warning", w.Reason)
+		}
 		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
 		s.sweepDone(ctx, c.ID, audio)
 	} else {
@@ -197,9 +202,16 @@ func troublePause(n int64) time.Duration {
 // callback is sent is kept with the callback from then on, and goes with it.
 func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
-	var text any
+	var text, warnings any
 	if message != "" {
 		text = message
+	}
+	if len(r.Warnings) > 0 {
+		list, err := json.Marshal(r.Warnings)
+		if err != nil {
+			return err
+		}
+		warnings = string(list)
 	}
 	if status != StatusDone { // else the charge has taken the hold
 		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
@@ -222,8 +234,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
-		result_blob = $6, audio_seconds = $7, voice_model = $8, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel)); err != nil {
+		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
+		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel), warnings); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil
@@ -320,5 +332,5 @@ func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	if err != nil {
 		return err
 	}
-	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body})
+	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body, Warning: spec.WarningHeader(r.Warnings)})
 }

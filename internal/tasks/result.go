@@ -40,7 +40,7 @@ type Outcome struct {
 // none could be recognized.
 type Recognized struct {
 	Voices   []RecognizedVoice `json:"voices"`
-	Warnings []OptionWarning   `json:"warnings"`
+	Warnings []spec.Warning    `json:"warnings"`
 }
 
 // RecognizedVoice is a speaker whose voice is known.
@@ -48,12 +48,6 @@ type RecognizedVoice struct {
 	Speaker string  `json:"speaker"`
 	Name    string  `json:"name"`
 	Cosine  float64 `json:"cosine"` // of the voice and the known one
-}
-
-// OptionWarning explains why an option had no effect.
-type OptionWarning struct {
-	Option string `json:"option"`
-	Reason string `json:"reason"`
 }
 
 // A result is kept as one compressed file: a JSON object with everything but the
@@ -70,6 +64,7 @@ type (
 		DiarizeSegments     []spec.Turn             `json:"diarize_segments,omitempty"`
 		AudioEvents         []spec.AudioEvent       `json:"audio_events,omitempty"`
 		Names               map[string]string       `json:"names,omitempty"`
+		Warnings            []spec.Warning          `json:"warnings,omitempty"` // about the recording
 		Waveform            []byte                  `json:"waveform,omitempty"`
 		Recognized          *Recognized             `json:"recognized,omitempty"`
 	}
@@ -101,7 +96,7 @@ func (o Outcome) document() ([]byte, error) {
 	err := text.Encode(documentHead{
 		Ran: r.Ran, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
 		SpeakerEmbeddings: r.SpeakerEmbeddings, DiarizeSegments: r.DiarizeSegments, AudioEvents: r.AudioEvents, Names: r.Names,
-		Waveform: o.Waveform, Recognized: o.Recognized,
+		Warnings: spec.OfAudio(r.Warnings), Waveform: o.Waveform, Recognized: o.Recognized,
 	})
 	for _, segment := range r.Segments {
 		if err != nil {
@@ -166,7 +161,7 @@ func (r *Result) begin() (err error) {
 	}
 	r.Found = spec.Result{
 		Ran: h.Ran, Language: h.Language, LanguageProbability: h.LanguageProbability, VADSegments: h.VADSegments, NumSpeakers: h.NumSpeakers,
-		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names,
+		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names, Warnings: h.Warnings,
 	}
 	if r.Task.AudioDuration != nil {
 		r.Found.AudioDuration = *r.Task.AudioDuration

@@ -51,6 +51,7 @@ type Task struct {
 	AudioDuration   *float64
 	AllowTraining   bool
 	ErrorMessage    *string
+	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done
 	Options         spec.EffectiveOptions
 	Extras          Extras `json:",omitzero"` // requests in addition to them
 	BatchMode       bool

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/knownvoices"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 // voiceModel is the speaker model of a worker's set.
@@ -85,12 +86,12 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash
 	if err != nil {
 		return nil, nil, err
 	}
-	found := &tasks.Recognized{Voices: []tasks.RecognizedVoice{}, Warnings: []tasks.OptionWarning{}}
+	found := &tasks.Recognized{Voices: []tasks.RecognizedVoice{}, Warnings: []spec.Warning{}}
 	for _, k := range known {
 		found.Voices = append(found.Voices, tasks.RecognizedVoice(k))
 	}
 	if warning != "" {
-		found.Warnings = append(found.Warnings, tasks.OptionWarning{Option: "voices", Reason: warning})
+		found.Warnings = append(found.Warnings, spec.Warning{Option: "voices", Reason: warning})
 	}
 	return knownvoices.Name(res, known), found, nil
 }

@@ -1,6 +1,6 @@
 // The files that a result can be taken along as.
 import type { Result, Segment } from './result';
-import { soundsOf } from './result';
+import { missingOf, soundsOf } from './result';
 
 export type Format = 'txt' | 'srt' | 'vtt' | 'json' | 'rttm';
 type Names = (speaker: string) => string;
@@ -165,6 +165,7 @@ function vttNote(r: Result): string {
   const notes = [
     r.demo && demoNote,
     r.segments?.some((s) => s.words?.some((w) => w.interpolated)) && estimateNote,
+    ...missingOf(r),
   ].filter(Boolean);
   return notes.length ? `NOTE ${notes.join(' ')}\n\n` : '';
 }
@@ -209,7 +210,15 @@ export function asText(r: Result, names: Names, sounds = true): string {
 export function write(format: Format, r: Result, names: Names, file: string): { text: string; type: string } {
   switch (format) {
     case 'txt':
-      return { text: (r.demo ? `DEMO: ${demoNote}\n\n` : '') + asText(r, names), type: 'text/plain' };
+      return {
+        text:
+          (r.demo ? `DEMO: ${demoNote}\n\n` : '') +
+          asText(r, names) +
+          missingOf(r)
+            .map((reason) => `\nWARNING: ${reason}\n`)
+            .join(''),
+        type: 'text/plain',
+      };
     case 'srt':
       return {
         type: 'application/x-subrip',
@@ -240,7 +249,7 @@ export function write(format: Format, r: Result, names: Names, file: string): { 
       return {
         type: 'text/plain',
         text:
-          (r.demo ? `;; ${demoNote}\n` : '') +
+          [...(r.demo ? [demoNote] : []), ...missingOf(r)].map((note) => `;; ${note}\n`).join('') +
           (r.diarize_segments ?? [])
             .filter((d) => d.end > d.start)
             .map(

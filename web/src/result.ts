@@ -40,8 +40,14 @@ export interface Result {
   audio_events?: SoundEvent[];
   /** Demonstration models found the result. */
   demo?: boolean;
+  /** What is missing of the recording (option "audio"), and options without effect. */
+  warnings?: { option: string; reason: string }[];
   billing?: { mode: string; billable_minutes: number; amount: number; balance: number };
 }
+
+/** missingOf lists what is missing of the recording. */
+export const missingOf = (r: Result): string[] =>
+  (r.warnings ?? []).filter((w) => w.option === 'audio').map((w) => w.reason);
 
 /** speakersOf lists the speakers of a result, in the order of their numbers. */
 export function speakersOf(r: Result): string[] {

@@ -7,7 +7,7 @@ import { languageName } from './languages';
 import type { Keeper } from './notes';
 import { Player } from './player';
 import type { Result } from './result';
-import { corrected, indexAt, soundsOf, speakersOf } from './result';
+import { corrected, indexAt, missingOf, soundsOf, speakersOf } from './result';
 import { clock, money, t } from './texts';
 import { voice } from './theme';
 import { Timeline } from './timeline';
@@ -138,6 +138,11 @@ export function ResultView({
             </span>
           )}
         </p>
+        {missingOf(result).map((reason) => (
+          <p class="warn" role="note">
+            {reason}
+          </p>
+        ))}
         {children}
       </header>
 

@@ -22,6 +22,7 @@ type (
 		Text      string         `json:"text"`
 		Languages []languageCode `json:"languages"`
 		Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
+		Warnings  []spec.Warning `json:"warnings,omitempty"` // which an answer in one piece has in a header
 	}
 )
 
@@ -73,7 +74,7 @@ func (s *Speech) End(result spec.Result) (events []any) {
 			}
 		}
 	}
-	done := textDone{Type: "transcript.text.done", Text: whole, Languages: languages(result)}
+	done := textDone{Type: "transcript.text.done", Text: whole, Languages: languages(result), Warnings: result.Warnings}
 	if s.form.logprobs {
 		done.Logprobs = logprobs(result.Segments)
 	}

@@ -213,6 +213,9 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 		return err
 	}
 	request.Header = Headers(d.ID, d.secret, d.body, n.outbox.now())
+	if d.warning != "" {
+		request.Header.Set("Warning", d.warning)
+	}
 	response, err := n.config.HTTP.Do(request)
 	if err != nil {
 		return err

@@ -78,6 +78,7 @@ type Message struct {
 	URL       string
 	Secret    string // "" leaves the deliveries unsigned
 	Body      []byte
+	Warning   string // the value of the header Warning; "" for none
 }
 
 // Add writes a callback in the caller's transaction.
@@ -94,9 +95,9 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 	if m.Secret != "" {
 		secret = m.Secret
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, phase, next_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, $8, $8)`,
-		"msg_"+id.String(), m.TaskID, m.AccountID, m.URL, host, secret, string(m.Body), db.Micros(o.now()))
+	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
+		"msg_"+id.String(), m.TaskID, m.AccountID, m.URL, host, secret, string(m.Body), m.Warning, db.Micros(o.now()))
 	return err
 }
 
@@ -129,6 +130,7 @@ type Delivery struct {
 	host      string
 	secret    string
 	body      []byte
+	warning   string     // the header of this name
 	receivers []Receiver // what the host resolved to; see deliveries.admit
 	admitted  bool
 }
@@ -191,8 +193,8 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 		var secret sql.NullString
 		var body string
 		if err := tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
-			RETURNING task_id, account_id, url, host, secret, body, claim, attempts`, id, worker, db.Micros(now)).
-			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.Claim, &taken.Attempts); err != nil {
+			RETURNING task_id, account_id, url, host, secret, body, warning, claim, attempts`, id, worker, db.Micros(now)).
+			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.warning, &taken.Claim, &taken.Attempts); err != nil {
 			return err
 		}
 		taken.secret, taken.body = secret.String, []byte(body)

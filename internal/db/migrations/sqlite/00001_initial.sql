@@ -170,6 +170,7 @@ CREATE TABLE tasks (
     batch_mode boolean NOT NULL,
     price_id bigint NOT NULL,
     error_message text,
+    warnings text,        -- about the recording, JSON; of a task that is done
     result_blob text,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
@@ -257,6 +258,7 @@ CREATE TABLE callbacks (
     address text NOT NULL DEFAULT '', -- of the receiver, whatever name it goes by, while it has too many deliveries under way
     secret text,
     body text NOT NULL,
+    warning text NOT NULL DEFAULT '', -- value of the header Warning
     phase text NOT NULL CHECK (phase IN ('queued', 'running', 'delivered', 'given_up')),
     next_at bigint NOT NULL,
     claim bigint NOT NULL DEFAULT 0,

@@ -1,0 +1,337 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+)
+
+// cutShort reports whether a file ends before its own structure says: inside a
+// chunk, page or frame, or before the size that a header declares. A cut between
+// two frames of a format that declares nothing leaves no trace.
+func cutShort(f io.ReaderAt, size int64, c container) (bool, error) {
+	end, err := structureEnd(f, size, c)
+	return end > size, err
+}
+
+// structureEnd returns the offset at which a file should end at the earliest,
+// or 0 where its format does not say.
+func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
+	switch c.demuxer {
+	case "mov":
+		return walkChunks(f, size, 0, boxHeader)
+	case "wav", "xwma", "avi":
+		return formEnd(f, size, binary.LittleEndian)
+	case "aiff":
+		return formEnd(f, size, binary.BigEndian)
+	case "caf":
+		return walkChunks(f, size, 8, cafHeader)
+	case "w64":
+		return field(f, 16, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
+	case "au":
+		return auEnd(f)
+	case "asf":
+		return asfEnd(f)
+	case "matroska":
+		return matroskaEnd(f)
+	case "ogg":
+		return oggEnd(f, size)
+	case "mp3", "aac":
+		return framesEnd(f, size, c)
+	case "flv":
+		return flvEnd(f, size)
+	}
+	return 0, nil
+}
+
+// implausible is what a size field may hold without being a size: writers to a
+// pipe leave such numbers.
+func implausible(n uint64) bool { return n == 0 || n >= math.MaxInt64/2 }
+
+// field returns a number of 8 bytes at an offset of the file, 0 if it can't be a size.
+func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
+	var b [8]byte
+	n, err := readAt(f, b[:], at)
+	if v := number(b[:]); n == len(b) && !implausible(v) {
+		return int64(v), err
+	}
+	return 0, err
+}
+
+// chunkHeader returns the length of the chunk that b begins, with its header, or 0
+// where the header does not say; ok is false if b begins none.
+type chunkHeader func(b []byte) (length int64, ok bool)
+
+// walkChunks returns the end of the last of the chunks that follow each other
+// from an offset.
+func walkChunks(f io.ReaderAt, size, at int64, header chunkHeader) (int64, error) {
+	var b [16]byte
+	for range 1 << 20 { // bounds the reads in a file of empty chunks
+		if at >= size {
+			return at, nil
+		}
+		n, err := readAt(f, b[:], at)
+		if err != nil {
+			return 0, err
+		}
+		if n < 8 {
+			return at + 8, nil
+		}
+		length, ok := header(b[:n])
+		if !ok || length == 0 { // not a chunk, or one that reaches to the end
+			return 0, nil
+		}
+		at += length
+	}
+	return 0, nil
+}
+
+// boxHeader reads a box of MP4 (ISO 14496-12).
+func boxHeader(b []byte) (int64, bool) {
+	length := uint64(binary.BigEndian.Uint32(b))
+	if length == 1 && len(b) == 16 {
+		length = binary.BigEndian.Uint64(b[8:])
+	}
+	return int64(length), isChunkID(b[4:8]) && length < math.MaxInt64/2 && (length >= 8 || length == 0)
+}
+
+// cafHeader reads a chunk of a CAF file.
+func cafHeader(b []byte) (int64, bool) {
+	if len(b) < 12 || !isChunkID(b[:4]) {
+		return 0, false
+	}
+	length := binary.BigEndian.Uint64(b[4:])
+	if implausible(length) && length != 0 {
+		return 0, true
+	}
+	return 12 + int64(length), true
+}
+
+// formEnd returns the end of the chunks of a RIFF or IFF file, or of the whole form
+// if chunks are missing. A byte that pads the last chunk may be absent.
+func formEnd(f io.ReaderAt, size int64, order binary.ByteOrder) (int64, error) {
+	var b [8]byte
+	if n, err := readAt(f, b[:], 0); n < len(b) {
+		return 0, err
+	}
+	if string(b[:4]) != "RIFF" && string(b[:4]) != "FORM" { // RF64 and others keep their sizes elsewhere
+		return 0, nil
+	}
+	form := order.Uint32(b[4:])
+	if form == 0 || form >= streamingSize {
+		return 0, nil
+	}
+	var pad int64
+	end, err := walkChunks(f, size, 12, func(b []byte) (int64, bool) {
+		length := int64(order.Uint32(b[4:]))
+		pad = length & 1
+		if length >= streamingSize {
+			return 0, true
+		}
+		return 8 + length + length&1, isChunkID(b[:4])
+	})
+	if end == 0 {
+		return 0, err
+	}
+	return max(end, int64(form)+8) - pad, err
+}
+
+// auEnd reads the header of an AU file.
+func auEnd(f io.ReaderAt) (int64, error) {
+	var b [12]byte
+	n, err := readAt(f, b[:], 0)
+	length := binary.BigEndian.Uint32(b[8:])
+	if n < len(b) || length >= streamingSize {
+		return 0, err
+	}
+	return int64(binary.BigEndian.Uint32(b[4:])) + int64(length), err
+}
+
+// asfProperties is the identifier of the object that holds the size of an ASF
+// file.
+const asfProperties = "\xa1\xdc\xab\x8c\x47\xa9\xcf\x11\x8e\xe4\x00\xc0\x0c\x20\x53\x65"
+
+func asfEnd(f io.ReaderAt) (int64, error) {
+	head := make([]byte, sniffWindow)
+	n, err := readAt(f, head, 0)
+	at := bytes.Index(head[:n], []byte(asfProperties))
+	if at < 0 || err != nil {
+		return 0, err
+	}
+	return field(f, int64(at)+40, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
+}
+
+// matroskaEnd returns the end of the segment, which holds all but the first
+// element (RFC 8794, RFC 9559).
+func matroskaEnd(f io.ReaderAt) (int64, error) {
+	head := make([]byte, 4096)
+	n, err := readAt(f, head, 0)
+	if err != nil {
+		return 0, err
+	}
+	head = head[:n]
+	length, width := ebmlSize(head[min(4, n):])
+	at := int64(4+width) + length
+	if width == 0 || length < 0 || at+12 > int64(n) || string(head[at:at+4]) != "\x18\x53\x80\x67" {
+		return 0, nil
+	}
+	if length, width = ebmlSize(head[at+4:]); width == 0 || length < 0 {
+		return 0, nil
+	}
+	return at + 4 + int64(width) + length, nil
+}
+
+// ebmlSize reads the size of an element: −1 if it is unknown; width is 0 if b
+// holds none.
+func ebmlSize(b []byte) (length int64, width int) {
+	if len(b) == 0 || b[0] == 0 {
+		return 0, 0
+	}
+	width = 1
+	for b[0]<<(width-1)&0x80 == 0 {
+		width++
+	}
+	if len(b) < width {
+		return 0, 0
+	}
+	length = int64(b[0] & (0xff >> width))
+	for _, c := range b[1:width] {
+		length = length<<8 | int64(c)
+	}
+	if length == 1<<(7*width)-1 {
+		return -1, width
+	}
+	return length, width
+}
+
+// oggTail holds the longest page (RFC 3533) and what may follow it.
+const oggTail = 65307 + 512
+
+// oggEnd returns an offset after the end of a file whose last page is not whole
+// or is not marked as the last one of its stream.
+func oggEnd(f io.ReaderAt, size int64) (int64, error) {
+	begin := max(0, size-oggTail)
+	tail := make([]byte, size-begin)
+	n, err := readAt(f, tail, begin)
+	if err != nil {
+		return 0, err
+	}
+	tail = tail[:n]
+	at := bytes.LastIndex(tail, []byte("OggS"))
+	if at < 0 {
+		return 0, nil // other bytes follow
+	}
+	page := tail[at:]
+	if len(page) < 27 || len(page) < 27+int(page[26]) {
+		return size + 1, nil
+	}
+	length := 27 + int(page[26])
+	for _, s := range page[27:length] {
+		length += int(s)
+	}
+	if length > len(page) || page[5]&4 == 0 {
+		return size + 1, nil
+	}
+	return 0, nil
+}
+
+// flvEnd checks the last tag of an FLV file: its length follows it.
+func flvEnd(f io.ReaderAt, size int64) (int64, error) {
+	last, err := field(f, size-8, func(b []byte) uint64 { return uint64(binary.BigEndian.Uint32(b[4:])) })
+	if err != nil || last+4 > size {
+		return size + 1, err
+	}
+	var b [4]byte
+	if _, err := readAt(f, b[:], size-4-last); err != nil {
+		return 0, err
+	}
+	if data := int64(b[1])<<16 | int64(b[2])<<8 | int64(b[3]); data+11 != last {
+		return size + 1, nil
+	}
+	return 0, nil
+}
+
+// framesTail is how many bytes at the end of a file of frames are searched.
+const framesTail = 64 << 10
+
+// framesEnd returns the end of a file of MPEG or ADTS frames: what the first
+// frame declares, or else the end of the last frame.
+func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
+	var first int64
+	head := make([]byte, 4096)
+	for range 8192 {
+		if _, err := readAt(f, head[:10], first); err != nil {
+			return 0, err
+		}
+		tag := id3Size(head[:10])
+		if tag == 0 {
+			break
+		}
+		first += tag
+	}
+	n, err := readAt(f, head, first)
+	if err != nil {
+		return 0, err
+	}
+	head = head[:n]
+	frame := mpegFrame
+	if c.demuxer == "aac" {
+		frame = adtsFrame
+	} else if length := declaredFrames(head); length > 0 {
+		return first + length, nil
+	}
+	_, kind := frame(head)
+	begin := max(first, size-framesTail)
+	tail := make([]byte, max(0, size-begin))
+	if n, err = readAt(f, tail, begin); err != nil || kind == 0 {
+		return 0, err
+	}
+	for i := range max(0, n-4) {
+		if end, ok := chainEnd(tail[i:n], frame, kind); ok {
+			return begin + int64(i) + end, nil
+		}
+	}
+	return 0, nil
+}
+
+// chainEnd returns the end of the last of consecutive frames of a kind, of which
+// there must be four at least; ok is false if they end in anything but another
+// frame, a tag or the end of b.
+func chainEnd(b []byte, frame func([]byte) (int, uint32), kind uint32) (end int64, ok bool) {
+	for n := 0; ; n++ {
+		rest := b[min(end, int64(len(b))):]
+		size, k := frame(rest)
+		switch {
+		case len(rest) < 10 && len(rest) > 0 && n >= 4 && rest[0] == 0xff:
+			return int64(len(b)) + 1, true // inside a header
+		case len(rest) == 0 || size == 0 || k != kind:
+			return end, n >= 4 && (len(rest) == 0 || !bytes.Contains(rest, []byte{0xff}) || string(rest[:min(3, len(rest))]) == "TAG" || string(rest[:min(8, len(rest))]) == "APETAGEX")
+		}
+		end += int64(size)
+	}
+}
+
+// declaredFrames returns the length of all frames that the first one declares
+// in a Xing, Info or VBRI header, or 0.
+func declaredFrames(b []byte) int64 {
+	at := bytes.Index(b[:min(len(b), 64)], []byte("Xing"))
+	if at < 0 {
+		at = bytes.Index(b[:min(len(b), 64)], []byte("Info"))
+	}
+	if at >= 0 && len(b) >= at+16 {
+		flags := binary.BigEndian.Uint32(b[at+4:])
+		at += 8
+		if flags&1 != 0 { // the number of frames comes first
+			at += 4
+		}
+		if flags&2 != 0 {
+			return int64(binary.BigEndian.Uint32(b[at:]))
+		}
+		return 0
+	}
+	if at = bytes.Index(b[:min(len(b), 64)], []byte("VBRI")); at >= 0 && len(b) >= at+14 {
+		return int64(binary.BigEndian.Uint32(b[at+10:]))
+	}
+	return 0
+}

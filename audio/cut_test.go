@@ -1,0 +1,84 @@
+package audio
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// ffmpegFile has ffmpeg write a file: name ends with the container's extension,
+// args are those between the program and the name.
+func ffmpegFile(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	args = append(append([]string{"-hide_banner", "-nostdin", "-v", "error", "-y"}, args...), path)
+	out, err := exec.Command("ffmpeg", args...).CombinedOutput()
+	require.NoError(t, err, "%s: %s", name, out)
+	return path
+}
+
+// TestAnyCutIsSaid cuts recordings of the usual formats anywhere: each part is
+// refused, or it is marked as one; the whole is not.
+func TestAnyCutIsSaid(t *testing.T) {
+	needFFmpeg(t)
+	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=3"}
+	for name, args := range map[string][]string{
+		"a.wav": nil, "adpcm.wav": {"-c:a", "adpcm_ima_wav"}, "a.flac": nil, "a.ogg": {"-c:a", "libvorbis"}, "a.opus": {"-c:a", "libopus"},
+		"a.mp3": nil, "vbr.mp3": {"-q:a", "5"}, "tagged.mp3": {"-metadata", "title=x", "-write_id3v1", "1"}, "plain.mp3": {"-write_xing", "0"},
+		"a.m4a": nil, "first.m4a": {"-movflags", "+faststart"}, "a.mka": {"-c:a", "libopus"}, "a.webm": {"-c:a", "libopus"},
+		"a.wma": nil, "a.aiff": nil, "a.au": nil, "a.caf": nil, "a.w64": nil, "a.avi": {"-c:a", "mp3"}, "a.aac": nil, "a.flv": {"-c:a", "mp3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, err := os.ReadFile(ffmpegFile(t, name, append(source, args...)...))
+			require.NoError(t, err)
+			open := func(data []byte) (Info, error) {
+				pcm, err := Open(t.Context(), Reader(bytes.NewReader(data), name), Options{MinBytes: -1})
+				if err != nil {
+					return Info{}, err
+				}
+				defer pcm.Close()
+				return pcm.Info(), nil
+			}
+			info, err := open(whole)
+			require.NoError(t, err)
+			assert.False(t, info.Truncated, "the whole")
+			probed, err := Probe(t.Context(), Reader(bytes.NewReader(whole), name), Options{})
+			require.NoError(t, err)
+			assert.False(t, probed.Truncated, "the whole, probed")
+			random := rand.New(rand.NewPCG(1, uint64(len(whole))))
+			cuts := []int{len(whole) - 1, len(whole) - 2, len(whole) / 2}
+			if name == "tagged.mp3" { // the tag at the end is no sound
+				cuts = []int{len(whole) - 129}
+			}
+			for range 2 {
+				cuts = append(cuts, 64+random.IntN(len(whole)-256))
+			}
+			undeclared := name == "plain.mp3" || name == "a.aac"
+			for _, n := range cuts {
+				info, err := open(whole[:n])
+				if err != nil {
+					assert.True(t, spec.IsPermanent(err), "%d of %d: %v", n, len(whole), err)
+					continue
+				}
+				frames := undeclared && n < len(whole)-2 && frameBorder(whole, n)
+				assert.Equal(t, !frames, info.Truncated, "%d of %d bytes: %.3f s", n, len(whole), info.Duration)
+			}
+		})
+	}
+}
+
+// frameBorder reports whether a frame begins at an offset: a file that declares
+// no length is whole there.
+func frameBorder(b []byte, at int) bool {
+	mpeg, _ := mpegFrame(b[at:])
+	adts, _ := adtsFrame(b[at:])
+	return mpeg > 0 || adts > 0
+}

@@ -18,9 +18,9 @@ var (
 	// ErrInsufficientBalance is returned when the available balance does not
 	// cover a hold (HTTP 402).
 	ErrInsufficientBalance = errors.New("available balance insufficient")
-	// ErrBatchBalance is ErrInsufficientBalance of a batch task. Resource packs do
-	// not pay for batch tasks, so it can be returned where the available balance,
-	// which counts them, would have covered the task.
+	// ErrBatchBalance is ErrInsufficientBalance for a batch task. Resource
+	// packs do not pay for batch tasks, so a hold can fail although the
+	// available balance, which includes packs, covers it.
 	ErrBatchBalance = fmt.Errorf("%w for a batch task, which resource packs do not pay for", ErrInsufficientBalance)
 	// ErrConcurrencyLimit is returned when the account has reached its limit of
 	// non-batch tasks (HTTP 429).
@@ -32,25 +32,26 @@ var (
 	ErrSettled = errors.New("task is settled")
 )
 
-// Store is the money side of the database. It is safe for concurrent use.
+// Store accesses the database's balances, holds, packs and ledger. It is safe
+// for concurrent use.
 type Store struct {
 	pool  Querier
 	db    DB
 	clock func() time.Time
 }
 
-// DB is the database with the tables of the service.
+// DB is the database with the service's tables.
 type DB interface {
-	// Write runs a transaction, again where the database asks for it.
+	// Write runs a transaction. It repeats fn if the database asks for a retry.
 	Write(ctx context.Context, fn func(tx *sql.Tx) error) error
-	// ForUpdate is the clause that locks the rows of a SELECT.
+	// ForUpdate returns the clause that locks the rows of a SELECT.
 	ForUpdate() string
-	// Classify adds to an error whether the database is away or full.
+	// Classify marks an error of a database that is unreachable or full.
 	Classify(err error) error
 }
 
-// New returns the store over d, from which pool reads. clock is asked for the time; nil
-// means time.Now.
+// New returns the store over d. It reads from pool. clock returns the current
+// time; nil means time.Now.
 func New(pool Querier, d DB, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
@@ -70,18 +71,18 @@ func (s *Store) wrap(what string, err error) error {
 // Limits are an account's rates and caps.
 type Limits = accounts.Limits
 
-// Account is an account's money and what it is bound by, at the time of asking.
+// Account is a snapshot of an account's balance and limits.
 type Account struct {
 	Balance           Money
-	Held              Money // for tasks that are not charged yet
-	Packs             Money // what is left of the resource packs
+	Held              Money // reserved for tasks that are not charged yet
+	Packs             Money // remaining value of the resource packs
 	Available         Money // Balance + Packs - Held
 	Limits            Limits
 	ActiveTasks       int // non-batch tasks that are not finished
 	WaitingBatchTasks int
 }
 
-// state is an account as the gates see it.
+// state is the part of an account that Hold and Raise check.
 type state struct {
 	balance                 Money
 	heldTasks, heldBatch    Money
@@ -98,7 +99,8 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// lock takes the account's row for the transaction, which puts all that moves its money in one order.
+// lock locks the account's row for the transaction, so that all changes to its
+// money happen one after another.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, account string) (balance Money, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&balance)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -107,7 +109,7 @@ func (s *Store) lock(ctx context.Context, tx *sql.Tx, account string) (balance M
 	return balance, err
 }
 
-// read is one statement, so that a reader sees one moment.
+// read uses a single statement, so all figures are of the same moment.
 func (s *Store) read(ctx context.Context, q Querier, account string) (state, error) {
 	var st state
 	err := q.QueryRowContext(ctx, `SELECT a.balance, a.tier, a.concurrency, a.tps_thousandths, a.burst,
@@ -126,8 +128,8 @@ func (st state) limits() accounts.Limits {
 	return accounts.LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
 }
 
-// Solvent returns ErrInsufficientBalance if the account can't pay for any task, however
-// short.
+// Solvent returns ErrInsufficientBalance if the account can't pay even for the
+// shortest task.
 func (s *Store) Solvent(ctx context.Context, account string) error {
 	a, err := s.View(ctx, account)
 	if err != nil || a.Available > 0 {
@@ -171,7 +173,7 @@ type Pack struct {
 	ID          string
 	Value       Money
 	Remaining   Money
-	Concurrency int // raises the account's concurrency limit to this while the pack is active; 0 = no bonus
+	Concurrency int // the account's concurrency limit is at least this while the pack is active; 0 = no effect
 	ExpiresAt   time.Time
 	CreatedAt   time.Time
 }
@@ -204,7 +206,8 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 	return p, s.wrap("add pack", err)
 }
 
-// Packs returns the account's resource packs, those that expire first first, expired ones included.
+// Packs returns the account's resource packs, ordered by expiry, expired ones
+// included.
 func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
 	packs, err := readPacks(ctx, s.pool, account, 0)
 	return packs, s.wrap("packs", err)

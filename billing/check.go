@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Difference is a figure of an account that is not what the rows say that it is
-// a sum of.
+// Difference is a figure of an account that differs from the sum of its rows.
 type Difference struct {
 	Account string
 	Figure  string // a column of account_sums, or "balance"
@@ -18,12 +17,13 @@ type Difference struct {
 	Real    int64
 }
 
-// String describes which figure differs, and how.
+// String describes the difference.
 func (d Difference) String() string {
 	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Kept, d.Real)
 }
 
-// figures are the sums that Check compares, by what computes them for account $1.
+// figures are the sums that Check compares, each with the SQL that computes it
+// for account $1.
 var figures = []struct{ name, sum string }{
 	{"held_tasks", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND NOT batch"},
 	{"held_batch", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND batch"},
@@ -41,9 +41,8 @@ const (
 )
 
 // Check compares every account's balance with its ledger, and its running sums
-// with the rows that they are sums of. With repair it sets sums that differ; a
-// balance is never changed. It returns all differences, those that it repaired
-// included.
+// with their rows. If repair is true, it corrects wrong sums, but never a
+// balance. It returns all differences, including the repaired ones.
 func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err error) {
 	ids, err := db.Column[string](s.pool.QueryContext(ctx, "SELECT id FROM accounts ORDER BY id"))
 	if err != nil {
@@ -54,7 +53,8 @@ func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err
 		different, err := compare(ctx, s.pool, id) // without a lock
 		if err == nil && len(different) > 0 {
 			err = s.db.Write(ctx, func(tx *sql.Tx) error {
-				// Final tasks are counted without the account's lock, so there the sums' row is what others wait for.
+				// Final tasks are counted without the account's lock, so their
+				// writers wait for the row of sums instead.
 				if _, err := s.lock(ctx, tx, id); err != nil {
 					return err
 				}
@@ -75,8 +75,8 @@ func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err
 	return found, nil
 }
 
-// compare finds the figures of an account that differ, in one statement and so
-// at one moment.
+// compare returns the account's differing figures. It uses one statement, so
+// all figures are of the same moment.
 func compare(ctx context.Context, from Querier, account string) (different []Difference, err error) {
 	query, values := "SELECT a.balance, ("+balanceSum+")", make([]int64, 2+2*len(figures))
 	for _, f := range figures {
@@ -101,13 +101,13 @@ func compare(ctx context.Context, from Querier, account string) (different []Dif
 	return different, nil
 }
 
-// mend sets the running sums that differ.
+// mend corrects the running sums that differ.
 func mend(ctx context.Context, tx *sql.Tx, different []Difference) error {
 	for _, d := range different {
 		if d.Figure == "balance" {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE account_sums SET "+d.Figure+" = $2 WHERE account_id = $1", d.Account, d.Real); err != nil { //nolint:gosec // a name from figures
+		if _, err := tx.ExecContext(ctx, "UPDATE account_sums SET "+d.Figure+" = $2 WHERE account_id = $1", d.Account, d.Real); err != nil { //nolint:gosec // the figure's name is a constant of this file
 			return err
 		}
 	}

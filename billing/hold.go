@@ -9,11 +9,11 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Shortage is the error of a hold or charge that an account cannot pay. It wraps
-// ErrInsufficientBalance, for a batch task ErrBatchBalance.
+// Shortage is the error for a hold or charge that an account cannot pay. It
+// wraps ErrInsufficientBalance, or ErrBatchBalance for a batch task.
 type Shortage struct {
 	Required  Money
-	Available Money // for this task, what is held for it already included
+	Available Money // for this task, including its own hold
 	Batch     bool
 }
 
@@ -30,10 +30,10 @@ func (e *Shortage) Unwrap() error {
 	return ErrInsufficientBalance
 }
 
-// available returns what a further hold may take, which can be negative. A task
-// that is not a batch task may take everything that is not held, packs included.
-// Packs do not pay for batch tasks: those may take what the other holds leave of
-// the balance.
+// available returns the amount that a further hold may reserve, which can be
+// negative. A non-batch task may reserve everything that is not held, packs
+// included. Packs do not pay for batch tasks, which may reserve only the part
+// of the balance that the other holds leave.
 func (st state) available(batch bool) Money {
 	if batch {
 		return st.balance - st.heldBatch - max(0, st.heldTasks-st.packs)
@@ -41,10 +41,13 @@ func (st state) available(batch bool) Money {
 	return st.balance + st.packs - st.heldTasks - st.heldBatch
 }
 
-// Hold reserves amount of the account's money for a new task, in the transaction that creates it. A non-batch task needs
-// a free place (else ErrConcurrencyLimit) and an available balance, packs included, of at least amount. A batch task needs
-// no place but amount from the balance alone, beside what the other holds need of it: packs do not pay for batch tasks.
-// Too little money is a *Shortage. A task has one hold: a second one is an error.
+// Hold reserves amount of the account's money for a new task, in the
+// transaction that creates it. A non-batch task needs a free slot (else
+// ErrConcurrencyLimit) and an available balance, packs included, of at least
+// amount. A batch task needs no slot, but amount must be available from the
+// balance alone, after the other holds, because packs do not pay for batch
+// tasks. If the money is short, the error is a *Shortage. A task has one hold:
+// a second one is an error.
 func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amount Money, batch bool) error {
 	if amount < 0 {
 		return fmt.Errorf("billing: hold of %s", amount)
@@ -104,7 +107,8 @@ type openHold struct {
 	batch   bool
 }
 
-// heldBy returns a task's open hold, else sql.ErrNoRows, and the state of its account.
+// heldBy returns a task's open hold and the state of its account. Without an
+// open hold, the error is sql.ErrNoRows.
 func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold, st state, err error) {
 	err = q.QueryRowContext(ctx, "SELECT account_id, amount, batch FROM holds WHERE task_id = $1", task).Scan(&h.account, &h.amount, &h.batch)
 	if err == nil {
@@ -113,8 +117,8 @@ func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold,
 	return h, st, err
 }
 
-// HoldLimit returns the amount of a task's open hold, and the most to which Raise could lift it at this moment. Both are 0
-// for a task without an open hold.
+// HoldLimit returns the amount of a task's open hold and the maximum to which
+// Raise could lift it now. Both are 0 without an open hold.
 func (s *Store) HoldLimit(ctx context.Context, task string) (held, most Money, err error) {
 	h, st, err := s.heldBy(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -123,14 +127,15 @@ func (s *Store) HoldLimit(ctx context.Context, task string) (held, most Money, e
 	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("hold limit", err)
 }
 
-// Overdrawn reports whether the account's money no longer covers what is held for tasks of the kind: a refund or a pack
-// that expired can bring that about.
+// Overdrawn reports whether the account's money no longer covers the holds of
+// batch or non-batch tasks, for example after a refund or the expiry of a pack.
 func (s *Store) Overdrawn(ctx context.Context, tx *sql.Tx, account string, batch bool) (bool, error) {
 	st, err := s.read(ctx, tx, account)
 	return err == nil && st.available(batch) < 0, s.wrap("overdrawn", err)
 }
 
-// LockOverdrawn is Overdrawn under the account's lock: no money moves before the transaction ends.
+// LockOverdrawn is Overdrawn under the account's lock: no money moves until the
+// transaction ends.
 func (s *Store) LockOverdrawn(ctx context.Context, tx *sql.Tx, account string, batch bool) (bool, error) {
 	if _, err := s.lock(ctx, tx, account); err != nil {
 		return false, s.wrap("overdrawn", err)
@@ -138,7 +143,8 @@ func (s *Store) LockOverdrawn(ctx context.Context, tx *sql.Tx, account string, b
 	return s.Overdrawn(ctx, tx, account, batch)
 }
 
-// Release ends a task's hold without a charge. A task without an open hold is left alone.
+// Release ends a task's hold without a charge. It does nothing without an open
+// hold.
 func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 	if err := s.lockOf(ctx, tx, task); err != nil {
 		return s.wrap("release hold", err)
@@ -147,7 +153,8 @@ func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 	return s.wrap("release hold", err)
 }
 
-// lockOf takes the row of the account that a task's hold belongs to, if it has one.
+// lockOf locks the row of the account that a task's hold belongs to, if it has
+// one.
 func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 	var account string
 	err := tx.QueryRowContext(ctx, "SELECT account_id FROM holds WHERE task_id = $1", task).Scan(&account)
@@ -161,7 +168,7 @@ func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 	return err
 }
 
-// Held returns the amount of a task's open hold; ok is false when it has none.
+// Held returns the amount of a task's open hold; ok is false if it has none.
 func (s *Store) Held(ctx context.Context, task string) (amount Money, ok bool, err error) {
 	err = s.pool.QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount)
 	if errors.Is(err, sql.ErrNoRows) {

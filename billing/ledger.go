@@ -24,10 +24,12 @@ const (
 	Refund    TransactionType = "refund"
 )
 
-// maxAmount bounds one movement of money: a billion units, so that sums of many stay inside int64.
+// maxAmount bounds a single movement of money: a billion units, so that sums of
+// many fit in int64.
 const maxAmount = 1_000_000_000 * Unit
 
-// Transaction is one ledger entry; in JSON the specification's billing transaction.
+// Transaction is one ledger entry; its JSON is the specification's billing
+// transaction.
 type Transaction struct {
 	ID            string
 	AccountID     string
@@ -93,7 +95,8 @@ func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transactio
 	return t, err
 }
 
-// Transactions returns a page (from 1) of the account's ledger, newest first, and how many entries there are in all.
+// Transactions returns a page (from 1) of the account's ledger, newest first,
+// and the total number of entries.
 func (s *Store) Transactions(ctx context.Context, account string, page, size int) ([]Transaction, int, error) {
 	if page < 1 || size < 1 {
 		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
@@ -106,7 +109,8 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 	if err != nil || page-1 > total/size {
 		return nil, total, s.wrap("transactions", err)
 	}
-	// An index alone says where the page begins; only the page's own rows are read.
+	// The index alone finds the beginning of the page; only the page's own rows
+	// are read.
 	var first int64
 	err = s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -132,7 +136,7 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		t.Type, t.CreatedAt = TransactionType(kind), db.Time(created)
 		list = append(list, t)
 	}
-	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", rows.Err()) // an entry may have come since the sums were read
+	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", rows.Err()) // entries may have been added since the sums were read
 }
 
 // Receipt describes how a task was charged.
@@ -144,10 +148,12 @@ type Receipt struct {
 	SettledAt    time.Time
 }
 
-// Settle charges a finished task once, in the transaction that finishes it: its hold ends, a non-batch task draws on the
-// account's active packs (those that expire first first), the rest leaves the balance as one deduction in the ledger,
-// which may be 0.0000. Settling a task again changes nothing and returns the first receipt. A charge above the hold must be
-// available as for a new hold, else the error is a *Shortage.
+// Settle charges a finished task once, in the transaction that finishes it, and
+// ends its hold. A non-batch task first draws on the account's active packs in
+// order of expiry. The remainder leaves the balance as a single deduction in
+// the ledger, which may be 0.0000. Settling a task again changes nothing and
+// returns the first receipt. A charge above the hold must be available as for a
+// new hold, else the error is a *Shortage.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, account, task string, q Quote, batch bool) (Receipt, error) {
 	r, err := s.settle(ctx, tx, account, task, q, batch)
 	return r, s.wrap("settle "+task, err)
@@ -215,8 +221,8 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	return r, err
 }
 
-// cover ends a task's hold and checks that its charge can be paid: from what was held or, if it is more, from what is
-// available.
+// cover ends a task's hold and checks that its charge can be paid: from the
+// hold or, if the charge is larger, from the available money.
 func (s *Store) cover(ctx context.Context, tx *sql.Tx, account, task string, charge Money, batch bool) error {
 	var held Money
 	err := tx.QueryRowContext(ctx, "DELETE FROM holds WHERE task_id = $1 RETURNING amount", task).Scan(&held)
@@ -261,7 +267,7 @@ func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
 	return r, s.wrap("receipt of "+task, err)
 }
 
-// Bill is a task's charge, with the account's balance at the time of asking.
+// Bill is a task's charge with the account's current balance.
 type Bill struct {
 	Mode            spec.Tier
 	BillableMinutes int64

@@ -1,8 +1,10 @@
-// Package billing keeps accounts' money: prices with a validity in time, quotes, holds, resource packs, settlement,
-// recharge, refund and the append-only ledger. It knows nothing of audio beyond a length in seconds.
+// Package billing keeps accounts' money: prices with a validity period, quotes,
+// holds, resource packs, settlement, recharge, refund and the append-only
+// ledger. It knows nothing of audio beyond a length in seconds.
 //
-// Amounts are whole ten-thousandths of the currency unit. Functions that take a transaction belong into the caller's, so
-// that a task, its hold and its job come into being together, and its result, its charge and its callback too.
+// Amounts are whole ten-thousandths of the currency unit. Functions that take a
+// transaction run in the caller's. A task, its hold and its job are thus
+// created together, and so are its result, its charge and its callback.
 package billing
 
 import (
@@ -93,7 +95,8 @@ func ParseMoney(text string) (Money, error) {
 	return Money(n), nil
 }
 
-// Factor is a number between 0 and 1 in ten-thousandths, written and read as Money is.
+// Factor is a number between 0 and 1 in ten-thousandths, formatted and parsed
+// like Money.
 type Factor int64
 
 // String returns the factor with no more digits than it needs.
@@ -102,7 +105,7 @@ func (f Factor) String() string { return Money(f).Number() }
 // MarshalJSON writes the factor as a JSON number with its exact digits.
 func (f Factor) MarshalJSON() ([]byte, error) { return Money(f).MarshalJSON() }
 
-// UnmarshalJSON reads what Money's reads.
+// UnmarshalJSON accepts the same forms as Money's.
 func (f *Factor) UnmarshalJSON(data []byte) error { return (*Money)(f).UnmarshalJSON(data) }
 
 // share returns amount × numerator / denominator rounded half up. amount and numerator are not negative, denominator is

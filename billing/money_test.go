@@ -45,7 +45,7 @@ func TestMoneyJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Money(rapid.Int64().Draw(t, "money"))
 		if m == math.MinInt64 {
-			m++ // one more than can be written with a sign in front
+			m++ // one more than can be written with a sign
 		}
 		data, err := json.Marshal(m)
 		require.NoError(t, err)
@@ -124,7 +124,8 @@ func TestBillableMinutes(t *testing.T) {
 var startPrices = Prices{Standard: 6000, Optimized: 2000, Diarize: 1000, AudioEvents: 1000, BatchDiscount: 5000}
 
 func TestQuote(t *testing.T) {
-	// The bill of one minute at the starting prices, all three capabilities, as batch.
+	// One minute at the starting prices with all three capabilities, as a batch
+	// task.
 	q, err := startPrices.Quote(Usage{Mode: spec.TierOptimized, Seconds: 10, Diarize: true, Events: true, Batch: true})
 	require.NoError(t, err)
 	data, err := json.Marshal(q.Detail)
@@ -153,7 +154,8 @@ func TestQuote(t *testing.T) {
 	assert.Equal(t, spec.TierStandard, dear.Mode)
 }
 
-// TestBillableMinutesAreExact counts samples: a length in seconds loses none.
+// TestBillableMinutesAreExact checks whole numbers of samples: converting them
+// to seconds loses none.
 func TestBillableMinutesAreExact(t *testing.T) {
 	const rate = 16000
 	rapid.Check(t, func(t *rapid.T) {

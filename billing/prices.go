@@ -38,16 +38,16 @@ func scanPrices(row *sql.Row) (Prices, error) {
 	return p, err
 }
 
-// Prices returns the prices that hold now.
+// Prices returns the prices that are valid now.
 func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.pricesAt(ctx, s.now()) }
 
-// pricesAt returns the prices that held at t.
+// pricesAt returns the prices that were valid at t.
 func (s *Store) pricesAt(ctx context.Context, t time.Time) (Prices, error) {
 	p, err := scanPrices(s.pool.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
 	return p, s.wrap("prices", err)
 }
 
-// PricesTx is PricesAt now, inside a transaction.
+// PricesTx is Prices inside a transaction.
 func (s *Store) PricesTx(ctx context.Context, tx *sql.Tx) (Prices, error) {
 	p, err := scanPrices(tx.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(s.now())))
 	return p, s.wrap("prices", err)
@@ -59,8 +59,9 @@ func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices,
 	return p, s.wrap(fmt.Sprintf("prices %d", id), err)
 }
 
-// SetPrices enters prices that hold from validFrom on (the zero time: from now on). Tasks that exist keep the prices of
-// their creation. Prices must lie in 0 … 1,000,000 and the discount in 0 … 1; else the error wraps ErrPrices.
+// SetPrices enters prices that are valid from validFrom on (the zero time: from
+// now on). Existing tasks keep the prices of their creation. Prices must lie in
+// 0 … 1,000,000 and the discount in 0 … 1; else the error wraps ErrPrices.
 func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (Prices, error) {
 	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Optimized, "diarize": p.Diarize, "audio_events": p.AudioEvents} {
 		if price < 0 || price > maxPrice {

@@ -19,8 +19,8 @@ type Usage struct {
 	Partial bool // the rest of the recording is missing or could not be read
 }
 
-// Detail is how a price comes about. Components that were off are nil. Its JSON is what a settlement keeps in the database,
-// and the form of the specification's billing.detail.
+// Detail breaks a price down. Components that were off are nil. Settlements
+// store its JSON, which is also the specification's billing.detail.
 type Detail struct {
 	BasePricePerHour    Money   `json:"base_price_per_hour"`
 	BaseAmount          Money   `json:"base_amount"`
@@ -45,13 +45,14 @@ type Quote struct {
 // ErrUsage is returned for a usage that can't be priced.
 var ErrUsage = errors.New("usage can't be priced")
 
-// maxSeconds bounds what is priced: 10 years, far above every limit of the service.
+// maxSeconds bounds the usage that can be priced: 10 years, far above every
+// limit of the service.
 const maxSeconds = 10 * 366 * 24 * 3600
 
-// BillableMinutes returns the number of minutes begun, at least 1, in a length of
-// exactly that many seconds: one sample past a full minute begins another.
-// Lengths that are not numbers, negative or longer than 10 years are errors that
-// wrap ErrUsage.
+// BillableMinutes returns the number of started minutes, at least 1, in exactly
+// the given seconds: one sample past a full minute starts another. Lengths that
+// are not numbers, negative or longer than 10 years are errors that wrap
+// ErrUsage.
 func BillableMinutes(seconds float64) (int64, error) {
 	if !(seconds >= 0 && seconds <= maxSeconds) {
 		return 0, fmt.Errorf("%w: a length of %v s", ErrUsage, seconds)
@@ -59,11 +60,11 @@ func BillableMinutes(seconds float64) (int64, error) {
 	return max(1, int64(math.Ceil(seconds/60))), nil
 }
 
-// Quote prices a usage by the specification's formula: the sum of the prices per
-// hour / 60 × minutes, and of a batch task × the batch discount (0 means none).
-// Subtotal and Total are each rounded half up to four digits once, from the exact
-// value. The components are rounded so that they add up to Subtotal: down, and
-// what is left goes to those with the largest remainders.
+// Quote prices a usage by the specification's formula: the sum of the prices
+// per hour / 60 × minutes, and of a batch task × the batch discount (0 means
+// none). Subtotal and Total are each rounded half up to four digits once, from
+// the exact value. The components add up to Subtotal: each is rounded down, and
+// the remainder goes to the components with the largest fractions.
 func (p Prices) Quote(u Usage) (Quote, error) {
 	minutes, err := BillableMinutes(u.Seconds)
 	if err != nil {
@@ -101,17 +102,17 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	d.Total = d.Subtotal
 	if u.Batch {
 		d.BatchDiscount = &p.BatchDiscount
-		if p.BatchDiscount != 0 { // at most 1, so the total fits where the subtotal did
+		if p.BatchDiscount != 0 { // at most 1, so the total fits if the subtotal does
 			d.Total, _ = share(sum, minutes*int64(p.BatchDiscount), 60*int64(Unit))
 		}
 	}
 	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total, Partial: u.Partial}, nil
 }
 
-// components divides subtotal, the rounded sum of price / 60 × minutes, among the
-// prices by the method of the largest remainder. Each amount differs from its
-// exact value by less than 0.0001; of equal remainders the first price's counts
-// as larger.
+// components divides subtotal, the rounded sum of price / 60 × minutes, among
+// the prices by the method of the largest remainder. Each amount differs from
+// its exact value by less than 0.0001; among equal remainders, the first
+// price's counts as larger.
 func components(perHour []Money, minutes int64, subtotal Money) []Money {
 	amounts, remainders := make([]Money, len(perHour)), make([]int64, len(perHour))
 	left := subtotal
@@ -135,7 +136,7 @@ func components(perHour []Money, minutes int64, subtotal Money) []Money {
 	return amounts
 }
 
-// Dearest prices a usage whose tier is not known yet: the dearest of tiers.
+// Dearest prices a usage with an unknown tier at the most expensive of tiers.
 func (p Prices) Dearest(u Usage, tiers ...spec.Tier) (Quote, error) {
 	var dearest Quote
 	for i, tier := range tiers {
@@ -151,8 +152,8 @@ func (p Prices) Dearest(u Usage, tiers ...spec.Tier) (Quote, error) {
 	return dearest, nil
 }
 
-// LongestPaid returns how many minutes, at most limit, of a usage whose tier is
-// not known yet amount pays for at the dearest of tiers. u.Seconds is not read.
+// LongestPaid returns the number of minutes, at most limit, that amount pays
+// for at the most expensive of tiers. It ignores u.Seconds.
 func (p Prices) LongestPaid(amount Money, limit int64, u Usage, tiers ...spec.Tier) (minutes int64, err error) {
 	tooLong := sort.Search(int(max(0, limit)), func(i int) bool {
 		u.Seconds = 60 * float64(i+1)

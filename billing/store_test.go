@@ -44,7 +44,7 @@ func addAccount(t require.TestingT, s *Store, name string) string {
 	return id
 }
 
-// allow lets the account have n tasks at once that are not batch tasks.
+// allow lets the account have n concurrent non-batch tasks.
 func allow(t require.TestingT, s *Store, account string, n int) {
 	require.NoError(t, accounts.New(s.db.(*db.DB), nil).SetLimits(context.Background(), account, accounts.Overrides{Concurrency: &n}))
 }
@@ -96,7 +96,7 @@ func TestRechargeRefundAndLedger(t *testing.T) {
 	})
 }
 
-func TestPricesInTime(t *testing.T) {
+func TestPricesByValidity(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		s := newStore(d, func() time.Time { return now })
@@ -229,7 +229,7 @@ func TestChargesCannotOverdraw(t *testing.T) {
 	})
 }
 
-// ledgerModel is what T22 believes of one account.
+// ledgerModel is T22's model of one account.
 type ledgerModel struct {
 	balance     Money
 	holds       map[string]heldTask
@@ -244,8 +244,8 @@ type heldTask struct {
 	batch  bool
 }
 
-// TestMoneyAlwaysAddsUp runs random histories of all that moves money against a model, with transactions that fail half-way.
-// It covers T22 of test/README.md.
+// TestMoneyAlwaysAddsUp runs random histories of all money operations against a
+// model, with transactions that fail half-way. It covers T22 of test/README.md.
 func TestMoneyAlwaysAddsUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ran, steps, refused, broken := 0, 0, 0, 0
@@ -284,9 +284,11 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 				}
 				return m.balance + active() - tasks - batches
 			}
-			// An account from which nothing is taken but charges, and whose packs do not expire, never owes anything.
+			// An account without refunds and with packs that do not expire
+			// never owes anything.
 			prepaid := rapid.Bool().Draw(t, "prepaid")
-			// write runs a step's transaction, sometimes first one that dies before its commit.
+			// write runs a step's transaction, sometimes after one that fails
+			// before its commit.
 			write := func(t *rapid.T, fn func(tx *sql.Tx) error) error {
 				if rapid.IntRange(0, 4).Draw(t, "crash") == 0 {
 					broken++
@@ -338,7 +340,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 					if prepaid {
 						t.Skip("packs do not expire")
 					}
-					now = now.Add(time.Duration(rapid.IntRange(-30, 120).Draw(t, "minutes")) * time.Minute) // clocks go back too
+					now = now.Add(time.Duration(rapid.IntRange(-30, 120).Draw(t, "minutes")) * time.Minute) // clocks run backward too
 				},
 				"prices": func(t *rapid.T) {
 					_, err := s.SetPrices(ctx, Prices{Standard: amount.Draw(t, "standard"), BatchDiscount: 5000}, now)
@@ -454,8 +456,9 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 	})
 }
 
-// TestCheckFindsAndMends breaks sums and a ledger's balance behind the store's back.
-func TestCheckFindsAndMends(t *testing.T) {
+// TestCheckFindsAndRepairs corrupts sums and a ledger's balance directly in the
+// database.
+func TestCheckFindsAndRepairs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newStore(d, nil)
 		a, b := addAccount(t, s, "a"), addAccount(t, s, "b")
@@ -486,7 +489,8 @@ func TestCheckFindsAndMends(t *testing.T) {
 	})
 }
 
-// TestFirstPricesSayWhenTheyWereInstalled: not the beginning of 1970.
+// TestFirstPricesSayWhenTheyWereInstalled checks that the date is not the start
+// of 1970.
 func TestFirstPricesSayWhenTheyWereInstalled(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p, err := newStore(d, nil).Prices(t.Context())
@@ -495,7 +499,8 @@ func TestFirstPricesSayWhenTheyWereInstalled(t *testing.T) {
 	})
 }
 
-// TestSolvent: an account without money is refused early, unless a minute may be free.
+// TestSolvent checks that an account without money is refused early, unless a
+// minute may be free.
 func TestSolvent(t *testing.T) {
 	s := newStore(dbtest.SQLite(t, db.Options{}), nil)
 	ctx := context.Background()

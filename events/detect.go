@@ -1,5 +1,5 @@
-// Package events detects sound events: which of the 521 classes of AudioSet
-// that YAMNet has are heard in a recording, and when.
+// Package events detects sound events: the classes heard in a recording, of
+// AudioSet's 521 that YAMNet has, with their times.
 //
 // A [Tagger] scores every class in overlapping windows. [Detect] turns the
 // scores into events as they arrive, so that memory does not grow with the
@@ -25,8 +25,8 @@ type Grid struct {
 
 // cell returns the part of the recording that frame i stands for: the middle of
 // its window, one hop long, so that the cells of all frames are adjacent. The
-// first cell also includes what is before it; the caller adds what is after the
-// last one.
+// first cell extends to the beginning of the recording; the caller extends the
+// last one to its end.
 func (g Grid) cell(i int) (start, end float64) {
 	before := max(0, (g.Window-g.Hop)/2)
 	start = float64(i)*g.Hop + before
@@ -59,7 +59,7 @@ type Event struct {
 	Class      spec.EventClass
 	// Confidence is the mean score of the frames in which the class exceeds the
 	// threshold, so it exceeds the threshold as well. Scores are compared and
-	// averaged with the four digits that results have.
+	// averaged with the four digits of results.
 	Confidence float64
 	// Peak is the largest of those scores.
 	Peak float64
@@ -94,7 +94,7 @@ func within(seconds, duration float64) float64 {
 	return min(math.Round(seconds*100), last) / 100
 }
 
-// round4 rounds a score to the four digits that results have.
+// round4 rounds a score to the four digits of results.
 func round4(score float64) float64 { return math.Round(score*1e4) / 1e4 }
 
 // Detect detects the events of a recording. For each class, it joins
@@ -152,7 +152,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 			continue
 		}
 		if o.last == next-1 {
-			o.end = duration // the last frame stands for the rest
+			o.end = duration // the last frame extends to the end
 		}
 		found = append(found, o.event(c, duration))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// scripted returns scores that a function computes.
+// scripted computes scores with a function.
 type scripted struct {
 	grid   Grid
 	frames int
@@ -46,7 +46,7 @@ func (s scripted) Scores(ctx context.Context, _ *audio.PCM, yield func(int, []fl
 	return s.err
 }
 
-// row scores one class; a digit stands for tenths.
+// row scores one class; each digit is a frame's score in tenths.
 func row(class int, digits string) scripted {
 	return scripted{frames: len(digits), score: func(i int, s []float32) { s[class] = float32(digits[i]-'0') / 10 }}
 }
@@ -217,9 +217,9 @@ func TestEventsInvariants(t *testing.T) {
 	})
 }
 
-// TestShownConfidenceIsAboveTheThreshold checks that a score that rounds to the
+// TestRoundedConfidenceExceedsTheThreshold checks that a score that rounds to the
 // threshold does not exceed it, regardless of further digits.
-func TestShownConfidenceIsAboveTheThreshold(t *testing.T) {
+func TestRoundedConfidenceExceedsTheThreshold(t *testing.T) {
 	for score, above := range map[float32]bool{0.29999: false, 0.3: false, 0.30004: false, 0.30006: true, 0.3001: true} {
 		tagger := scripted{grid: clipGrid, frames: 4, score: func(_ int, s []float32) { s[9] = score }}
 		got, err := Detect(t.Context(), tagger, seconds(5), DefaultOptions())
@@ -250,9 +250,9 @@ func TestEventsEndInsideTheRecording(t *testing.T) {
 	}
 }
 
-// TestFiveHoursInFlatMemory checks that allocations do not grow with the number
+// TestMemoryDoesNotGrowOverFiveHours checks that allocations do not grow with the number
 // of frames.
-func TestFiveHoursInFlatMemory(t *testing.T) {
+func TestMemoryDoesNotGrowOverFiveHours(t *testing.T) {
 	spec.EventClasses() // parsed once
 	frames := int(5 * 3600 / 0.48)
 	tagger := scripted{grid: yamnetGrid, frames: frames, score: func(i int, s []float32) {

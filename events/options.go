@@ -8,15 +8,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrOptions marks an option that is out of range; the error's text names the
-// option as in the service's JSON.
+// ErrOptions marks an option that is out of range; the error names the option
+// as in the service's JSON.
 var ErrOptions = errors.New("option of sound events out of range")
 
 // defaultThreshold is the confidence in the service's specification above which
 // an event is returned.
 const defaultThreshold = 0.3
 
-// Options configures what is returned.
+// Options configures the detected events.
 type Options struct {
 	// Threshold is the score (0 … 1) that a class must exceed in a frame.
 	Threshold float64

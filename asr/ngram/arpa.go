@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// ErrFormat marks a file that is no language model in the ARPA format.
+// ErrFormat marks a file that is not a language model in the ARPA format.
 var ErrFormat = errors.New("no language model in the ARPA format")
 
 const (
-	// maxOrder is the longest n-gram accepted, the longest of KenLM as it comes.
+	// maxOrder is the longest n-gram accepted: KenLM's default limit.
 	maxOrder = 6
 	// maxLine bounds a line, in bytes.
 	maxLine = 64 << 10
-	// maxNGrams bounds a model in memory, where an n-gram takes 20 bytes.
+	// maxNGrams bounds a model's memory; an n-gram takes 20 bytes.
 	maxNGrams = 100 << 20
 )
 
@@ -49,32 +49,33 @@ func Parse(name string, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// gram is one n-gram as it is read: the node of all but its last word, and that.
+// gram is one n-gram during parsing: its last word and the node of the words
+// before it.
 type gram struct {
 	parent, word     int32
 	logProb, backoff float32
 }
 
-// reader goes through the lines of a file.
+// reader iterates over the lines of a file.
 type reader struct {
-	rest    string // what follows the present line
+	rest    string // the file after the present line
 	line    int
-	text    string // of that line, without spaces around it
-	tooLong bool   // the line after it is
+	text    string // the present line without spaces around it
+	tooLong bool   // the next line exceeds maxLine
 	fields  []string
-	number  map[string]int32 // of the words of the 1-grams
+	number  map[string]int32 // each word's place among the 1-grams
 	last    path
 }
 
-// path is the way of the n-gram read last through the trie. Files list n-grams with
-// the same beginning one after the other, so that it need not be looked up again.
+// path is the path of the previous n-gram through the trie. Files list n-grams
+// with the same beginning together, so most lookups can be skipped.
 type path struct {
 	words []string
 	ids   []int32 // of the words
-	nodes []int32 // of the n-grams that they begin
+	nodes []int32 // the nodes of the n-grams that the words begin
 }
 
-// next moves to the next line with something on it.
+// next moves to the next line that is not blank.
 func (p *reader) next() bool {
 	for p.rest != "" {
 		line, rest, _ := strings.Cut(p.rest, "\n")
@@ -97,7 +98,7 @@ func split(list []string, line string) []string {
 	begin := -1
 	for i := range len(line) {
 		switch c := line[i]; {
-		case c >= utf8.RuneSelf: // there are spaces among these, too
+		case c >= utf8.RuneSelf: // runes beyond ASCII may be spaces too
 			return append(list[:0], strings.Fields(line)...)
 		case c == ' ' || c >= '\t' && c <= '\r':
 			if begin >= 0 {
@@ -119,7 +120,7 @@ func (p *reader) expected(format string, a ...any) error {
 }
 
 func (p *reader) model() (*Model, error) {
-	for p.text != `\data\` { // what stands before is a comment
+	for p.text != `\data\` { // a comment may precede the data
 		if !p.next() {
 			return nil, p.expected(`\data\, with which a language model in the ARPA format begins`)
 		}
@@ -154,7 +155,7 @@ func (p *reader) model() (*Model, error) {
 	return m, nil
 }
 
-// counts reads how many n-grams of each length there are.
+// counts reads the number of n-grams of each length.
 func (p *reader) counts() ([]int, error) {
 	var counts []int
 	total := 0
@@ -191,7 +192,7 @@ func (p *reader) entry(order, count, i int) (g gram, words []string, err error) 
 		if at == len(fields) {
 			break
 		}
-		// Beyond ± 99, which stands for a probability of 0, nothing is sensible.
+		// -99 stands for a probability of 0, so larger magnitudes are errors.
 		x, err := strconv.ParseFloat(fields[at], 64)
 		if err != nil || !(math.Abs(x) <= 100) || k == 0 && x > 0 {
 			return g, nil, p.expected("the log10 of a probability and of a back-off weight, not %q", fields[at])
@@ -218,7 +219,7 @@ func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
 		}
 	}
 	for w := range found {
-		m.words = append(m.words, strings.Clone(w)) // not with the whole file around it
+		m.words = append(m.words, strings.Clone(w)) // a clone does not keep the whole file in memory
 	}
 	sort.Strings(m.words)
 	grams := make([]gram, len(m.words))
@@ -271,8 +272,8 @@ func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
 	return slices.CompactFunc(grams, func(a, b gram) bool { return a.parent == b.parent && a.word == b.word }), nil
 }
 
-// follow finds the words' numbers, and the nodes of the n-grams that all but the last
-// of them begin.
+// follow moves p.last to the given words: their numbers and the nodes of the
+// n-gram's proper prefixes.
 func (p *reader) follow(m *Model, words []string) error {
 	same := 0
 	for same < len(p.last.words) && p.last.words[same] == words[same] {

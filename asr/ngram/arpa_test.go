@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small is a model whose every probability can be worked out by hand.
+// small is a model whose probabilities can be computed by hand.
 const small = `made by hand
 
 \data\
@@ -47,7 +47,8 @@ func parsed(t testing.TB, text string) *Model {
 	return m
 }
 
-// log10 is the model's log10 probability of the last of some words behind the others.
+// log10 returns the model's log10 probability of the last word after the
+// others.
 func log10(t testing.TB, m *Model, words ...string) float64 {
 	t.Helper()
 	context := int32(0)
@@ -80,7 +81,7 @@ func TestProbabilitiesBackOff(t *testing.T) {
 		"<s> the cat </s>":    -0.3 - 0.125 - 1.0, // "the cat </s>" is missing, and "cat </s>"
 		"the cat sat </s>":    -0.4,               // "cat sat" has no back-off weight
 		"<s> the cat dog":     -0.3 - 0.125 - 2.0, // a word that the model does not list
-		"<s> the cat dog cat": -0.6,               // nothing is known behind it
+		"<s> the cat dog cat": -0.6,               // no n-gram begins with dog
 		"cat sat cat":         -0.0625 - 0.6,      // "cat sat" is in no longer n-gram: "sat" is its context
 		"<s> 明":               -0.5 - 0.9,
 	} {
@@ -101,7 +102,7 @@ func TestCaseIsFolded(t *testing.T) {
 	assert.InDelta(t, -0.2, log10(t, m, "us", "go"), 1e-6)
 }
 
-func TestWhatIsNoModelIsRefusedByLine(t *testing.T) {
+func TestErrorsNameTheLine(t *testing.T) {
 	change := func(from, to string) string { return strings.Replace(small, from, to, 1) }
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":               {"", `line 0: expected \data\, with which a language model in the ARPA format begins, found "the end of the file"`},
@@ -132,8 +133,8 @@ func TestWhatIsNoModelIsRefusedByLine(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a file holds, Parse refuses it or gives a model in which every
-// word can be looked up behind every context.
+// FuzzParse checks that Parse either refuses a file or returns a model in which
+// every word can be looked up after every context.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add("\\data\\\nngram 1=1\nngram 2=1\n\\1-grams:\n-1 a -1\n\\2-grams:\n-1 a a\n\\end\\")
@@ -143,7 +144,7 @@ func FuzzParse(f *testing.F) {
 			require.ErrorIs(t, err, ErrFormat)
 			return
 		}
-		// of a large model some, so that it does not take long
+		// Large models are sampled.
 		for context := int32(0); context < int32(len(m.word)); context += 1 + int32(len(m.word)/97) {
 			for word := int32(-1); word < int32(len(m.words)); word += 1 + int32(len(m.words)/89) {
 				logProb, next := m.next(context, word)
@@ -154,7 +155,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParse reads a model of two lengths; its figure is per n-gram.
+// BenchmarkParse reads a model of two lengths and reports the time per n-gram.
 func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
 	const words = 300

@@ -5,29 +5,30 @@ package ngram
 import "slices"
 
 // Model is a back-off language model over words (S. Katz 1987, Estimation of
-// probabilities from sparse data), as an ARPA file holds it. It is safe for
+// probabilities from sparse data), as an ARPA file defines it. It is safe for
 // concurrent use. Its nodes are n-grams in a trie: node 0 is the empty one; a
 // node's children are its continuations by one word, stored contiguously in the
 // order of words. Longer n-grams are stored after shorter ones.
 type Model struct {
 	// words are lower-cased and sorted; a word's number is its place here.
 	words []string
-	// start is the node of the beginning of a sentence, and end the number of the
-	// word that closes one, -1 where the model has none.
+	// start is the node of the beginning of a sentence; end is the number of
+	// the word that ends one, -1 if the model has none.
 	start, end int32
 	// unknown is the natural logarithm of the probability of a word that the model
 	// does not list.
 	unknown float64
 	word    []int32
-	// logProb is of a node's last word behind those before it, and backoff is added
-	// where a context lacks a word: natural logarithms.
+	// logProb is the probability of a node's last word after the words before
+	// it; backoff is added where a context lacks a word. Both are natural
+	// logarithms.
 	logProb, backoff []float32
-	// suffix is the longest node that is a proper end of this one; first is where a
-	// node's children begin, which end where those of the next begin.
+	// suffix is the longest node that is a proper suffix of this one. first is
+	// the place of a node's first child; the next node's first ends the list.
 	suffix, first []int32
 }
 
-// child finds the continuation of a node by a word.
+// child finds a node's continuation by a word.
 func (m *Model) child(node, word int32) (int32, bool) {
 	begin, end := m.first[node], int32(len(m.word))
 	if int(node)+1 < len(m.first) {
@@ -53,7 +54,7 @@ func (m *Model) next(context, word int32) (float64, int32) {
 	}
 }
 
-// context is the longest end of an n-gram that words can follow in the model.
+// context returns the longest suffix of an n-gram that the model can continue.
 func (m *Model) context(n int32) int32 {
 	for n != 0 && m.first[n] == m.first[n+1] {
 		n = m.suffix[n]
@@ -61,7 +62,7 @@ func (m *Model) context(n int32) int32 {
 	return n
 }
 
-// add puts the n-grams of one length, sorted, after the shorter ones.
+// add appends the sorted n-grams of one length to the shorter ones.
 func (m *Model) add(grams []gram) {
 	k := 0
 	for node := int32(len(m.first)); int(node) < len(m.word); node++ {
@@ -77,14 +78,14 @@ func (m *Model) add(grams []gram) {
 	}
 }
 
-// link ends the table of children and finds each node's suffix.
+// link closes the table of children and finds each node's suffix.
 func (m *Model) link() {
 	m.add(nil)
 	m.first = append(m.first, int32(len(m.word)))
 	m.suffix = make([]int32, len(m.word))
 	for parent := range m.word {
 		if parent == 0 {
-			continue // one word's suffix is the empty node
+			continue // the suffix of a single word is the empty node
 		}
 		for n := m.first[parent]; n < m.first[parent+1]; n++ {
 			for at := m.suffix[parent]; ; at = m.suffix[at] {

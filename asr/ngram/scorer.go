@@ -9,38 +9,40 @@ import (
 )
 
 const (
-	// weight is the share of the model's log probabilities in a search, and wordBonus
-	// what each word adds against the preference for few words that they bring (natural
-	// logarithms): of a dozen pairs those with the fewest errors on the clips that the
-	// demonstration recognizer was chosen by (docs/performance.md).
+	// weight is the model's share in a search, and wordBonus is added per word
+	// to offset the model's preference for few words (natural logarithms). Of a
+	// dozen pairs, these make the fewest errors on the clips that the
+	// demonstration recognizer was selected by (docs/performance.md).
 	weight    = 0.35
 	wordBonus = 2.0
 )
 
-// Scorer adds what a Model says of a text to a search over tokens (shallow fusion;
-// Hannun and others 2014, First-pass large vocabulary continuous speech recognition
-// using bi-directional recurrent DNNs): weight·ln P(word | words before) and a bonus
-// for each word. It is safe for concurrent use. A nil Scorer scores nothing.
+// Scorer adds a Model's score of a text to a search over tokens (shallow
+// fusion; Hannun and others 2014, First-pass large vocabulary continuous speech
+// recognition using bi-directional recurrent DNNs): weight·ln P(word | words
+// before) and a bonus for each word. It is safe for concurrent use. A nil
+// Scorer scores nothing.
 type Scorer struct {
 	model *Model
 	// text is what each token writes: words in lower case, ' ' between words, '\n'
 	// between sentences.
 	text [][]byte
-	// spared are words from which the model takes nothing, sorted.
+	// spared are the words that the model never penalizes, sorted.
 	spared []string
 }
 
-// NewScorer prepares a model for a recognizer's tokens: what each of them writes in
-// UTF-8 (single tokens need not be whole characters); nil for one that writes nothing.
-// Words are separated by spaces and punctuation other than apostrophes and hyphens,
-// without case; each kana or Chinese character is a word; a sentence ends
-// with a full stop, a question or an exclamation mark.
+// NewScorer prepares a model for a recognizer's tokens. tokens holds the UTF-8
+// text of each, nil for a token without text; a single token need not be whole
+// characters. Words are separated by spaces and punctuation other than
+// apostrophes and hyphens, ignoring case. Each kana or Chinese character is a
+// word. A sentence ends with a full stop, a question mark or an exclamation
+// mark.
 func NewScorer(m *Model, tokens [][]byte) *Scorer {
 	s := &Scorer{model: m, text: make([][]byte, len(tokens))}
 	for id, t := range tokens {
 		for len(t) > 0 {
 			r, n := utf8.DecodeRune(t)
-			if r == utf8.RuneError { // part of a character
+			if r == utf8.RuneError { // an incomplete character
 				s.text[id] = append(s.text[id], t[:n]...)
 			} else {
 				s.text[id] = utf8.AppendRune(s.text[id], plain(r))
@@ -51,7 +53,7 @@ func NewScorer(m *Model, tokens [][]byte) *Scorer {
 	return s
 }
 
-// plain maps a character of a token to one of a Scorer's text.
+// plain maps a token's character to one of the Scorer's text.
 func plain(r rune) rune {
 	switch {
 	case r == '\'' || r == '-' || unicode.In(r, unicode.L, unicode.N, unicode.M):
@@ -64,8 +66,8 @@ func plain(r rune) rune {
 	return ' '
 }
 
-// Sparing returns a Scorer that takes nothing from a text for the words of the given
-// phrases (hotwords, say), however unlikely they are to the model or unknown to it.
+// Sparing returns a Scorer that never penalizes the words of the given phrases
+// (such as hotwords), however unlikely or unknown they are to the model.
 func (s *Scorer) Sparing(phrases []string) *Scorer {
 	if s == nil {
 		return nil
@@ -82,17 +84,18 @@ func (s *Scorer) Sparing(phrases []string) *Scorer {
 // Place is the state of a partial text in the model.
 type Place struct {
 	context int32
-	// The words [0] to [1] of the model, and of those spared, begin with the bytes
-	// written of the present word.
+	// known and spared are the ranges [0] to [1] of the words, in the model and
+	// among the spared, that begin with the unfinished word.
 	known, spared [2]int32
 	bytes         int32
-	// whole is how many bytes the present character of an unspaced script has.
+	// whole is the length in bytes of the present character of an unspaced
+	// script.
 	whole int32
-	// score is that of the words that are complete.
+	// score is the score of the complete words.
 	score float64
 }
 
-// Begin is the place before a text.
+// Begin returns the place before a text.
 func (s *Scorer) Begin() Place {
 	if s == nil {
 		return Place{}
@@ -100,14 +103,14 @@ func (s *Scorer) Begin() Place {
 	return s.fresh(Place{context: s.model.start})
 }
 
-// fresh is the place before a word.
+// fresh returns the place before a word.
 func (s *Scorer) fresh(p Place) Place {
 	p.known, p.spared = [2]int32{0, int32(len(s.model.words))}, [2]int32{0, int32(len(s.spared))}
 	p.bytes, p.whole = 0, 0
 	return p
 }
 
-// Step returns the place after one more token.
+// Step returns the place after another token.
 func (s *Scorer) Step(p Place, token int) Place {
 	if s == nil || token >= len(s.text) {
 		return p
@@ -118,7 +121,7 @@ func (s *Scorer) Step(p Place, token int) Place {
 			p = s.complete(p)
 		case c == '\n':
 			p = s.closed(s.complete(p))
-		case p.bytes == 0 && (c == '-' || c == '\''): // a dash, or a quotation mark
+		case p.bytes == 0 && (c == '-' || c == '\''): // a dash or a quotation mark
 		default:
 			if unspaced := c >= 0xe3 && c <= 0xe9 || c >= 0xf0; unspaced { // kana and Chinese characters
 				p = s.complete(p)
@@ -136,7 +139,7 @@ func (s *Scorer) Step(p Place, token int) Place {
 	return p
 }
 
-// narrow keeps those of the words between r[0] and r[1] whose byte at a place is c.
+// narrow returns the range within r of the words whose byte at index at is c.
 func narrow(words []string, r [2]int32, at int32, c byte) [2]int32 {
 	words = words[r[0]:r[1]]
 	reaches := func(c int) int32 {
@@ -145,7 +148,7 @@ func narrow(words []string, r [2]int32, at int32, c byte) [2]int32 {
 	return [2]int32{reaches(int(c)), reaches(int(c) + 1)}
 }
 
-// complete scores the present word, if there is one.
+// complete scores the unfinished word, if there is one.
 func (s *Scorer) complete(p Place) Place {
 	if p.bytes == 0 {
 		return p
@@ -164,7 +167,7 @@ func (s *Scorer) complete(p Place) Place {
 	return s.fresh(p)
 }
 
-// closed scores the end of a sentence; what follows begins another.
+// closed scores the end of a sentence and begins the next one.
 func (s *Scorer) closed(p Place) Place {
 	if p.context == s.model.start {
 		return p
@@ -177,8 +180,9 @@ func (s *Scorer) closed(p Place) Place {
 	return p
 }
 
-// Score is what the text so far adds to the logarithm of its probability; of an
-// unfinished word it says only whether it can still become one that is known.
+// Score returns the text's contribution to the logarithm of its probability so
+// far. An unfinished word counts only by whether it can still become a known
+// one.
 func (s *Scorer) Score(p Place) float64 {
 	if s != nil && p.bytes > 0 && p.known[0] == p.known[1] && p.spared[0] == p.spared[1] {
 		return p.score + weight*s.model.unknown + wordBonus
@@ -186,7 +190,7 @@ func (s *Scorer) Score(p Place) float64 {
 	return p.score
 }
 
-// Finish returns what a text that ends here adds to its score.
+// Finish returns the score of a text that ends here.
 func (s *Scorer) Finish(p Place) float64 {
 	if s == nil {
 		return 0

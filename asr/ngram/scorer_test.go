@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// finish scores a text that is written in the given tokens.
+// finish scores a text written in the given tokens.
 func finish(s *Scorer, tokens []string) float64 {
 	p := s.Begin()
 	for i := range tokens {
@@ -26,7 +26,7 @@ func scoreOf(m *Model, tokens ...string) float64 {
 	return finish(NewScorer(m, text), tokens)
 }
 
-// words is what so many words with the given sum of log10 probabilities score.
+// words returns the score of n words with the given sum of log10 probabilities.
 func words(n int, log10 float64) float64 { return float64(n)*wordBonus + weight*math.Ln10*log10 }
 
 func TestTextIsScoredByItsWords(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTextIsScoredByItsWords(t *testing.T) {
 		" the cat sat.":    words(3, -0.1-0.05-0.15-0.4),
 		"the cat sat. The": words(4, -0.1-0.05-0.15-0.4-0.1),
 		"...":              0,
-		" catty":           words(1, -2), // back-off weights belong to words that are listed
+		" catty":           words(1, -2), // back-off weights belong to listed words
 		" the ca":          words(2, -0.1-2),
 		" the cat's":       words(2, -0.1-2),
 		"明明":               words(2, -0.5-0.9-0.9),
@@ -55,9 +55,9 @@ func TestCharactersMayBeDividedAmongTokens(t *testing.T) {
 	assert.InDelta(t, scoreOf(m, "明", "the"), scoreOf(m, "\xe6", "\x98", "\x8e", "the"), 1e-9)
 }
 
-// TestUnknownIsKnownAtOnce: a search must not wait for the end of a word that can no
-// longer become one.
-func TestUnknownIsKnownAtOnce(t *testing.T) {
+// TestUnknownWordScoredEarly checks that a prefix of no known word is scored as
+// unknown before the word ends.
+func TestUnknownWordScoredEarly(t *testing.T) {
 	s := NewScorer(parsed(t, small), [][]byte{[]byte(" ca"), []byte("x"), []byte("t"), []byte(" ")})
 	begun := s.Step(s.Begin(), 0)
 	assert.Zero(t, s.Score(begun))
@@ -88,16 +88,16 @@ func TestSparedWordsCostNothing(t *testing.T) {
 	assert.InDelta(t, score(s, 3), score(spared, 3), 1e-9, "other words are as before")
 }
 
-func TestNilScoresNothing(t *testing.T) {
+func TestNilScorerScoresNothing(t *testing.T) {
 	var s *Scorer
 	p := s.Sparing([]string{"a"}).Step(s.Begin(), 3)
 	assert.Zero(t, s.Score(p))
 	assert.Zero(t, s.Finish(p))
 }
 
-// TestDivisionIntoTokensDoesNotMatter: a text's score is that of its words, however
-// they are written.
-func TestDivisionIntoTokensDoesNotMatter(t *testing.T) {
+// TestTokenDivisionIsIrrelevant checks that a text's score depends on its
+// words, not on its tokens.
+func TestTokenDivisionIsIrrelevant(t *testing.T) {
 	m := parsed(t, small)
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"the", "cat", "sat", "ca", "明", "é", " ", " ", ".", "'", "-", "T", "x", "한"}), 0, 12).Draw(t, "text"), "")

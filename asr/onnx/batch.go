@@ -12,9 +12,9 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// decode runs all windows, batches of similar length side by side. Which windows
-// share a batch depends on the windows alone, so the text does not depend on
-// opt.Parallel. Passes counts windows run.
+// decode runs all windows in batches of similar length, several at a time.
+// Which windows share a batch depends on the windows alone, so the text does
+// not depend on opt.Parallel. Passes counts windows run.
 func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -77,9 +77,10 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	return hyps, len(windows), nil
 }
 
-// batches groups indices of windows of similar length, the longest first. A batch
-// holds at most most windows and, padded, not more than budget samples (one window
-// may): large vocabularies give 1.7 MB of scores for each second.
+// batches groups indices of windows of similar length, the longest first. A
+// batch holds at most most windows and, padded, at most budget samples; a
+// single window may exceed it. Large vocabularies need 1.7 MB of scores per
+// second.
 func batches(lengths []int, most, budget int) [][]int {
 	order := make([]int, len(lengths))
 	for i := range order {

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	// prefixesPerBeam is how many prefixes the search of a CTC output keeps for each beam that is asked
-	// for: with the default of 5 that is 10, which makes a quarter fewer errors than 5
-	// in the same time (docs/performance.md#width-of-the-prefix-beam).
+	// prefixesPerBeam is the number of prefixes kept in a CTC search for each
+	// beam requested. The default of 5 beams keeps 10 prefixes, which makes a
+	// quarter fewer errors than 5 in the same time
+	// (docs/performance.md#width-of-the-prefix-beam).
 	prefixesPerBeam = 2
-	// beamTokens is how many tokens of a row may extend a prefix.
+	// beamTokens is the maximum number of tokens of a row that extend a prefix.
 	beamTokens = 16
-	// beamFloor is the least log probability of such a token, and beamSilence that
-	// of the blank from which on a row extends nothing: a hotword is only ever
-	// chosen from what the network itself considers, so nothing is invented in
-	// silence, however long it lasts.
+	// beamFloor is the lowest log probability of a token that extends a prefix.
+	// No prefix is extended where the blank's log probability exceeds
+	// beamSilence. Hotwords can thus only replace tokens that the network
+	// itself considers, and silence never becomes text.
 	beamFloor   = -5.3  // ln 0.005
 	beamSilence = -0.05 // ln 0.95
 )
 
-// beamSize returns the beam size asked for; without one, the default.
+// beamSize returns the requested beam size or the default.
 func beamSize(opt asr.Options) int { return cmp.Or(opt.BeamSize, asr.DefaultOptions().BeamSize) }
 
 // candidates appends to list the tokens of a row that may extend a text, the
-// likeliest first: all but the blank that the network itself considers, if it
-// does not recognize the blank. blank is -1 if the network has none.
+// likeliest first, without the blank. A row recognized as blank has none. blank
+// is -1 if the network has no blank.
 func candidates(list []int, row []float32, norm float64, blank int) []int {
 	if blank >= 0 && float64(row[blank])-norm > beamSilence {
 		return list
@@ -48,14 +49,15 @@ func candidates(list []int, row []float32, norm float64, blank int) []int {
 	return list[:min(len(list), beamTokens)]
 }
 
-// prefix is a node of the tree of token sequences that the search has met.
+// prefix is a node in the tree of token sequences that the search has reached.
 type prefix struct {
 	parent   *prefix
 	id       int
 	children []*prefix
 	standing
-	// blank and token are the log probabilities of all paths that end here in a
-	// blank or in the token, after the present row; the next pair is being filled.
+	// blank and token are the log probabilities of all paths that end here,
+	// after the present row, in a blank or in the token; the search is filling
+	// the next pair.
 	blank, token         float64
 	nextBlank, nextToken float64
 	listed               bool
@@ -79,14 +81,14 @@ func (p *prefix) child(id int, f *fusion) *prefix {
 // search (Hannun and others 2014, First-pass large vocabulary continuous speech
 // recognition using bi-directional recurrent DNNs) with width prefixes and the
 // bonus of hotwords and language model. The best sequence is then aligned with
-// the rows for its times. Even without these, the sum over all paths makes
+// the rows for its times. Even without a bonus, the sum over all paths makes
 // fewer errors than the best token of each row: 2.37 instead of 2.65 % on the
-// 800 clips that the demo model was chosen by, in the same time.
+// 800 clips that the demo model was selected by, in the same time.
 func (h *head) decode(scores []float32, rows, v, width int, f fusion) []emission {
 	return h.search(scores, h.norms(scores, rows, v), v, width, f)
 }
 
-// search is decode for rows whose norms are known.
+// search implements decode for rows with known norms.
 func (h *head) search(scores []float32, norms []float64, v, width int, f fusion) []emission {
 	width = max(width, 1)
 	none := math.Inf(-1)
@@ -115,7 +117,7 @@ func (h *head) search(scores []float32, norms []float64, v, width int, f fusion)
 			for _, id := range order {
 				from := total
 				if id == p.id {
-					from = p.blank // a repeat needs a blank between
+					from = p.blank // a repeated token needs a blank between
 				}
 				if math.IsInf(from, -1) {
 					continue
@@ -124,7 +126,7 @@ func (h *head) search(scores []float32, norms []float64, v, width int, f fusion)
 				c.nextToken = logAdd(c.nextToken, from+at(id))
 			}
 		}
-		for _, p := range beam { // dropped prefixes keep nothing
+		for _, p := range beam { // dropped prefixes keep no scores
 			p.blank, p.token = none, none
 		}
 		for _, p := range next {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A wider search finds a likelier sequence where a narrow one has dropped its
-// beginning.
+// TestWiderBeamFindsLikelierSequences checks that a wider search finds a
+// sequence whose beginning a narrow one drops.
 func TestWiderBeamFindsLikelierSequences(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	v := sampleVocabulary(t, "a", "b", "c", "d")

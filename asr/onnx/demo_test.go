@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// wavSamples reads the clips of testdata: 16 kHz mono 16-bit WAV with a header of
+// wavSamples reads a clip of testdata: 16 kHz mono 16-bit WAV with a header of
 // 44 bytes.
 func wavSamples(t testing.TB, name string) []float32 {
 	t.Helper()
@@ -27,8 +27,8 @@ func wavSamples(t testing.TB, name string) []float32 {
 	return int16Samples(b[44:])
 }
 
-// TestDemoModelWritesTheseClips: held-out sentences in held-out synthetic voices,
-// letter by letter.
+// TestDemoModelWritesTheseClips checks held-out sentences in held-out synthetic
+// voices, letter by letter.
 func TestDemoModelWritesTheseClips(t *testing.T) {
 	e := openDemo(t)
 	assert.Equal(t, models.ContractZipformerCTC, e.Contract())
@@ -76,8 +76,8 @@ func TestDemoModelHearsNothingInNoise(t *testing.T) {
 	}
 }
 
-// TestHotwordsOnDemoModel: a hotword that was said stays; the text around it does
-// not suffer.
+// TestHotwordsOnDemoModel checks that a spoken hotword stays and that the text
+// around it does not change.
 func TestHotwordsOnDemoModel(t *testing.T) {
 	e := openDemo(t)
 	pcm := audio.FromSamples(wavSamples(t, "en.wav"))
@@ -90,7 +90,8 @@ func TestHotwordsOnDemoModel(t *testing.T) {
 	}
 }
 
-// noisy lays white noise over a clip, so many dB below it; the same noise at each call.
+// noisy adds the same white noise, the given number of dB below the clip, at
+// each call.
 func noisy(x []float32, below float64) []float32 {
 	var energy float64
 	for _, v := range x {
@@ -105,9 +106,10 @@ func noisy(x []float32, below float64) []float32 {
 	return out
 }
 
-// TestHotwordMendsAWordOnDemoModel, letter by letter: "today" ends what was said; in
-// noise the model alone does not hear it.
-func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
+// TestHotwordRestoresAWordOnDemoModel checks the text letter by letter: the
+// last word spoken is "today", and in noise the model alone does not recognize
+// it.
+func TestHotwordRestoresAWordOnDemoModel(t *testing.T) {
 	e := openDemo(t)
 	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 6))
 	text := func(hotwords ...string) string {
@@ -121,7 +123,7 @@ func TestHotwordMendsAWordOnDemoModel(t *testing.T) {
 	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "what was not said is not written")
 }
 
-func TestContractsCarryTheNamesOfModelSets(t *testing.T) {
+func TestContractNamesMatchModelSets(t *testing.T) {
 	assert.Equal(t, models.ContractZipformerCTC, models.ContractZipformerCTC)
 	assert.Equal(t, models.ContractWeNetCTC, models.ContractWeNetCTC)
 	assert.Equal(t, models.ContractSenseVoice, models.ContractSenseVoice)
@@ -130,8 +132,8 @@ func TestContractsCarryTheNamesOfModelSets(t *testing.T) {
 	assert.Equal(t, models.ContractNeMoTransducer, models.ContractNeMoTransducer)
 }
 
-// BenchmarkTranscribe measures one core on the clips of testdata, repeated to a
-// minute with pauses between.
+// BenchmarkTranscribe measures one core on the clips of testdata, repeated to
+// fill a minute with pauses between.
 func BenchmarkTranscribe(b *testing.B) {
 	e := openDemo(b)
 	var x []float32

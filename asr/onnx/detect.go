@@ -10,13 +10,13 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// detectSeconds is how much of the beginning, the middle and the end of the
-// speech the language is told from.
+// detectSeconds is the length of each of the three windows (beginning, middle
+// and end of the speech) used for language detection.
 const detectSeconds = 20.0
 
-// DetectLanguage names the language of up to three windows of speech (begin,
-// middle, end), for a model with a language head; without speech it listens to
-// the first 30 s. ErrNoLanguage for any other model.
+// DetectLanguage returns the language of up to three windows of speech
+// (beginning, middle, end) if the model has a language head. Without speech it
+// uses the first 30 s. Any other model returns ErrNoLanguage.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (string, float64, error) {
 	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
 		return "", 0, fmt.Errorf("%s: %w", e.name, ErrNoLanguage)

@@ -1,11 +1,12 @@
 // Package onnx is the optimized tier: recognizers of the CTC kind and their
-// relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and its
-// kin, the transducers of NeMo and icefall, Paraformer) run through ONNX Runtime.
+// relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and
+// its relatives, the transducers of NeMo and icefall, Paraformer) run with ONNX
+// Runtime.
 //
-// A model is recognized by its metadata or by its inputs and outputs; whatever
-// does not fit a known contract is refused with an error that names the file,
-// its role, what was expected and what was found. Families with a CTC output or
-// a transducer give words, when these are asked for.
+// A model is recognized by its metadata or by its inputs and outputs; a model
+// that fits no known contract is refused with an error that names the file, its
+// role, what was expected and what was found. Families with a CTC output or a
+// transducer return word times on request.
 package onnx
 
 import (
@@ -30,12 +31,12 @@ import (
 
 var (
 	// ErrContract marks a model file whose inputs, outputs or metadata fit no
-	// supported contract, or not the one it was said to have.
+	// supported contract, or not the declared one.
 	ErrContract = ort.ErrContract
 	// ErrTokens marks a token list that cannot be read or does not fit its model.
 	ErrTokens = errors.New("token list does not fit")
-	// ErrFile marks another file beside the model (CMVN, configuration, language
-	// model) that is missing or cannot be read.
+	// ErrFile marks a missing or unreadable file that belongs to the model
+	// (CMVN, configuration, language model).
 	ErrFile = errors.New("model file does not fit")
 	// ErrLanguage marks a language that the model does not know.
 	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
@@ -46,7 +47,7 @@ var (
 	ErrClosed = errors.New("recognizer is closed")
 )
 
-// sideFile is a small file beside the model, in memory.
+// sideFile is a small file that belongs to the model, in memory.
 type sideFile struct {
 	Name string // for error texts
 	Data []byte
@@ -56,40 +57,42 @@ type sideFile struct {
 type parts struct {
 	// Name names the recognizer in errors.
 	Name string
-	// ONNX is the graph; of a transducer the encoder.
+	// ONNX is the graph, or a transducer's encoder.
 	ONNX ort.Source
-	// Decoder and Joiner are the other two graphs of a transducer. In the layout
-	// of onnx-asr, Decoder is decoder_joint-model.onnx and Joiner is empty.
+	// Decoder and Joiner are a transducer's other two graphs. In onnx-asr's
+	// layout, Decoder is decoder_joint-model.onnx and Joiner is empty.
 	Decoder, Joiner ort.Source
 	// Tokens is tokens.txt, vocab.txt, units.txt, tokens.json, vocab.json or a
 	// sentencepiece model.
 	Tokens sideFile
-	// CMVN is FunASR's am.mvn, needed when the graph's metadata do not carry it.
+	// CMVN is FunASR's am.mvn, required if the graph's metadata lacks the
+	// statistics.
 	CMVN sideFile
-	// Config is the config.json of onnx-asr's layout, or the
-	// preprocessor_config.json of a model on samples; optional.
+	// Config is the config.json of onnx-asr's layout, or a waveform model's
+	// preprocessor_config.json; optional.
 	Config sideFile
-	// LM is a language model over words in the ARPA format that the search takes
-	// into account; optional.
+	// LM is a word language model in the ARPA format that the search uses;
+	// optional.
 	LM sideFile
 	// Contract is one of the models.Contract constants, or "" to recognize the
 	// model by its metadata and shapes.
 	Contract string
-	// Languages are the codes the model serves, as spec.NormalizeLanguage writes
-	// them; empty leaves it to the family (SenseVoice knows its own, others take
-	// any).
+	// Languages are the codes that the model serves, in the form of
+	// spec.NormalizeLanguage. If empty, the family decides (SenseVoice knows
+	// its own, others accept any).
 	Languages []string
-	// WindowSeconds is the longest stretch to decode in one piece; 0 is 20 s.
+	// WindowSeconds is the longest stretch decoded in one piece; 0 is 20 s.
 	WindowSeconds float64
 }
 
 // Options of an engine.
 type Options struct {
-	// Threads is how many cores one run of the network uses; 0 is 1. Windows are
-	// better spread over asr.Options.Parallel.
+	// Threads is the number of cores that one run of the network uses; 0 is 1.
+	// Running windows in parallel (asr.Options.Parallel) scales better.
 	Threads int
-	// Batch is the most windows in one run, where the family allows several; 0
-	// is the default of 4. The text does not depend on Parallel.
+	// Batch is the maximum number of windows per run, if the family allows
+	// several; 0 is the default of 4. The text does not depend on
+	// asr.Options.Parallel.
 	Batch int
 }
 
@@ -98,20 +101,21 @@ const (
 	// piece, in seconds.
 	defaultWindow = 20.0
 	longestWindow = 60.0
-	// defaultBatch is how many windows share a run.
+	// defaultBatch is the number of windows per run.
 	defaultBatch = 4
-	// shortestInput is what shorter windows are padded to with zeros: several
-	// networks fail inside a convolution below it.
-	// Lengths need no further rounding: sessions keep no memory per length.
+	// shortestInput is the length to which shorter windows are padded with
+	// zeros, because several networks fail in a convolution below it. Lengths
+	// need no further rounding: sessions keep no memory per length.
 	shortestInput = audio.SampleRate * 2 / 5
-	// joinPause is the silence (seconds) that ends an utterance, utterancePad what
-	// is kept of it on either side. Networks of this kind are trained on
-	// utterances: on the demo model's long recordings one utterance per window
-	// gives 4.4 % errors in English where windows filled up to 20 s give 7.6 %.
-	// The cost of short windows is nil, as those of similar length run together.
+	// joinPause is the silence (seconds) that ends an utterance; utterancePad
+	// is the part of it kept on either side. These networks are trained on
+	// utterances: on the demo model's long recordings, one utterance per window
+	// makes 4.4 % errors in English, windows filled up to 20 s 7.6 %. Short
+	// windows cost no time, because windows of similar length run together.
 	joinPause    = 0.5
 	utterancePad = 0.1
-	// similar is how much shorter than the longest a window of a batch may be.
+	// similar is the minimum length of a window in a batch, relative to the
+	// longest.
 	similar = 0.85
 )
 
@@ -126,25 +130,24 @@ type emission struct {
 	id         int
 	start, end float64 // seconds from the beginning of the window
 	logProb    float64
-	// blank is the posterior that nothing is said where the token fires.
+	// blank is the posterior of the blank in the token's row.
 	blank float64
-	// text is written in place of what the token writes: a hotword that was found in
-	// the sound, of which the id is the blank's.
+	// text replaces the token's text: it is a hotword that the spotter found,
+	// and the id is the blank.
 	text string
 }
 
 // hypothesis is the result of a network for one window.
 type hypothesis struct {
 	emissions []emission
-	// unbounded reports that the emissions have no times: they are somewhere in
-	// the window.
+	// unbounded reports that the emissions have no times within the window.
 	unbounded bool
 	// steps counts evaluations of a decoder network.
 	steps int
-	heard map[string]float64 // probabilities of the languages; nil where the family does not tell
-	// rows are the log posteriors, when the request asks for them.
+	heard map[string]float64 // language probabilities; nil if the family has no language head
+	// rows are the log posteriors, if requested.
 	rows *align.Rows
-	// spotted are the hotwords that were found in the sound.
+	// spotted are the hotwords that the spotter found.
 	spotted []ctc.Spotted
 }
 
@@ -157,7 +160,8 @@ type request struct {
 	spotter  *ctc.Spotter
 }
 
-// network is one family: features in, tokens out. It is safe for concurrent use.
+// network is one family: it turns features into tokens. It is safe for
+// concurrent use.
 type network interface {
 	// features computes the input of one window (16 kHz samples).
 	features(samples []float32) matrix
@@ -165,9 +169,9 @@ type network interface {
 	batchable() bool
 	// run decodes the windows of one batch.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
-	// languages lists what the family itself knows; nil for no opinion.
+	// languages returns the family's own languages; nil if it declares none.
 	languages() []string
-	// ctc is the CTC output layer; nil for a family that has none.
+	// ctc returns the CTC output layer, or nil if the family has none.
 	ctc() *head
 	close() error
 }
@@ -183,11 +187,11 @@ type Engine struct {
 	known     []string
 	window    float64
 	batch     int
-	mu        sync.RWMutex // held for reading by every use, for writing by Close
+	mu        sync.RWMutex // read-locked by every use, write-locked by Close
 	closed    bool
 	closeOnce sync.Once
 	closeErr  error
-	writing   func() *ctc.Vocabulary // what the tokens of a CTC output write
+	writing   func() *ctc.Vocabulary // the texts of a CTC output's tokens
 	spell     func() *speller
 }
 
@@ -196,8 +200,8 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// openParts recognizes the model, checks its files against each other and makes
-// its sessions.
+// openParts recognizes the model, checks that its files fit each other and
+// opens its sessions.
 func openParts(m parts, opt Options) (*Engine, error) {
 	if m.ONNX.Role == "" {
 		m.ONNX.Role = "optimized"
@@ -257,13 +261,13 @@ func openParts(m parts, opt Options) (*Engine, error) {
 // Contract returns the contract that the model was recognized as.
 func (e *Engine) Contract() string { return e.contract }
 
-// Languages lists the codes that asr.Options.Language may have; empty when the
-// model was opened without a list and does not carry one.
+// Languages returns the codes that asr.Options.Language may have. It is empty
+// if the model was opened without a list and declares none.
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
-// Abilities implements asr.Transcriber: hotwords and the language model take part
-// in the search of every family. Without either, transducers and Paraformer take
-// the best token at each step.
+// Abilities implements asr.Transcriber: every family's search uses hotwords and
+// the language model. Without either, transducers and Paraformer decode
+// greedily.
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{
 		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
@@ -271,7 +275,7 @@ func (e *Engine) Abilities() asr.Abilities {
 	}
 }
 
-// Close waits for decodes in flight and frees the model. It may be called more
+// Close waits for running decodes and frees the model. It may be called more
 // than once.
 func (e *Engine) Close() error {
 	e.closeOnce.Do(func() {
@@ -283,12 +287,12 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// Transcribe decodes the speech of a recording. Segments carry words if
-// opt.WordTimestamps asks for them and the family knows their times. An
-// empty opt.Language leaves the language to the model where it can tell, and to
-// the only one it knows otherwise. CTC families search with a prefix beam of twice
-// opt.BeamSize; transducers and Paraformer with one of opt.BeamSize where there are
-// hotwords or a language model, and greedily otherwise.
+// Transcribe decodes the speech of a recording. Segments contain words if
+// opt.WordTimestamps requests them and the family has their times. If
+// opt.Language is empty, the model detects the language if it can, and uses its
+// only language otherwise. CTC families use a prefix beam of twice
+// opt.BeamSize. Transducers and Paraformer use opt.BeamSize with hotwords or a
+// language model, and decode greedily otherwise.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
@@ -314,8 +318,8 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	return t, nil
 }
 
-// windows cuts speech into utterances: stretches between pauses of joinPause or
-// more, and where such a stretch is longer than the model takes, parts of it.
+// windows cuts speech into utterances, which are stretches between pauses of at
+// least joinPause, and splits utterances that are too long for the model.
 func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	var out []decode.Window
 	for i := 0; i < len(speech); {
@@ -329,7 +333,7 @@ func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	return out
 }
 
-// language checks a requested language against those of the model.
+// language checks a requested language against the model's.
 func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", nil

@@ -64,7 +64,7 @@ func openDemo(t testing.TB) *Engine {
 	return openMadeUp(t, demoModel(t))
 }
 
-// ffmpegSamples decodes any file.
+// ffmpegSamples decodes any audio file.
 func ffmpegSamples(t testing.TB, path string) []float32 {
 	t.Helper()
 	raw, err := exec.Command("ffmpeg", "-v", "error", "-nostdin", "-i", path, "-f", "s16le", "-ar", "16000", "-ac", "1", "-").Output()
@@ -92,7 +92,7 @@ type clip struct {
 	samples []float32
 }
 
-// decodedSet keeps the evaluation set for all tests of one run.
+// decodedSet caches the decoded evaluation set for all tests of a run.
 var decodedSet []clip
 
 func evaluationSet(t testing.TB) []clip {
@@ -117,7 +117,7 @@ func evaluationSet(t testing.TB) []clip {
 	return out
 }
 
-// wordErrors counts word (Chinese: character) errors without case and
+// wordErrors counts errors in words (characters in Chinese), ignoring case and
 // punctuation.
 func wordErrors(ref, hyp, language string) (errs, n int) {
 	f := func(s string) []string {
@@ -166,14 +166,15 @@ func textOf(t *asr.Transcript, language string) string {
 	return strings.Join(s, sep)
 }
 
-// TestDemoModelOnEvaluationSet: the engine may not cost the model any accuracy.
-// The figures are the model's own error rates in percent, measured by other code
-// (Python; whole short clips, long ones cut at pauses), without the language model.
-// Short clips run whole, as they did then, and may cost no word more in any language;
-// all run over the speech that the demo voice detector finds, as in the pipeline. Other
-// cuts move single words of a language either way: there one slip passes, of two words
-// where it joins them ("derpotheke" for "die Apotheke") and of one with the language
-// model, but none in the sum. With the language model the errors are fewer.
+// TestDemoModelOnEvaluationSet checks that the engine loses none of the model's
+// accuracy. The figures are the model's own error rates in percent, measured by
+// other code (Python; whole short clips, long ones cut at pauses) without the
+// language model. Short clips run whole, as in that measurement, and may not
+// add a single word error in any language. All clips also run over the speech
+// found by the demo voice detector, as in the pipeline. Different cuts shift
+// single words, so each language may have one more slip there: two words if the
+// slip joins them ("derpotheke" for "die Apotheke"), one with the language
+// model. The sum may have none. With the language model there are fewer errors.
 func TestDemoModelOnEvaluationSet(t *testing.T) {
 	clips := evaluationSet(t)
 	alone := demoModel(t)
@@ -250,8 +251,9 @@ func openDetector(t *testing.T) *silero.Model {
 	return d
 }
 
-// TestSentenceTimes: begin and end of the sentences of the long recordings, found
-// by the demo voice detector, against the times they were put together with.
+// TestSentenceTimes compares the start and end of the sentences in the long
+// recordings, as found by the demo voice detector, with the times at which the
+// recordings were assembled.
 func TestSentenceTimes(t *testing.T) {
 	clips := evaluationSet(t)
 	e := openDemo(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// Only a recognizer of the optimized tier, over the whole of a short recording.
+// This example runs only a recognizer of the optimized tier, over the whole of
+// a short recording.
 func Example() {
 	file, err := demo.Models().Need(models.RoleOptimized)
 	if err != nil {

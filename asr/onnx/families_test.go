@@ -23,25 +23,26 @@ import (
 	"github.com/otograph/otograph/internal/sherpa"
 )
 
-// The graphs below have random weights behind the ports and metadata of the
-// published families. Sound goes through Otograph and through sherpa-onnx
-// (make test-families installs it from npm); where the front ends of the two differ,
-// a third one, written from the definition in double precision, says who is right.
+// The graphs below have random weights with the ports and metadata of the
+// published families. The same sound is fed to Otograph and to sherpa-onnx
+// (make test-families installs it from npm). Where the two front ends differ, a
+// third one, written from the definition in double precision, decides.
 
 const familySymbols = 24
 
-// family is one case: its files, sherpa-onnx's name for the kind, and what is
-// expected of the comparison.
+// family is one case: its files, sherpa-onnx's name for the kind, and the
+// comparison's expectations.
 type family struct {
 	kind  string
 	files map[string]*ox.Graph
 	list  []string
-	// truth computes the features from their definition; nil where sherpa-onnx has
-	// the same ones.
+	// truth computes the features from their definition; nil if sherpa-onnx
+	// computes the same.
 	truth func(x []float64) ([]float32, int)
-	// differs is why sherpa-onnx may find other tokens, "" if it must not.
+	// differs is the reason why sherpa-onnx may find other tokens, "" if it
+	// must not.
 	differs string
-	// later is by how much sherpa-onnx's times are later, in seconds.
+	// later is the delay of sherpa-onnx's times in seconds.
 	later float64
 }
 
@@ -53,8 +54,8 @@ func random(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
 	return ox.Floats(shape, randomFloats(r, int(n), scale)...)
 }
 
-// randomScores are rows of scores: a strided convolution of x [N,T,dim], tanh, and
-// a projection that is sharp and leans to the blank.
+// randomScores returns rows of scores: a strided convolution of x [N,T,dim],
+// tanh, and a projection that is sharp and favors the blank.
 func randomScores(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64) string {
 	return projected(g, r, x, dim, stride, v, blank, shift, gain, scores)
 }
@@ -73,10 +74,12 @@ func projected(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, s
 	return to(g, x, random(r, 12, hidden, int64(v)), ox.Floats([]int64{int64(v)}, bias...))
 }
 
-// The data types of the format that scores8 and scores16 convert to.
+// toFloat, toUint8 and toHalf are ONNX's numbers of the data types that scores8
+// and scores16 convert to.
 const toFloat, toUint8, toHalf = 1, 2, 10
 
-// scores8 are scores by 8-bit weights, as onnxruntime's quantize_dynamic writes them.
+// scores8 computes scores with 8-bit weights, as onnxruntime's quantize_dynamic
+// writes them.
 func scores8(g *ox.Graph, x string, w, bias ox.Tensor) string {
 	step, zero := g.Const(ox.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(ox.Int32s(nil, 128))}, ox.AttrInt("to", toUint8))
 	weights := g.Op("QuantizeLinear", []string{g.Const(w), step, zero})
@@ -85,7 +88,8 @@ func scores8(g *ox.Graph, x string, w, bias ox.Tensor) string {
 	return g.Op("Add", []string{g.Op("Mul", []string{y, g.Op("Mul", []string{"q_scale", step})}), g.Const(bias)})
 }
 
-// scores16 are scores by half-precision weights between single-precision ports.
+// scores16 computes scores with half-precision weights between single-precision
+// ports.
 func scores16(g *ox.Graph, x string, w, bias ox.Tensor) string {
 	half := func(x string) string { return g.Op("Cast", []string{x}, ox.AttrInt("to", toHalf)) }
 	y := g.Op("Cast", []string{g.Op("MatMul", []string{half(x), half(g.Const(w))})}, ox.AttrInt("to", toFloat))
@@ -117,7 +121,7 @@ func randomCMVN(g *ox.Graph, kind string) *ox.Graph {
 		Meta("lfr_window_size", "7").Meta("lfr_window_shift", "6").Meta("model_type", kind).Meta("version", "1").Meta("vocab_size", fmt.Sprint(familySymbols))
 }
 
-// randomSenseVoice writes the tags of English before what it hears.
+// randomSenseVoice writes the tags of English before the tokens.
 func randomSenseVoice(r *rand.Rand) *ox.Graph {
 	g := ox.New()
 	g.Input("x", ox.Float32, "N", "T", lfrDim).Input("x_length", ox.Int32, "N").Input("language", ox.Int32, "N").Input("text_norm", ox.Int32, "N")
@@ -136,7 +140,7 @@ func randomSenseVoice(r *rand.Rand) *ox.Graph {
 	return randomCMVN(g, "sense_voice_ctc").Meta("normalize_samples", "0").Meta("with_itn", "14").Meta("without_itn", "15")
 }
 
-// randomParaformer names a token every fifth frame and says when.
+// randomParaformer writes a token every fifth frame and returns its time.
 func randomParaformer(r *rand.Rand) *ox.Graph {
 	const every = 5
 	g := ox.New()
@@ -156,8 +160,8 @@ func randomParaformer(r *rand.Rand) *ox.Graph {
 	return randomCMVN(g.Output("us_alphas", ox.Float32, "B", "P").Output("us_cif_peak", ox.Float32, "B", "P"), "paraformer")
 }
 
-// randomSearch is a transducer whose encoder ignores the sound: what is left to
-// compare is the search, with its states and durations.
+// randomSearch is a transducer whose encoder ignores the sound, so that the
+// comparison covers only the search, with its states and durations.
 func randomSearch(r *rand.Rand, durations int, url string) map[string]*ox.Graph {
 	const dim, wide = 16, 12
 	e := ox.New()
@@ -197,8 +201,8 @@ func randomSearch(r *rand.Rand, durations int, url string) map[string]*ox.Graph 
 	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
 }
 
-// randomIcefall is an offline transducer of icefall: what its encoder hears and what
-// its decoder saw last are added, and projected by the joiner.
+// randomIcefall is an offline transducer of icefall: the joiner projects the
+// sum of the encoder's frame and the decoder's state.
 func randomIcefall(r *rand.Rand) map[string]*ox.Graph {
 	const dim = 24
 	e := ox.New()
@@ -251,7 +255,7 @@ func families() map[string]family {
 	}
 }
 
-// powers are the power spectra of 512 points of frames.
+// powers returns the power spectrum (512 points) of a frame.
 func powers(frame []float64) []float64 {
 	out := make([]float64, 257)
 	for k := range out {
@@ -266,7 +270,8 @@ func powers(frame []float64) []float64 {
 	return out
 }
 
-// kaldiTruth is torchaudio's kaldi.fbank with a povey window and 80 bands.
+// kaldiTruth computes torchaudio's kaldi.fbank with a povey window and 80
+// bands.
 func kaldiTruth(scale float64, snip bool, high float64) func(x []float64) ([]float32, int) {
 	return func(x []float64) ([]float32, int) {
 		mel := func(f float64) float64 { return 1127 * math.Log(1+f/700) }
@@ -317,7 +322,8 @@ func kaldiTruth(scale float64, snip bool, high float64) func(x []float64) ([]flo
 	}
 }
 
-// nemoTruth is NeMo's log-mel of 80 bands, normalized by band; [bands, frames].
+// nemoTruth computes NeMo's log-mel of 80 bands, normalized by band; [bands,
+// frames].
 func nemoTruth(x []float64) ([]float32, int) {
 	count := len(x) / 160
 	padded := make([]float64, len(x)+512)
@@ -367,8 +373,8 @@ func nemoTruth(x []float64) ([]float32, int) {
 	return out, count
 }
 
-// greedyTokens are the best tokens of a CTC family's rows for given features, and
-// other families' own.
+// greedyTokens returns the best tokens of a CTC family's rows for the given
+// features. Other families decode themselves.
 func greedyTokens(t *testing.T, e *Engine, w matrix) []emission {
 	t.Helper()
 	ctx := context.Background()

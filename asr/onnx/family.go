@@ -100,7 +100,7 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	return net, contract, vocab, nil
 }
 
-// readLM reads the language model; nil without a file.
+// readLM reads the language model. It returns nil without a file.
 func readLM(m parts) (*ngram.Model, error) {
 	if m.LM.Name == "" {
 		return nil, nil

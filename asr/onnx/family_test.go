@@ -26,7 +26,8 @@ func openMadeUp(t testing.TB, m parts) *Engine {
 
 func tokensFile(data string) sideFile { return sideFile{Name: "tokens.txt", Data: []byte(data)} }
 
-// toneFamilies are all families that hear tones.
+// toneFamilies returns all families, each with a made-up model that recognizes
+// tones.
 func toneFamilies() map[string]struct {
 	model    parts
 	contract string
@@ -108,7 +109,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			assert.Equal(t, f.contract, e.Contract())
 			pcm := recording()
 
-			// Token times: the whole recording in one window.
+			// First the token times, with the whole recording in one window.
 			windows := e.windows(pcm, []audio.Span{{Start: 0, End: pcm.Len()}})
 			require.Len(t, windows, 1)
 			hyps, passes, err := e.decode(context.Background(), pcm, windows, request{}, asr.Options{})
@@ -129,7 +130,8 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 				assert.Greater(t, got[i].logProb, -1.0, "the best token of a clear tone is likely")
 			}
 
-			// The transcript: two segments within the given speech, a word each.
+			// Then the transcript: two segments within the given speech, with a
+			// word each.
 			tr, err := e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{WordTimestamps: true})
 			require.NoError(t, err)
 			require.Len(t, tr.Segments, 2, "%+v", tr.Segments)
@@ -163,7 +165,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			tr, err = e.Transcribe(context.Background(), silent, []audio.Span{{Start: 0, End: 32000}}, asr.Options{})
 			require.NoError(t, err)
 			assert.Empty(t, tr.Segments)
-			// The shortest stretch of speech must not break a network.
+			// The shortest stretch of speech must not make a network fail.
 			_, err = e.Transcribe(context.Background(), silent, []audio.Span{{Start: 16000, End: 16010}}, asr.Options{})
 			require.NoError(t, err)
 		})
@@ -200,10 +202,10 @@ func TestParaformer(t *testing.T) {
 	}
 }
 
-// TestParaformerThatFailsInsideIsSilent: published graphs fail in their predictor
-// when there is no token; that is an empty result. Another family's failure is an
-// error.
-func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
+// TestParaformerFailureWithoutTokensIsSilence checks that a failure in the
+// predictor, which published graphs have without a token, is an empty result.
+// Another family's failure is an error.
+func TestParaformerFailureWithoutTokensIsSilence(t *testing.T) {
 	fail := func(g *ox.Graph, like string) string {
 		zero := g.Op("Mul", []string{g.Op("Shape", []string{like}), g.Const(ints(0))})
 		return g.Op("Gather", []string{g.Const(ox.Zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, ox.AttrInt("axis", 0))
@@ -233,9 +235,9 @@ func TestParaformerThatFailsInsideIsSilent(t *testing.T) {
 	assert.ErrorContains(t, err, "optimized model zip.onnx")
 }
 
-// TestWordsLastWhileSpeechGoesOn: tokens 0.9 s apart in one stretch of speech are
-// one sentence, with a silence between them they are two.
-func TestWordsLastWhileSpeechGoesOn(t *testing.T) {
+// TestWordsLastThroughSpeech checks that tokens 0.9 s apart in one stretch of
+// speech are one sentence, and two with a silence between them.
+func TestWordsLastThroughSpeech(t *testing.T) {
 	e := openMadeUp(t, parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	pcm := audio.FromSamples(tones(3, [3]float64{0.5, 0.6, lowTone}, [3]float64{1.5, 1.6, lowTone}))
 	for _, c := range []struct {
@@ -273,8 +275,9 @@ func TestWordsGoToTheNearestSpeech(t *testing.T) {
 	snapToSpeech(words, nil)
 }
 
-// TestSentencesEndSoonAfterTheirLastToken: where the detector hears speech on, in
-// noise or in a pause between sentences, a sentence ends 0.25 s after its last token.
+// TestSentencesEndSoonAfterTheirLastToken checks that a sentence ends 0.25 s
+// after its last token if the detector reports speech longer, as it does in
+// noise or in a pause between sentences.
 func TestSentencesEndSoonAfterTheirLastToken(t *testing.T) {
 	words := []decode.Piece{
 		{Text: " One.", Start: 0.1, End: 0.4},
@@ -302,7 +305,7 @@ func TestPeakTimes(t *testing.T) {
 	assert.False(t, peakTimes(tokens, peaks, 10), "peaks behind the window do not count")
 }
 
-func TestSenseVoiceTellsTheLanguage(t *testing.T) {
+func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
 	e := openMadeUp(t, parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}})
 	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
 	pcm := recording()
@@ -310,7 +313,7 @@ func TestSenseVoiceTellsTheLanguage(t *testing.T) {
 	language, p, err := e.DetectLanguage(context.Background(), pcm, recordingSpeech)
 	require.NoError(t, err)
 	assert.Equal(t, "en", language)
-	// e^3 against five tags at e^0.
+	// The logit of one tag is 3, those of the five others are 0.
 	assert.InDelta(t, 20.0855/(20.0855+5), p, 1e-4)
 	language, _, err = e.DetectLanguage(context.Background(), pcm, nil)
 	require.NoError(t, err)
@@ -320,7 +323,7 @@ func TestSenseVoiceTellsTheLanguage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "en", tr.Language, "heard, as none was given")
 
-	// A given language reaches the network.
+	// A requested language is passed to the network.
 	tr, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "ja-JP"})
 	require.NoError(t, err)
 	assert.Equal(t, "ja", tr.Language)
@@ -335,7 +338,7 @@ func TestBatchesGiveTheSameTextAsSingleWindows(t *testing.T) {
 		f := toneFamilies()[name]
 		t.Run(name, func(t *testing.T) {
 			e := openMadeUp(t, f.model)
-			// Twelve utterances of slightly different length.
+			// The recording has twelve utterances of slightly different length.
 			var x []float32
 			var speech []audio.Span
 			for i := range 12 {

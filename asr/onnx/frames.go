@@ -10,9 +10,9 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// frames is the family of one graph x, x_lens → log probabilities: icefall's
-// Zipformer CTC and WeNet CTC. They differ in the features, in batching and in
-// the name of one output.
+// frames implements families with one graph x, x_lens → log probabilities:
+// icefall's Zipformer CTC and WeNet CTC. They differ in the features, in
+// batching and in the name of one output.
 type frames struct {
 	session       *ort.Session
 	source        ort.Source
@@ -24,7 +24,8 @@ type frames struct {
 	outWidth      int
 }
 
-// zipformerPadding is ln(1e-10): what shorter windows of a batch are filled with.
+// zipformerPadding is ln(1e-10), the value that shorter windows of a batch are
+// padded with.
 const zipformerPadding = -23.025850929940457
 
 func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -61,7 +62,7 @@ func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt o
 	}
 	f.head = head{vocab: vocab, blank: vocab.blank, shift: float64(subsampling) * 0.01}
 	if in, _ := g.Input("x"); in.Rank() == 3 && in.Shape[0] == 1 {
-		f.batch = false // an export with its batch axis fixed
+		f.batch = false // the export's batch dimension is fixed
 	}
 	f.session, err = ort.Open(m.ONNX, withOutputs(opt, f.probs, f.counts))
 	return f, err
@@ -101,9 +102,9 @@ func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypo
 // output is the CTC output [N,T',V] of a network.
 type output struct {
 	name             string
-	scores, counts   *ort.Tensor // counts are the windows' numbers of rows
+	scores, counts   *ort.Tensor // counts: each window's number of rows
 	windows, columns int         // N and V
-	skip             int         // rows at the front of each window to leave out
+	skip             int         // leading rows of each window to skip
 }
 
 // decodeRows decodes each window's own rows of an output.

@@ -3,12 +3,12 @@ package onnx
 import "github.com/otograph/otograph/asr/ngram"
 
 // fusion adds hotwords and a language model to a search over tokens (shallow
-// fusion). The searches of all families share it. The zero value adds nothing.
+// fusion). All families' searches share it. The zero value adds nothing.
 type fusion struct {
 	vocab *vocabulary
 	boost *booster      // nil: no hotwords
 	lm    *ngram.Scorer // nil: no language model
-	space int           // a token behind those of the vocabulary that writes a space
+	space int           // the id after the vocabulary's last, which writes a space
 }
 
 // newFusion prepares a recognizer's search for hotwords; lm may be nil.
@@ -25,8 +25,9 @@ func (f *fusion) none() bool { return f.boost == nil && f.lm == nil }
 type standing struct {
 	at    place
 	words ngram.Place
-	last  int // the last token that wrote something, -1 without one
-	// bonus is what the text so far adds to the logarithm of its probability.
+	last  int // the last token with text, -1 without one
+	// bonus is the text's contribution to the logarithm of its probability so
+	// far.
 	bonus float64
 }
 
@@ -39,8 +40,8 @@ func (f *fusion) scored(s standing) standing {
 	return s
 }
 
-// step returns the standing after one more token. A token that repeats the one
-// before it without being said again, as in a CTC output, earns nothing.
+// step returns the standing after another token. A token that only repeats the
+// one before it, as in a CTC output, earns nothing.
 func (f *fusion) step(s standing, id int, repeats bool) standing {
 	if f.none() {
 		return s
@@ -55,5 +56,5 @@ func (f *fusion) step(s standing, id int, repeats bool) standing {
 	return f.scored(s)
 }
 
-// finish returns what a text adds that ends here.
+// finish returns the bonus of a text that ends here.
 func (f *fusion) finish(s standing) float64 { return f.boost.finish(s.at) + f.lm.Finish(s.words) }

@@ -14,9 +14,9 @@ import (
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// Nothing here says how much hotwords bring: the weights are made up. The tests
-// compare the searches with the sum over all alignments, and say that they are
-// wired to the options.
+// These tests do not measure the benefit of hotwords: the weights are made up.
+// They compare the searches with the sum over all alignments and check that the
+// options reach them.
 
 func randomFloats(r *rand.Rand, n int, scale float64) []float32 {
 	x := make([]float32, n)
@@ -26,8 +26,8 @@ func randomFloats(r *rand.Rand, n int, scale float64) []float32 {
 	return x
 }
 
-// randomTransducer has random weights and remembers all tokens. durations is 0 for
-// RNN-T.
+// randomTransducer has random weights and remembers all tokens. durations is 0
+// for RNN-T.
 func randomTransducer(t *testing.T, r *rand.Rand, durations int) *transducer {
 	d := ox.New()
 	d.Input("targets", ox.Int32, "B", 1).Input("target_length", ox.Int32, "B")
@@ -57,11 +57,11 @@ func randomTransducer(t *testing.T, r *rand.Rand, durations int) *transducer {
 	return e.net.(*transducer)
 }
 
-// everyText returns the probability of every text that a transducer can write, by
-// its tokens, each alignment walked by itself.
+// everyText returns the probability of every text that a transducer can write,
+// keyed by its tokens, by walking each alignment.
 func everyText(t *testing.T, tr *transducer, frames encoded) map[string]float64 {
 	total := map[string]float64{}
-	heard := map[string][]float32{} // by text and frame
+	heard := map[string][]float32{} // keyed by text and frame
 	var walk func(p predictor, text string, at, here int, logProb float64)
 	walk = func(p predictor, text string, at, here int, logProb float64) {
 		if at >= frames.n {
@@ -186,7 +186,7 @@ func TestTransducerBeamFindsTheBestText(t *testing.T) {
 	}
 }
 
-// confusedEncoder hears a low tone as x a little rather than as ba.
+// confusedEncoder scores a low tone slightly higher as x than as ba.
 func confusedEncoder() *ox.Graph {
 	low, high := nemoBands(128)
 	g := ox.New()
@@ -197,7 +197,7 @@ func confusedEncoder() *ox.Graph {
 	for _, at := range [][2]int{{0, 0}, {2, 1}, {2, 2}, {3, 3}, {4, 4}} {
 		mix[at[0]*5+at[1]] = 1
 	}
-	x := g.Op("Mul", []string{scores(g, everyNth(g, rows, 8), w, bias), g.Const(ox.Floats([]int64{1}, 6))}) // as sure as a trained network
+	x := g.Op("Mul", []string{scores(g, everyNth(g, rows, 8), w, bias), g.Const(ox.Floats([]int64{1}, 6))}) // scaled up to the confidence of a trained network
 	x = scores(g, x, ox.Floats([]int64{5, 5}, mix...), ox.Floats([]int64{5}, 0, 0.3, 0, 0, 0))
 	g.Node("Transpose", []string{x}, []string{"outputs"}, ox.AttrInts("perm", 0, 2, 1))
 	g.Node("Div", []string{g.Op("Add", []string{"length", g.Const(ints(7))}), g.Const(ints(8))}, []string{"encoded_lengths"})
@@ -206,8 +206,8 @@ func confusedEncoder() *ox.Graph {
 		Meta("subsampling_factor", "8").Meta("feat_dim", "128").Meta("pred_rnn_layers", "2").Meta("pred_hidden", "6")
 }
 
-// TestTransducersTakeHotwordsAndLanguageModels: what the options and the files ask
-// for reaches the search, greedy or with a beam.
+// TestTransducersTakeHotwordsAndLanguageModels checks that the options and
+// files reach both the greedy search and the beam search.
 func TestTransducersTakeHotwordsAndLanguageModels(t *testing.T) {
 	for name, durations := range map[string][]float32{"rnnt": nil, "tdt": {0, 0, 3, 0, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestTransducersTakeHotwordsAndLanguageModels(t *testing.T) {
 				}
 				assert.Equal(t, "Xna", text(plain), "beam %d", beam)
 				assert.Equal(t, "Bana", text(plain, "Bana"), "beam %d", beam)
-				if beam > 1 { // greedy, what began as a hotword cannot be taken back
+				if beam > 1 { // greedy search cannot drop the beginning of a hotword
 					assert.Equal(t, "Xna", text(plain, "banana"), "a part of a hotword is none")
 				}
 				assert.Equal(t, "Bana", text(knowing), "beam %d", beam)
@@ -239,8 +239,8 @@ func TestTransducersTakeHotwordsAndLanguageModels(t *testing.T) {
 	}
 }
 
-// TestTransducersInventNothingInSilence: hotwords and language model choose between
-// tokens; where the network hears nothing they have no say.
+// TestTransducersInventNothingInSilence checks that hotwords and language model
+// only choose between tokens and add none in silence.
 func TestTransducersInventNothingInSilence(t *testing.T) {
 	model, err := ngram.Parse("lm.arpa", []byte(bananas))
 	require.NoError(t, err)
@@ -269,7 +269,8 @@ func TestTransducersInventNothingInSilence(t *testing.T) {
 	}
 }
 
-// TestParaformerRescoresItsRows compares the choice with every sequence of tokens.
+// TestParaformerRescoresItsRows compares the choice with every sequence of
+// tokens.
 func TestParaformerRescoresItsRows(t *testing.T) {
 	v, err := newVocabulary("tokens.json", paraformerTokens, writeContinued)
 	require.NoError(t, err)
@@ -284,7 +285,7 @@ func TestParaformerRescoresItsRows(t *testing.T) {
 			data[t*9+2] = -9 // no end yet
 		}
 		if seed%2 == 0 {
-			data[3*9+2] = 9 // the network ends after three
+			data[3*9+2] = 9 // the network's text ends after three tokens
 		} else {
 			data[3*9+2] = -9
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// giga reports whether a model is GigaAM, which is run as NeMo's models are, on
+// giga reports whether a model is GigaAM, which runs as NeMo's models do on
 // other features.
 func giga(contract string, g *ort.Graph) bool {
 	return contract == models.ContractGigaAMCTC || contract == models.ContractGigaAMTransducer || g.Metadata["is_giga_am"] == "1" ||
@@ -43,9 +43,9 @@ func openGigaAMFront(m parts, g *ort.Graph, c nemoConfig) (nemoFront, error) {
 	return f, err
 }
 
-// gigaVersion returns 2 for the features of versions 1 and 2, or 3. It goes by the
-// metadata of sherpa-onnx's files, in which version 3 names itself in a
-// comment; by the model_type of onnx-asr's config.json; by the file's name.
+// gigaVersion returns 2 for the features of versions 1 and 2, or 3. It reads
+// the metadata of sherpa-onnx's files (version 3 has a comment that names it),
+// then the model_type of onnx-asr's config.json, then the file's name.
 func gigaVersion(m parts, g *ort.Graph, c nemoConfig) (int, error) {
 	if g.Metadata["is_giga_am"] == "1" {
 		if strings.HasPrefix(g.Metadata["comment"], "v3") {

@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// gigaBands are the bands of the tones.
+// gigaBands returns the bands of the two tones.
 func gigaBands(version int) (low, high int) {
 	m := dsp.NewGigaAMMel(version)
 	for i, hz := range []float64{lowTone, highTone} {
@@ -23,16 +23,16 @@ func gigaBands(version int) (low, high int) {
 	return low, high
 }
 
-// gigaScores returns the scores of the rows of a GigaAM model; the blank stands
-// between a tone and silence.
+// gigaScores returns a GigaAM model's rows of scores; the blank lies between a
+// tone and silence.
 func gigaScores(g *ox.Graph, version int, signal string) string {
 	low, high := gigaBands(version)
 	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(64, low, high, 2)
 	return scores(g, everyNth(g, g.Op("Transpose", []string{signal}, ox.AttrInts("perm", 0, 2, 1)), 4), w, bias)
 }
 
-// madeUpGigaAM is a CTC model; with metadata as sherpa-onnx writes it, else as
-// onnx-asr has it.
+// madeUpGigaAM returns a CTC model, with sherpa-onnx's metadata or in
+// onnx-asr's layout.
 func madeUpGigaAM(version int, meta bool) *ox.Graph {
 	g := ox.New()
 	g.Input("features", ox.Float32, "B", 64, "T").Input("feature_lengths", ox.Int64, "B")
@@ -47,7 +47,7 @@ func madeUpGigaAM(version int, meta bool) *ox.Graph {
 	return g
 }
 
-// madeUpGigaEncoder is the encoder of a transducer.
+// madeUpGigaEncoder returns a transducer's encoder.
 func madeUpGigaEncoder(version int) *ox.Graph {
 	g := ox.New()
 	g.Input("audio_signal", ox.Float32, "B", 64, "T").Input("length", ox.Int64, "B")
@@ -57,8 +57,8 @@ func madeUpGigaEncoder(version int) *ox.Graph {
 	return g.Output("encoded", ox.Float32, "B", 5, "T4").Output("encoded_len", ox.Int32, "B")
 }
 
-// madeUpGigaDecoder forbids the token it was given last, as madeUpDecoder does;
-// in sherpa-onnx's layout it takes a length and has its axes in another order.
+// madeUpGigaDecoder forbids its last token, as madeUpDecoder does. In
+// sherpa-onnx's layout it takes a length and orders its axes differently.
 func madeUpGigaDecoder(sherpa bool) *ox.Graph {
 	g := ox.New()
 	kind := ox.Int64
@@ -97,7 +97,8 @@ func madeUpGigaJoiner() *ox.Graph {
 	return g.Output("joint", ox.Float32, 1, 1, 1, 5)
 }
 
-// TestGigaVersion tells the versions apart, and does not guess.
+// TestGigaVersion checks that the versions are recognized, and that an unclear
+// file is refused.
 func TestGigaVersion(t *testing.T) {
 	sherpa := func(comment string) *ort.Graph {
 		return &ort.Graph{Metadata: map[string]string{"is_giga_am": "1", "comment": comment}}

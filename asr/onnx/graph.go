@@ -15,7 +15,7 @@ func lengths(in ort.Info, values []int) *ort.Tensor {
 	return integers(in, []int64{int64(len(values))}, values)
 }
 
-// integers is lengths of any shape.
+// integers is lengths for any shape.
 func integers(in ort.Info, shape []int64, values []int) *ort.Tensor {
 	if in.Type == ort.Int32 {
 		v := make([]int32, len(values))
@@ -31,8 +31,9 @@ func integers(in ort.Info, shape []int64, values []int) *ort.Tensor {
 	return ort.NewInt64(shape, v)
 }
 
-// alias returns the first of the names that the graph has, for files that name a
-// port differently; the first name where it has none (the check then tells).
+// aliasInput returns the first of the names that the graph has, for exports
+// that name a port differently. If the graph has none, it returns the first
+// name, which the later check then reports.
 func aliasInput(g *ort.Graph, names ...string) string {
 	for _, n := range names {
 		if _, ok := g.Input(n); ok {
@@ -51,7 +52,7 @@ func aliasOutput(g *ort.Graph, names ...string) string {
 	return names[0]
 }
 
-// checkInteger makes sure that an input is an int32 or int64 vector.
+// checkInteger checks that an input is an int32 or int64 vector.
 func checkInteger(g *ort.Graph, source ort.Source, name string) (ort.Info, error) {
 	in, ok := g.Input(name)
 	if !ok || (in.Type != ort.Int32 && in.Type != ort.Int64) || in.Rank() > 1 {
@@ -60,7 +61,7 @@ func checkInteger(g *ort.Graph, source ort.Source, name string) (ort.Info, error
 	return in, nil
 }
 
-// checkWidth compares a stated last dimension of an output with the token list.
+// checkWidth compares an output's declared last dimension with the token list.
 func checkWidth(source ort.Source, out ort.Info, want int, vocab *vocabulary) error {
 	if r := out.Rank(); r < 1 || out.Shape[r-1] < 0 || out.Shape[r-1] == int64(want) {
 		return nil
@@ -73,7 +74,7 @@ func widthError(source ort.Source, output string, found, want int, vocab *vocabu
 		source, ErrTokens, vocab.name, vocab.size(), output, want, found)
 }
 
-// metaInt reads a number from the metadata, or returns fallback if it is
+// metaInt reads a number from the metadata. It returns fallback if the key is
 // missing.
 func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high int) (int, error) {
 	s := strings.TrimSpace(g.Metadata[key])
@@ -87,8 +88,8 @@ func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high in
 	return n, nil
 }
 
-// metaFloats reads a comma-separated list from the metadata; nil if it is
-// missing.
+// metaFloats reads a comma-separated list from the metadata. It returns nil if
+// the key is missing.
 func metaFloats(g *ort.Graph, source ort.Source, key string, want int) ([]float32, error) {
 	s := strings.TrimSpace(g.Metadata[key])
 	if s == "" {
@@ -116,7 +117,7 @@ func floats(fields []string) ([]float32, error) {
 	return v, nil
 }
 
-// pad puts windows of different length into one [N,T,dim] tensor.
+// pad joins windows of different lengths into one [N,T,dim] tensor.
 func pad(windows []matrix, value float32) *ort.Tensor {
 	most, dim := 0, windows[0].dim
 	for _, w := range windows {

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// head is the CTC output layer of a family: how rows of scores become tokens.
+// head is a family's CTC output layer: it turns rows of scores into tokens.
 type head struct {
 	vocab *vocabulary
 	blank int
-	// shift is how long one row lasts, in seconds.
+	// shift is the duration of a row in seconds.
 	shift float64
-	// logits reports that the rows are raw, so that log-softmax has to be
-	// applied.
+	// logits reports that the rows are raw scores, which need log-softmax.
 	logits bool
 }
 
@@ -23,8 +22,8 @@ func (h *head) norms(scores []float32, rows, v int) []float64 {
 	if !h.logits {
 		return norms
 	}
-	// Where the blank is that far ahead of each other token, all of them together are
-	// less than 0.001 of it, and need not be summed.
+	// If the blank leads every other token by that much, their sum is less than
+	// 0.001 of it and can be left out.
 	lead := float32(math.Log(float64(v)) + 7)
 	for t := range rows {
 		row := scores[t*v : (t+1)*v]
@@ -47,7 +46,7 @@ func argmax(x []float32) int {
 	return best
 }
 
-// logSum is ln Σ e^x.
+// logSum returns ln Σ e^x.
 func logSum(x []float32) float64 {
 	top := float64(slices.Max(x))
 	var s float64

@@ -10,50 +10,50 @@ import (
 )
 
 const (
-	// letterBonus and signBonus are what each matched letter of a hotword, or each
-	// character of a script without spaces, adds to the logarithm of a prefix's
-	// probability.
+	// letterBonus and signBonus are added to the logarithm of a prefix's
+	// probability for each matched letter of a hotword, or each character of a
+	// script without spaces.
 	letterBonus = 0.45
 	signBonus   = 1.5
-	// tokenBonus is the most that one token earns.
+	// tokenBonus is the maximum that one token earns.
 	tokenBonus = 1.5
 	// maxHotwords and maxHotwordBytes bound the tree.
 	maxHotwords     = 1000
 	maxHotwordBytes = 200
 )
 
-// booster is a tree over the bytes of all hotwords, lower-cased, with failure
-// links (A. Aho and M. Corasick 1975, Efficient string matching). It works on what
-// tokens write, not on tokens, so that any division of a word into pieces
-// matches. A word must begin where a word of the text begins and end where one
-// ends; a match that breaks off gives its bonus back.
+// booster is a tree over the lower-cased bytes of all hotwords, with failure
+// links (A. Aho and M. Corasick 1975, Efficient string matching). It matches
+// the text of tokens rather than tokens, so that any division of a word into
+// pieces matches. A word must begin at the beginning of a word in the text and
+// end at the end of one. A match that breaks off loses its bonus.
 type booster struct {
 	nodes []trieNode
-	text  [][]byte // what each token writes, lower-cased
+	text  [][]byte // the lower-cased text of each token
 	start int      // state at the beginning of a window
 }
 
 type trieNode struct {
 	next map[byte]int
-	// bonus is what the byte leading here adds (the last byte of a character), sum
-	// that of all bytes from the root to here.
+	// bonus is earned by the byte that leads here, if it is a character's last.
+	// sum is the bonus of all bytes from the root to here.
 	bonus, sum float64
-	// end marks the last byte of a hotword; sign that its last character needs
+	// end marks a hotword's last byte; sign marks that its last character needs
 	// no space after it.
 	end, sign bool
-	// fail is the node of the longest proper end of this node's bytes that is in
-	// the tree; 0, the root, is the empty one. word is the longest that is a
-	// hotword, 0 for none.
+	// fail is the node of the longest proper suffix of this node's bytes that
+	// is in the tree; 0, the root, is the empty one. word is the longest suffix
+	// that is a hotword, or 0.
 	fail, word int
 }
 
-// boosted is a hotword as the tree has it.
+// boosted returns a hotword's form in the tree.
 func boosted(hotword string) string {
 	return strings.Join(strings.Fields(strings.ToLower(hotword)), " ")
 }
 
-// newBooster builds the tree for tokens that write the given texts; nil when
-// there is nothing to boost. spaced reports whether words stand between spaces.
+// newBooster builds the tree for tokens with the given texts. It returns nil if
+// there is nothing to boost. spaced reports whether spaces separate words.
 func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	b := &booster{nodes: []trieNode{{}}}
 	for i, w := range hotwords {
@@ -74,12 +74,12 @@ func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 		}
 	}
 	if n, ok := b.nodes[0].next[' ']; ok {
-		b.start = n // a window begins where a word may begin
+		b.start = n // a word may begin at the beginning of a window
 	}
 	return b
 }
 
-// speller holds what each token writes, lower-cased, by its first byte.
+// speller indexes the lower-cased texts of tokens by their first byte.
 type speller struct {
 	texts  [256][][]byte
 	spaced bool
@@ -99,8 +99,8 @@ func newSpeller(texts [][]byte, spaced bool) *speller {
 	return s
 }
 
-// spells reports whether tokens can write the hotword as a booster matches it. The
-// first token may start with a space, and the last may continue after the word with
+// spells reports whether tokens can write the hotword as a booster matches it.
+// The first token may begin with a space, and the last may continue with
 // characters that are not part of a word.
 func (s *speller) spells(hotword string) bool {
 	word := []byte(boosted(hotword))
@@ -110,7 +110,7 @@ func (s *speller) spells(hotword string) bool {
 	reached := make([]bool, len(word)+2)
 	if first, _ := utf8.DecodeRune(word); s.spaced && !spec.Unspaced(first) {
 		word = append([]byte{' '}, word...)
-		reached[1] = true // a window begins where a word may begin
+		reached[1] = true // a word may begin at the beginning of a window
 	}
 	reached[0] = true
 	for at, first := range word {
@@ -165,7 +165,7 @@ func (b *booster) add(word string, spaced bool) {
 	b.nodes[at].end, b.nodes[at].sign = true, spec.Unspaced(last)
 }
 
-// link finds the failure links, the nodes nearer to the root first.
+// link finds the failure links, from the root outward.
 func (b *booster) link() {
 	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
 		parent := queue[0]
@@ -183,8 +183,8 @@ func (b *booster) link() {
 	}
 }
 
-// follow returns the node that a byte leads to from a node or from the longest end
-// of it that the byte continues; 0 where none does.
+// follow returns the node that a byte leads to from a node or from the longest
+// suffix that the byte continues, 0 if there is none.
 func (b *booster) follow(node int, c byte) int {
 	for {
 		if next, ok := b.nodes[node].next[c]; ok || node == 0 {
@@ -194,9 +194,8 @@ func (b *booster) follow(node int, c byte) int {
 	}
 }
 
-// border reports whether a byte cannot continue a word written with spaces:
-// anything in ASCII but letters and digits, or the lead byte of an Asian
-// script.
+// border reports whether a byte cannot continue a spaced word: ASCII other than
+// letters and digits, or the lead byte of an Asian script.
 func border(c byte) bool {
 	if c >= 0xe3 {
 		return true
@@ -204,11 +203,12 @@ func border(c byte) bool {
 	return c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z')
 }
 
-// place is where in the tree a prefix of text stands.
+// place is a text's position in the tree.
 type place struct {
 	node int
-	// earned is the bonus of words that are complete, pending that of the match
-	// under way, and kept what of it stays if it breaks off (a shorter hotword).
+	// earned is the bonus of complete words and pending the bonus of the
+	// running match. kept is the part of pending that remains if the match
+	// breaks off (a shorter hotword).
 	earned, pending, kept float64
 }
 
@@ -220,12 +220,12 @@ func (b *booster) begin() place {
 	return place{node: b.start}
 }
 
-// score is the bonus that the prefix has now, unfinished words included.
+// score returns the present bonus, unfinished words included.
 func (b *booster) score(p place) float64 { return p.earned + p.pending }
 
-// step moves the place over what a token writes. One token earns at most
-// tokenBonus, and nothing when it only repeats the one before it: a network that
-// hesitates within a word must not be paid twice for it.
+// step moves the place over a token's text. A token earns at most tokenBonus,
+// and nothing if it only repeats the one before it, so that a network that
+// hesitates within a word does not earn the bonus twice.
 func (b *booster) step(p place, id int, repeats bool) place {
 	if b == nil || id >= len(b.text) {
 		return p
@@ -236,14 +236,14 @@ func (b *booster) step(p place, id int, repeats bool) place {
 		next, ok := b.nodes[p.node].next[ch]
 		for !ok && p.node != 0 {
 			// The match ends here: keep the completed part, take back the rest,
-			// and continue with its longest suffix that may become another
-			// word. The completed part is not paid again.
+			// and continue with the longest suffix that may become another
+			// word. The completed part does not earn again.
 			fail := &b.nodes[b.nodes[p.node].fail]
 			p.earned, p.pending, p.kept, p.node = p.earned+p.kept, min(p.pending-p.kept, fail.sum), 0, b.nodes[p.node].fail
 			gain = min(gain, p.pending)
 			next, ok = fail.next[ch]
 		}
-		p.node = next // 0, the root, where none begins
+		p.node = next // 0, the root, if no hotword continues
 		if next != 0 && !repeats {
 			g := min(b.nodes[next].bonus, max(tokenBonus-gain, 0))
 			gain += g
@@ -253,8 +253,8 @@ func (b *booster) step(p place, id int, repeats bool) place {
 	return p
 }
 
-// settle keeps the bonus of the longest hotword that ends at the place, of those
-// that may end there.
+// settle keeps the bonus of the longest hotword that ends at the place and that
+// may accepts.
 func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	for at := p.node; at != 0; at = b.nodes[at].word {
 		if n := &b.nodes[at]; n.end && may(n) {
@@ -265,7 +265,7 @@ func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	return p
 }
 
-// finish returns the bonus of a complete text: an unfinished word has none.
+// finish returns the bonus of a complete text. An unfinished word earns none.
 func (b *booster) finish(p place) float64 {
 	if b == nil {
 		return 0

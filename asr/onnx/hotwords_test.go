@@ -17,7 +17,8 @@ func sampleVocabulary(t testing.TB, symbols ...string) *vocabulary {
 	return v
 }
 
-// row makes log probabilities from weights by symbol; the rest share what is left.
+// row returns log probabilities from weights by symbol; the other symbols share
+// the remaining weight.
 func row(v *vocabulary, p map[string]float64) []float32 {
 	out := make([]float32, v.size())
 	rest := 1.0
@@ -64,7 +65,7 @@ func TestTokensFollowFrames(t *testing.T) {
 	assert.InDelta(t, 0.16, got[2].start, 1e-9)
 	assert.InDelta(t, 0.24, got[2].end, 1e-9)
 	assert.InDelta(t, math.Log(0.9), got[0].logProb, 1e-6)
-	// Raw logits give the same once normalized.
+	// Raw logits give the same result once normalized.
 	raw := make([]float32, len(rows))
 	for i, x := range rows {
 		raw[i] = x + 7
@@ -77,8 +78,8 @@ func TestTokensFollowFrames(t *testing.T) {
 	}
 }
 
-// TestNormsOfClearBlanks: where the blank is far ahead the sum is left out, and is within
-// 0.001 of what it would be.
+// TestNormsOfClearBlanks checks that the sum is left out if the blank leads
+// clearly, at an error below 0.001.
 func TestNormsOfClearBlanks(t *testing.T) {
 	h := head{blank: 1, logits: true}
 	rows := []float32{-8.2, 0, -8.2, 0, 0, 0} // ln 3 + 7 is 8.1
@@ -88,7 +89,7 @@ func TestNormsOfClearBlanks(t *testing.T) {
 	assert.InDelta(t, math.Log(3), norms[1], 1e-12)
 }
 
-func TestHotwordTurnsACloseCall(t *testing.T) {
+func TestHotwordWinsACloseCall(t *testing.T) {
 	v := sampleVocabulary(t, "▁al", "▁ox", "ice", "is", "▁t")
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	b := row(v, map[string]float64{"<blk>": 0.99})
@@ -97,13 +98,13 @@ func TestHotwordTurnsACloseCall(t *testing.T) {
 	boost := newFusion([]string{"Alice"}, v, nil)
 	got := h.decode(rows, 5, v.size(), 10, boost)
 	assert.Equal(t, "alice", textFrom(v, got))
-	// The times are those of the tokens in the network's output.
+	// The times are the tokens' in the network's output.
 	require.Len(t, got, 2)
 	assert.InDelta(t, 0.04, got[0].start, 1e-9)
 	assert.InDelta(t, 0.12, got[1].start, 1e-9)
 	assert.InDelta(t, 0.16, got[1].end, 1e-9)
 
-	// The hotword is not found inside another word, nor when it breaks off.
+	// A hotword is found neither inside another word nor if it breaks off.
 	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"ice"}, v, nil))))
 	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"al icecream"}, v, nil))))
 }
@@ -120,7 +121,7 @@ func TestHotwordsThatTokensSpell(t *testing.T) {
 		{pieces, "  ALICE  ox ", true},
 		{pieces, "ice", true}, // at the beginning of a window
 		{pieces, "is al", true},
-		{pieces, "to", true}, // what goes on behind it is no part of a word
+		{pieces, "to", true}, // the text after the word begins no other word
 		{pieces, "toice", false},
 		{pieces, "al王", true},
 		{pieces, "Zürich", false},
@@ -148,7 +149,7 @@ func TestHotwordIsNeverInventedInSilence(t *testing.T) {
 	assert.Empty(t, h.decode(rows, 500, v.size(), 10, boost))
 }
 
-func TestBoosterEarnsAndGivesBack(t *testing.T) {
+func TestBoosterRevokesUnfinishedMatches(t *testing.T) {
 	v := sampleVocabulary(t, "▁new", "▁york", "▁city", "s", "▁", "n", "纽", "约", "▁square", "▁s", "▁my", "▁hall")
 	b := newBooster([]string{"New York", "new york city", "纽约", "york square", "my city guide", "city"}, v.texts(), v.spaced)
 	id := func(s string) int { return v.id(s) }
@@ -188,8 +189,8 @@ func TestBoosterEarnsAndGivesBack(t *testing.T) {
 	assert.Nil(t, newBooster([]string{"", "  "}, v.texts(), v.spaced))
 }
 
-// TestBeamWithoutMatchFindsTheLikeliestSequence compares the search with the sum
-// over all paths, for outputs small enough to try every one.
+// TestBeamWithoutMatchFindsTheLikeliestSequence compares the search with the
+// sum over all paths, for outputs small enough to try them all.
 func TestBeamWithoutMatchFindsTheLikeliestSequence(t *testing.T) {
 	v := sampleVocabulary(t, "a", "b")
 	h := head{vocab: v, blank: 0, shift: 0.04}

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// icefallMost is how many tokens a frame emits: icefall trains for one and
-	// decodes so (--max-sym-per-frame 1).
+	// icefallMost is the maximum number of tokens per frame: icefall trains for
+	// one and decodes one (--max-sym-per-frame 1).
 	icefallMost = 1
-	// icefallContext is how many tokens the decoder looks back where the file does
-	// not say.
+	// icefallContext is the number of previous tokens the decoder reads if the
+	// file does not declare it.
 	icefallContext = 2
-	// beforeText stands in the decoder's input for a token before the text.
+	// beforeText is the decoder's input for a token before the text.
 	beforeText = -1
 )
 
-// icefall is an offline transducer of icefall (Zipformer, Conformer) in k2-fsa's
-// export: an encoder x, x_lens → encoder_out, encoder_out_lens; a decoder without
-// state y → decoder_out, which sees the last tokens alone; a joiner encoder_out,
-// decoder_out → logit.
+// icefall is an offline transducer of icefall (Zipformer, Conformer) in
+// k2-fsa's export: an encoder x, x_lens → encoder_out, encoder_out_lens; a
+// decoder without state y → decoder_out, which reads only the last tokens; a
+// joiner encoder_out, decoder_out → logit.
 type icefall struct {
 	searcher
 	fbank                    *dsp.Fbank
@@ -32,8 +32,8 @@ type icefall struct {
 	source                   ort.Source
 	lens, targets            ort.Info
 	context                  int
-	// unknown is the id of <unk>, which the search takes for the blank; -1 without
-	// one.
+	// unknown is the id of <unk>, which the search treats as the blank; -1
+	// without one.
 	unknown int
 	batch   bool
 }
@@ -145,8 +145,8 @@ func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hyp
 	return hyps, nil
 }
 
-// beginning returns the decoder's input before a text: the blank, and before it
-// nothing (icefall, greedy_search in beam_search.py).
+// beginning returns the decoder's input before a text: the blank after
+// beforeText (icefall, greedy_search in beam_search.py).
 func (t *icefall) beginning() []int {
 	tokens := make([]int, t.context)
 	for i := range tokens {
@@ -156,11 +156,11 @@ func (t *icefall) beginning() []int {
 	return tokens
 }
 
-// contextPredictor is a prediction network that sees the last tokens alone.
+// contextPredictor is a prediction network that reads only the last tokens.
 type contextPredictor struct {
 	t      *icefall
 	tokens []int
-	output *ort.Tensor // the decoder's, nil before the first frame
+	output *ort.Tensor // the decoder's output, nil before the first frame
 }
 
 func (p *contextPredictor) score(ctx context.Context, frame []float32) ([]float32, error) {

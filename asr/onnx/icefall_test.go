@@ -13,7 +13,8 @@ import (
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// madeUpIcefallEncoder hears the tones as madeUpZipformer does, four frames in one.
+// madeUpIcefallEncoder recognizes the tones as madeUpZipformer does, with four
+// frames per output frame.
 func madeUpIcefallEncoder() *ox.Graph {
 	o := dsp.DefaultFbankOptions()
 	o.SnipEdges, o.HighHz = false, -400
@@ -27,8 +28,8 @@ func madeUpIcefallEncoder() *ox.Graph {
 	return g.Output("encoder_out", ox.Float32, "N", "T4", 5).Output("encoder_out_lens", ox.Int64, "N").Meta("model_type", "zipformer2")
 }
 
-// madeUpIcefallDecoder forbids what it sees last, so that a tone is one token, as
-// icefall's decoder does a stretch before the text (-1) and the blank.
+// madeUpIcefallDecoder forbids the last token, so that a tone is one token.
+// Like icefall's decoder, it accepts -1 and the blank before the text.
 func madeUpIcefallDecoder(context int64) *ox.Graph {
 	forbid := make([]float32, 6*5)
 	for i := 3; i < 5; i++ {
@@ -41,7 +42,7 @@ func madeUpIcefallDecoder(context int64) *ox.Graph {
 	return g.Output("decoder_out", ox.Float32, "N", 5).Meta("context_size", strconv.FormatInt(context, 10)).Meta("vocab_size", "5")
 }
 
-// madeUpIcefallJoiner adds up both; columns beyond the fifth are 0.
+// madeUpIcefallJoiner adds encoder and decoder; columns beyond the fifth are 0.
 func madeUpIcefallJoiner(columns int64) *ox.Graph {
 	g := ox.New()
 	g.Input("encoder_out", ox.Float32, "N", 5).Input("decoder_out", ox.Float32, "N", 5)
@@ -60,7 +61,8 @@ func icefallParts(context int64) parts {
 	}
 }
 
-// rowsOf are the encoder's frames of a window, each of them the scores of five tokens.
+// rowsOf returns the encoder's frames of a window, each with the scores of five
+// tokens.
 func rowsOf(rows ...[5]float32) encoded {
 	e := encoded{dim: 5, stride: 1, step: 5, n: len(rows)}
 	for _, r := range rows {
@@ -69,8 +71,9 @@ func rowsOf(rows ...[5]float32) encoded {
 	return e
 }
 
-// TestIcefallSearch: a frame writes one token at most, <unk> writes nothing, and the
-// decoder sees the blank and nothing before it, then the last tokens.
+// TestIcefallSearch checks that a frame writes at most one token, that <unk>
+// writes nothing, and that the decoder's input is first the blank and then the
+// last tokens.
 func TestIcefallSearch(t *testing.T) {
 	for _, size := range []int64{1, 2, 3} {
 		net := openMadeUp(t, icefallParts(size)).net.(*icefall)
@@ -82,10 +85,10 @@ func TestIcefallSearch(t *testing.T) {
 		}
 		frames := rowsOf(
 			[5]float32{0, 0, 0, 9, 0}, // ba
-			[5]float32{3, 0, 0, 9, 0}, // ba again, which the decoder forbids
-			[5]float32{3, 0, 9, 4, 5}, // <unk>, where na is likelier than the blank
+			[5]float32{3, 0, 0, 9, 0}, // the decoder forbids a second ba
+			[5]float32{3, 0, 9, 4, 5}, // <unk>, although na is likelier than the blank
 			[5]float32{3, 0, 0, 4, 9}, // na
-			[5]float32{0, 0, 0, 9, 9}, // ba: na was the last
+			[5]float32{0, 0, 0, 9, 9}, // ba, because na was the last token
 		)
 		for _, width := range []int{1, 4} {
 			got, steps, err := net.beam(context.Background(), frames, fusion{}, width)

@@ -16,8 +16,8 @@ import (
 // ErrNoRows is returned by Listen for a model without a CTC output.
 var ErrNoRows = errors.New("the model has no CTC output to align with")
 
-// Vocabulary returns the texts of the model's tokens; an error that wraps ErrNoRows
-// for a model without a CTC output.
+// Vocabulary returns the texts of the model's tokens. For a model without a CTC
+// output, the error wraps ErrNoRows.
 func (e *Engine) Vocabulary() (align.Vocabulary, error) {
 	h := e.net.ctc()
 	if h == nil {
@@ -30,7 +30,7 @@ func (e *Engine) Vocabulary() (align.Vocabulary, error) {
 	return align.Vocabulary{Tokens: texts, Blank: h.blank}, nil
 }
 
-// tokens makes the vocabulary of a CTC output, nil for a model without one.
+// tokens returns a CTC output's vocabulary, nil for a model without one.
 func (e *Engine) tokens() *ctc.Vocabulary {
 	v, err := e.Vocabulary()
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *Engine) tokens() *ctc.Vocabulary {
 }
 
 // Listen decodes as Transcribe does and returns, window by window, the model's
-// log posteriors and the words that it heard. It implements align.Model.
+// log posteriors and the recognized words. It implements align.Model.
 func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]align.Heard, error) {
 	h := e.net.ctc()
 	if h == nil {

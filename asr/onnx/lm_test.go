@@ -30,9 +30,9 @@ ngram 2=2
 
 func lmFile(text string) sideFile { return sideFile{Name: "lm.arpa", Data: []byte(text)} }
 
-// TestLanguageModelTurnsACloseCall: what the network alone would write is another word
-// of the same sound, and none at all.
-func TestLanguageModelTurnsACloseCall(t *testing.T) {
+// TestLanguageModelDecidesBetweenHomophones checks that the language model
+// turns both a homophone and a word that does not exist into the right word.
+func TestLanguageModelDecidesBetweenHomophones(t *testing.T) {
 	v := sampleVocabulary(t, "▁the", "▁sea", "▁se", "e", "a", "h")
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	model, err := ngram.Parse("lm.arpa", []byte(sailors))
@@ -51,7 +51,8 @@ func TestLanguageModelTurnsACloseCall(t *testing.T) {
 	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times are those of the network's output")
 	assert.InDelta(t, -1.2, got[2].logProb, 0.01, "and so are the probabilities (ln 0.3)")
 
-	// A hotword that the model does not know needs no more than it does without one.
+	// A hotword unknown to the language model needs no higher score than
+	// without the model.
 	assert.Equal(t, "the seh", textFrom(v, h.decode(seh, 6, v.size(), 10, newFusion([]string{"seh"}, v, lm))))
 }
 
@@ -68,9 +69,9 @@ func TestLanguageModelInventsNothingInSilence(t *testing.T) {
 	assert.Empty(t, h.decode(rows, 500, v.size(), 10, fusion{vocab: v, lm: ngram.NewScorer(model, v.texts())}))
 }
 
-// TestLanguageModelMendsADemoClip: a sentence in noise, of which the demo model by itself
-// writes a word that is none.
-func TestLanguageModelMendsADemoClip(t *testing.T) {
+// TestLanguageModelCorrectsADemoClip uses a noisy sentence in which the demo
+// model alone writes a word that does not exist.
+func TestLanguageModelCorrectsADemoClip(t *testing.T) {
 	pcm := audio.FromSamples(noisy(wavSamples(t, "hotword.wav"), 14))
 	text := func(m parts) string {
 		tr, err := openMadeUp(t, m).Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})

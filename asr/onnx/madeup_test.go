@@ -12,15 +12,15 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// The made-up recognizers below know two sounds: a low tone is one token, a high
-// tone another, anything else is blank. Their graphs are linear maps from the
-// family's features to scores, so what they hear depends on features, layout,
-// lengths and subsampling being right.
+// The made-up recognizers below know two sounds: a low tone is one token, a
+// high tone another, anything else is blank. Their graphs are linear maps from
+// the family's features to scores, so their output is right only if features,
+// layout, lengths and subsampling are.
 
 const lowTone, highTone = 500.0, 3000.0
 
-// tones makes silence with tones in it, given as (start, end, Hz) in seconds; they
-// rise and fall over 30 ms, as a click would be heard in every band.
+// tones returns silence with tones, given as (start, end, Hz) in seconds. They
+// fade over 30 ms, because a click would reach every band.
 func tones(seconds float64, list ...[3]float64) []float32 {
 	x := make([]float32, int(seconds*audio.SampleRate))
 	for _, t := range list {
@@ -33,14 +33,14 @@ func tones(seconds float64, list ...[3]float64) []float32 {
 	return x
 }
 
-// recording says "low high" and, after a pause, the same again.
+// recording says "low high" twice, with a pause between.
 func recording() *audio.PCM {
 	return audio.FromSamples(tones(4.2, [3]float64{0.5, 0.8, lowTone}, [3]float64{1.1, 1.4, highTone}, [3]float64{2.6, 2.9, lowTone}, [3]float64{3.2, 3.5, highTone}))
 }
 
 var recordingSpeech = []audio.Span{{Start: 6400, End: 24000}, {Start: 40000, End: 57600}}
 
-// loudestBand is the band of a tone in a matrix of features.
+// loudestBand returns a tone's band in a matrix of features.
 func loudestBand(rows []float32, bands, frames int) int {
 	best, at := math.Inf(-1), 0
 	for b := range bands {
@@ -77,11 +77,12 @@ func nemoBands(bands int) (low, high int) {
 	return low, high
 }
 
-// script says which ids of a vocabulary of v tokens the tones and the blank are.
+// script holds the ids of the tones and the blank in a vocabulary of v tokens.
 type script struct{ v, blank, low, high int }
 
-// weights is the [dim, v] matrix and the bias row: the two tokens score the
-// feature at their band, the blank scores level, everything else is far below.
+// weights returns the [dim, v] matrix and the bias row: the two tokens score
+// the feature at their band, the blank scores level, and all others score far
+// below.
 func (s script) weights(dim, lowAt, highAt int, level float32) (w, bias ox.Tensor) {
 	m := make([]float32, dim*s.v)
 	m[lowAt*s.v+s.low] = 1
@@ -96,7 +97,7 @@ func (s script) weights(dim, lowAt, highAt int, level float32) (w, bias ox.Tenso
 
 func ints(v ...int64) ox.Tensor { return ox.Ints([]int64{int64(len(v))}, v...) }
 
-// everyNth takes each n-th row of [N,T,D].
+// everyNth returns each n-th row of [N,T,D].
 func everyNth(g *ox.Graph, x string, n int64) string {
 	return g.Op("Slice", []string{x, g.Const(ints(0)), g.Const(ints(1 << 30)), g.Const(ints(1)), g.Const(ints(n))})
 }
@@ -113,7 +114,7 @@ func jsonList(symbols []string) []byte {
 	return b
 }
 
-// sentencePieceFile writes a sentencepiece model: pieces with a score each.
+// sentencePieceFile returns a sentencepiece model: pieces with a score each.
 func sentencePieceFile(symbols []string) []byte {
 	var out []byte
 	for _, s := range symbols {
@@ -121,7 +122,7 @@ func sentencePieceFile(symbols []string) []byte {
 		piece = append(piece, 0x15, 0, 0, 0x80, 0xbf, 0x18, 1) // score -1, type NORMAL
 		out = append(append(out, 0x0a, byte(len(piece))), piece...)
 	}
-	return append(out, 0x12, 2, 0x08, 1) // a trainer spec behind them
+	return append(out, 0x12, 2, 0x08, 1) // followed by a trainer spec
 }
 
 // sampleTokens is a list with blank 0, <sos/eos> 1, <unk> 2 and the two words.
@@ -147,7 +148,8 @@ func madeUpZipformer(meta bool) *ox.Graph {
 	return g
 }
 
-// madeUpWeNet wants samples on the 16-bit scale: its blank stands 20.8 higher.
+// madeUpWeNet expects samples on the 16-bit scale, so its blank scores 20.8
+// higher.
 func madeUpWeNet() *ox.Graph {
 	o := dsp.DefaultFbankOptions()
 	o.Scale = 32768
@@ -177,8 +179,8 @@ func numbered(symbols []string) []byte {
 	return []byte(b.String())
 }
 
-// senseBands are the places of the tones in the middle of the seven stacked
-// frames.
+// senseBands returns the places of the tones in the middle one of the seven
+// stacked frames.
 func senseBands() (low, high int) {
 	o := dsp.DefaultFbankOptions()
 	o.Window, o.Scale = dsp.WindowHamming, 32768
@@ -186,7 +188,7 @@ func senseBands() (low, high int) {
 	return 3*80 + low, 3*80 + high
 }
 
-// sensePromptRows are the first four rows for each language prompt 0 … 15.
+// sensePromptRows returns the first four rows for each language prompt 0 … 15.
 func sensePromptRows() ox.Tensor {
 	v := senseScript.v
 	m := make([]float32, 16*4*v)
@@ -203,7 +205,7 @@ func sensePromptRows() ox.Tensor {
 	return ox.Floats([]int64{16, 4, int64(v)}, m...)
 }
 
-// cmvnMeta writes the metadata so that (x + shift)·scale is (x - 18) / 10.
+// cmvnMeta writes metadata with which (x + shift)·scale is (x - 18) / 10.
 func cmvnMeta(g *ox.Graph) *ox.Graph {
 	return g.Meta("neg_mean", strings.TrimSuffix(strings.Repeat("-18,", lfrDim), ",")).
 		Meta("inv_stddev", strings.TrimSuffix(strings.Repeat("0.1,", lfrDim), ",")).
@@ -216,7 +218,7 @@ func cmvnFile() sideFile {
 		"]\n<Rescale> 560 560\n<LearnRateCoef> 0 [ " + list("0.1") + "]\n</Nnet>\n")}
 }
 
-// senseLogits are raw scores, scaled up as the features are scaled down.
+// senseLogits returns raw scores, scaled up as the features are scaled down.
 func senseLogits(g *ox.Graph, x, language string) string {
 	low, high := senseBands()
 	w, bias := senseScript.weights(lfrDim, low, high, 0)
@@ -253,9 +255,9 @@ func madeUpNano() *ox.Graph {
 		Meta("model_type", "sense_voice_ctc").Meta("comment", "FunASR Nano").Meta("blank_id", "0")
 }
 
-// madeUpNeMo has no lengths among its outputs; features are normalized, so the
-// blank stands between tone and silence, and the scores are multiplied to be as
-// sure as a trained network's.
+// madeUpNeMo has no lengths among its outputs. Features are normalized, so the
+// blank scores between tone and silence, and the scores are scaled up to the
+// confidence of a trained network.
 func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {
 	low, high := nemoBands(bands)
 	g := ox.New()
@@ -273,16 +275,17 @@ func madeUpNeMo(bands int, factor int64, meta bool) *ox.Graph {
 
 const nemoTokens = "<unk> 0\n▁x 1\n▁ba 2\nna 3\n<blk> 4\n"
 
-// madeUpWaveform hears tones in samples [N,T]: how much of each a stretch of 320 holds.
-// Its blank stands halfway to the tones of a recording, as loud as they come in.
+// madeUpWaveform recognizes tones in samples [N,T] by their strength in each
+// stretch of 320. Its blank scores half the strength of a recording's tones at
+// input level.
 func madeUpWaveform(input string, mask bool, level float32) *ox.Graph {
 	g := ox.New()
 	g.Node("Identity", []string{waveformScores(g, input, mask, level)}, []string{"logits"})
 	return g.Output("logits", ox.Float32, "batch_size", "frames", 5)
 }
 
-// madeUpWaveformLengths is the layout of onnx-asr: lengths of the samples, and
-// the logarithm in the graph.
+// madeUpWaveformLengths has onnx-asr's layout: it takes the lengths of the
+// samples and returns logarithms.
 func madeUpWaveformLengths() *ox.Graph {
 	g := ox.New()
 	x := waveformScores(g, "input_values", false, rawTones)
@@ -312,8 +315,8 @@ func waveformScores(g *ox.Graph, input string, mask bool, level float32) string 
 	return scores(g, x, ox.Floats([]int64{4, 5}, w...), ox.Floats([]int64{5}, bias...))
 }
 
-// waveformTokens is a vocab.json; raw and normalized are the squares of half of the
-// tones' strength as they are, and with the variance 1.
+// waveformTokens is a vocab.json. raw and normalized are half the tones'
+// strength squared, as recorded and at variance 1.
 const (
 	waveformTokens              = `{"<pad>": 0, "<s>": 1, "<unk>": 2, "|ba": 3, "na": 4}`
 	rawTones, normalizedTones   = 40 * 40, 130 * 130
@@ -340,9 +343,9 @@ func madeUpEncoder(meta bool) *ox.Graph {
 	return g
 }
 
-// predict adds the prediction network: it forbids the token it was given last, so
-// that a long tone is one token, and counts its steps in a state. ▁x and ▁ba, which
-// may be heard in the same tone, forbid each other.
+// predict adds the prediction network. It forbids its last token, so that a
+// long tone is one token, and counts its steps in a state. ▁x and ▁ba, which
+// fit the same tone, forbid each other.
 func predict(g *ox.Graph, stateIn, stateOut [2]string) string {
 	forbid := make([]float32, 5*5)
 	for i := range 4 {
@@ -357,8 +360,8 @@ func predict(g *ox.Graph, stateIn, stateOut [2]string) string {
 	return g.Op("Transpose", []string{row}, ox.AttrInts("perm", 0, 2, 1)) // [B,5,1]
 }
 
-// joint adds up encoder and predictor; durations are the scores of 0 … 4 frames,
-// none for RNN-T.
+// joint adds up encoder and predictor. durations are the scores of 0 … 4
+// frames, none for RNN-T.
 func joint(g *ox.Graph, enc, dec string, durations []float32) {
 	sum := g.Op("Transpose", []string{g.Op("Add", []string{enc, dec})}, ox.AttrInts("perm", 0, 2, 1)) // [B,1,5]
 	if durations != nil {
@@ -394,11 +397,12 @@ func madeUpDecoderJoint(durations []float32) *ox.Graph {
 	return g.Output("prednet_lengths", ox.Int32, "B").Output("output_states_1", ox.Float32, 2, "B", 6).Output("output_states_2", ox.Float32, 2, "B", 6)
 }
 
-// paraformerTokens: Han characters, a word of letters in two pieces, a plain one.
+// paraformerTokens has Han characters, a word of letters in two pieces and a
+// plain one.
 var paraformerTokens = []string{"<blank>", "<s>", "</s>", "你", "好", "he@@", "llo", "go", "<unk>"}
 
-// madeUpParaformer says 你好 hello go, then the end. With peaks it also says when:
-// a peak at every fifth entry, one more than there are tokens.
+// madeUpParaformer writes 你好 hello go, then the end. With peaks it also returns
+// times: a peak at every fifth entry, one more than there are tokens.
 func madeUpParaformer(frames int, peaks bool) *ox.Graph {
 	g := ox.New()
 	g.Input("speech", ox.Float32, 1, "T", lfrDim).Input("speech_lengths", ox.Int32, 1)
@@ -410,7 +414,7 @@ func madeUpParaformer(frames int, peaks bool) *ox.Graph {
 	for i, id := range ids {
 		m[i*9+id] = 6
 	}
-	// The speech is heard, and does not matter.
+	// The graph reads the speech but ignores it.
 	nothing := g.Op("Mul", []string{g.Op("ReduceMean", []string{"speech"}, ox.AttrInt("keepdims", 0)), g.Const(ox.Floats(nil, 0))})
 	g.Node("LogSoftmax", []string{g.Op("Add", []string{g.Const(ox.Floats([]int64{1, int64(len(ids)), 9}, m...)), nothing})}, []string{"logits"}, ox.AttrInt("axis", -1))
 	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(ox.Int32s([]int64{1}, 0))}), g.Const(ox.Int32s([]int64{1}, int32(len(ids))))}, []string{"token_num"})

@@ -10,13 +10,13 @@ import (
 )
 
 // nemoFront is the front end of NeMo models and of GigaAM: log-mel, normalized
-// per band where the model wants it, laid out [bands, T].
+// per band if the model needs it, laid out [bands, T].
 type nemoFront struct {
 	mel       spectrum
 	normalize bool
 	// signal and length are the names of the inputs.
 	signal, length string
-	// subsampling is how many frames one output row stands for.
+	// subsampling is the number of frames per output row.
 	subsampling int
 	lens        ort.Info
 }
@@ -24,7 +24,7 @@ type nemoFront struct {
 // spectrum computes log-mel bands.
 type spectrum interface {
 	Bands() int
-	// Valid returns the frames of so many samples.
+	// Valid returns the number of frames for n samples.
 	Valid(n int) int
 	// Compute writes the first frames to dst, one after another.
 	Compute(dst, samples []float32, frames int)
@@ -78,7 +78,7 @@ func openNeMoFront(m parts, g *ort.Graph) (nemoFront, error) {
 	return f, nil
 }
 
-// features returns frames x bands already laid out as [bands, T].
+// features returns frames × bands, already laid out as [bands, T].
 func (f *nemoFront) features(samples []float32) matrix {
 	bands, n := f.mel.Bands(), f.mel.Valid(len(samples))
 	rows := make([]float32, n*bands)
@@ -98,10 +98,10 @@ func (f *nemoFront) inputs(w matrix) map[string]*ort.Tensor {
 	}
 }
 
-// shift is how long one output row lasts, in seconds.
+// shift returns the duration of an output row in seconds.
 func (f *nemoFront) shift() float64 { return float64(f.subsampling) * 0.01 }
 
-// nemoBlank finds the blank: by symbol, else the last id.
+// nemoBlank returns the id of the blank symbol, or else the last id.
 func nemoBlank(vocab *vocabulary) int {
 	if vocab.blank >= 0 {
 		return vocab.blank
@@ -109,8 +109,9 @@ func nemoBlank(vocab *vocabulary) int {
 	return vocab.size() - 1
 }
 
-// nemoCTC is NeMo's CTC models and CTC branches of hybrids, and GigaAM's. Their masked
-// convolutions are off in exports, so windows run one by one, without padding.
+// nemoCTC implements NeMo's CTC models and CTC branches of hybrids, and
+// GigaAM's. Exports lack the masks of their convolutions, so windows run one by
+// one, without padding.
 type nemoCTC struct {
 	nemoFront
 	session *ort.Session
@@ -154,8 +155,8 @@ func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hyp
 		if err != nil {
 			return nil, err
 		}
-		// The graph returns no lengths; the subsampling determines how many
-		// rows are real.
+		// The graph returns no lengths; the subsampling determines the number
+		// of real rows.
 		rows := ort.NewInt64([]int64{1}, []int64{int64((w.frames-1)/n.subsampling + 1)})
 		h, err := n.head.decodeRows(n.source, output{name: n.out, scores: out[0], counts: rows, windows: 1, columns: n.head.vocab.size()}, req)
 		if err != nil {

@@ -8,9 +8,10 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Open opens a recognizer of the optimized tier with all of its files, as
-// library.OpenFile, library.OpenDir and demo.Models return it. Errors wrap
-// ErrContract, ErrTokens, ErrFile, or come from the runtime or the file system.
+// Open opens a recognizer of the optimized tier with all its files, as returned
+// by library.OpenFile, library.OpenDir and demo.Models. Errors wrap
+// ErrContract, ErrTokens or ErrFile, or come from the runtime or the file
+// system.
 func Open(m *models.Model, opt Options) (*Engine, error) {
 	p := parts{Name: m.Name, Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds}
 	graphs := map[models.Part]*ort.Source{

@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// peakSeconds is one entry of us_cif_peak: a third of a 60 ms frame.
+	// peakSeconds is the duration of an entry of us_cif_peak: a third of a 60
+	// ms frame.
 	peakSeconds = lfrSeconds / 3
-	// peakDelay is how many entries FunASR moves a peak forward in time.
+	// peakDelay is the number of entries by which FunASR shifts a peak to an
+	// earlier time.
 	peakDelay = 1.5
 	// peakLongest is the longest token in entries.
 	peakLongest = 30
@@ -77,9 +79,9 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 		if !errors.Is(err, ort.ErrRun) {
 			return nil, err
 		}
-		// The published graphs fail inside when their predictor finds no token at
-		// all (silence). Alone, that is an empty result; in a batch the others must
-		// not suffer.
+		// The published graphs fail inside when their predictor finds no token
+		// (silence). For a single window, that is an empty result. The windows
+		// of a failed batch run one by one.
 		hyps := make([]hypothesis, len(windows))
 		if len(windows) == 1 {
 			return hyps, nil
@@ -120,13 +122,13 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 	return hyps, nil
 }
 
-// choose returns the tokens of a window's rows, one a row up to the network's end:
-// each row's best, or with hotwords or a language model the best sequence of a
-// beam. The network has counted the tokens before it names them, so a word in
-// another number of tokens than were heard is out of reach.
+// choose returns the tokens of a window's rows, one per row up to the network's
+// end: each row's best or, with hotwords or a language model, the best sequence
+// of a beam. The network fixes the number of tokens first, so hotwords with
+// another number of tokens can't be found.
 func (p *paraformer) choose(data []float32, req request) []emission {
 	columns := p.vocab.size()
-	// FunASR exports give log-softmax; the norms are then 0 and cost little.
+	// FunASR exports return log-softmax; the norms are then 0 and cost little.
 	var rows [][]float32
 	var norms []float64
 	for ; len(data) > 0; data = data[columns:] {
@@ -151,8 +153,8 @@ func (p *paraformer) choose(data []float32, req request) []emission {
 	return out
 }
 
-// rescore fills ids with the sequence of one token a row that is best with its
-// bonus, as a beam of width sequences finds it.
+// rescore fills ids with the best sequence, bonus included, of one token per
+// row, as found by a beam of width sequences.
 func (p *paraformer) rescore(ids []int, rows [][]float32, norms []float64, f *fusion, width int) {
 	type sequence struct {
 		before *sequence
@@ -184,9 +186,9 @@ func (p *paraformer) rescore(ids []int, rows [][]float32, norms []float64, f *fu
 	}
 }
 
-// peakTimes sets the tokens' times from the peaks of the predictor: token i
-// lasts from peak i to peak i+1, at most 0.6 s. It reports false when the peaks
-// do not fit the tokens.
+// peakTimes sets the tokens' times from the predictor's peaks: token i lasts
+// from peak i to peak i+1, at most 0.6 s. It reports false if the peaks do not
+// fit the tokens.
 func peakTimes(tokens []emission, peaks []float32, frames int) bool {
 	var at []float64
 	for k, p := range peaks[:min(len(peaks), 3*frames)] {

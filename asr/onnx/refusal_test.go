@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// graph makes a model with ports only: enough for what is refused before it runs.
+// graph returns a model with ports only, which is enough for models that are
+// refused before they run.
 func graph(inputs, outputs []ort.Info, meta ...string) ort.Source {
 	g := ox.New()
 	dims := func(s []int64) []any {
@@ -153,9 +154,9 @@ func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestWidthIsCheckedWhereTheFileDoesNotStateIt: some exports leave the last
-// dimension open; the first run tells.
-func TestWidthIsCheckedWhereTheFileDoesNotStateIt(t *testing.T) {
+// TestWidthIsCheckedAtTheFirstRun checks exports that leave the last dimension
+// open.
+func TestWidthIsCheckedAtTheFirstRun(t *testing.T) {
 	e := openMadeUp(t, parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\na 1\nb 2\n")})
 	_, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ErrTokens)
@@ -196,7 +197,7 @@ func TestCancellationAndClose(t *testing.T) {
 	_, err := e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 
-	// Canceled on the way: no later batch starts.
+	// After a cancellation no further batch starts.
 	x := make([]float32, 100*audio.SampleRate)
 	var speech []audio.Span
 	for i := range 40 {
@@ -211,7 +212,8 @@ func TestCancellationAndClose(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.LessOrEqual(t, calls.Load(), int32(3))
 
-	// Close waits for what runs, twice is once, and afterwards nothing runs.
+	// Close waits for running calls and may be called twice; afterwards every
+	// call fails.
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -10,28 +10,28 @@ import (
 type searcher struct {
 	vocab *vocabulary
 	blank int
-	// most is how many tokens one frame may emit before the search moves on.
+	// most is the maximum number of tokens per frame.
 	most int
-	// seconds is how long a frame lasts.
+	// seconds is the duration of a frame.
 	seconds float64
-	// joint is the graph that scores tokens, for errors.
+	// joint is the graph that scores tokens; it is named in errors.
 	joint ort.Source
 	// begin returns the prediction network's state before a text.
 	begin func() predictor
 }
 
-// predictor is the state of a prediction network behind a text.
+// predictor is the state of a prediction network after a text.
 type predictor interface {
-	// score joins one encoder frame with the state: scores of the tokens, and in
-	// TDT of the durations.
+	// score joins an encoder frame with the state. It returns the scores of the
+	// tokens and, in TDT, of the durations.
 	score(ctx context.Context, frame []float32) ([]float32, error)
-	// after returns the state behind one more token. The predictor must have
+	// after returns the state after another token. The predictor must have
 	// scored a frame.
 	after(token int) predictor
 }
 
-// encoded holds what the encoder makes of a window: n frames of dim numbers.
-// Numbers of a frame are apart by stride, frames by step.
+// encoded holds the encoder's output for a window: n frames of dim numbers. The
+// numbers of a frame are stride apart, the frames step apart.
 type encoded struct {
 	data              []float32
 	dim, stride, step int
@@ -47,8 +47,8 @@ func (e encoded) frame(at int) []float32 {
 	return frame
 }
 
-// search finds a window's tokens: greedily where nothing is to be fused with the
-// network's scores or the beam size is 1.
+// search finds a window's tokens. It is greedy without hotwords and language
+// model, or if the beam size is 1.
 func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
 	if req.fusion.none() || req.beam <= 1 {
 		return s.greedy(ctx, frames, req.fusion)
@@ -58,9 +58,9 @@ func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]e
 
 // greedy takes the best token at each step. A joint output wider than the
 // vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
-// hotwords and language model chooses between tokens; whether there is one at all,
-// and how long it lasts, the network decides alone (A. Andrusenko and others 2025,
-// TurboBias).
+// hotwords and language model chooses between tokens; the network alone decides
+// whether there is a token at all and how long it lasts (A. Andrusenko and
+// others 2025, TurboBias).
 func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
 	p, at := s.begin(), f.begin()
 	v := s.vocab.size()
@@ -102,8 +102,8 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 	return out, steps, nil
 }
 
-// favored returns the token that is best with its bonus, of those that the network
-// itself considers; best is its own choice.
+// favored returns the best token, bonus included, of those that the network
+// considers. best is the network's own choice.
 func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
 	top := float64(scores[best]) + f.step(at, best, false).bonus
 	for _, id := range candidates(nil, scores, norm, s.blank) {
@@ -114,7 +114,8 @@ func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion
 	return best
 }
 
-// emission returns a token at a frame of n that lasts so many frames, at least one.
+// emission returns a token at frame at of n that lasts the given number of
+// frames, at least one.
 func (s *searcher) emission(at, lasts, n, id int, logProb func(id int) float64) emission {
 	return emission{
 		id: id, start: float64(at) * s.seconds, end: float64(min(at+max(lasts, 1), n)) * s.seconds,

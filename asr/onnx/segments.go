@@ -11,13 +11,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// snap is how far (seconds) the first token of a stretch of speech may lie from
-// its border for a segment to begin there: a CTC network fires at one frame
-// somewhere inside a token, the detector's border is nearer.
+// snap is the maximum distance (seconds) between the first token of a stretch
+// of speech and the stretch's border at which a segment begins there. A CTC
+// network emits a token at one frame somewhere inside the sound; the detector's
+// border is more accurate.
 const snap = 0.5
 
-// written is one token on its way into the text: what it writes and where in the
-// file (seconds) it is spoken.
+// written is one token of the text: its bytes and its time in the file
+// (seconds).
 type written struct {
 	token decode.Token
 	end   float64
@@ -25,7 +26,7 @@ type written struct {
 }
 
 // segments turns the windows' tokens into sentences with times of the file, and
-// with their words if these are asked for and the family knows their times.
+// with words if they are requested and the family has their times.
 func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypothesis, speech []audio.Span, withWords bool) []asr.Segment {
 	var stream []written
 	for i, h := range hyps {
@@ -70,8 +71,8 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	return segments
 }
 
-// spokenWords returns the words with the rows in which their tokens fire. Words'
-// Start is that of their first token, End that of their last.
+// spokenWords returns the words with the rows in which their tokens fire. A
+// word's Start is its first token's, its End its last token's.
 func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Spoken {
 	spoken := make([]ctc.Spoken, len(words))
 	at := 0
@@ -85,11 +86,11 @@ func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Sp
 	return spoken
 }
 
-// freshPause is the time (seconds) without a token after which a word is fresh to
-// ctc.Refine.
+// freshPause is the time (seconds) without a token after which ctc.Refine
+// treats a word as fresh.
 const freshPause = 0.5
 
-// dressWords sets the words of a segment to the letters of its text.
+// dressWords copies the words' spelling from the segment's text.
 func dressWords(s *asr.Segment) {
 	pieces := decode.Words([]decode.Token{{Text: s.Text}})
 	if len(pieces) != len(s.Words) {
@@ -100,7 +101,7 @@ func dressWords(s *asr.Segment) {
 	}
 }
 
-// endTimes sets the end of each word to that of the last token with a letter or
+// endTimes sets each word's end to the end of the last token with a letter or
 // digit that begins before the next word.
 func endTimes(words []decode.Piece, stream []written) {
 	at := 0
@@ -122,24 +123,26 @@ func endTimes(words []decode.Piece, stream []written) {
 }
 
 const (
-	// hold is how long (seconds) a word may last beyond its last token while the voice
-	// detector hears speech on: the token fires somewhere inside the word.
+	// hold is the maximum time (seconds) that a word lasts beyond its last
+	// token while the voice detector reports speech: the token fires somewhere
+	// inside the word.
 	hold = 0.6
-	// tail is that for the last word of a sentence or of a stretch of speech:
-	// there a pause may follow, and in noise or in a room the detector ends
-	// late. Over the 192 single sentences of the demo sets the true end is
-	// -0.10 to 0.51 s after the last token, so an end at most tail after it is
-	// at most 0.35 s off, whatever the detector reports.
+	// tail replaces hold for the last word of a sentence or of a stretch of
+	// speech, because a pause may follow, and in noise or reverberation the
+	// detector ends late. Over the 192 single sentences of the demo sets, the
+	// true end is -0.10 to 0.51 s after the last token. An end at most tail
+	// after it is thus off by at most 0.35 s, regardless of the detector.
 	tail = 0.25
 )
 
-// snapToSpeech moves the start of the first word of every stretch of speech to the
-// stretch's border if that is near. A word lasts until the next one begins or the
-// stretch ends, at most hold longer than its tokens, tail where a sentence or the
-// stretch ends: what lies between two tokens in a stretch is speech, not a pause.
+// snapToSpeech moves the start of the first word of every stretch of speech to
+// the stretch's border if that is near. A word lasts until the next one begins
+// or the stretch ends, but at most hold longer than its tokens, or tail at the
+// end of a sentence or stretch. Gaps between tokens within a stretch are
+// speech, not pauses.
 //
-// A token may fire a little outside of the stretch that it belongs to: words go
-// to the nearest one.
+// A token may fire a little outside of its stretch: words belong to the nearest
+// one.
 func snapToSpeech(words []decode.Piece, speech []audio.Span) {
 	for i, k := 0, 0; i < len(words) && len(speech) > 0; {
 		belongs := func(w decode.Piece) bool {
@@ -176,8 +179,8 @@ func snapToSpeech(words []decode.Piece, speech []audio.Span) {
 	}
 }
 
-// closeUp takes out spaces between two characters of a script without spaces: they
-// are the joins of windows or pieces, not part of the writing.
+// closeUp removes spaces between two characters of a script without spaces,
+// because they come from joins of windows or pieces.
 func closeUp(s string) string {
 	runes := []rune(s)
 	out := runes[:0:0]
@@ -190,8 +193,8 @@ func closeUp(s string) string {
 	return string(out)
 }
 
-// setTimes sets the times of the words of segments to those that ctc.Refine found; both
-// have the same number of words. The segments keep their times.
+// setTimes copies the word times found by ctc.Refine to the segments' words;
+// both have the same number of words. The segments keep their times.
 func setTimes(segments []asr.Segment, spoken []ctc.Spoken, speech []audio.Span) {
 	var words []*asr.Word
 	for i := range segments {

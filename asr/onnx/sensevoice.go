@@ -19,31 +19,32 @@ const (
 	lfrWindow, lfrShift = 7, 6
 	lfrDim              = 80 * lfrWindow
 	lfrSeconds          = lfrShift * 0.01
-	// prompts is how many rows the network puts before the speech: language,
-	// emotion, event, text normalization.
+	// prompts is the number of rows that the network puts before the speech:
+	// language, emotion, event, text normalization.
 	prompts  = 4
 	noSpeech = "nospeech"
 )
 
-// prompt numbers of SenseVoice small, used where the metadata do not say.
+// sensePrompts are the prompt numbers of SenseVoice small, used if the metadata
+// lacks them.
 var sensePrompts = map[string]int{"auto": 0, "zh": 3, "en": 4, "yue": 7, "ja": 11, "ko": 12, noSpeech: 13}
 
 var senseLanguages = []string{"zh", "en", "yue", "ja", "ko"}
 
 const (
 	senseWithITN = 14
-	// Vocabulary ids of the language tags in the published list, for lists that do
-	// not spell them out.
+	// senseVocabulary and the ids below are those of the language tags in the
+	// published list, for lists that do not spell the tags out.
 	senseVocabulary = 25055
 )
 
 var senseTagIDs = map[string]int{"zh": 24884, "en": 24885, "yue": 24888, "ja": 24892, "ko": 24896, noSpeech: 24992}
 
-// funASR is the front end of SenseVoice and Paraformer: hamming filter bank on
-// the 16-bit scale, seven frames stacked every six, shifted and scaled.
+// funASR is the front end of SenseVoice and Paraformer: a Hamming-window filter
+// bank on the 16-bit scale, seven frames stacked every six, shifted and scaled.
 type funASR struct {
 	fbank        *dsp.Fbank
-	shift, scale []float32 // nil: left as it is
+	shift, scale []float32 // nil: features are not scaled
 }
 
 func newFunASR() funASR {
@@ -65,7 +66,7 @@ func (f *funASR) features(samples []float32) matrix {
 	return m
 }
 
-// cmvn takes shift and scale from the metadata or from am.mvn.
+// cmvn reads shift and scale from the metadata or from am.mvn.
 func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 	for key, want := range map[string]int{"lfr_window_size": lfrWindow, "lfr_window_shift": lfrShift} {
 		n, err := metaInt(g, m.ONNX, key, want, 1, 100)
@@ -181,7 +182,7 @@ func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		}); err != nil {
 			return nil, err
 		}
-		s.batch = false // without lengths, padding would be heard
+		s.batch = false // networks without lengths would decode the padding
 	} else if err := s.checkPrompted(m, g, vocab); err != nil {
 		return nil, err
 	}
@@ -333,7 +334,7 @@ func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
 		top = max(top, float64(row[id]))
 	}
 	var sum float64
-	for _, code := range slices.Sorted(maps.Keys(s.tagIDs)) { // the sum is taken in a fixed order
+	for _, code := range slices.Sorted(maps.Keys(s.tagIDs)) { // a fixed order of summation makes the result reproducible
 		p := math.Exp(float64(row[s.tagIDs[code]]) - top)
 		probability[code] = p
 		sum += p
@@ -344,8 +345,8 @@ func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
 	return probability
 }
 
-// heardLanguage is the language with the most probability over all windows,
-// weighted by their length; "" where the family does not tell.
+// heardLanguage returns the most probable language over all windows, weighted
+// by their length; "" if the family does not detect languages.
 func heardLanguage(windows []decode.Window, hyps []hypothesis) string {
 	sum := map[string]float64{}
 	for i, h := range hyps {

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// newSpotter returns what looks for hotwords in a CTC output; nil without any, and
-// for other networks.
+// newSpotter returns a spotter of hotwords in a CTC output. It returns nil
+// without hotwords and for other networks.
 func (e *Engine) newSpotter(hotwords []string) *ctc.Spotter {
 	if len(hotwords) == 0 || e.net.ctc() == nil {
 		return nil
@@ -25,7 +25,7 @@ func (e *Engine) unspelled(hotwords []string) (list []string) {
 		return nil
 	}
 	tokens := e.spell()
-	v := e.writing() // nil where nothing is spotted
+	v := e.writing() // nil if there is no spotter
 	for i, word := range hotwords {
 		switch {
 		case strings.TrimSpace(word) == "":
@@ -37,8 +37,8 @@ func (e *Engine) unspelled(hotwords []string) (list []string) {
 	return list
 }
 
-// decodedWord is a word among the emissions: first to end, with the time from its
-// first letter to its last.
+// decodedWord is a word among the emissions, from first to end, with the times
+// of its first and last letters.
 type decodedWord struct {
 	first, end int
 	from, to   float64
@@ -77,7 +77,7 @@ func (v *vocabulary) decodedWords(emissions []emission) (words []decodedWord) {
 
 func solid(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// writtenBy returns what an emission writes.
+// writtenBy returns an emission's text.
 func (v *vocabulary) writtenBy(e emission) string {
 	if e.text != "" || !v.writes(e.id) {
 		return e.text
@@ -85,8 +85,8 @@ func (v *vocabulary) writtenBy(e emission) string {
 	return string(v.text[e.id])
 }
 
-// put writes the words that a Spotter found in the place of what was decoded there;
-// a word that was decoded as it is stays.
+// put replaces decoded words by the hotwords that a Spotter found there. A
+// hotword that was decoded already stays as it is.
 func (h *head) put(emissions []emission, spotted []ctc.Spotted) []emission {
 	var out []emission
 	at := 0
@@ -115,9 +115,10 @@ func (h *head) put(emissions []emission, spotted []ctc.Spotted) []emission {
 	return append(out, emissions[at:]...)
 }
 
-// covered returns the emissions that belong to the words from one time to another:
-// those that lie in it for the most part, or the one in which it lies for the most
-// part. Between words there are none, and ok is false where it cuts into some only.
+// covered returns the emissions of the words between two times: the words that
+// lie mostly between them, or the word that mostly contains them. Between words
+// it returns an empty range. ok is false if the times cut into some emissions
+// only.
 func covered(words []decodedWord, from, to float64) (first, end int, ok bool) {
 	touched := false
 	for _, w := range words {

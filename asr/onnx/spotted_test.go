@@ -9,13 +9,13 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// TestPutSpotted: a hotword takes the place of the words in its rows; punctuation
-// and the words around stay.
+// TestPutSpotted checks that a hotword replaces the words in its rows, and that
+// punctuation and the words around it stay.
 func TestPutSpotted(t *testing.T) {
 	v, err := newVocabulary("tokens.txt", []string{"<blk>", "▁I", "▁saw", "▁bore", "▁his", "s", ",", "▁", "▁today", ".", "我", "们"}, writePieces)
 	require.NoError(t, err)
 	h := head{vocab: v, blank: 0, shift: 0.04}
-	at := func(ids ...int) (out []emission) { // one in every fourth row
+	at := func(ids ...int) (out []emission) { // one token in every fourth row
 		for i, id := range ids {
 			out = append(out, emission{id: id, start: float64(4*i) * h.shift, end: float64(4*i+1) * h.shift})
 		}

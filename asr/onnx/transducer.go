@@ -7,8 +7,8 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// mostPerFrame is how many tokens one frame of a NeMo transducer may emit where
-// onnx-asr's config.json does not say it, mostPerGigaFrame how many of GigaAM's.
+// mostPerFrame is the maximum number of tokens per frame of a NeMo transducer
+// if onnx-asr's config.json does not state it; mostPerGigaFrame is GigaAM's.
 const (
 	mostPerFrame     = 10
 	mostPerGigaFrame = 3
@@ -26,21 +26,22 @@ var (
 		"outputs", "encoded_lengths", "targets", "target_length", "outputs", "prednet_lengths",
 		"encoder_outputs", "decoder_outputs", "outputs",
 	}
-	// The decoder of GigaAM takes no length in onnx-asr's files.
+	// In onnx-asr's files, GigaAM's decoder takes no length.
 	gigaPorts = ports{"encoded", "encoded_len", "x", "unused_x_len.1", "dec", "unused_x_len", "enc", "dec", "joint"}
 )
 
-// transducer is NeMo's RNN-T and TDT (Parakeet), as three files (encoder,
-// decoder, joiner) or two (encoder, decoder_joint), and GigaAM's RNN-T in three.
+// transducer implements NeMo's RNN-T and TDT (Parakeet), as three files
+// (encoder, decoder, joiner) or two (encoder, decoder_joint), and GigaAM's
+// RNN-T as three.
 type transducer struct {
 	nemoFront
 	searcher
 	ports
-	encoder, decoder, joiner *ort.Session // joiner nil: the decoder holds it
+	encoder, decoder, joiner *ort.Session // joiner is nil if the decoder includes it
 	source                   ort.Source
 	states                   [2]ort.Info // the decoder's
 	statesOut                [2]string
-	target, length           ort.Info // length has no name where the decoder takes none
+	target, length           ort.Info // length is unnamed if the decoder takes none
 }
 
 func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -86,11 +87,11 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	return t, nil
 }
 
-// present reports whether there is a graph.
+// present reports whether a graph is given.
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 
-// nameParts gives the graphs of a transducer beside its encoder the encoder's role
-// and a name, for errors.
+// nameParts sets role and name of a transducer's other graphs, for errors. The
+// name is the encoder's.
 func nameParts(m *parts) {
 	for i, s := range []*ort.Source{&m.Decoder, &m.Joiner} {
 		if s.Role == "" {
@@ -164,8 +165,8 @@ func (t *transducer) checkDecoder(m parts) error {
 			return fmt.Errorf("%s: %w: expected state input %s float32[?,?,?], found %s", m.Decoder, ErrContract, s.Name, s)
 		}
 		t.states[i], t.statesOut[i] = s, outs[i].Name
-		// Layers and width: the published files of two layers of 640 where neither
-		// shape nor metadata say otherwise.
+		// The published files have two layers of 640, the default if neither
+		// shape nor metadata state otherwise.
 		for axis, key := range map[int]string{0: "pred_rnn_layers", 2: "pred_hidden"} {
 			if s.Shape[axis] > 0 {
 				continue
@@ -234,7 +235,7 @@ type statePredictor struct {
 	t      *transducer
 	last   int
 	states [2]*ort.Tensor
-	output *ort.Tensor // of the separate decoder, for the last token
+	output *ort.Tensor // the separate decoder's output for the last token
 	next   [2]*ort.Tensor
 }
 
@@ -275,7 +276,7 @@ func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32,
 		if t.joiner == nil {
 			return out[0].Float32(), nil
 		}
-		// GigaAM's decoder has the axes of onnx-asr's files in another order.
+		// GigaAM's decoder orders the axes differently from onnx-asr's files.
 		dec := out[0].Float32()
 		p.output = ort.NewFloat32([]int64{1, int64(len(dec)), 1}, dec)
 	}

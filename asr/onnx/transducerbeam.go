@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// spoken is a node of the tree of texts that a transducer's beam search has met:
-// its token behind those of its parent.
+// spoken is a node in the tree of texts that a transducer's beam search has
+// reached: its token follows its parent's.
 type spoken struct {
 	parent    *spoken
 	id        int
@@ -17,7 +17,7 @@ type spoken struct {
 	standing
 }
 
-// child returns the text with one more token. The predictor must have scored a
+// child returns the text with another token. The predictor must have scored a
 // frame.
 func (s *spoken) child(id int, f *fusion) *spoken {
 	for _, c := range s.children {
@@ -30,25 +30,25 @@ func (s *spoken) child(id int, f *fusion) *spoken {
 	return c
 }
 
-// trace is the tokens of one path, the last first.
+// trace is a linked list of a path's tokens, the last first.
 type trace struct {
 	before *trace
 	emission
 }
 
-// alignment holds the paths that have written a text by one frame: sum is the
-// logarithm of their probabilities' sum, best that of the likeliest, whose tokens
-// trace holds.
+// alignment holds the paths that have written a text by a given frame: sum is
+// the logarithm of the sum of their probabilities. best is the likeliest
+// path's, and trace holds its tokens.
 type alignment struct {
 	text      *spoken
 	sum, best float64
 	trace     *trace
 }
 
-// score is what the beam is ordered by.
+// score returns the key by which the beam is ordered.
 func (a alignment) score() float64 { return a.sum + a.text.bonus }
 
-// merge adds paths to those of the same text in list.
+// merge adds paths to the paths of the same text in list.
 func merge(list []alignment, a alignment) []alignment {
 	for i := range list {
 		x := &list[i]
@@ -63,7 +63,7 @@ func merge(list []alignment, a alignment) []alignment {
 	return append(list, a)
 }
 
-// prune keeps the width best.
+// prune keeps the best width alignments.
 func prune(list []alignment, width int) []alignment {
 	slices.SortStableFunc(list, func(a, b alignment) int { return cmp.Compare(b.score(), a.score()) })
 	return list[:min(len(list), width)]
@@ -75,9 +75,9 @@ type stay struct {
 	logProb float64
 }
 
-// stays returns how long a token, and how long a blank, may last: a joint output
-// wider than the vocabulary scores durations of 0, 1, 2 … frames (TDT). RNN-T
-// stays on the frame after a token and leaves it after a blank.
+// stays returns the durations of a token and of a blank: a joint output wider
+// than the vocabulary scores durations of 0, 1, 2 … frames (TDT). RNN-T stays
+// on the frame after a token and leaves it after a blank.
 func stays(scores []float32) (token, blank []stay) {
 	if len(scores) == 0 {
 		return []stay{{0, 0}}, []stay{{1, 0}}
@@ -93,12 +93,12 @@ func stays(scores []float32) (token, blank []stay) {
 }
 
 // beam searches with width texts (A. Graves 2012, Sequence transduction with
-// recurrent neural networks; frame by frame, texts that are met again are merged)
-// and the bonus of hotwords and language model (V. Bataev and others 2025,
-// NGPU-LM). The blank has none. With a width that loses nothing, the result is the
-// text whose alignments' probabilities and bonus are highest in sum.
+// recurrent neural networks; frame by frame, equal texts are merged) and the
+// bonus of hotwords and language model (V. Bataev and others 2025, NGPU-LM).
+// The blank earns no bonus. If the width drops nothing, the result is the text
+// with the highest sum of its alignments' probabilities, bonus included.
 func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int) (out []emission, steps int, err error) {
-	ahead := make([][]alignment, frames.n+1) // by the frame that they have come to
+	ahead := make([][]alignment, frames.n+1) // alignments by the frame they have reached
 	ahead[0] = []alignment{{text: &spoken{id: -1, predictor: s.begin(), standing: f.begin()}}}
 	v := s.vocab.size()
 	var order []int

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// writing is how a token's symbol becomes text.
+// writing is the way in which a token's symbol encodes text.
 type writing int
 
 const (
@@ -40,8 +40,8 @@ const (
 type vocabulary struct {
 	name    string
 	symbols []string
-	// text holds the bytes each token writes; nil for tokens that write nothing
-	// (blank, unknown, tags).
+	// text holds the bytes of each token; nil for tokens without text (blank,
+	// unknown, tags).
 	text [][]byte
 	kind writing
 	// blank is the id of the blank, -1 without one.
@@ -52,9 +52,9 @@ type vocabulary struct {
 	upper, lower bool
 }
 
-// parseTokens reads a token list: tokens.txt and its kin (SYMBOL ID, split at the
-// last space), tokens.json (a list, the index is the id), vocab.json (an object
-// from symbols to ids) or a sentencepiece model.
+// parseTokens reads a token list: tokens.txt and similar files (SYMBOL ID,
+// split at the last space), tokens.json (a list, the index is the id),
+// vocab.json (an object from symbols to ids) or a sentencepiece model.
 func parseTokens(f sideFile) ([]string, error) {
 	fail := func(format string, a ...any) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w: %s", f.Name, ErrTokens, fmt.Sprintf(format, a...))
@@ -240,8 +240,8 @@ func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 	return tag >> 3, nil, data[n:], nil
 }
 
-// newVocabulary works out what each token writes. kind is writePieces to detect
-// byte-level BPE.
+// newVocabulary determines the text of each token. If kind is writePieces,
+// byte-level BPE is detected.
 func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, error) {
 	v := &vocabulary{
 		name: name, symbols: symbols, kind: kind, blank: blankOf(name, symbols, kind),
@@ -295,8 +295,8 @@ func blankOf(name string, symbols []string, kind writing) int {
 	})
 }
 
-// textOf returns what a token writes, nil for nothing; space is the list's mark
-// for a space.
+// textOf returns a token's text, nil for none. space is the list's mark for a
+// space.
 func (v *vocabulary) textOf(s, space string) ([]byte, error) {
 	if writesNothing(s) {
 		return nil, nil
@@ -305,7 +305,7 @@ func (v *vocabulary) textOf(s, space string) ([]byte, error) {
 	case writeByteLevel:
 		return byteLevelText(s), nil
 	case writeBase64:
-		if s == " " || s == "=" { // the empty token: no base64, or its padding alone
+		if s == " " || s == "=" { // the empty token: not base64, or only its padding
 			return nil, nil
 		}
 		b, err := base64.StdEncoding.DecodeString(s)
@@ -388,7 +388,7 @@ func byteLevelText(s string) []byte {
 	return out
 }
 
-// mark is a token that writes something.
+// mark is a token with text.
 type mark struct {
 	text       string
 	start, end float64
@@ -397,8 +397,8 @@ type mark struct {
 	id         int
 }
 
-// write returns what the emissions write, specials left out. The text of one
-// mark need not be whole characters.
+// write returns the text of the emissions without special tokens. The text of a
+// single mark need not be whole characters.
 func (v *vocabulary) write(emissions []emission) []mark {
 	out := make([]mark, 0, len(emissions))
 	if v.kind == writeContinued {
@@ -419,9 +419,8 @@ func (v *vocabulary) write(emissions []emission) []mark {
 	return dropSpace(out)
 }
 
-// dropSpace removes trailing spaces from what is written, because the next
-// token begins with one: a list may have a space as a separate token and others
-// that begin with it.
+// dropSpace removes trailing spaces if the next token begins with one: a list
+// may contain both a token for a space and tokens that begin with one.
 func dropSpace(out []mark) []mark {
 	if len(out) == 0 {
 		return out
@@ -450,17 +449,17 @@ func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
 	return out
 }
 
-// writes reports whether a token writes anything.
+// writes reports whether a token has text.
 func (v *vocabulary) writes(id int) bool { return id >= 0 && id < len(v.text) && v.text[id] != nil }
 
-// piece returns what a token of Paraformer writes, without the mark of an
+// piece returns the text of a Paraformer token without the mark of an
 // unfinished word.
 func (v *vocabulary) piece(id int) string { return strings.TrimSuffix(string(v.text[id]), "@@") }
 
-// spaceBetween reports whether a space stands between two tokens of which neither
-// writes it, as between Paraformer's: "@@" at the end of one glues the next to it,
-// words of letters are separated by spaces, Han characters are not. last is -1 at
-// the beginning of a window.
+// spaceBetween reports whether a space separates two tokens that do not contain
+// one, as Paraformer's do not. "@@" at the end of a token joins it to the next.
+// Words of letters are separated by spaces, Han characters are not. last is -1
+// at the beginning of a window.
 func (v *vocabulary) spaceBetween(last, id int) bool {
 	if v.kind != writeContinued || last < 0 || !v.writes(id) || bytes.HasSuffix(v.text[last], []byte("@@")) {
 		return false
@@ -471,8 +470,8 @@ func (v *vocabulary) spaceBetween(last, id int) bool {
 	return letter(first) || letter(before) && unicode.IsLetter(first)
 }
 
-// texts returns what each token writes, nil for one that writes nothing,
-// followed by the space that spaceBetween adds.
+// texts returns each token's text, nil for none, followed by the space that
+// spaceBetween adds.
 func (v *vocabulary) texts() [][]byte {
 	out := make([][]byte, len(v.text), len(v.text)+1)
 	copy(out, v.text)
@@ -486,12 +485,12 @@ func (v *vocabulary) texts() [][]byte {
 	return append(out, []byte{' '})
 }
 
-// dress capitalizes the text of a model that writes only one case: a list of
-// capitals is lower-cased first, then the first letter is raised. Text of a
-// model with both cases is unchanged.
+// dress capitalizes the text of a model with a single case: capitals are
+// lower-cased first, then the first letter is raised. Text of a model with both
+// cases is unchanged.
 func (v *vocabulary) dress(s string) string {
 	if v.upper == v.lower {
-		return s // both cases, or a script without
+		return s // both cases, or a script without case
 	}
 	if v.upper {
 		s = strings.ToLower(s)
@@ -504,10 +503,10 @@ func (v *vocabulary) dress(s string) string {
 	return s
 }
 
-// size is the number of tokens.
+// size returns the number of tokens.
 func (v *vocabulary) size() int { return len(v.symbols) }
 
-// id finds a symbol, -1 without it.
+// id returns the id of a symbol, -1 if it is missing.
 func (v *vocabulary) id(symbol string) int {
 	for i, s := range v.symbols {
 		if s == symbol {

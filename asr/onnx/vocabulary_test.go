@@ -68,7 +68,7 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrTokens)
 }
 
-// joined is the text of ids in a row.
+// joined returns the text of consecutive ids.
 func joined(v *vocabulary, ids ...int) string {
 	var e []emission
 	for _, id := range ids {
@@ -157,7 +157,8 @@ func TestCloseUp(t *testing.T) {
 	}
 }
 
-// FuzzMetadata: a model's own table of strings is outside text like any other.
+// FuzzMetadata checks that a model's own table of strings is treated as
+// untrusted input.
 func FuzzMetadata(f *testing.F) {
 	f.Add("model_type", "wenet_ctc")
 	f.Add("subsampling_factor", "4")
@@ -211,7 +212,8 @@ func FuzzTokens(f *testing.F) {
 			for _, m := range v.write(all) {
 				_ = v.dress(m.text)
 			}
-			// A hotword of the list's own text never upsets the tree.
+			// A hotword spelled like the list's own symbols must not break the
+			// tree.
 			if b := newBooster(symbols[:min(len(symbols), 20)], v.texts(), v.spaced); b != nil {
 				p := place{node: b.start}
 				for id := range symbols {

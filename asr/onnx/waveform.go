@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// waveform is the family of CTC models on samples: wav2vec 2.0, HuBERT, MMS and
-// Omnilingual ASR. Their first layer is a convolution over all of the input, so
+// waveform implements CTC models on samples: wav2vec 2.0, HuBERT, MMS and
+// Omnilingual ASR. Their first layer is a convolution over the whole input, so
 // windows run one by one, without padding.
 type waveform struct {
 	session *ort.Session
@@ -26,11 +26,11 @@ type waveform struct {
 	normalize bool
 }
 
-// waveformStride is how many samples an output row stands for.
+// waveformStride is the number of samples per output row.
 const waveformStride = 320
 
-// waveformSlack is how many rows more or less than one a stride an output may
-// have: the first convolution has an edge.
+// waveformSlack is the permitted difference between an output's number of rows
+// and one per stride: the first convolution has an edge.
 const waveformSlack = 3
 
 func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -53,7 +53,8 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 		}
 	}
 	if _, ok := g.Input("input_lengths"); ok {
-		// onnx-asr's layout: normalization and the logarithm are in the graph.
+		// In onnx-asr's layout, the graph includes normalization and the
+		// logarithm.
 		w.length, w.out, w.normalize = "input_lengths", "logprobs", false
 		inputs = append(inputs, ort.Info{Name: w.length})
 		if w.lens, err = checkInteger(g, m.ONNX, w.length); err != nil {
@@ -80,9 +81,8 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 	return w, err
 }
 
-// parsePreprocessor reads whether samples are normalized from the
-// preprocessor_config.json of transformers. They are where the file is missing or
-// does not say.
+// parsePreprocessor reads from transformers' preprocessor_config.json whether
+// samples are normalized. The default is true.
 func parsePreprocessor(f sideFile) (normalize bool, err error) {
 	if len(f.Data) == 0 {
 		return true, nil
@@ -100,7 +100,7 @@ func parsePreprocessor(f sideFile) (normalize bool, err error) {
 	return c.Normalize == nil || *c.Normalize, nil
 }
 
-// features returns the samples, one row.
+// features returns the samples as one row.
 func (w *waveform) features(samples []float32) matrix {
 	m := matrix{data: append([]float32(nil), samples...), frames: 1, dim: len(samples)}
 	if w.normalize {
@@ -163,7 +163,7 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 	return hyps, nil
 }
 
-// ones returns an integer tensor of ones of the width that the graph's input
+// ones returns an integer tensor of ones, of the width that the graph's input
 // requires.
 func ones(in ort.Info, shape []int64) *ort.Tensor {
 	if in.Type == ort.Int32 {

@@ -17,7 +17,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// A text is aligned with a model on samples as with any CTC model.
+// TestAlignWithWaveformModel checks that a text is aligned with a model on
+// samples as with any CTC model.
 func TestAlignWithWaveformModel(t *testing.T) {
 	e := openMadeUp(t, parts{
 		ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
@@ -34,8 +35,9 @@ func TestAlignWithWaveformModel(t *testing.T) {
 	}
 }
 
-// Letters are capitals in vocab.json, words end with |, the blank is the padding;
-// lists in fairseq's order begin with the blank.
+// TestWaveformVocabulary checks vocab.json, which has capital letters, | after
+// each word and the padding as the blank, and lists in fairseq's order, which
+// begin with the blank.
 func TestWaveformVocabulary(t *testing.T) {
 	symbols, err := parseTokens(sideFile{vocabName, []byte(`{"[PAD]": 5, "|": 0, "E": 1, "'": 2, "T": 3, "[UNK]": 4}`)})
 	require.NoError(t, err)
@@ -105,7 +107,8 @@ func TestWaveformRefusals(t *testing.T) {
 	}
 }
 
-// A model whose rows are not 20 ms long is refused, rather than timed wrongly.
+// TestWaveformStride checks that a model is refused if its rows are not 20 ms
+// long, since its times would be wrong.
 func TestWaveformStride(t *testing.T) {
 	g := ox.New()
 	g.Input("input_values", ox.Float32, "N", "T")

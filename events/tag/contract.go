@@ -28,14 +28,15 @@ type layout struct {
 	rate      int  // Hz from the file's metadata; 0 if it has none
 }
 
-// scoreNames are in order of preference, for outputs whose shapes don't decide.
+// scoreNames are the outputs' names in order of preference, for shapes that are
+// ambiguous.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
 // demand holds a contract's requirements of a graph's inputs and outputs.
 type demand struct {
 	want    string    // in words
 	shapes  [][]int64 // that the float32 input may have; -1 where any size will do
-	length  int       // which dimension, from the last, a file may fix to a number of samples or frames; 0 for none
+	length  int       // the dimension, counted from the last, that a file may fix to a number of samples or frames; 0 for none
 	lengths bool      // the inputs are x and x_lens, the frame counts
 	single  bool      // batches of one only
 	classes int
@@ -64,7 +65,7 @@ var demands = map[string]demand{
 	},
 }
 
-// takes reports whether the float32 input of a graph is what the contract wants.
+// takes reports whether the float32 input of a graph meets the contract.
 func (d *demand) takes(g *ort.Graph, in ort.Info) bool {
 	if d.lengths {
 		lens, ok := g.Input("x_lens")

@@ -126,7 +126,7 @@ func TestClassesAreMatchedByIdentifier(t *testing.T) {
 }
 
 // TestPANNsWindows checks windows of two seconds every second, at both sample
-// rates; the signal shows which samples the network got.
+// rates; the signal reveals which samples the network received.
 func TestPANNsWindows(t *testing.T) {
 	needsRuntime(t)
 	for _, c := range []struct {
@@ -158,7 +158,7 @@ func TestPANNsWindows(t *testing.T) {
 			require.Len(t, frames, c.frames)
 			first, last := at(t, 20), at(t, 21)
 			for i, f := range frames {
-				if i > 0 { // the very first sample rings
+				if i > 0 { // the resampler rings at the very first sample
 					assert.InDelta(t, float64(i)/100, f[first], 2e-5, "frame %d begins", i)
 				}
 				if end := float64(i) + c.window - 1/float64(c.rate); end < c.seconds-0.01 {

@@ -12,7 +12,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// Only sound tagging: detect the sounds in a recording other than speech.
+// This example only tags sounds: it detects the sounds in a recording other
+// than speech.
 func Example() {
 	file, err := demo.Models().Need(models.RoleTagger)
 	if err != nil {

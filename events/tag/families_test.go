@@ -22,7 +22,8 @@ import (
 	"github.com/otograph/otograph/internal/sherpa"
 )
 
-// randomTagger has random weights behind the ports of CED or of icefall's Zipformer.
+// randomTagger has random weights with the ports of CED or of icefall's
+// Zipformer.
 func randomTagger(ced bool) *ox.Graph {
 	r := rand.New(rand.NewPCG(11, 1))
 	random := func(scale float64, shape ...int64) ox.Tensor {
@@ -64,8 +65,8 @@ func randomTagger(ced bool) *ox.Graph {
 		Meta("model_author", "k2-fsa").Meta("comment", "zipformer2 audio tagger").Meta("url", "x")
 }
 
-// cedTruth is torchaudio's MelSpectrogram(512, hop 160, 64 bands, HTK) in decibels
-// within 120 of the loudest; [bands, frames].
+// cedTruth computes torchaudio's MelSpectrogram(512, hop 160, 64 bands, HTK) in
+// decibels, at most 120 below the loudest; [bands, frames].
 func cedTruth(x []float32) ([]float32, int64) {
 	mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }
 	var edges [66]float64
@@ -114,7 +115,7 @@ func cedTruth(x []float32) ([]float32, int64) {
 	return features, int64(count)
 }
 
-// furthest is the largest difference of two rows.
+// furthest returns the largest difference between two rows.
 func furthest(a, b []float32) (worst float64) {
 	for i := range a {
 		worst = max(worst, math.Abs(float64(a[i]-b[i])))
@@ -127,7 +128,7 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(fullCSV)).ReadAll()
 	require.NoError(t, err)
-	var labels strings.Builder // it wants each name in quotes
+	var labels strings.Builder // each name needs quotes
 	labels.WriteString("index,mid,display_name\n")
 	for _, r := range rows[1:] {
 		fmt.Fprintf(&labels, "%s,%s,\"%s\"\n", r[0], r[1], r[2])
@@ -142,14 +143,16 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 	return scores
 }
 
-// TestFamilies compares the scores of several windows with sherpa-onnx's of the
-// same stretches of sound, and where that approximates the features, with those that
-// their definition gives.
+// TestFamilies compares the scores of several windows with sherpa-onnx's for
+// the same stretches of sound. Where sherpa-onnx approximates the features, the
+// scores are also compared with those of features computed from their
+// definition.
 func TestFamilies(t *testing.T) {
 	for _, test := range []struct {
 		name, kind string
-		// near is how far sherpa-onnx's scores may be away: it approximates CED's
-		// spectrum, half a hop off, with another window and mel scale.
+		// near is the permitted distance from sherpa-onnx's scores: it
+		// approximates CED's spectrum, half a hop off, with another window and
+		// mel scale.
 		near float64
 	}{{"Zipformer tagger", "zipformer", 1e-4}, {"CED", "ced", 0.1}} {
 		t.Run(test.kind, func(t *testing.T) {

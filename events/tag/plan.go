@@ -18,8 +18,8 @@ const (
 )
 
 // Networks that score a whole clip get windows of two seconds every second.
-// Networks that also score frames of 10 ms get ten seconds, where the first and
-// last second are only context.
+// Networks that also score frames of 10 ms get ten seconds, of which the first
+// and last serve as context.
 const (
 	clipWindow  = 2.0
 	clipHop     = 1.0
@@ -27,7 +27,7 @@ const (
 	frameMargin = 1
 )
 
-// Batches are limited so that memory is, for any length of the recording.
+// Limited batches bound memory for recordings of any length.
 const (
 	batchPatches = 16 // for models.ContractYAMNet: eight seconds
 	batchClips   = 8

@@ -98,7 +98,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 }
 
 // sampleRate returns a network's rate in Hz, given the stated rate (0 if none
-// is stated). The graph of a network with a waveform input does not contain it.
+// is stated). The graph of a network with a waveform input does not state it.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {
@@ -115,9 +115,9 @@ func (l layout) sampleRate(stated int) (int, error) {
 	return rate, nil
 }
 
-// tryOut runs the network on a short noise. It detects when opening a network
-// that can't take its contract's input, and one without a sigmoid at its end,
-// because one of hundreds of scores is then outside [0,1].
+// tryOut runs the network on a short noise. It detects a network that can't
+// take its contract's input. It also detects a network without a final sigmoid,
+// because at least one of its hundreds of scores is outside [0,1].
 func (m *Model) tryOut() error {
 	noise := make([]float32, m.plan.samples(1))
 	seed := uint32(1)
@@ -131,7 +131,7 @@ func (m *Model) tryOut() error {
 	}
 	for _, row := range rows {
 		for _, v := range row {
-			// A tiny excess is rounding.
+			// A tiny excess is due to rounding.
 			m.logits = m.logits || v < -1e-3 || v > 1+1e-3
 		}
 	}
@@ -205,8 +205,8 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 	return nil
 }
 
-// frames turns the network's rows for some units, numbered from at, into frames
-// of 521 scores.
+// frames converts the network's rows for some units, numbered from at, to
+// frames of 521 scores.
 func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	var out [][]float32
 	add := func(row []float32) {

@@ -23,7 +23,7 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// listener is a recognizer with the voice activity detector in front of it.
+// listener is a recognizer with a voice activity detector.
 type listener struct {
 	vad   *silero.Model
 	model *onnx.Engine
@@ -65,8 +65,8 @@ func timed(words []align.Word) (out []bench.TimedText) {
 	return out
 }
 
-// wordSet returns recordings whose synthesizers report the times of their words
-// (tools/wordset); OTOGRAPH_WORD_SET names another set.
+// wordSet returns recordings whose word times were reported by their
+// synthesizers (tools/wordset). OTOGRAPH_WORD_SET selects another set.
 func wordSet(t *testing.T) []bench.Item {
 	manifest := filepath.Join("testdata", "manifest.jsonl")
 	if other := os.Getenv("OTOGRAPH_WORD_SET"); other != "" {
@@ -77,7 +77,7 @@ func wordSet(t *testing.T) []bench.Item {
 	return items
 }
 
-// TestWordTimesOfExactRecordings aligns texts with what is said.
+// TestWordTimesOfExactRecordings aligns the spoken texts.
 func TestWordTimesOfExactRecordings(t *testing.T) {
 	items := wordSet(t)
 	l := openDemo(t)
@@ -101,7 +101,8 @@ func TestWordTimesOfExactRecordings(t *testing.T) {
 	assert.GreaterOrEqual(t, sum.Matched(), 0.97)
 }
 
-// TestOtherTexts aligns texts that are not what was said, or not all of it.
+// TestOtherTexts aligns texts that differ from the spoken ones or lack parts of
+// them.
 func TestOtherTexts(t *testing.T) {
 	items, err := bench.Load(filepath.Join("testdata", "manifest.jsonl"))
 	require.NoError(t, err)
@@ -144,7 +145,7 @@ func TestOtherTexts(t *testing.T) {
 	assert.Zero(t, nothing.Score)
 }
 
-// numbers are the words of small numbers in the languages of the recordings.
+// numbers returns the words of small numbers in a language of the recordings.
 func numbers(language string) map[string]string {
 	out := map[string]string{}
 	for n := range 100 {
@@ -155,9 +156,9 @@ func numbers(language string) map[string]string {
 	return out
 }
 
-// TestNumbers aligns texts whose numbers are written in digits: they are found as
-// what they are read as. And texts of which every fifth word is a number that
-// nobody says: the other words keep their times.
+// TestNumbers aligns texts with numbers written in digits, which must be found
+// at their spoken form. It also aligns texts in which every fifth word is a
+// number that is not spoken: the other words must keep their times.
 func TestNumbers(t *testing.T) {
 	items := wordSet(t)
 	l := openDemo(t)
@@ -209,14 +210,14 @@ func TestNumbers(t *testing.T) {
 	assert.NotEmpty(t, beside.Starts)
 }
 
-// TestWrongTexts aligns what is said in each recording with the texts of recordings
-// in other languages: the score says that they are not said there.
+// TestWrongTexts aligns each recording with the texts of recordings in other
+// languages and checks that the score is low.
 func TestWrongTexts(t *testing.T) {
 	items := wordSet(t)
 	l := openDemo(t)
 	for i, item := range items {
 		pcm, speech := l.open(t, item.Path)
-		for k := 1; k < len(items); k++ { // the next in another language
+		for k := 1; k < len(items); k++ { // the next recording in another language
 			other := items[(i+k)%len(items)]
 			if other.Language == item.Language {
 				continue

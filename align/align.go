@@ -1,15 +1,15 @@
-// Package align finds out when each word of a known text is spoken. It takes the
-// log posteriors of a CTC model and looks for the most likely way to write the
-// text with the model's tokens (Viterbi over a lattice of tokens with optional
-// blanks).
+// Package align finds the time of each word of a known text in a recording.
+// From the log posteriors of a CTC model, it computes the most likely way to
+// write the text with the model's tokens (Viterbi over a lattice of tokens with
+// optional blanks).
 //
 // Words that the model's tokens cannot spell (numbers, signs, other scripts)
-// stand for any speech; words that are not in the sound are left out, and sound
-// that is in no word is reported. Hours are aligned in parts: what the model
-// itself recognizes is compared with the text, and where both agree they are
-// anchored to each other.
+// match any speech. Words that are not spoken are marked as missing, and speech
+// outside of the text is reported. Long recordings are aligned in parts: the
+// model's own transcript is compared with the text, and words on which both
+// agree become anchors.
 //
-// The package needs no model and no native library; asr/onnx provides one.
+// The package needs no model and no native library; asr/onnx provides a model.
 package align
 
 import (
@@ -25,43 +25,43 @@ import (
 type Model interface {
 	// Vocabulary returns the texts of the model's tokens.
 	Vocabulary() (Vocabulary, error)
-	// Listen runs the model over the speech of a recording and returns what it
-	// heard in each window, in order of time.
+	// Listen runs the model over the speech of a recording and returns its
+	// output for each window, in order of time.
 	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Heard, error)
 }
 
 // Vocabulary lists the tokens of a CTC model.
 type Vocabulary struct {
-	// Tokens are the texts of all tokens by their numbers: a space where a word
-	// begins, nothing for the blank and other tokens without text.
+	// Tokens are the texts of all tokens by number: a space at the beginning of
+	// a word, "" for the blank and other tokens without text.
 	Tokens []string
-	// Blank is the number of the blank.
+	// Blank is the number of the blank token.
 	Blank int
 }
 
 // Heard is the output of a model for one window.
 type Heard struct {
-	// Pieces are the stretches of the file (samples at 16 kHz) that make up the
-	// window, one right after the other, in order.
+	// Pieces are the stretches of the file (samples at 16 kHz) that the window
+	// joins, in order.
 	Pieces []audio.Span
 	Rows   *Rows
 	// Words are the words that the model recognized, in order.
 	Words []HeardWord
-	// Spotted are the hotwords that the model heard, whether or not they are among
-	// Words, in order.
+	// Spotted are the hotwords found in the sound, in order, even if they are
+	// not among Words.
 	Spotted []Spotted
 }
 
-// time returns the time of the file, in seconds, for a time of the window.
+// time converts a time of the window to a time of the file, in seconds.
 func (h *Heard) time(seconds float64) float64 { return decode.Window{Pieces: h.Pieces}.Time(seconds) }
 
-// Spotted is a hotword that a model heard.
+// Spotted is a hotword found in the sound.
 type Spotted struct {
-	Text string // as it was given
-	// First and Last are the rows of its first and its last token.
+	Text string // as passed in Options.Hotwords
+	// First and Last are the rows of its first and last token.
 	First, Last int
-	// LogProb is how its posteriors compare with the best ones: the logarithm of the
-	// quotient, for each letter.
+	// LogProb compares the hotword's posteriors with the best ones: the
+	// logarithm of their ratio per letter.
 	LogProb float64
 }
 
@@ -73,37 +73,36 @@ type HeardWord struct {
 
 // Options configures an alignment.
 type Options struct {
-	// Language is the text's language, "" for one that the model knows itself.
+	// Language is the text's language; "" if the model detects it.
 	Language string
-	// Hotwords are the words that Transcript looks for in the sound; it puts
-	// those that it finds into the text.
+	// Hotwords are the words that Transcript searches for in the sound and
+	// inserts into the text.
 	Hotwords []string
-	// Parallel is how many windows and sections are processed in parallel; 0 is
-	// 1. The result does not depend on it.
+	// Parallel is the number of windows and sections processed in parallel; 0
+	// is 1. The result does not depend on it.
 	Parallel int
-	// Gate, if not nil, shares a number of cores with others.
+	// Gate, if not nil, limits the number of cores shared with other work.
 	Gate asr.Gate
-	// Progress, if not nil, is called with the seconds of speech heard so far
-	// and in all.
+	// Progress, if not nil, is called with the seconds of speech processed so
+	// far and the total.
 	Progress func(done, total float64)
 }
 
-// Word is a word of the text with its place in the sound.
+// Word is a word of the text with its time in the recording.
 type Word struct {
 	// Text is the word as written, with its punctuation.
 	Text string
-	// Start and End are seconds from the beginning of the file. A word that is
-	// Missing has the place where it would be: both are the end of the word
-	// before.
+	// Start and End are seconds from the beginning of the file. For a Missing
+	// word, both are the end of the word before it.
 	Start, End float64
-	// Probability is the geometric mean of the model's posteriors of the word's
-	// tokens, 0 to 1; 0 for words that are Missing and for those that the
-	// tokens cannot spell.
+	// Probability is the geometric mean of the posteriors of the word's tokens,
+	// 0 to 1. It is 0 for Missing words and for words that the tokens cannot
+	// spell.
 	Probability float64
 	// Missing reports that the word was not found in the sound.
 	Missing bool
-	// Wild reports that the word is not spelled by the model's tokens: it has
-	// the place of some speech between its neighbors.
+	// Wild reports that the model's tokens do not spell the word: it is aligned
+	// with any speech between its neighbors.
 	Wild bool
 }
 
@@ -111,27 +110,28 @@ type Word struct {
 type Extra struct {
 	// Start and End are seconds from the beginning of the file.
 	Start, End float64
-	// Text is what the model recognized there.
+	// Text is the text recognized there.
 	Text string
 }
 
-// Alignment is a text laid onto a recording.
+// Alignment is a text aligned with a recording.
 type Alignment struct {
 	// Words are all words of the text, in order.
 	Words []Word
 	// Extra is speech that belongs to no word, in order of time.
 	Extra []Extra
-	// Passes is how many windows the model ran over.
+	// Passes is the number of windows that the model processed.
 	Passes int
-	// Score is how well text and sound agree, 0 to 1: the sum of the
-	// probabilities of all words that could be spelled over the number of those
-	// words and of the words recognized outside of the text. The right text has
-	// a Score near the model's accuracy, another text has one near 0.
+	// Score measures the agreement of text and sound, 0 to 1. It is the sum of
+	// the probabilities of all words that the tokens can spell, divided by the
+	// number of these words and of the words recognized outside of the text.
+	// The right text has a Score near the model's accuracy, a wrong text one
+	// near 0.
 	Score float64
 }
 
-// Words lays the words of a text, as Split divides one, onto the speech of a recording
-// (samples at 16 kHz, in order, not overlapping).
+// Words aligns the words of a text, as returned by Split, with the speech of a
+// recording (samples at 16 kHz, in order, without overlap).
 func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
 	r := recording{pcm, speech}
 	heard, err := r.listen(ctx, m, opt)
@@ -141,7 +141,7 @@ func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, te
 	return r.lay(ctx, m, heard, texts, opt)
 }
 
-// recording is the sound that a text is laid onto.
+// recording is the sound that a text is aligned with.
 type recording struct {
 	pcm    *audio.PCM
 	speech []audio.Span
@@ -153,7 +153,7 @@ func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Heard, e
 	})
 }
 
-// lay is Words for windows that the model has heard.
+// lay is Words for windows that the model has already processed.
 func (r recording) lay(ctx context.Context, m Model, heard []Heard, texts []string, opt Options) (*Alignment, error) {
 	vocab, err := tokensOf(m)
 	if err != nil {
@@ -168,7 +168,7 @@ func (r recording) lay(ctx context.Context, m Model, heard []Heard, texts []stri
 	return a, ctx.Err()
 }
 
-// tokensOf returns the tokens of a model in the form that texts are spelled with.
+// tokensOf returns a model's tokens in the form used to spell texts.
 func tokensOf(m Model) (*ctc.Vocabulary, error) {
 	v, err := m.Vocabulary()
 	if err != nil {

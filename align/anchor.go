@@ -11,17 +11,17 @@ type pair struct{ text, heard int }
 const (
 	// maxTable bounds the cells of a comparison of words.
 	maxTable = 1 << 20
-	// stride and reach are how many recognized words are compared with how many
-	// words of the text at a time where a stretch is too long for one table.
+	// stride and reach are the numbers of recognized words and of words of the
+	// text that are compared at a time if a stretch is too long for one table.
 	stride, reach = 400, 1600
-	// anchorLength is how many words in a row must be the same for a text to be
-	// anchored between two of them.
+	// anchorLength is the number of consecutive equal words needed for an
+	// anchor.
 	anchorLength = 3
 )
 
-// match pairs the words of a text with those that were recognized, in order.
-// Runs of words that occur once on both sides are matched first, wherever they
-// stand; what lies between is compared word by word.
+// match pairs the words of a text with the recognized words, in order. It first
+// matches runs of words that occur once on both sides, wherever they are, and
+// then compares the stretches between them word by word.
 func match(text, heard []string) []pair {
 	var pairs []pair
 	var begin pair
@@ -37,10 +37,10 @@ func match(text, heard []string) []pair {
 }
 
 // unique returns the middle words of runs of three that occur once on both
-// sides, the largest number of them that is in the same order (the longest
-// increasing subsequence; the anchors of a patience diff).
+// sides: the largest set in the same order (the longest increasing subsequence,
+// as in a patience diff).
 func unique(text, heard []string) []pair {
-	seed := maphash.MakeSeed() // hours have too many runs to keep their words
+	seed := maphash.MakeSeed() // hashes, because hours have too many runs to store
 	places := func(list []string) map[uint64]int32 {
 		out := map[uint64]int32{}
 		for i := 0; i+anchorLength <= len(list); i++ {
@@ -64,8 +64,8 @@ func unique(text, heard []string) []pair {
 	return increasing(common)
 }
 
-// increasing returns the longest part of pairs, which are in order of text,
-// that is also in order of heard.
+// increasing returns the longest subsequence of pairs that is in order of
+// heard. pairs are in order of text.
 func increasing(pairs []pair) []pair {
 	var tails []int // index of the pair that ends the best sequence of each length
 	before := make([]int, len(pairs))
@@ -91,14 +91,14 @@ func increasing(pairs []pair) []pair {
 	return out
 }
 
-// comparison is the memory of common, which is used again for the next stretch.
+// comparison is the memory of common, reused for the next stretch.
 type comparison struct {
 	score []int32
 	run   []uint8
 }
 
-// between compares the words from begin to end, not included, and appends the
-// pairs that it finds. A stretch too long for one table is compared in parts.
+// between compares the words from begin up to end and appends the pairs that it
+// finds. A stretch too long for one table is compared in parts.
 func (c *comparison) between(pairs []pair, text, heard []string, begin, end pair) []pair {
 	for begin.text < end.text && begin.heard < end.heard {
 		to := end
@@ -113,17 +113,18 @@ func (c *comparison) between(pairs []pair, text, heard []string, begin, end pair
 			}
 			return pairs
 		}
-		// The last quarter may have been torn from its place: it is compared again.
+		// The last quarter may be separated from its match, so it is compared
+		// again.
 		kept := found
 		for len(kept) > 0 && kept[len(kept)-1].heard >= stride*3/4 {
 			kept = kept[:len(kept)-1]
 		}
-		next := pair{begin.text, to.heard} // nothing of it is in the text
+		next := pair{begin.text, to.heard} // none of it is in the text
 		for _, p := range kept {
 			pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
 			next = pair{begin.text + p.text + 1, begin.heard + p.heard + 1}
 		}
-		if len(kept) < stride/10 { // chance, rather than the same text
+		if len(kept) < stride/10 { // chance matches, not the same text
 			pairs = pairs[:len(pairs)-len(kept)]
 			next = pair{begin.text, to.heard}
 		}
@@ -132,10 +133,10 @@ func (c *comparison) between(pairs []pair, text, heard []string, begin, end pair
 	return pairs
 }
 
-// common returns a longest common subsequence of two lists in which same words
-// in a row count more than the same number of single ones.
+// common returns a longest common subsequence of two lists. Runs of equal words
+// count more than the same number of single ones.
 func (c *comparison) common(a, b []string) []pair {
-	const step = 1 << 8 // a word counts a step, one more in a run a little on top
+	const step = 1 << 8 // a word counts one step, in a run slightly more
 	width := len(b) + 1
 	c.score, c.run = sized(c.score, (len(a)+1)*width), sized(c.run, (len(a)+1)*width)
 	score, run := c.score, c.run
@@ -161,7 +162,7 @@ func (c *comparison) common(a, b []string) []pair {
 		case run[at] > 0:
 			out = append(out, pair{i, j})
 			i, j = i+1, j+1
-		case score[at+1] >= score[at+width]: // a text that repeats itself has room ahead
+		case score[at+1] >= score[at+width]: // leaves room ahead for a text that repeats itself
 			j++
 		default:
 			i++

@@ -18,7 +18,8 @@ func TestMatch(t *testing.T) {
 	assert.Empty(t, match([]string{"", ""}, []string{"", ""}), "words without letters match nothing")
 }
 
-// Hours of a repeated text have no run of words that occurs once.
+// TestMatchRepeatedText uses a repeated text, in which no run of words occurs
+// only once.
 func TestMatchRepeatedText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var text, heard []string
@@ -72,7 +73,8 @@ func TestSectionsCoverEverything(t *testing.T) {
 	}
 }
 
-// A run of same words may be longer than a table's cell counts.
+// TestMatchLongRuns uses a run of equal words longer than a table's cell can
+// count.
 func TestMatchLongRuns(t *testing.T) {
 	var text []string
 	for i := range 1800 {
@@ -85,7 +87,8 @@ func TestMatchLongRuns(t *testing.T) {
 	}
 }
 
-// A text that repeats itself and is recognized with errors stays in its place.
+// TestMatchStaysInPlace checks that a repetitive text with recognition errors
+// does not shift.
 func TestMatchStaysInPlace(t *testing.T) {
 	var text, heard []string
 	for i := range 6000 {
@@ -101,8 +104,8 @@ func TestMatchStaysInPlace(t *testing.T) {
 	}
 }
 
-// One word cannot make the lattice large, however long it is: neither a number
-// nor anything else that nobody reads aloud.
+// TestLongWordsAreWild checks that a single word, whether a number or
+// unreadable text, cannot make the lattice large.
 func TestLongWordsAreWild(t *testing.T) {
 	tokens := []string{""}
 	for r := 'a'; r <= 'z'; r++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// Trace returns what ctc.Refine gets to see.
+// Trace returns the input of ctc.Refine.
 func Trace(v Vocabulary, heard []Heard, text, language string) []ctc.Spoken {
 	vocab := ctc.NewVocabulary(v.Tokens, v.Blank)
 	t := newTrack(heard, prepare(Split(text), language, vocab), vocab)

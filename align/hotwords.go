@@ -9,12 +9,12 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// lateToken is how long after the start of a word its first token fires on the
-// mean, in seconds.
+// lateToken is the mean delay of a word's first token after the start of the
+// word, in seconds.
 const lateToken = 0.1
 
-// putSpotted puts the hotwords that were heard into the transcript, in the place of
-// the words that it has there. Segments keep their times.
+// putSpotted inserts the spotted hotwords into the transcript in place of its
+// words. Segments keep their times.
 func putSpotted(t *asr.Transcript, heard []Heard) {
 	for _, h := range heard {
 		for _, s := range h.Spotted {
@@ -30,8 +30,8 @@ func putSpotted(t *asr.Transcript, heard []Heard) {
 	}
 }
 
-// putHotword puts a word into a segment, in the place of those that lie in its time
-// for the most part, or of the one in which it lies.
+// putHotword inserts a word into a segment. It replaces the words that lie
+// mostly within its time, or the word that it lies in.
 func putHotword(s *asr.Segment, w asr.Word) {
 	first, end := len(s.Words), 0
 	for i, old := range s.Words {
@@ -68,7 +68,8 @@ func putHotword(s *asr.Segment, w asr.Word) {
 
 func isMark(r rune) bool { return !ctc.IsSolid(r) }
 
-// place returns where in the text of a segment its words from first to end stand.
+// place returns the byte range of a segment's words from first to end in its
+// text.
 func place(s *asr.Segment, first, end int) (from, to int, ok bool) {
 	at := 0
 	for i, w := range s.Words[:end] {

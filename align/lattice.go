@@ -7,33 +7,33 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// What the lattice charges for, as logarithms of probabilities.
+// The costs of the lattice, as logarithms of probabilities.
 const (
-	// skipCost is the price of a word that is not in the sound, strayCost that of
-	// each row that speaks but belongs to no word: rather than by tokens that the
-	// model holds for impossible a word is left out when that is cheaper.
+	// skipCost is the cost of a word that is not spoken, and strayCost of each
+	// row of speech outside of words. A word is left out if that costs less
+	// than tokens that the model considers impossible.
 	skipCost  = 7.0
 	strayCost = 3.0
-	// outsideCost replaces it before the first and after the last word, so that
-	// the words of a text that ends early stay together.
+	// outsideCost replaces strayCost before the first and after the last word,
+	// so that the words of a text that ends early stay together.
 	outsideCost = 2.7
-	// wildCost is the price of each row that speaks in a word that the tokens
-	// cannot spell: dearer than speech outside of the text, or such a word would
-	// take all of it, and cheaper than speech between words.
+	// wildCost is the cost of each row of speech in a word that the tokens
+	// cannot spell. It is higher than outsideCost, or such a word would absorb
+	// all speech outside of the text, and lower than strayCost.
 	wildCost = 2.8
 )
 
-// lattice holds the token sequences that can write a stretch of text. Nodes are
-// before each letter and at the end; tokens lead from node to node in every way
-// in which the vocabulary can write the letters. A number has a way for each of
-// its readings: their inner nodes are between its node and the next word's.
+// lattice holds the token sequences that can write a stretch of text. There is
+// a node before each letter and at the end. Tokens connect nodes in every way
+// in which the vocabulary can write the letters. A number has a path for each
+// of its readings, with inner nodes between its node and the next word's.
 type lattice struct {
 	vocab  *ctc.Vocabulary
 	states []ctc.State
 	nodes  int
-	begins []int // node before each word, and the last node
-	// into and out list the states that end at a node and begin at it, loops in
-	// both.
+	begins []int // the node before each word, and the last node
+	// into and out list the states that end and begin at a node; both include
+	// loops.
 	into, out [][]int32
 }
 
@@ -74,8 +74,8 @@ func newLattice(words []word, v *ctc.Vocabulary) *lattice {
 	return l
 }
 
-// spell adds every way in which tokens write the letters, from a node over those
-// that begin with inner to another one.
+// spell adds every way in which tokens write the letters, from node from
+// through the nodes that begin with inner to node to.
 func (l *lattice) spell(letters []rune, from, inner, to int) {
 	at := func(k int) int {
 		switch k {
@@ -102,8 +102,8 @@ func (l *lattice) add(s ctc.State) {
 	l.out[s.From] = append(l.out[s.From], n)
 }
 
-// skip offers e the ways to the node before a word, less the price of leaving the
-// word out. At the start of the frames a way may have no state yet.
+// skip offers e the paths to the node before a word, minus the cost of leaving
+// the word out. At the start of the frames, a path may have no state yet.
 func skip(e *ctc.Entry, before ctc.Entry, start bool, states []ctc.State) {
 	if score := before.Score - skipCost; before.State >= 0 {
 		e.Offer(score, before.State, states)
@@ -121,24 +121,25 @@ type frame struct {
 	at   int
 }
 
-// back is how a state was reached.
+// The ways in which a state is reached.
 const (
 	backSelf  = iota // from itself
 	backBest         // from the best state that leads to its node
-	backOther        // from the best one with another token
+	backOther        // from the best state with another token
 	backWild         // of ctc.StateRest and ctc.StateWild: from the other of the two
 )
 
-// tables are the memory of path, which is used again for the next section.
+// tables are the memory of path, reused for the next section.
 type tables struct {
 	back []uint8
 	from []int32
 }
 
-// sized returns a slice of a length, in the memory of another if that is enough.
+// sized returns a slice of length n. It reuses s if its capacity suffices.
 func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// row is what each kind of state pays for one frame: logarithms of probabilities.
+// row holds the cost of one frame for each kind of state: logarithms of
+// probabilities.
 type row struct {
 	tokens              []float64 // by id
 	blank, spoken, mark float64
@@ -148,7 +149,7 @@ func newRow(v *ctc.Vocabulary) *row {
 	return &row{tokens: slices.Repeat([]float64{floor}, v.Size)}
 }
 
-// read takes over a frame's scores; forget takes them back.
+// read loads a frame's scores; forget removes them.
 func (r *row) read(f frame, marks []int) {
 	rows := f.rows
 	for i := rows.from[f.at]; i < rows.from[f.at+1]; i++ {
@@ -166,7 +167,7 @@ func (r *row) forget(f frame) {
 	}
 }
 
-// emit returns what a frame in a state costs.
+// emit returns the cost of a frame in a state.
 func (l *lattice) emit(st *ctc.State, r *row) float64 {
 	switch st.Kind {
 	case ctc.StateToken:
@@ -185,7 +186,8 @@ func (l *lattice) emit(st *ctc.State, r *row) float64 {
 	return r.blank
 }
 
-// reach returns the score of the best way to state s, and which way that is.
+// reach returns the score of the best path to state s, and the way in which
+// that path reaches it.
 func (l *lattice) reach(s int, entries []ctc.Entry, last []float64) (best float64, way uint8) {
 	st := &l.states[s]
 	best, way = last[s], backSelf
@@ -215,9 +217,9 @@ func (l *lattice) partner(s int) int {
 	return s + 1
 }
 
-// path finds the most likely way through the lattice (Viterbi): the state of
-// each frame and its log probability. ok is false without any way, which
-// happens only without frames.
+// path finds the most likely path through the lattice (Viterbi): the state of
+// each frame and its log probability. ok is false if there is none, which only
+// happens without frames.
 func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	if len(frames) == 0 {
 		return nil, false
@@ -248,12 +250,12 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	return l.trace(end, len(frames), mem), true
 }
 
-// trace follows the ways in mem back from the last frame's state.
+// trace follows the path in mem back from the last frame's state.
 func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	states := make([]int32, frames)
 	for t := frames - 1; t >= 0; t-- {
 		states[t] = s
-		entry := 2 * (t*l.nodes + l.states[s].From) // of a state that begins at a node
+		entry := 2 * (t*l.nodes + l.states[s].From) // the entry of a state that begins at a node
 		switch mem.back[t*len(l.states)+int(s)] {
 		case backBest:
 			s = mem.from[entry]
@@ -266,11 +268,11 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	return states
 }
 
-// enter computes the best ways to each node after a frame, words that are left
-// out included.
+// enter computes the best paths to each node after a frame, including those
+// that leave words out.
 func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)
-	word := 0 // that begins at the next of l.begins
+	word := 0 // the word that begins at the next of l.begins
 	for k := range entries {
 		e := &entries[k]
 		*e = ctc.Entry{Score: none, Other: none, State: -1, Alt: -1}

@@ -11,12 +11,12 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// textbook is Viterbi's search for a text in a few rows, written from its
-// definition: a recursion over all ways. Tokens are single letters.
+// textbook is a Viterbi search for a text in a few rows, written from its
+// definition as a recursion over all paths. Tokens are single letters.
 type textbook struct {
 	rows    *Rows
 	letters []rune // of all words
-	borders []int  // letters before each word, and all
+	borders []int  // the number of letters before each word, and in all
 	id      map[rune]int
 	known   map[[3]int]float64
 }
@@ -29,7 +29,7 @@ func (b *textbook) best(t, at, last int) float64 {
 		return v
 	}
 	v := math.Inf(-1)
-	border := -1 // which of borders this is
+	border := -1 // the index in borders
 	for k, n := range b.borders {
 		if n == at {
 			border = k
@@ -41,7 +41,7 @@ func (b *textbook) best(t, at, last int) float64 {
 		}
 	} else {
 		v = max(v, float64(b.rows.blanks[t])+b.best(t+1, at, -1))
-		if at > 0 && last >= 0 { // the letter goes on
+		if at > 0 && last >= 0 { // the letter continues
 			v = max(v, b.rows.logProb(t, last)+b.best(t+1, at, last))
 		}
 		if at < len(b.letters) {
@@ -63,9 +63,9 @@ func (b *textbook) best(t, at, last int) float64 {
 	return v
 }
 
-// TestPathIsViterbis compares the way through the lattice with a textbook's, for
-// random posteriors and texts.
-func TestPathIsViterbis(t *testing.T) {
+// TestPathMatchesTextbookViterbi compares the path through the lattice with a
+// textbook implementation's, for random posteriors and texts.
+func TestPathMatchesTextbookViterbi(t *testing.T) {
 	tokens := []string{"", "a", "b", "c", "d"}
 	v := ctc.NewVocabulary(tokens, 0)
 	r := rand.New(rand.NewPCG(8, 9))

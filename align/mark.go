@@ -6,15 +6,15 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// mark is where the frames of a section have a word.
+// mark holds the frames of a word within a section.
 type mark struct {
 	// first is the frame in which the word's first token begins, last the last
-	// frame of its last token; -1 for a word that is not in the sound.
+	// frame of its last token; both are -1 for a word that is not spoken.
 	first, last int
 	// logProb is the mean over the word's tokens of their highest log
 	// posterior; 0 for a wild word.
 	logProb float64
-	wild    bool // spoken otherwise than the tokens spell it
+	wild    bool // spoken differently from the tokens' spelling
 	tokens  int
 }
 
@@ -23,16 +23,17 @@ func (m mark) found() bool { return m.first >= 0 }
 // stray is a stretch of frames that belong to no word.
 type stray struct {
 	first, last int
-	before      int // the word that it lies before
+	before      int // the word after it
 }
 
-// marks reads a path: where each word lies, and the sound that is in none.
+// marks reads a path: it returns the frames of each word and the stretches of
+// speech outside of words.
 func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mark, strays []stray) {
 	marks = make([]mark, len(words))
 	for i := range marks {
 		marks[i].first, marks[i].last = -1, -1
 	}
-	wordAt := make([]int, l.nodes) // the word of the letter behind each node
+	wordAt := make([]int, l.nodes) // the word of the letter after each node
 	for i := range words {
 		for n := l.begins[i]; n < l.begins[i+1]; n++ {
 			wordAt[n] = i
@@ -51,7 +52,7 @@ func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mar
 			for k := t; k < end; k++ {
 				top = max(top, frames[k].rows.logProb(frames[k].at, st.ID))
 			}
-			m := &marks[wordAt[st.From]] // no token reaches over a word
+			m := &marks[wordAt[st.From]] // no token spans two words
 			if m.first < 0 {
 				m.first = t
 			}

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Rows are the log posteriors of a CTC model over one window: for each row of
-// its output the likely tokens only, so that hours fit into memory. The blank
-// is always there; whatever is left out counts as floor.
+// Rows are a CTC model's log posteriors over one window. Each row stores only
+// the blank and the likely tokens, so that hours fit in memory. Other tokens
+// count as floor.
 type Rows struct {
-	// Shift is how long one row lasts, in seconds.
+	// Shift is the duration of a row in seconds.
 	Shift float64
 
-	from   []int32 // where each row begins in ids and logs, and the end
+	from   []int32 // the start of each row in ids and logs, and the end
 	ids    []uint32
 	logs   []float32
 	blanks []float32
 }
 
-// floor is the log posterior of tokens that are left out of Rows, and keptTokens
-// how many of a row are kept at most. With the demonstration model a row keeps
-// three on the mean.
+// floor is the log posterior of tokens that Rows leaves out. keptTokens is the
+// maximum number of tokens stored per row; the demonstration model needs three
+// on average.
 const (
 	floor      = -11.5 // ln 1e-5
 	keptTokens = 32
@@ -66,7 +66,7 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.blanks) }
 
-// spoken is the log probability that a row is no blank.
+// spoken returns the log probability that a row is not blank.
 func (r *Rows) spoken(t int) float64 {
 	return max(math.Log1p(-math.Exp(min(float64(r.blanks[t]), -1e-5))), floor)
 }

@@ -1,31 +1,32 @@
 package align
 
-// section is a stretch of the recording with the words that belong to it: from
-// one anchor to the next.
+// section is a stretch of the recording with its words, from one anchor to the
+// next.
 type section struct {
-	words  [2]int // of the text, from and to
-	frames [2]int // indices of frames, from and to
+	words  [2]int // range of words of the text
+	frames [2]int // range of frames
 }
 
 const (
-	// sectionFrames is how many frames a section gets at least where anchors
+	// sectionFrames is the minimum length of a section in frames, if anchors
 	// allow it.
 	sectionFrames = 400
-	// maxCells bounds the cells of a lattice over a section (a byte each, and
-	// its nodes eight). Lattices above largeCells, which only a text without
+	// maxCells bounds the cells of a section's lattice (a byte each, and its
+	// nodes eight). Lattices above largeCells, which only a text without
 	// anchors needs, are computed one at a time, so that memory does not grow
 	// with the number of cores.
 	maxCells   = 12 << 20
 	largeCells = maxCells / 8
-	// cellsPerLetter is about how many states of the lattice a letter makes.
+	// cellsPerLetter is the approximate number of lattice states per letter.
 	cellsPerLetter = 14
 )
 
-// spot is where a recognized word begins among all frames.
+// spot is the frame, counted over all windows, at which a recognized word
+// begins.
 type spot struct{ frame int }
 
-// sections cuts the recording between words that are anchored: those in runs of
-// anchorLength words or more that are the same in text and sound.
+// sections cuts the recording at anchors, inside runs of anchorLength or more
+// words that are equal in text and sound.
 func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 	var out []section
 	begin := section{}
@@ -46,8 +47,8 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
 			continue
 		}
-		// The run continues after the cut, or it would depend on its last word
-		// alone.
+		// The run must continue after the cut, so that the anchor does not
+		// depend on the run's last word alone.
 		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard].frame+1 {
 			add(q.text, first)
 			run = 0
@@ -57,7 +58,7 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 	return out
 }
 
-// cells returns about how many cells the section's lattice has.
+// cells estimates the number of cells of the section's lattice.
 func (s section) cells(words []word) int {
 	letters := 0
 	for _, w := range words[s.words[0]:s.words[1]] {
@@ -66,8 +67,8 @@ func (s section) cells(words []word) int {
 	return (s.frames[1] - s.frames[0]) * letters * cellsPerLetter
 }
 
-// bounded splits a section whose lattice would be too large: nothing in it could
-// be anchored. Its words are shared out by letters.
+// bounded splits a section whose lattice would be too large because it contains
+// no anchor. It divides the words by their letters.
 func bounded(s section, words []word) []section {
 	if s.cells(words) <= maxCells || s.frames[1]-s.frames[0] < 2 || s.words[1]-s.words[0] < 2 {
 		return []section{s}

@@ -9,17 +9,18 @@ import (
 	"github.com/otograph/otograph/internal/numwords"
 )
 
-// word is a word of the text on its way onto the sound.
+// word is a word of the text, prepared for alignment.
 type word struct {
 	text string // as written, with its punctuation
-	key  string // by which it is compared with what was recognized
-	// letters are those that the model's tokens write; nil for a word that they
-	// cannot spell and for one of more than ctc.LongestWord.
+	key  string // the form compared with recognized words
+	// letters are the letters that the model's tokens write. They are nil for a
+	// word that the tokens cannot spell or with more than ctc.LongestWord
+	// letters.
 	letters []rune
-	// readings are the letters of what a number may be read as.
+	// readings are the letters of a number's possible spoken forms.
 	readings [][]rune
-	// wild reports that something else than the letters may be spoken: a
-	// number, a sign, another script.
+	// wild reports that the spoken form may differ from the letters: a number,
+	// a sign, another script.
 	wild bool
 }
 
@@ -34,8 +35,8 @@ func Split(text string) []string {
 	return out
 }
 
-// prepare spells the words with a model's tokens; numbers as they are read in the
-// language, beside their being wild.
+// prepare spells the words with a model's tokens. Numbers are also spelled as
+// they are read in the language, in addition to being wild.
 func prepare(texts []string, language string, v *ctc.Vocabulary) []word {
 	words := make([]word, len(texts))
 	for i, text := range texts {
@@ -58,13 +59,13 @@ func prepare(texts []string, language string, v *ctc.Vocabulary) []word {
 	return words
 }
 
-// needsReading reports whether a character is spoken otherwise than by its
-// sound: digits, and signs such as "%" and "€".
+// needsReading reports whether a character is not pronounced by its sound:
+// digits, and signs such as "%" and "€".
 func needsReading(r rune) bool {
 	return unicode.IsNumber(r) || unicode.In(r, unicode.Sc, unicode.Sm, unicode.So) || r == '%' || r == '&' || r == '@' || r == '#'
 }
 
-// nodes returns how many nodes of the lattice the word takes.
+// nodes returns the number of lattice nodes of the word.
 func (w word) nodes() int {
 	n := max(len(w.letters), 1)
 	for _, r := range w.readings {
@@ -73,7 +74,7 @@ func (w word) nodes() int {
 	return n
 }
 
-// keyOf leaves of a word what is compared.
+// keyOf returns the part of a word that is compared.
 func keyOf(text string) string {
 	return strings.TrimFunc(ctc.Fold(text), func(r rune) bool { return !ctc.IsSolid(r) && !needsReading(r) })
 }

@@ -13,14 +13,13 @@ import (
 	"github.com/otograph/otograph/internal/ctc"
 )
 
-// track is a recording on its way into an Alignment: the rows of all windows one
-// after the other.
+// track joins the rows of all windows of a recording during an alignment.
 type track struct {
 	vocab  *ctc.Vocabulary
 	words  []word
 	heard  []Heard
-	first  []int  // frame of each window, and the number of all
-	marks  []mark // of each word, in frames of the track
+	first  []int  // the first frame of each window, and the total
+	marks  []mark // one per word, in frames of the track
 	strays []stray
 }
 
@@ -47,7 +46,7 @@ func (t *track) frame(f int) frame {
 	return frame{t.heard[w].Rows, f - t.first[w]}
 }
 
-// time returns when a frame is heard, at its middle, in seconds of the file.
+// time returns the time of a frame's middle in seconds of the file.
 func (t *track) time(f int) float64 {
 	w := t.window(f)
 	return t.heard[w].time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
@@ -138,8 +137,8 @@ func (t *track) section(s section, mem *tables) []stray {
 	return strays
 }
 
-// leastProbability is the probability of a word below which it counts as
-// missing: the sound speaks against it.
+// leastProbability is the probability below which a word counts as missing,
+// because the sound contradicts it.
 const leastProbability = 0.02
 
 // alignment returns the words with their times.
@@ -163,9 +162,9 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	return a
 }
 
-// spoken fills in what is known of the words, their times aside, and returns
-// those that are in the sound, with their indices; and how many could be
-// spelled, with the sum of their probabilities.
+// spoken fills in a's words except for their times. It returns the words found
+// in the sound with their indices, the number of words that the tokens can
+// spell, and the sum of their probabilities.
 func (t *track) spoken(a *Alignment) (spoken []ctc.Spoken, index []int, spelled int, sum float64) {
 	for i, w := range t.words {
 		m := t.marks[i]
@@ -191,7 +190,7 @@ func (t *track) spoken(a *Alignment) (spoken []ctc.Spoken, index []int, spelled 
 	return spoken, index, spelled, sum
 }
 
-// quiet reports whether no token was heard in the half second before a frame.
+// quiet reports whether there was no token in the half second before a frame.
 func (t *track) quiet(f int) bool {
 	row := t.frame(f)
 	for k := 1; float64(k)*row.rows.Shift < ctc.Pause && row.at-k >= 0; k++ {
@@ -202,7 +201,7 @@ func (t *track) quiet(f int) bool {
 	return true
 }
 
-// extra adds the speech that belongs to no word, and returns how many words were
+// extra adds the speech outside of words and returns the number of words
 // recognized in it.
 func (t *track) extra(a *Alignment) (count int) {
 	type recognized struct {
@@ -226,7 +225,7 @@ func (t *track) extra(a *Alignment) (count int) {
 			texts = append(texts, all[k].text)
 		}
 		if len(texts) == 0 {
-			continue // a stumble inside of a word
+			continue // a hesitation within a word
 		}
 		count += len(texts)
 		e.Text = strings.Join(texts, " ")

@@ -19,9 +19,9 @@ import (
 	"github.com/otograph/otograph/internal/border"
 )
 
-// TestWriteTrainingData writes what the border network learns from beside the
-// recordings of OTOGRAPH_WORD_SET: NAME.fb, the bands of every 10 ms, and
-// dump.jsonl, where the tokens fire.
+// TestWriteTrainingData writes the border network's training data next to the
+// recordings of OTOGRAPH_WORD_SET: NAME.fb with the bands of every 10 ms, and
+// dump.jsonl with the frames of the tokens.
 func TestWriteTrainingData(t *testing.T) {
 	manifest := os.Getenv("OTOGRAPH_WORD_SET")
 	items, err := bench.Load(manifest)

@@ -10,16 +10,17 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// farOff is how far (seconds) a word may be moved: the recognizer whose words
-// they are heard them about where it says.
+// farOff is the maximum distance (seconds) by which a word is moved. The first
+// recognizer's times are at least roughly right.
 const farOff = 2.0
 
-// Transcript sets the times of a transcript's words to those at which another
-// model recognizes them. A word that it does not find keeps its place between its
-// neighbors. Hotwords that the model recognizes replace the transcript's words
-// there, and those that it can look for are neither powerless nor unspelled.
-// Segments begin and end with their words; the model's passes are counted in the
-// transcript's Stats.
+// Transcript replaces the times of a transcript's words with the times at which
+// another model recognizes them. Words that the model does not find keep their
+// places between their neighbors. Hotwords that the model recognizes replace
+// the transcript's words there. Hotwords that it can search for are removed
+// from the transcript's lists of powerless and unspelled ones. Segments begin
+// and end with their words. The model's passes are added to the transcript's
+// Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	vocab, err := tokensOf(m)
 	if err != nil {
@@ -60,8 +61,8 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	return nil
 }
 
-// move sets the words' times. Words that were not found keep their places between their
-// neighbors; those that have to make room are interpolated from then on.
+// move sets the words' times. Words that were not found keep their places
+// between their neighbors; if they have to make room, they become interpolated.
 func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
@@ -73,10 +74,10 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 			w.Start, w.End, w.Interpolated = found[i].Start, found[i].End, false
 			w.Heard = &found[i].Probability
 		case !found[i].Wild:
-			w.Heard = new(float64) // not there, though it may be elsewhere
+			w.Heard = new(float64) // not found here, but perhaps spoken elsewhere
 		}
 	}
-	for i := 0; i < len(words); i++ { // words that were not found fit in between
+	for i := 0; i < len(words); i++ { // fits words that were not found between the others
 		if taken(i) {
 			continue
 		}
@@ -92,7 +93,7 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 			to = words[j].Start
 		}
 		if i > 0 && spokenSeconds(speech, from, to) < leastWord*float64(j-i) {
-			share(words[i-1:j], speech) // the word before was given their sound
+			share(words[i-1:j], speech) // the word before received their sound
 		} else {
 			fit(words[i:j], from, max(to, from))
 		}
@@ -100,10 +101,10 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	}
 }
 
-// leastWord is the least speech, in seconds, that a word needs.
+// leastWord is the minimum duration of speech, in seconds, for a word.
 const leastWord = 0.05
 
-// spokenSeconds returns how much speech lies between two times.
+// spokenSeconds returns the duration of speech between two times.
 func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 	for _, s := range speech {
 		a, b := s.Seconds()
@@ -112,8 +113,8 @@ func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 	return sum
 }
 
-// share divides the sound of the first word among all of them, in proportion to
-// their letters.
+// share divides the first word's time among all words, in proportion to their
+// letters.
 func share(words []*asr.Word, speech []audio.Span) {
 	pieces := make([]decode.Piece, len(words))
 	for i, w := range words {
@@ -126,15 +127,15 @@ func share(words []*asr.Word, speech []audio.Span) {
 	}
 }
 
-// fit keeps words inside of a stretch: those that lie in it stay, and if any
-// does not they share it as they shared their own.
+// fit limits words to a stretch. If any word exceeds it, they share the stretch
+// in the proportions of their present times.
 func fit(words []*asr.Word, from, to float64) {
 	first, last := words[0].Start, words[len(words)-1].End
 	if first >= from && last <= to {
 		return
 	}
 	low, high := max(first, from), min(last, to)
-	if high-low < leastWord*float64(len(words)) { // hardly anything in common
+	if high-low < leastWord*float64(len(words)) { // they hardly overlap
 		low, high = from, to
 	}
 	scale := 0.0

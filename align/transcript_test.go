@@ -16,9 +16,9 @@ func seconds(s ...float64) (spans []audio.Span) {
 	return spans
 }
 
-// A word that was not found shares the sound of the one before when that had taken
-// all of it; it does not move into the pause. Its time is interpolated, those of the
-// others are not.
+// TestMissingWordsShareTheSound checks that a missing word shares the time of
+// the word before it, if that word covers all of the speech, and does not move
+// into the pause. Only the missing word's time is interpolated.
 func TestMissingWordsShareTheSound(t *testing.T) {
 	words := []*asr.Word{
 		{Text: "my", Start: 18.4, End: 18.6, Interpolated: true},

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// share counts how many of all there are.
+// share is a count of hits and its total.
 type share struct{ some, all int }
 
 func (s *share) add(yes bool) {
@@ -25,14 +25,15 @@ func (s *share) add(yes bool) {
 
 func (s share) percent() float64 { return 100 * float64(s.some) / float64(max(s.all, 1)) }
 
-// thirds are the parts of a recording's words that are taken away, by their first
+// thirds returns the parts of a recording's words to remove, each as its first
 // and last word.
 func thirds(words int) map[string][2]int {
 	return map[string][2]int{"first": {0, words / 3}, "middle": {words / 3, words - words/3}, "last": {words - words/3, words}}
 }
 
-// TestTruncatedTexts aligns texts from which a third of the words is left out: the
-// speech that is in no text is reported, and the other words are found.
+// TestTruncatedTexts aligns texts without a third of their words and checks
+// that the speech outside of the text is reported and the other words are
+// found.
 func TestTruncatedTexts(t *testing.T) {
 	l := openDemo(t)
 	for _, part := range []string{"first", "middle", "last"} {
@@ -42,7 +43,7 @@ func TestTruncatedTexts(t *testing.T) {
 			pcm, speech := l.open(t, item.Path)
 			words := align.Split(*item.Text)
 			if len(item.Words) != len(words) {
-				continue // a synthesizer that took two words for one
+				continue // the synthesizer reported two words as one
 			}
 			gone := thirds(len(words))[part]
 			kept := append(append([]string(nil), words[:gone[0]]...), words[gone[1]:]...)
@@ -76,8 +77,9 @@ func covered(extra []align.Extra, time float64) bool {
 	return false
 }
 
-// TestTruncatedSound aligns texts with recordings from which a third of the sound is
-// cut: the words that are not in it are missing, the others are found.
+// TestTruncatedSound aligns texts with recordings from which a third of the
+// sound is cut, and checks that the removed words are missing and the others
+// are found.
 func TestTruncatedSound(t *testing.T) {
 	l := openDemo(t)
 	for _, part := range []string{"first", "middle", "last"} {

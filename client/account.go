@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Account is what an account has and may do. Amounts are in its currency.
+// Account is the account's balance and limits. Amounts are in its currency.
 type Account struct {
 	Balance            float64 `json:"balance"`
 	Held               float64 `json:"held_amount"`
@@ -57,8 +57,8 @@ type Transaction struct {
 	CreatedAt     time.Time `json:"created_at"`
 }
 
-// Transactions returns a page of the ledger, newest first, and how many entries
-// there are in all; page and size are those of Tasks.
+// Transactions returns a page of the ledger, newest first, and the total number
+// of entries; page and size work as in Tasks.
 func (c *Client) Transactions(ctx context.Context, page, size int) (entries []Transaction, total int, err error) {
 	var out struct {
 		Transactions []Transaction `json:"transactions"`

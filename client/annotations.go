@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Annotations are names and corrections that people keep with a task. The result
-// stays as it is; Transcript has them in it.
+// Annotations are people's speaker names and corrections for a task. The stored
+// result does not change; Transcript applies them.
 type Annotations struct {
 	// Version counts the changes, 0 before the first.
 	Version int64 `json:"version"`
-	// Speakers has names by speaker ("SPEAKER_0"), Texts texts by a segment's id.
+	// Speakers maps speakers ("SPEAKER_0") to names; Texts maps segment ids to
+	// texts.
 	Speakers  map[string]string `json:"speakers"`
 	Texts     map[string]string `json:"texts"`
 	UpdatedAt *time.Time        `json:"updated_at"` // nil before the first change
 }
 
-// AnnotationPatch is a change of Annotations; nil takes an entry out.
+// AnnotationPatch is a change to Annotations; nil removes an entry.
 type AnnotationPatch struct {
 	Speakers map[string]*string `json:"speakers,omitempty"`
 	Texts    map[string]*string `json:"texts,omitempty"`
@@ -31,9 +32,10 @@ func (c *Client) Annotations(ctx context.Context, id string) (Annotations, error
 	return a, c.call(ctx, http.MethodGet, taskPath(id, "annotations"), nil, &a)
 }
 
-// Annotate changes the annotations of a task and returns them. version is that of
-// the annotations which the change was made for: when others were kept since, it
-// is an *Error with the status 412. nil changes any version.
+// Annotate changes the annotations of a task and returns them. version is the
+// version that the change is based on. If the annotations have changed since,
+// the error is an *Error with the status 412. If version is nil, the change
+// applies to any version.
 func (c *Client) Annotate(ctx context.Context, id string, patch AnnotationPatch, version *int64) (Annotations, error) {
 	header := http.Header{}
 	if version != nil {

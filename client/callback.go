@@ -24,21 +24,22 @@ type Callback struct {
 	ErrorMessage *string    `json:"error_message"`
 }
 
-// ErrSignature is returned for a callback that was not signed with the secret, or
-// that is older or newer than Tolerance.
+// ErrSignature is returned for a callback that was not signed with the secret,
+// or whose timestamp differs by more than Tolerance.
 var ErrSignature = errors.New("callback signature does not fit")
 
-// Tolerance is how far a callback's timestamp may be from the receiver's clock.
+// Tolerance is the permitted difference between a callback's timestamp and the
+// receiver's clock.
 const Tolerance = 5 * time.Minute
 
 // maxCallback bounds the body of a callback, in bytes.
 const maxCallback = 64 << 10
 
-// ReadCallback reads and verifies a callback. Of secrets, any one may have signed
-// it: give the old and the new one while a secret is replaced. It checks
+// ReadCallback reads and verifies a callback. Any of the secrets may have
+// signed it: pass the old and the new one during a rotation. It checks
 // webhook-signature, which covers the message's id and time, so that a copied
-// callback cannot be sent again later; a receiver that must act once remembers
-// the ids (the header webhook-id) for Tolerance. Without secrets nothing is
+// callback cannot be replayed later. A receiver that must act once stores the
+// ids (the header webhook-id) for Tolerance. Without secrets nothing is
 // verified.
 func ReadCallback(r *http.Request, secrets ...string) (Callback, error) {
 	return readCallback(r, time.Now(), secrets)
@@ -86,7 +87,7 @@ func verify(h http.Header, body []byte, now time.Time, secrets []string) error {
 	return fmt.Errorf("%w: webhook-signature matches no secret", ErrSignature)
 }
 
-// verifyBody checks the specification's signature, which covers the body alone.
+// verifyBody checks the specification's signature, which covers only the body.
 func verifyBody(h http.Header, body []byte, secret string) error {
 	got, err := hex.DecodeString(strings.TrimPrefix(h.Get("X-Signature"), "sha256="))
 	if err != nil || !hmac.Equal(got, sum([]byte(secret), string(body))) {
@@ -95,8 +96,8 @@ func verifyBody(h http.Header, body []byte, secret string) error {
 	return nil
 }
 
-// webhookKey is the key of a secret as Standard Webhooks defines it: Base64 after
-// "whsec_", else the bytes of the text.
+// webhookKey returns the key of a secret as Standard Webhooks defines it: the
+// decoded Base64 after "whsec_", or else the bytes of the text.
 func webhookKey(secret string) []byte {
 	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
 		if raw, err := base64.StdEncoding.DecodeString(encoded); err == nil {

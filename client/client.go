@@ -1,7 +1,7 @@
 // Package client calls the transcription service over HTTP: it submits
-// recordings, waits for tasks or follows them, reads and corrects results,
-// manages API keys, and verifies callbacks. It needs nothing beyond the standard
-// library and this module.
+// recordings, waits for tasks or streams their progress, reads and corrects
+// results, manages API keys, and verifies callbacks. It needs nothing beyond
+// the standard library and this module.
 package client
 
 import (
@@ -20,12 +20,11 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 )
 
-// Client calls one service with one API key. Its methods may be used by any
-// number of goroutines.
+// Client calls one service with one API key. It is safe for concurrent use.
 type Client struct {
 	base    string
 	key     string
-	token   string // of a person who has logged in, instead of a key
+	token   string // an access token from Login, instead of a key
 	http    *http.Client
 	retries int
 }
@@ -33,16 +32,17 @@ type Client struct {
 // Option changes a Client.
 type Option func(*Client)
 
-// WithHTTP sets the client that makes the requests; the default is
+// WithHTTP sets the client that sends the requests; the default is
 // http.DefaultClient.
 func WithHTTP(c *http.Client) Option { return func(client *Client) { client.http = c } }
 
-// WithRetries sets how often a request is made again that the service asked to
-// make later (429 rate_limited, 503); the default is 5, 0 turns it off.
+// WithRetries sets the maximum number of retries of a request that the service
+// asks to repeat later (429 rate_limited, 503). The default is 5; 0 disables
+// retries.
 func WithRetries(n int) Option { return func(client *Client) { client.retries = n } }
 
-// New returns a client of the service at base, the address with its version
-// prefix ("https://asr.example.com/v1"), with an API key ("asr_…").
+// New returns a client of the service. base is its address with the version
+// prefix ("https://asr.example.com/v1"), key an API key ("asr_…").
 func New(base, key string, options ...Option) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -58,13 +58,13 @@ func New(base, key string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Error is an answer with a status of 400 and above.
+// Error is a response with a status of 400 or above.
 type Error struct {
 	Status int    // HTTP status
 	Code   string // error_code of the answer, "insufficient_balance" for instance
-	// Message is the description that the service sent.
+	// Message is the service's description of the error.
 	Message string
-	// RetryAfter is how long the service asked to wait, 0 if it did not.
+	// RetryAfter is the service's requested delay, 0 if there is none.
 	RetryAfter time.Duration
 }
 
@@ -78,10 +78,11 @@ func (e *Error) Temporary() bool {
 	return e.Code == "rate_limited" || e.Status == http.StatusServiceUnavailable
 }
 
-// longestPause bounds how long a retry waits, whatever the service asks for.
+// longestPause bounds the delay before a retry, regardless of the service's
+// request.
 const longestPause = 30 * time.Second
 
-// maxErrorBody bounds how much of a failing answer is read, in bytes.
+// maxErrorBody bounds the part of an error response that is read, in bytes.
 const maxErrorBody = 64 << 10
 
 // call sends a request with a JSON body and decodes the response; in and out
@@ -101,12 +102,12 @@ func (c *Client) callWith(ctx context.Context, method, path string, header http.
 	return c.send(ctx, method, path, header, func() io.Reader { return bytes.NewReader(body) }, out)
 }
 
-// send sends a request; body is called for its content again at each retry.
+// send sends a request. It calls body for the content at each attempt.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
 	return c.patiently(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
 }
 
-// patiently asks again what the service asked to be asked later.
+// patiently repeats requests that the service asks to send later.
 func (c *Client) patiently(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
@@ -167,8 +168,8 @@ func (c *Client) answer(ctx context.Context, method, path string, header http.He
 	return resp, nil
 }
 
-// failure reads an answer with an error; one that is not the service's (a
-// proxy's page) keeps its text.
+// failure converts an error response. If it is not the service's (a proxy's
+// page), the error contains its text.
 func failure(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	e := &Error{Status: resp.StatusCode}

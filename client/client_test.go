@@ -37,8 +37,8 @@ func TestEncoderIsStandardBase64(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// TestUploadIsRepeatedWhole: what the service asked to send later is sent again
-// from the beginning, under the same idempotency key.
+// TestUploadIsRepeatedWhole checks that an upload is retried from the
+// beginning, under the same idempotency key.
 func TestUploadIsRepeatedWhole(t *testing.T) {
 	audio := bytes.Repeat([]byte("RIFF"), 50_000)
 	var keys []string
@@ -113,7 +113,7 @@ func TestErrorsKeepWhatWasSent(t *testing.T) {
 	}
 }
 
-// callback is a notification that was signed at a time, with secret.
+// callback returns a notification signed with secret at a given time.
 func callback(secret, body string, at time.Time) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))
 	stamp := fmt.Sprint(at.Unix())
@@ -151,9 +151,9 @@ func TestReadCallback(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestFollowTakesUpABrokenStream: a stream that breaks off is asked for again from
-// the last state, and no sentence of an attempt is told twice.
-func TestFollowTakesUpABrokenStream(t *testing.T) {
+// TestFollowResumesABrokenStream checks that a broken stream is requested again
+// from the last state, and that each sentence of an attempt is returned once.
+func TestFollowResumesABrokenStream(t *testing.T) {
 	segment := func(attempt, index int) string {
 		return fmt.Sprintf("event: segment\ndata: {\"attempt\":%d,\"index\":%d,\"text\":\"%d/%d\"}\n\n", attempt, index, attempt, index)
 	}
@@ -201,10 +201,10 @@ func TestFollowTakesUpABrokenStream(t *testing.T) {
 	assert.Len(t, asked, 1, "whoever has heard enough asks no more")
 }
 
-// answers is a transport that gives one answer after another, the last one again
-// and again.
+// answers is a transport that returns its answers in turn, the last one
+// repeatedly.
 type answers struct {
-	list  []any // the body of an answer with status 200, another status, or an error
+	list  []any // a string is the body of an answer with status 200; an int is a status
 	given int
 }
 
@@ -223,9 +223,9 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestFollowComesBackToARestartedService: who has been heard is asked again for a
-// while; what cannot change is the end.
-func TestFollowComesBackToARestartedService(t *testing.T) {
+// TestFollowReconnectsToARestartedService checks that a service that has
+// answered before is retried for a while, and that permanent errors end Follow.
+func TestFollowReconnectsToARestartedService(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	const begun, done = "event: task\ndata: {\"status\":\"processing\"}\n\n", "event: task\ndata: {\"status\":\"done\",\"final\":true}\n\n"
 	for name, c := range map[string]struct {

@@ -17,7 +17,8 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 )
 
-// Event is what Follow tells: the state of a task, or a sentence of a running one.
+// Event is a value of Follow: the state of a task, or a sentence of a running
+// one.
 type Event struct {
 	State   *State
 	Segment *Segment
@@ -38,19 +39,19 @@ func (e Event) String() string {
 	return "no event"
 }
 
-// State is how far a task is.
+// State is the progress of a task.
 type State struct {
 	TaskID       string     `json:"task_id"`
 	Status       Status     `json:"status"`
-	Final        bool       `json:"final"`   // nothing will change any more
+	Final        bool       `json:"final"`   // the state will not change any more
 	Stage        *string    `json:"stage"`   // nil while the task waits
-	Percent      *int       `json:"percent"` // nil as long as Stage; 100 when done
+	Percent      *int       `json:"percent"` // nil whenever Stage is nil; 100 when done
 	ErrorMessage *string    `json:"error_message"`
 	UpdatedAt    time.Time  `json:"updated_at"`
 	FinishedAt   *time.Time `json:"finished_at"`
 }
 
-// Segment is a sentence of a running task. A greater Attempt starts over:
+// Segment is a sentence of a running task. A greater Attempt is a restart: the
 // sentences of earlier attempts are no longer valid.
 type Segment struct {
 	TaskID  string  `json:"task_id"`
@@ -62,24 +63,23 @@ type Segment struct {
 }
 
 const (
-	// followPause is how long Follow waits before it comes back to a stream that
-	// broke off.
+	// followPause is the delay before Follow reconnects to a broken stream.
 	followPause = time.Second
-	// followPatience is how long Follow tries to come back to a service that cannot
-	// be reached.
+	// followPatience is the time for which Follow tries to reconnect to an
+	// unreachable service.
 	followPatience = 2 * time.Minute
-	// followFruitless is how many streams in a row may end without a line of an
-	// event stream; the service begins each with one.
+	// followFruitless is the maximum number of consecutive streams without a
+	// line; the service begins each stream with one.
 	followFruitless = 30
 	// maxEvent bounds a line of a stream, in bytes.
 	maxEvent = 1 << 20
 )
 
-// Follow returns the states of a task as they arrive, beginning with the current one,
-// and its sentences, until the state is final. An interrupted stream is resumed,
-// for two minutes even if the service cannot be reached, and up to 30 times in a row
-// if it is empty. A state may be skipped; a sentence is returned once per attempt. An
-// error is the last value.
+// Follow returns the states of a task as they arrive, beginning with the
+// current one, and its sentences, until the state is final. An interrupted
+// stream is resumed, for two minutes even if the service cannot be reached, and
+// up to 30 times in a row if it is empty. A state may be skipped; a sentence is
+// returned once per attempt. An error is always the last value.
 func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := follower{client: c, id: id, yield: yield}
@@ -108,17 +108,17 @@ type follower struct {
 	id     string
 	yield  func(Event, error) bool
 	last   string    // id of the last event
-	heard  time.Time // end of the last answer; zero before the first
-	over   bool      // the end was told, or is not wanted
-	// fruitless is how many streams in a row held no line of an event stream.
+	heard  time.Time // end of the last response; zero before the first
+	over   bool      // the final state was yielded, or the caller stopped
+	// fruitless counts consecutive streams without a line of an event stream.
 	fruitless int
-	// attempt and next are the sentence that has not been told yet.
+	// attempt and next identify the next sentence to yield.
 	attempt int64
 	next    int
 }
 
-// passing reports whether a service that has answered before may do so again
-// after err: the network failed, or a proxy did not reach it.
+// passing reports whether err may be temporary for a service that has answered
+// before: the network failed, or a proxy did not reach the service.
 func (f *follower) passing(ctx context.Context, err error) bool {
 	var network *url.Error
 	var failed *Error
@@ -126,10 +126,11 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < followPatience
 }
 
-// eventFields begin the lines of an event stream; a comment has an empty one.
+// eventFields are the beginnings of an event stream's lines; a comment begins
+// with an empty one.
 var eventFields = []string{"", "event", "id", "data", "retry"}
 
-// stream reads one answer; it returns nil when that breaks off.
+// stream reads one response. It returns nil if the stream breaks off.
 func (f *follower) stream(ctx context.Context) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if f.last != "" {
@@ -174,7 +175,7 @@ func (f *follower) stream(ctx context.Context) error {
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return fmt.Errorf("client: events of task %s: a line is longer than %d bytes", f.id, maxEvent)
 	}
-	return nil // every other error breaks the stream off
+	return nil // any other error interrupts the stream
 }
 
 // event handles one event; unknown events are ignored.
@@ -196,7 +197,7 @@ func (f *follower) event(name, id, data string) error {
 			return err
 		}
 		if e.Segment.Attempt < f.attempt || e.Segment.Attempt == f.attempt && e.Segment.Index < f.next {
-			return nil // told before the stream broke off
+			return nil // already yielded before the stream broke off
 		}
 		f.attempt, f.next = e.Segment.Attempt, e.Segment.Index+1
 	default:

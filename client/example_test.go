@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Upload a recording and wait for its transcript.
+// This example uploads a recording and waits for its transcript.
 func Example() {
 	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
 	if err != nil {
@@ -37,7 +37,7 @@ func Example() {
 	}
 }
 
-// A receiver of callbacks.
+// This example is a receiver of callbacks.
 func ExampleReadCallback() {
 	http.HandleFunc("POST /hook", func(w http.ResponseWriter, r *http.Request) {
 		done, err := client.ReadCallback(r, os.Getenv("OTOGRAPH_CALLBACK_SECRET"))
@@ -53,7 +53,7 @@ func ExampleReadCallback() {
 	})
 }
 
-// Print sentences while a recording is transcribed.
+// This example prints sentences while a recording is transcribed.
 func ExampleClient_Follow() {
 	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
 	if err != nil {
@@ -71,7 +71,7 @@ func ExampleClient_Follow() {
 	}
 }
 
-// Name a speaker, and get subtitles with the name.
+// This example names a speaker and gets subtitles with the name.
 func ExampleClient_Annotate() {
 	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
 	if err != nil {
@@ -88,7 +88,7 @@ func ExampleClient_Annotate() {
 	os.Stdout.Write(subtitles)
 }
 
-// Make an API key for a program, as a person.
+// This example logs a person in to create an API key for a program.
 func ExampleClient_Login() {
 	c, err := client.New("http://127.0.0.1:8080/v1", "")
 	if err != nil {

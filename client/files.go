@@ -8,20 +8,20 @@ import (
 	"net/url"
 )
 
-// Audio returns the recording of a task as long as the service keeps it, else an
-// *Error with the status 404. The caller closes it.
+// Audio returns the recording of a task while the service keeps it. Afterwards,
+// the error is an *Error with the status 404. The caller closes it.
 func (c *Client) Audio(ctx context.Context, id string) (io.ReadCloser, error) {
 	return c.open(ctx, taskPath(id, "audio"), nil)
 }
 
-// Waveform returns the loudest of equal stretches of a task's recording, 255 being
-// the loudest of all.
+// Waveform returns the peaks of equal stretches of a task's recording; 255 is
+// the loudest.
 func (c *Client) Waveform(ctx context.Context, id string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "waveform"))
 }
 
-// Transcript returns the result of a task with its annotations as a file in one of
-// package subtitle's formats ("srt").
+// Transcript returns the result of a task, with its annotations, in a format of
+// package subtitle (such as "srt").
 func (c *Client) Transcript(ctx context.Context, id, format string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "transcript")+"?format="+url.QueryEscape(format))
 }
@@ -40,7 +40,7 @@ func (c *Client) read(ctx context.Context, path string) ([]byte, error) {
 }
 
 // open sends a GET request and returns the response's body, which the caller
-// closes; it is nil if there is none (204).
+// closes. The body is nil for a response without content (204).
 func (c *Client) open(ctx context.Context, path string, header http.Header) (io.ReadCloser, error) {
 	var body io.ReadCloser
 	err := c.patiently(ctx, func() error {

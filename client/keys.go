@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Login returns a client that acts for a person with a user name and a password
-// until the access token that they give runs out (see the service's answers, 401).
-// People manage API keys; keys do not.
+// Login returns a client that acts for a person until the access token expires;
+// the service then responds with the status 401. Only people can manage API
+// keys.
 func (c *Client) Login(ctx context.Context, username, password string) (*Client, error) {
 	var out struct {
 		Token string `json:"access_token"`
@@ -29,9 +29,9 @@ func (c *Client) Login(ctx context.Context, username, password string) (*Client,
 // Key is an API key of the account.
 type Key struct {
 	ID string `json:"id"`
-	// Secret is the key itself, returned only when it is created.
+	// Secret is the key itself, returned only by CreateKey.
 	Secret    string     `json:"key"`
-	Hint      string     `json:"hint"` // how the key begins
+	Hint      string     `json:"hint"` // the beginning of the key
 	ReadOnly  bool       `json:"read_only"`
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at"`
@@ -39,7 +39,7 @@ type Key struct {
 	UsedAt    *time.Time `json:"used_at"`
 }
 
-// Keys returns the API keys of the account, revoked ones among them; see Login.
+// Keys returns the account's API keys, including revoked ones; see Login.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	var out struct {
 		Keys []Key `json:"keys"`

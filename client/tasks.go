@@ -22,7 +22,7 @@ import (
 // Status is the state of a task.
 type Status string
 
-// The states of a task. A failed task is tried again unless it has FinishedAt.
+// The states of a task. A failed task is retried unless it has FinishedAt.
 const (
 	Processing Status = "processing"
 	Done       Status = "done"
@@ -30,15 +30,15 @@ const (
 	Abandoned  Status = "abandoned"
 )
 
-// Task is a transcription task. The answers to creation and listing leave fields
-// out; Get returns all of them.
+// Task is a transcription task. Creation and listing leave fields out;
+// Client.Task returns all of them.
 type Task struct {
 	ID            string                `json:"id"`
 	Status        Status                `json:"status"`
 	Filename      string                `json:"audio_filename"`
 	SourceType    string                `json:"audio_source_type"`
 	Size          *int64                `json:"audio_size"` // bytes; nil until a URL's audio was fetched
-	MD5           *string               `json:"audio_md5"`  // 32 hexadecimal digits; nil as long as Size
+	MD5           *string               `json:"audio_md5"`  // 32 hexadecimal digits; nil whenever Size is nil
 	AllowTraining bool                  `json:"allow_training"`
 	ErrorMessage  *string               `json:"error_message"`
 	Options       spec.EffectiveOptions `json:"options"`
@@ -60,9 +60,9 @@ type Submission struct {
 	// Batch queues the task behind others at a discount, for up to 24 hours.
 	Batch         bool
 	AllowTraining bool
-	// IdempotencyKey makes repeating a submission safe: within 24 hours the same
-	// key gives the first task again. "" means a new random key, so that the
-	// retries of one call never make two tasks.
+	// IdempotencyKey makes repeated submissions safe: within 24 hours the same
+	// key returns the first task again. "" means a new random key, so that the
+	// retries of one call never create two tasks.
 	IdempotencyKey string
 }
 
@@ -101,7 +101,7 @@ func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (Tas
 }
 
 // Upload creates a task for a recording, which is sent as it is read: at most
-// 200 MB in Base64. A refused upload is made again only if audio is an io.Seeker.
+// 200 MB in Base64. A refused upload is retried only if audio is an io.Seeker.
 func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Task, error) {
 	var t Task
 	if s.Filename == "" {
@@ -116,7 +116,7 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 	var last *upload
 	body := func() io.Reader {
 		if last != nil {
-			_ = last.Close() // the transport may be reading still
+			_ = last.Close() // the transport may still be reading
 			if _, err := again.Seek(0, io.SeekStart); err != nil {
 				return failingReader{err}
 			}
@@ -131,7 +131,7 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 	return t, sender.send(ctx, http.MethodPost, "/tasks", s.header(), body, &t)
 }
 
-// BatchItem is the answer to one URL of a batch: a Task, or what was wrong.
+// BatchItem is the result for one URL of a batch: a Task or an error.
 type BatchItem struct {
 	Index    int    `json:"index"`
 	AudioURL string `json:"audio_url"`
@@ -140,8 +140,9 @@ type BatchItem struct {
 	Error    string `json:"error"`
 }
 
-// SubmitBatch creates a task of the batch queue for each URL, at most 100. Items
-// succeed or fail by themselves. s.Filename is not used; filenames may be nil.
+// SubmitBatch creates a task of the batch queue for each URL, at most 100. Each
+// item succeeds or fails independently. s.Filename is not used; filenames may
+// be nil.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
 	body, err := json.Marshal(struct {
 		submission
@@ -165,9 +166,9 @@ func (c *Client) Task(ctx context.Context, id string) (Task, error) {
 	return t, c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id), nil, &t)
 }
 
-// Tasks returns a page of the account's tasks, newest first, and how many there
-// are in all. page counts from 1, size is at most 100; 0 means the service's
-// default. status "" means every one.
+// Tasks returns a page of the account's tasks, newest first, and the total
+// number of tasks. page counts from 1, size is at most 100; 0 means the
+// service's default. An empty status selects all tasks.
 func (c *Client) Tasks(ctx context.Context, status Status, page, size int) (tasks []Task, total int, err error) {
 	var out struct {
 		Tasks []Task `json:"tasks"`
@@ -192,7 +193,7 @@ func pageQuery(page, size int) url.Values {
 	return query
 }
 
-// TaskError is the end of a task that has no result.
+// TaskError is returned for a task that ended without a result.
 type TaskError struct{ Task Task }
 
 // Error returns the task's state and reason.
@@ -204,15 +205,15 @@ func (e *TaskError) Error() string {
 	return fmt.Sprintf("task %s is %s: %s", e.Task.ID, e.Task.Status, reason)
 }
 
-// The pauses between two looks at a task: short at first, since short recordings
-// are done in a second, then what the specification suggests.
+// The delays between two status requests: short at first, because short
+// recordings take a second, and then the specification's recommendation.
 const (
 	firstPoll = 250 * time.Millisecond
 	lastPoll  = 4 * time.Second
 )
 
-// Wait returns the result of a task as soon as it is done. A task that failed for
-// good or was abandoned is a *TaskError.
+// Wait waits until a task is done and returns its result. For a task that
+// failed permanently or was abandoned, the error is a *TaskError.
 func (c *Client) Wait(ctx context.Context, id string) (*Result, error) {
 	for pause := firstPoll; ; pause = min(pause*3/2, lastPoll) {
 		t, err := c.Task(ctx, id)
@@ -238,19 +239,21 @@ type Result struct {
 	Billing Billing
 	// Recognized are the speakers that Options.Voices recognized.
 	Recognized []Recognized
-	// Notices say what is missing of the recording (their Option is
-	// spec.WarnAudio), and, with Options.Voices, why no speaker could be recognized.
+	// Notices name the missing parts of the recording (with the Option
+	// spec.WarnAudio) and, with Options.Voices, the reason why no speaker could be
+	// recognized.
 	Notices []Notice
 }
 
-// Recognized is a speaker whose voice the account knows.
+// Recognized is a speaker whose voice is registered with the account.
 type Recognized struct {
 	Speaker string  `json:"speaker"` // in SpeakerEmbeddings
-	Name    string  `json:"name"`    // in Segments and DiarizeSegments
-	Cosine  float64 `json:"cosine"`  // of the voice and the known one
+	Name    string  `json:"name"`    // the name in Segments and DiarizeSegments
+	Cosine  float64 `json:"cosine"`  // cosine similarity to the registered voice
 }
 
-// Notice explains why an option had no effect, or what is missing of a recording.
+// Notice explains why an option had no effect, or names a missing part of a
+// recording.
 type Notice = spec.Warning
 
 // UnmarshalJSON reads the specification's Task result.
@@ -272,7 +275,7 @@ type Billing struct {
 	Mode            string  `json:"mode"` // "standard" or "zh_lite", the optimized tier
 	BillableMinutes float64 `json:"billable_minutes"`
 	Amount          float64 `json:"amount"`
-	Balance         float64 `json:"balance"` // of the account, now
+	Balance         float64 `json:"balance"` // the account's current balance
 	Detail          struct {
 		BasePricePerHour    float64  `json:"base_price_per_hour"`
 		BaseAmount          float64  `json:"base_amount"`
@@ -286,8 +289,8 @@ type Billing struct {
 	} `json:"detail"`
 }
 
-// Result returns the result of a task that is done; of another one, an *Error
-// with the status 404.
+// Result returns the result of a task that is done. For any other task, the
+// error is an *Error with the status 404.
 func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
 	var r Result
 	if err := c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id)+"/result", nil, &r); err != nil {
@@ -296,8 +299,8 @@ func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
 	return &r, nil
 }
 
-// Delete deletes a task with its audio and result. A task that is being worked on
-// is an *Error with the status 409.
+// Delete deletes a task with its audio and result. For a running task, the
+// error is an *Error with the status 409.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, "/tasks/"+url.PathEscape(id), nil, nil)
 }

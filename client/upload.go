@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// upload is a request's body that ends for good when it is closed, so that what it
-// reads from can be used again.
+// upload is a request body that stops reading its source once closed, so that
+// the source can be used again.
 type upload struct {
 	mu     sync.Mutex
 	from   io.Reader
@@ -26,7 +26,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return u.from.Read(p)
 }
 
-// Close implements io.Closer; it waits for a Read under way.
+// Close implements io.Closer. It waits for a running Read.
 func (u *upload) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -34,12 +34,12 @@ func (u *upload) Close() error {
 	return nil
 }
 
-// encoder reads the standard Base64 of what from holds.
+// encoder reads the standard Base64 encoding of from.
 type encoder struct {
 	from  io.Reader
 	raw   [24 << 10]byte // a multiple of 3, so that only the end is padded
 	text  [32 << 10]byte
-	ready []byte // the part of text that was not read yet
+	ready []byte // the unread part of text
 	err   error  // of from
 }
 
@@ -62,7 +62,7 @@ func (e *encoder) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// failingReader is a body that cannot be read again.
+// failingReader replaces a body that cannot be read again.
 type failingReader struct{ err error }
 
 // Read implements io.Reader.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Voice is a voice that the account knows by name.
+// Voice is a voice registered with the account under a name.
 type Voice struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
@@ -17,8 +17,8 @@ type Voice struct {
 	AddedAt    time.Time `json:"added_at"`
 }
 
-// NewVoice is a voice to be remembered, from a speaker of a task that is done or
-// from vectors of the service's speaker model. A name that the account knows gets a
+// NewVoice is a voice to register, from a speaker of a finished task or from
+// vectors of the service's speaker model. If the name exists, its voice gets a
 // further recording.
 type NewVoice struct {
 	Name    string `json:"name"`
@@ -31,13 +31,14 @@ type NewVoice struct {
 	Vectors [][]float32 `json:"vectors,omitempty"`
 }
 
-// AddVoice remembers a voice. Tasks with Options.Voices name speakers who have it.
+// AddVoice registers a voice. Tasks with Options.Voices name the speakers who
+// have it.
 func (c *Client) AddVoice(ctx context.Context, v NewVoice) (Voice, error) {
 	var kept Voice
 	return kept, c.call(ctx, http.MethodPost, "/voices", v, &kept)
 }
 
-// Voices returns the voices that the account knows, by name.
+// Voices returns the account's registered voices, by name.
 func (c *Client) Voices(ctx context.Context) ([]Voice, error) {
 	var out struct {
 		Voices []Voice `json:"voices"`
@@ -46,7 +47,7 @@ func (c *Client) Voices(ctx context.Context) ([]Voice, error) {
 	return out.Voices, err
 }
 
-// DeleteVoice forgets a voice.
+// DeleteVoice deletes a voice.
 func (c *Client) DeleteVoice(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, "/voices/"+url.PathEscape(id), nil, nil)
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAuditSaysThatItChecked checks that, without the vulnerability database,
-// make audit fails with a specific code and message before it builds anything.
-func TestAuditSaysThatItChecked(t *testing.T) {
+// TestAuditFailsWithoutTheDatabase checks that, without the vulnerability
+// database, make audit fails with a specific code and message before it builds
+// anything.
+func TestAuditFailsWithoutTheDatabase(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip(err)
 	}

@@ -90,7 +90,7 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	assert.Equal(t, "success", strings.TrimSpace(out))
 }
 
-// task returns the body of a request for a task.
+// task returns the request body for a task.
 func task(t *testing.T) []byte {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", `base64 -w0 ../testdata/conversation.flac | sed 's/.*/{"audio_filename":"r.flac","audio_base64":"&"}/'`).Output()

@@ -1,4 +1,4 @@
-// Package deploy_test checks the systemd unit and the image's description.
+// Package deploy_test checks the systemd unit and the container file.
 package deploy_test
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnitIsHardened asks systemd for the unit's exposure, of 10.0: at most 1.5.
+// TestUnitIsHardened checks that systemd rates the unit's exposure at most 1.5
+// of 10.0.
 func TestUnitIsHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -24,8 +25,8 @@ func TestUnitIsHardened(t *testing.T) {
 	t.Log(regexp.MustCompile(`Overall exposure level.*`).FindString(string(out)))
 }
 
-// TestOpsAddressIsNotPublic: unit and image keep /metrics on an address that is
-// not the API's.
+// TestOpsAddressIsNotPublic checks that unit and image serve /metrics on a
+// different address from the API's.
 func TestOpsAddressIsNotPublic(t *testing.T) {
 	for _, name := range []string{"otograph.service", "Dockerfile"} {
 		text, err := os.ReadFile(name)
@@ -35,7 +36,8 @@ func TestOpsAddressIsNotPublic(t *testing.T) {
 	}
 }
 
-// TestImage checks what a builder of the image relies on.
+// TestImage checks the properties of the container file that its builders rely
+// on.
 func TestImage(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)

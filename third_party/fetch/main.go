@@ -1,11 +1,12 @@
-// Command fetch puts the native libraries (libwhisper, ggml, ONNX Runtime) where
-// programs that use Otograph find them:
+// Command fetch installs the native libraries (libwhisper, ggml, ONNX Runtime)
+// where programs that use Otograph find them:
 //
 //	go run github.com/otograph/otograph/third_party/fetch [DIR]
 //
-// Without DIR that is third_party/native when it is run inside the checkout it was
-// compiled from, else otograph/native in the user's data folder. It does nothing when
-// they are there. Environment variables and sources: see recipe/fetch.sh.
+// The default of DIR is third_party/native inside the checkout that the command
+// was compiled from, and otherwise otograph/native in the user's data folder.
+// If the libraries are already there, the command does nothing. Environment
+// variables and sources: see recipe/fetch.sh.
 package main
 
 import (

@@ -1,15 +1,15 @@
-// Command confidence measures what a recognizer's token probabilities say about
-// its text, and fits the calibration of its model (models.Calibration):
+// Command confidence compares a recognizer's token probabilities with the
+// errors in its text, and fits the calibration of its model
+// (models.Calibration):
 //
 //	go run -C tools ./wordset -seed 501 -n 120 -sentences 4 -noise -,20,10,5,0 -o FIT
 //	go run -C tools ./wordset -seed 502 -n 96 -sentences 4 -noise -,20,10,5,0 -o OTHER
 //	go run -C tools ./confidence -tier optimized -fit FIT/manifest.jsonl OTHER/manifest.jsonl
 //
 // Manifests need the times of words. It prints the two numbers of the
-// calibration and, for the other recordings, the expected calibration error: by
-// how much the confidence of a segment is off on the mean, in ten bins of equal
-// width, weighed by words. Without -fit it reports on the calibration that the
-// models have.
+// calibration and, for the other recordings, the expected calibration error:
+// the mean error of a segment's confidence in ten bins of equal width, weighted
+// by words. Without -fit it evaluates the models' present calibration.
 package main
 
 import (
@@ -93,7 +93,7 @@ func run(fit, tier, folder, manifest string) error {
 // segment is one segment of the transcript, compared with the words spoken in
 // its time.
 type segment struct {
-	mean  float64 // of the logarithms of the tokens' probabilities
+	mean  float64 // mean of the logarithms of the tokens' probabilities
 	right float64 // share of words
 	words float64
 }

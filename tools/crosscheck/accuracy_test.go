@@ -62,8 +62,8 @@ var (
 	characters = regexp.MustCompile(`[\p{L}\p{N}_]`)
 )
 
-// score counts errors and reference words (characters for Chinese), without case and
-// punctuation.
+// score counts errors and reference words (characters for Chinese), ignoring
+// case and punctuation.
 type score struct{ errors, length int }
 
 func (s *score) add(reference, text, language string) {
@@ -93,9 +93,9 @@ func (s *score) add(reference, text, language string) {
 
 func (s score) percent() float64 { return 100 * float64(s.errors) / float64(max(s.length, 1)) }
 
-// TestErrorRate compares the error rates of the engine, given the speech that the demo
-// detector finds, and of whisper_full over the whole files, and asserts what must hold
-// for every transcript.
+// TestErrorRate compares the error rates of the engine, on the speech found by
+// the demo detector, and of whisper_full over the whole files. It also checks
+// the invariants of every transcript.
 func TestErrorRate(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "demo")
 	e, b := both(t)

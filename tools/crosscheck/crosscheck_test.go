@@ -21,7 +21,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// both opens the demo model twice.
+// both opens the demo model with the engine and with the bindings.
 func both(t *testing.T) (*whisper.Engine, *bindings) {
 	t.Helper()
 	dir, err := native.Whisper()
@@ -30,7 +30,7 @@ func both(t *testing.T) (*whisper.Engine, *bindings) {
 	require.True(t, ok)
 	data, err := m.Main().Bytes()
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "model.bin") // the bindings open files only
+	path := filepath.Join(t.TempDir(), "model.bin") // the bindings can only open files
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 	b, err := openBindings(dir, path)
 	require.NoError(t, err)
@@ -52,7 +52,8 @@ func joined(tr *asr.Transcript) string {
 	return strings.Join(list, " ")
 }
 
-// TestSameText gives both the whole of each clip as one window: greedy, one thread.
+// TestSameText passes the whole of each clip to both as one window: greedy, one
+// thread.
 func TestSameText(t *testing.T) {
 	e, b := both(t)
 	clips, err := filepath.Glob("../../asr/whisper/testdata/*.wav")

@@ -40,8 +40,8 @@ func openBindings(dir, model string) (*bindings, error) {
 
 func (b *bindings) close() { b.ctx.Whisper_free() }
 
-// transcribe is whisper_full over the whole sound: greedy, one thread, everything else
-// as the library has it.
+// transcribe runs whisper_full over the whole sound: greedy, one thread, and
+// otherwise the library's defaults.
 func (b *bindings) transcribe(samples []float32, language string) (string, error) {
 	p := b.ctx.Whisper_full_default_params(upstream.SAMPLING_GREEDY)
 	p.SetThreads(1)

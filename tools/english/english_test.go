@@ -41,7 +41,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestRead checks which texts of a file count, and where they are.
+// TestRead checks the texts that are read from a file, and their lines.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

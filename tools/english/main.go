@@ -1,6 +1,6 @@
 // Command english looks for phrases that make Otograph's texts hard to read: in
 // Go comments and string literals, Markdown, the page's texts and Python
-// comments. It prints each find and fails when there are more than allowed.
+// comments. It prints each find and fails if there are more than allowed.
 //
 //	go run -C tools ./english              # the counts, by kind of text
 //	go run -C tools ./english -list        # each find
@@ -38,8 +38,8 @@ func main() {
 	}
 }
 
-// blocks returns the blocks of text of the files that git knows under folders, of
-// all files without one.
+// blocks returns the text blocks of the repository's files under the given
+// folders, or of all its files without any.
 func blocks(folders []string) ([]block, error) {
 	if err := checkout.Enter(); err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package main
 
 import "regexp"
 
-// marker is a phrase to avoid, and what to write instead.
+// marker is a phrase to avoid and its replacement.
 type marker struct {
 	name    string
 	pattern *regexp.Regexp
@@ -11,8 +11,8 @@ type marker struct {
 // found is a place where a marker matches.
 type found struct{ marker, text string }
 
-// markers are phrases that native technical writers do not use, with what to write
-// instead.
+// markers are phrases that native technical writers do not use, with their
+// replacements.
 var markers = []marker{
 	mark(`"reports whether", "returns"`, `\btells? (whether|if|how|what|which|where)\b`),
 	mark(`"returns", "creates"`, `^[A-Za-z]\w* (tells|gives|makes an?|makes of|says|is the answer of|is what is|is what a)\b`),
@@ -43,7 +43,7 @@ func mark(name, pattern string) marker {
 	return marker{name, regexp.MustCompile(`(?i:` + pattern + `)`)}
 }
 
-// markersIn returns the places of text where a marker matches, one of each.
+// markersIn returns the matches in text, one per marker.
 func markersIn(text string) []found {
 	var all []found
 	for _, m := range markers {

@@ -22,11 +22,11 @@ const (
 
 var kinds = []string{goComments, testComments, shown, docs, page}
 
-// limits are the largest shares of blocks with a marker, in per cent: a little above
-// what the texts have now.
+// limits are the maximum shares of blocks with a marker, in percent, slightly
+// above the present ones.
 var limits = map[string]float64{goComments: 0.5, testComments: 9.9, shown: 0.1, docs: 2.5, page: 0}
 
-// leastWords is the number of words from which a comment counts.
+// leastWords is the minimum number of words of a comment that counts.
 const leastWords = 5
 
 // block is one piece of text: a comment, a string or a paragraph.
@@ -36,7 +36,8 @@ type block struct {
 	text       string
 }
 
-// read returns the blocks of one file, none if its kind holds no text.
+// read returns the blocks of one file, none if files of its kind contain no
+// text.
 func read(path string) ([]block, error) {
 	if strings.Contains(path, "testdata/") || strings.HasPrefix(path, "tools/english/") {
 		return nil, nil
@@ -45,7 +46,7 @@ func read(path string) ([]block, error) {
 	case ".go":
 		return readGo(path)
 	case ".md":
-		if path == "CHANGELOG.md" { // past entries stay as they were published
+		if path == "CHANGELOG.md" { // published entries do not change
 			return nil, nil
 		}
 		return readLines(path, docs, paragraph)
@@ -92,7 +93,7 @@ func readGo(path string) ([]block, error) {
 			if n.Tag == nil {
 				return true
 			}
-			if m := helpTag.FindStringSubmatch(n.Tag.Value); m != nil { // other tags are not text
+			if m := helpTag.FindStringSubmatch(n.Tag.Value); m != nil { // other tags contain no text
 				all = append(all, block{shown, path, set.Position(n.Pos()).Line, m[1]})
 			}
 			return false

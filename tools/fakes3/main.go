@@ -1,5 +1,6 @@
-// Command fakes3 is a server that plays S3 in memory, for tests. It makes the
-// buckets that its arguments name, prints its URL, and ends with its input.
+// Command fakes3 is an in-memory S3 server for tests. It creates the buckets
+// named by its arguments, prints its URL, and exits at the end of its standard
+// input.
 package main
 
 import (

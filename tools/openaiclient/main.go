@@ -1,6 +1,6 @@
 // Command openaiclient calls a service's OpenAI-compatible endpoints with the
-// official Go client and checks the answers. The service's engine is that of the
-// tests of httpapi, which start this program.
+// official Go client and checks the responses. The tests of httpapi start it
+// against a service with their test engine.
 package main
 
 import (
@@ -62,7 +62,8 @@ func wav() []byte {
 	return append(b, bytes.Repeat([]byte{0x80}, samples)...)
 }
 
-// check asks for transcripts, translations and models, and for what is refused.
+// check requests transcripts, translations and models, and sends requests that
+// must be refused.
 func check(t *failures, url, key, broke string) (calls int) {
 	ctx := context.Background()
 	client := openai.NewClient(option.WithAPIKey(key), option.WithBaseURL(url+"/v1/"), option.WithMaxRetries(0),
@@ -152,7 +153,7 @@ func check(t *failures, url, key, broke string) (calls int) {
 	return calls
 }
 
-// openAIGoFormats asks for what the formats and parameters of transcriptions give.
+// openAIGoFormats checks the formats and parameters of transcriptions.
 func openAIGoFormats(t *failures, client openai.Client, file func(string) io.Reader) {
 	ask := func(p openai.AudioTranscriptionNewParams, o ...option.RequestOption) *openai.AudioTranscriptionNewResponseUnion {
 		p.File = file("a.wav")
@@ -200,7 +201,8 @@ func openAIGoFormats(t *failures, client openai.Client, file func(string) io.Rea
 	assert.Equal(t, 2, told)
 }
 
-// openAIGoRefusals asks for what must be refused, with the client's own errors.
+// openAIGoRefusals sends requests that must be refused and checks the client's
+// own errors.
 func openAIGoRefusals(t *failures, client openai.Client, file func(string) io.Reader) {
 	refused := func(err error) []any {
 		var failure *openai.Error

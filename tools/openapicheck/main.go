@@ -1,6 +1,6 @@
-// Command openapicheck holds requests and answers of a service against its
-// OpenAPI document. Its input is a JSON object a line, which begins with the
-// document; it answers each with a line.
+// Command openapicheck checks a service's requests and responses against its
+// OpenAPI document. It reads JSON objects, one per line, the first of which
+// contains the document, and answers each with a line.
 package main
 
 import (
@@ -20,12 +20,12 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// question is a line of the input: the document, a request with its answer, or
-// a value that a schema of the document describes.
+// question is a line of the input: the document, a request with its response,
+// or a value with the schema that describes it.
 type question struct {
 	Document json.RawMessage `json:",omitempty"`
 
-	Method, Path, Query string // path below the document's server
+	Method, Path, Query string // the path relative to the document's server
 	Header              http.Header
 	Body                []byte // of the request
 	Allowed             bool   // the service accepted the request, so it must fit the document
@@ -95,8 +95,8 @@ func (q *question) checkValue(doc *openapi3.T) error {
 	return schema.Value.VisitJSON(value)
 }
 
-// check compares a request and its answer with the document; known is false
-// where it has no operation for them.
+// check compares a request and its response with the document; known is false
+// if the document has no operation for them.
 func (q *question) check(doc *openapi3.T) (known bool, err error) {
 	route, params := find(doc, q.Method, q.Path)
 	if route == nil {
@@ -107,7 +107,7 @@ func (q *question) check(doc *openapi3.T) (known bool, err error) {
 		if err != nil {
 			return nil, err
 		}
-		req.Header, req.URL.Path, req.URL.RawQuery = q.Header, q.Path, q.Query // a path may have bytes that no URL has
+		req.Header, req.URL.Path, req.URL.RawQuery = q.Header, q.Path, q.Query // a path may contain bytes that URLs cannot
 		return &openapi3filter.RequestValidationInput{
 			Request: req, PathParams: params, Route: route,
 			Options: &openapi3filter.Options{MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
@@ -135,7 +135,7 @@ func (q *question) check(doc *openapi3.T) (known bool, err error) {
 	return true, openapi3filter.ValidateRequest(context.Background(), asked)
 }
 
-// find returns the operation of a request in the document, nil if there is none.
+// find returns a request's operation in the document, nil if there is none.
 func find(doc *openapi3.T, method, path string) (*routers.Route, map[string]string) {
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -16,8 +16,8 @@ const document = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
 		"responses": {"200": {"description": "ok", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}}}}}},
 	"components": {"schemas": {"Thing": {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer"}}}}}}`
 
-// TestVerdicts asks for answers and values that the document describes, and for
-// others.
+// TestVerdicts checks responses and values that fit the document, and some that
+// do not.
 func TestVerdicts(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	get := func(path, query string, status int, answer string) question {

@@ -4,8 +4,9 @@
 //	go run -C tools ./pack FOLDER
 //
 // FOLDER holds the unpacked models. The files are written to models/demo as
-// NAME.zst, or as NAME where that is quicker to open; the zstd command compresses
-// them, as its highest level packs better than the Go library's.
+// NAME.zst, or uncompressed as NAME if that opens faster. The zstd command
+// compresses them, because its highest level compresses better than the Go
+// library's.
 package main
 
 import (
@@ -20,10 +21,10 @@ import (
 	"github.com/otograph/otograph/tools/internal/checkout"
 )
 
-// files lists the models and the number of byte planes that packs each one
-// best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which planes do
-// not help, and 0 for a model that is stored as it is: to decompress demo-ctc
-// took 10 ms of every start for a tenth of its size.
+// files lists the models with the number of byte planes that compresses each
+// one best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which do not
+// benefit from planes, and 0 for an uncompressed model. Decompressing demo-ctc
+// took 10 ms of every start to save a tenth of its size.
 var files = []struct {
 	name   string
 	planes int

@@ -1,11 +1,11 @@
-// Command quantize writes a Whisper model in ggml's format with quantized weights, as
-// whisper.cpp's program of that name does:
+// Command quantize writes a Whisper model in ggml's format with quantized
+// weights, as whisper.cpp's program of that name does:
 //
 //	go run -C tools ./quantize [-type q8_0|q5_1|q5_0|f16] [MODEL] OUTPUT
 //
-// Without MODEL it takes the demonstration recognizer. Matrices (of 16-bit or 32-bit
-// numbers, or q6_K) are quantized; convolutions, biases and the tables of positions stay
-// as they are.
+// The default of MODEL is the demonstration recognizer. Matrices (of 16-bit or
+// 32-bit numbers, or q6_K) are quantized; convolutions, biases and the tables
+// of positions stay as they are.
 package main
 
 import (
@@ -72,7 +72,7 @@ func read(file []string) ([]byte, error) {
 	return m.Main().Bytes()
 }
 
-// reader takes a valid file apart.
+// reader parses a valid file.
 type reader struct{ rest []byte }
 
 func (r *reader) bytes(n int) (b []byte) {
@@ -82,9 +82,9 @@ func (r *reader) bytes(n int) (b []byte) {
 
 func (r *reader) word() int { return int(int32(binary.LittleEndian.Uint32(r.bytes(4)))) }
 
-// quantized returns a valid model with matrices in another tensor type.
+// quantized converts the matrices of a valid model to another tensor type.
 func quantized(data []byte, tensor, file int) ([]byte, error) {
-	const header = 12 * 4 // magic and hyper parameters, the last of which is the type
+	const header = 12 * 4 // magic and hyperparameters, the last of which is the type
 	out := slices.Clone(data[:header])
 	binary.LittleEndian.PutUint32(out[header-4:], uint32(file))
 	r := &reader{data[header:]}
@@ -130,7 +130,7 @@ func appendRows(out []byte, values []float32, width, tensor int) []byte {
 	return out
 }
 
-// decoder reads a tensor type: the numbers and the bytes of a block.
+// decoder decodes a tensor type: the numbers and bytes per block.
 type decoder struct {
 	block, size int
 	values      func(list []float32, block []byte) []float32 // appends a block's numbers
@@ -147,9 +147,9 @@ var decoders = map[int]decoder{
 	14: {256, 210, fromQ6K},
 }
 
-// fromQ6K appends the 256 numbers of a block of six-bit ones: lower four bits, upper
-// two, a scale for each 16, and the block's scale. Each half of the block holds four
-// rows of 32, whose bits lie side by side.
+// fromQ6K appends the 256 numbers of a q6_K block: the lower four bits, the
+// upper two, a scale for each 16 numbers, and the block's scale. Each half of
+// the block holds four rows of 32 whose bits are interleaved.
 func fromQ6K(list []float32, b []byte) []float32 {
 	low, high, scales := b[:128], b[128:192], b[192:208]
 	d := onnxfile.Half(binary.LittleEndian.Uint16(b[208:]))

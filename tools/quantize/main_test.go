@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// The matrices of the demonstration recognizer are q6_K.
+// TestFromQ6K uses the demonstration recognizer, whose matrices are q6_K.
 func TestFromQ6K(t *testing.T) {
 	block := make([]byte, 210)
 	for i := range 208 {
@@ -30,7 +30,8 @@ func TestFromQ6K(t *testing.T) {
 	assert.Equal(t, float32(int8(block[207]))*six(block[127]>>4, block[191]>>6), got[255])
 }
 
-// A quantized file is valid, smaller, and has the same tensors.
+// TestQuantized checks that a quantized file is valid, smaller, and has the
+// same tensors.
 func TestQuantized(t *testing.T) {
 	size, err := shape.Find("micro")
 	require.NoError(t, err)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// busySeconds returns how long the machine's cores have worked since it
-// started, in seconds of processor time and with what its host took from it;
-// false if the system does not say.
+// busySeconds returns the processor time used by the whole machine since its
+// start, in seconds, including time taken by its host. It returns false if the
+// system does not report it.
 func busySeconds() (float64, bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -19,7 +19,7 @@ func busySeconds() (float64, bool) {
 
 // busyOf adds up the first line of /proc/stat (man 5 proc_stat): user, nice,
 // system, irq, softirq and steal, without idle and iowait, in hundredths of a
-// second. Guests are counted in user already.
+// second. The user time already includes guests.
 func busyOf(stat string) (float64, bool) {
 	line, _, _ := strings.Cut(stat, "\n")
 	fields := strings.Fields(line)

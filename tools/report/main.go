@@ -4,8 +4,8 @@
 //	go run -C tools ./report [-rounds 3] [-only EXPRESSION] [-doc docs/performance.md] [-o results.json]
 //
 // Both sides of a row run one after the other, round by round, on the same
-// cores and the same file; the table has the medians. With -only, the other
-// rows keep the figures and the machine of an earlier run. Run it after
+// cores and the same file; the table shows the medians. With -only, the other
+// rows keep the figures of an earlier run and name its machine. Run it after
 // `make setup`. Processor time is meaningful even on a busy machine; wall-clock
 // time is not.
 package main
@@ -127,8 +127,9 @@ func measureAll(ctx context.Context, rounds int, only, doc, out string) error {
 	return write(doc, table, r.Rows, only != "")
 }
 
-// choose returns the rows whose names match, those beside faster-whisper first. If
-// its packages or weights cannot be had, these are left out with a message.
+// choose returns the rows with matching names, the comparisons with
+// faster-whisper first. If its packages or weights are unavailable, these are
+// left out with a message.
 func (b *setup) choose(ctx context.Context, chosen *regexp.Regexp) ([]row, error) {
 	rows, err := b.peer.rows(b.otograph)
 	if err != nil {
@@ -233,7 +234,7 @@ func once(ctx context.Context, args []string) (cost, string, error) {
 	return cost{time.Since(begun).Seconds(), (s.UserTime() + s.SystemTime()).Seconds()}, string(said), nil
 }
 
-// median returns the median of one of the figures.
+// median returns the median of one figure.
 func median(costs []cost, of func(cost) float64) float64 {
 	var all []float64
 	for _, c := range costs {

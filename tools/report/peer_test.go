@@ -42,7 +42,7 @@ func TestGather(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	to := filepath.Join(dir, "to")
-	for range 2 { // again: nothing is doubled
+	for range 2 { // the second run must not duplicate anything
 		require.NoError(t, gather(to, filepath.Join(dir, "m_?", "*")))
 		text, err := os.ReadFile(filepath.Join(to, "model.bin"))
 		require.NoError(t, err)

@@ -20,12 +20,12 @@ type row struct {
 	warm            bool // only the second run within the reference counts
 }
 
-// setup holds the inputs of the rows: programs, models and sounds in one
+// setup holds the inputs of the rows (programs, models and sounds) in one
 // folder.
 type setup struct {
 	dir, native, otograph, whisper, steps string
 	peer                                  peer
-	sherpa                                func(more ...string) []string // its command, or nil without it
+	sherpa                                func(more ...string) []string // the command, or nil if sherpa-onnx is missing
 	detector                              string                        // sherpa's model
 }
 
@@ -81,10 +81,10 @@ func prepare(ctx context.Context, dir string) (*setup, error) {
 	return b, nil
 }
 
-// findSherpa sets the command of sherpa-onnx if its package and models are in the
-// folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx, tokens.txt
-// and speaker.onnx. tools/ref/sherpa.js names their sources. The command detects
-// speech; recognition and voice vectors are more arguments.
+// findSherpa sets the command of sherpa-onnx if its package and models are in
+// the folder that SHERPA_BENCH names: node_modules, silero_vad.onnx, ctc.onnx,
+// tokens.txt and speaker.onnx. tools/ref/sherpa.js names their sources. The
+// command detects speech; further arguments add recognition and voice vectors.
 func (b *setup) findSherpa() {
 	dir := os.Getenv("SHERPA_BENCH")
 	if dir == "" {
@@ -146,7 +146,8 @@ func (b *setup) rows() []row {
 		return transcribe(sound, append([]string{"--optimize=false", "--standard-model", b.shape(model)}, bare...)...)
 	}
 	full := func(sound, model string) []string {
-		// Threads that spin while others use the cores would count against it.
+		// Spinning threads would count as processor time, to whisper.cpp's
+		// disadvantage.
 		return []string{"env", "OMP_WAIT_POLICY=passive", b.whisper, b.shape(model), b.sound(sound, "f32"), "beam=5", "threads=2", "runs=1", "plugins=" + b.native + "/ggml"}
 	}
 	against := func(sound, ours, theirs string, want float64) row {

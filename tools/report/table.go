@@ -45,8 +45,8 @@ func (r report) table(rounds int) string {
 	return b.String()
 }
 
-// taken returns the most that other programs took of the cores in a round;
-// false if that is unknown for one of them.
+// taken returns the largest share of the cores that other programs used in a
+// round; false if it is unknown for a round.
 func (r report) taken() (most float64, known bool) {
 	for _, row := range r.Rows {
 		for _, cores := range row.Others {
@@ -87,11 +87,11 @@ func write(page, table string, rows []result, keep bool) error {
 	return os.WriteFile(page, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
 }
 
-// others returns the tables of an earlier text, each with the lines above it,
-// without some rows and without tables that become empty.
+// others returns the tables of an earlier text, each with the lines above it.
+// It leaves out the given rows and tables that become empty.
 func others(text string, rows []result) string {
 	var out, part strings.Builder
-	lines := 0 // lines of the part's table; two of them are its head
+	lines := 0 // lines of the part's table; the first two are its head
 	finish := func() {
 		if lines > 2 {
 			out.WriteString("\n" + part.String())

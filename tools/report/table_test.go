@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte("# Page\n"+begin), 0o600))
 	assert.ErrorContains(t, write(page, table, r.Rows, false), "has not both")
 
-	// The page of this repository has the markers.
+	// The repository's page must have the markers.
 	text, err = os.ReadFile("../../docs/performance.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), begin)
@@ -55,7 +55,8 @@ func TestBusySeconds(t *testing.T) {
 	}
 }
 
-// Measuring some rows keeps the others, with the lines above them.
+// TestSomeRowsMeasured checks that measuring some rows keeps the others, with
+// the lines above them.
 func TestSomeRowsMeasured(t *testing.T) {
 	row := func(name string, seconds float64) result {
 		return result{What: name, Others: []float64{0}, Ours: []cost{{seconds, seconds}}}
@@ -82,7 +83,7 @@ func TestSomeRowsMeasured(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []report{third, first}, kept)
 
-	// Measuring everything again replaces everything.
+	// Measuring everything again replaces all rows.
 	require.NoError(t, write(page, first.table(1), first.Rows, false))
 	text, err = os.ReadFile(page)
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
 // Command sbom writes the software bill of materials of a built binary in the
-// CycloneDX format: the Go modules that the binary says it was linked from, and
-// the npm packages of the page that it embeds.
+// CycloneDX format. It lists the Go modules from the binary's build information
+// and the npm packages of the embedded page.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run writes the bill of a binary to w.
+// run writes a binary's bill of materials to w.
 func run(w io.Writer, binary, version, lock string) error {
 	if err := checkout.Enter(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func component(name, version, purl string, kind cdx.ComponentType) cdx.Component
 	return cdx.Component{BOMRef: purl, Type: kind, Name: name, Version: version, PackageURL: purl}
 }
 
-// modules lists what a binary was linked from: its modules, with their
+// modules lists the modules that a binary was linked from, with their
 // replacements, and Go's standard library.
 func modules(info *debug.BuildInfo) []cdx.Component {
 	list := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std", cdx.ComponentTypeLibrary)}
@@ -83,7 +83,7 @@ func modules(info *debug.BuildInfo) []cdx.Component {
 }
 
 // packages lists the packages of a package-lock.json (version 2 or 3) that are
-// not for development only.
+// not only for development.
 func packages(data []byte) ([]cdx.Component, error) {
 	var lock struct {
 		Packages map[string]struct {

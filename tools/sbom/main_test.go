@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBillOfThisBinary checks that the bill of the test binary names a module
-// that is linked into it, Go itself, and the page's packages that are not only
-// for development.
+// TestBillOfThisBinary checks that the test binary's bill of materials names a
+// linked module, Go itself, and the page's packages that are not only for
+// development.
 func TestBillOfThisBinary(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "package-lock.json")
 	require.NoError(t, os.WriteFile(lock, []byte(`{"packages": {"": {"name": "page"},

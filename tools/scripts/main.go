@@ -1,9 +1,9 @@
-// Command scripts runs a folder of test scripts (testscript's .txtar files) that
-// use the built otograph:
+// Command scripts runs a folder of test scripts (testscript's .txtar files)
+// that use the built otograph:
 //
 //	go run -C tools ./scripts -binary /path/to/otograph test/testdata/script
 //
-// It prints what the scripts that fail have printed.
+// It prints the output of failed scripts.
 package main
 
 import (
@@ -68,7 +68,7 @@ func run(binary, folder string) error {
 	return nil
 }
 
-// scripts runs scripts side by side, one on each processor.
+// scripts runs scripts in parallel, one on each processor.
 type scripts struct {
 	script
 	slots   chan struct{}
@@ -107,18 +107,18 @@ type script struct {
 	failed bool
 }
 
-// Run is of no use inside a script.
+// Run does nothing, because scripts have no subtests.
 func (s *script) Run(string, func(testscript.T)) {
 	s.Fatal(errors.New("a script has no scripts inside"))
 }
 
-// Parallel does nothing: scripts run side by side anyway.
+// Parallel does nothing: scripts run in parallel anyway.
 func (s *script) Parallel() {}
 
-// Verbose reports that the output of passing scripts is not shown.
+// Verbose reports whether the output of passing scripts is shown.
 func (s *script) Verbose() bool { return false }
 
-// Log notes what a script has to say.
+// Log records a script's message.
 func (s *script) Log(args ...any) { fmt.Fprintln(&s.said, args...) }
 
 // Skip ends a script that does not apply here.
@@ -139,7 +139,7 @@ func (s *script) FailNow() {
 	runtime.Goexit()
 }
 
-// wordcount FILE MIN fails unless FILE holds at least MIN words.
+// wordcount FILE MIN fails unless FILE contains at least MIN words.
 func wordcount(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: wordcount FILE MIN")

@@ -1,12 +1,12 @@
-// Command steps runs the steps that tools/ref/sherpa.js runs in sherpa-onnx, with the
-// same models and on as many threads, so that both compute the same:
+// Command steps runs the same steps as tools/ref/sherpa.js in sherpa-onnx, with
+// the same models and number of threads:
 //
 //	go run -C tools ./steps [-threads 2] [-only-vad] VAD.onnx RECORDING
 //
-// Voice activity detection has one thread and cuts segments at 20 s; the segments are
-// recognized with demo-ctc, without a language model and with the least beam;
-// demo-speaker embeds windows of 1.5 s every 0.75 s of them. Seconds by the clock and
-// of processor time of every step are printed as one line of JSON.
+// Voice activity detection uses one thread and cuts segments at 20 s. demo-ctc
+// recognizes the segments without a language model and with the smallest beam.
+// demo-speaker embeds windows of 1.5 s, one every 0.75 s. The command prints
+// wall-clock and processor seconds of every step as one line of JSON.
 package main
 
 import (
@@ -152,7 +152,7 @@ func (s *steps) recognize(ctx context.Context, pcm *audio.PCM, speech []audio.Sp
 	return nil
 }
 
-// embed shares the windows out among the threads.
+// embed divides the windows among the threads.
 func (s *steps) embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span) error {
 	const length, every = audio.SampleRate * 3 / 2, audio.SampleRate * 3 / 4
 	var windows []audio.Span

@@ -75,9 +75,8 @@ func (g *grammar) expand(s string, r *rand.Rand) string {
 	return s
 }
 
-// sentence draws a sentence of more than a few words: one that was held out
-// from training (texts.py, heldout: one in 20 by its hash), or one of the
-// others.
+// sentence draws a sentence that is not too short: one held out from training
+// (texts.py, heldout: one in 20 by its hash), or one of the others.
 func (g *grammar) sentence(r *rand.Rand, training bool) string {
 	for {
 		frame := g.frames[r.IntN(len(g.frames))]
@@ -86,7 +85,7 @@ func (g *grammar) sentence(r *rand.Rand, training bool) string {
 		}
 		text := g.expand(frame, r)
 		sum := md5.Sum([]byte(text))
-		n, _ := strconv.ParseUint(hex.EncodeToString(sum[:4]), 16, 32) // four bytes are eight digits
+		n, _ := strconv.ParseUint(hex.EncodeToString(sum[:4]), 16, 32) // four bytes are eight hexadecimal digits
 		if (n%20 == 0) != training && len(text) > 15 {
 			return text
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/textlang"
 )
 
-// Sentences that no model was trained on are hardly ever taken for another
-// language, and most of those in another language are seen.
+// TestLanguagesOfSentences checks that sentences on which no model was trained
+// are rarely taken for another language, and that most sentences in another
+// language are detected.
 func TestLanguagesOfSentences(t *testing.T) {
 	const each = 400
 	r := rand.New(rand.NewPCG(30, 2))
@@ -34,7 +35,7 @@ func TestLanguagesOfSentences(t *testing.T) {
 						alarms++
 						t.Logf("%s taken for %s: %s", said, found, text)
 					}
-				case expected != "zh" && said != "zh": // the script tells Chinese
+				case expected != "zh" && said != "zh": // Chinese is recognized by its script
 					wrong++
 					if found != "" {
 						seen++

@@ -1,18 +1,18 @@
-// Command wordset makes recordings whose word times are known exactly: the
+// Command wordset creates recordings whose word times are known exactly: the
 // synthesizers that speak them report the times themselves (espeak-ng its word
 // events, flite the segments of its utterances, festival its Word relation).
 //
 //	go run -C tools ./wordset -seed 7 -o DIR
 //	otograph bench --tier standard --tier optimized DIR/manifest.jsonl
 //
-// The sentences come from the grammars that the demonstration recognizers know,
-// only such as were held out from their training. What it needs: a C compiler,
-// libespeak-ng-dev, flite1-dev, festival with festvox-kallpc16k, ffmpeg; -english
-// takes any voice of these programs, such as festival's from festvox-kdlpc16k and
+// The sentences come from the demonstration recognizers' grammars, but were
+// held out from their training. Requirements: a C compiler, libespeak-ng-dev,
+// flite1-dev, festival with festvox-kallpc16k, ffmpeg; -english selects any
+// voice of these programs, such as festival's from festvox-kdlpc16k and
 // festvox-us-slt-hts.
 //
-// Starts of words are exact. The end of a word is the start of the next or the
-// end of the clause, pauses inside clauses are not told.
+// Starts of words are exact. The end of a word is the start of the next one or
+// the end of the clause; pauses inside clauses are not reported.
 package main
 
 import (
@@ -33,10 +33,11 @@ import (
 	"github.com/otograph/otograph/tools/internal/checkout"
 )
 
-// rate is that of the recordings, in Hz.
+// rate is the recordings' sample rate in Hz.
 const rate = 16000
 
-// voices are those of each language that no demonstration model was trained on.
+// voices are each language's voices on which no demonstration model was
+// trained.
 var voices = map[string][]voice{
 	"en": {
 		{"espeak", "en-us", true},
@@ -56,7 +57,7 @@ var voices = map[string][]voice{
 // variants are espeak-ng's voice variants held out from training.
 var variants = []string{"f4", "m6", "Andrea", "pedro", "Michael", "marcelo", "m8"}
 
-// trainingVariants are variants that the demonstration models were trained on.
+// trainingVariants are variants on which the demonstration models were trained.
 var trainingVariants = []string{
 	"f1", "f2", "f3", "f5", "m1", "m2", "m3", "m4", "m5", "m7", "Alex", "Alicia", "Annie", "Diogo", "Gene", "Hugo", "Lee", "Mario",
 	"Reed", "Storm", "adam", "anika", "belinda", "benjamin", "caleb", "david", "ed", "klatt", "klatt2", "linda", "max", "paul", "quincy",

@@ -15,11 +15,11 @@ import (
 // manner is the speaking style of a recording's voice.
 type manner struct {
 	rate, pitch int     // espeak-ng's
-	stretch     float64 // stretch of durations, for the other synthesizers
+	stretch     float64 // factor of durations, for the other synthesizers
 }
 
-// speakers are the synthesizers; espeak-ng and flite are small C programs that
-// are built first.
+// speakers are the synthesizers; espeak-ng and flite are called through small C
+// programs, which are built first.
 type speakers struct{ dir string }
 
 func newSpeakers(dir string) (*speakers, error) {
@@ -70,7 +70,7 @@ func (s *speakers) say(v voice, how manner, text string) ([]float32, []word, err
 	return x, words, err
 }
 
-// festivalScript prints the same as flite_words.
+// festivalScript prints the same format as flite_words.
 const festivalScript = `(voice_%s)
 (Parameter.set 'Duration_Stretch %.2f)
 (set! u (utt.synth (Utterance Text "%s")))

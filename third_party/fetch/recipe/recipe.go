@@ -1,5 +1,5 @@
-// Package recipe carries the script that fetches libwhisper, ggml and ONNX Runtime,
-// so that a program can bring it along.
+// Package recipe embeds the script that fetches libwhisper, ggml and ONNX
+// Runtime, so that programs can include it.
 package recipe
 
 import (
@@ -17,7 +17,7 @@ var files embed.FS
 // Script is the name of the script in the folder that [Unpack] fills.
 const Script = "fetch.sh"
 
-// Unpack writes the script and what it needs into a folder.
+// Unpack writes the script and its files into a folder.
 func Unpack(dir string) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -35,16 +35,16 @@ func Unpack(dir string) error {
 	})
 }
 
-// Pins name npm's package that holds ONNX Runtime.
+// Pins identify ONNX Runtime within npm's package.
 type Pins struct {
 	Name, Version string
-	SHA512        string // of the archive, in Base64 as npm writes it
-	File          string // of one platform, in the archive
+	SHA512        string // of the archive, in Base64 as in npm's metadata
+	File          string // the platform's file in the archive
 	SHA256        string // of the file
 }
 
-// ONNXRuntime returns the pins for a platform such as "darwin/arm64"; ok is false
-// where the package holds nothing for it.
+// ONNXRuntime returns the pins for a platform such as "darwin/arm64"; ok is
+// false if the package does not support it.
 func ONNXRuntime(platform string) (p Pins, ok bool) {
 	text, err := files.ReadFile("src/onnxruntime.pins")
 	if err != nil {

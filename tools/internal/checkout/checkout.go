@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Enter makes the root of the repository the working directory, so that a
-// tool's paths are relative to it however the tool was started ("go run -C
-// tools" starts it in tools). The working directory must be in the repository.
+// Enter changes to the root of the repository, so that a tool's paths are
+// relative to it even if the tool starts elsewhere ("go run -C tools" starts it
+// in tools). The working directory must be in the repository.
 func Enter() error {
 	dir, err := os.Getwd()
 	if err != nil {

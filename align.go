@@ -97,7 +97,12 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 		return nil, err
 	}
 	defer pcm.Close()
-	language, laid, err := p.stages(opt).Align(ctx, pcm, words, o.Progress)
+	lease, err := p.engines.Lease("")
+	if err != nil {
+		return nil, err
+	}
+	defer lease.End()
+	language, laid, err := p.stages(opt, lease).Align(ctx, pcm, words, o.Progress)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)

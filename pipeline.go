@@ -31,6 +31,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -65,6 +66,7 @@ type Pipeline struct {
 	noConfidences      bool     // in the segments
 	cascade            float64  // the confidence below which the standard tier decodes again
 	optimizedLanguages []string // of the optimized tier; empty means all languages of its models
+	choice             Choice
 
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
@@ -126,6 +128,22 @@ func WithOptimizedLanguages(codes ...string) Option {
 	return func(p *Pipeline) { p.optimizedLanguages = codes }
 }
 
+// Choice are further recognizers, which runs take by name (WithModel), and how long the
+// recognizers of a pipeline stay loaded.
+type Choice struct {
+	// Models are the recognizers; library.Recognizers returns those of a folder.
+	Models []models.Model
+	// Keep is how long a recognizer that no run uses stays loaded; 0 is until Close.
+	Keep time.Duration
+	// Memory bounds the bytes of the recognizers' files that are loaded at the same time;
+	// 0 is no bound. A larger model cannot be named. A run waits for room that others
+	// use; one that needs two recognizers may exceed the bound.
+	Memory int64
+}
+
+// WithChoice lets runs name a recognizer.
+func WithChoice(c Choice) Option { return func(p *Pipeline) { p.choice = c } }
+
 // Open returns a pipeline that uses a set of models. Models are loaded when a
 // run first needs them; Load does it ahead of time.
 func Open(set *models.Set, options ...Option) (*Pipeline, error) {
@@ -140,7 +158,10 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 		return nil, err
 	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines = engines.New(set, engines.Options{Cores: p.cores, Logger: p.log, Device: p.device, Languages: p.optimizedLanguages})
+	p.engines = engines.New(set, engines.Options{
+		Cores: p.cores, Logger: p.log, Device: p.device, Languages: p.optimizedLanguages,
+		Choice: p.choice.Models, Keep: engines.Keeping{Idle: p.choice.Keep, Memory: p.choice.Memory},
+	})
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -165,7 +186,11 @@ func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 // Settings names the options of Open that decide a result beside the models. A kept
 // stage (see WithCheckpoints) is of use to a pipeline with the same models and settings.
 func (p *Pipeline) Settings() string {
-	return fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.optimizedLanguages, ","))
+	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.optimizedLanguages, ","))
+	for _, m := range p.choice.Models {
+		text += fmt.Sprintf(" %s=%s/%d", m.Name, m.Main().SHA256, m.Main().Size)
+	}
+	return text
 }
 
 // Load opens the models of the given roles now; without any, those of all roles
@@ -214,9 +239,9 @@ func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), 
 	}, nil
 }
 
-// stages returns the stages of a run with these options.
-func (p *Pipeline) stages(opt EffectiveOptions) *stages.Stages {
-	return &stages.Stages{Engines: p.engines, Options: opt, Cores: p.cores, Gate: p.gate, Log: p.log, OptimizedWords: p.optimizedWords, Cascade: p.cascade}
+// stages returns the stages of a run with these options and engines.
+func (p *Pipeline) stages(opt EffectiveOptions, e *engines.Engines) *stages.Stages {
+	return &stages.Stages{Engines: e, Options: opt, Cores: p.cores, Gate: p.gate, Log: p.log, OptimizedWords: p.optimizedWords, Cascade: p.cascade}
 }
 
 // Close stops running calls (they return ErrClosed), waits for them and frees

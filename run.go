@@ -45,6 +45,12 @@ func Translated() RunOption { return func(r *run) { r.Translate = true } }
 // Options.ASRLanguage is not given; without any it chooses from all.
 func WithLanguages(codes ...string) RunOption { return func(r *run) { r.Among = codes } }
 
+// WithModel names the recognizer of the run (see WithChoice) in place of the set's; ""
+// is the set's. An unknown name is an *OptionError. Of a standard model the text is in
+// the standard tier, of an optimized one in the optimized tier, in the languages that
+// the model supports.
+func WithModel(name string) RunOption { return func(r *run) { r.model = name } }
+
 // OnSegments receives sentences during the run, as soon as no further work
 // changes their text, in order and each once; those of the optimized tier, and
 // of channels that are split, all together. They are not split by speaker:
@@ -139,14 +145,24 @@ func (p *Pipeline) Check(options Options, runOptions ...RunOption) error {
 }
 
 func (p *Pipeline) newRun(given Options, opt EffectiveOptions, runOptions []RunOption) *run {
-	r := &run{p: p, given: given, Stages: p.stages(opt), Watch: stages.Watch{Log: p.log}}
+	r := &run{p: p, given: given, Stages: p.stages(opt, p.engines), Watch: stages.Watch{Log: p.log}}
 	for _, o := range runOptions {
 		o(r)
+	}
+	if lease, err := p.engines.Lease(r.model); err != nil {
+		r.failed = err
+	} else {
+		r.Engines = lease
 	}
 	return r
 }
 
-func (r *run) check() error { return errors.Join(r.channels.check(), r.Missing()) }
+func (r *run) check() error {
+	if r.failed != nil {
+		return r.failed
+	}
+	return errors.Join(r.channels.check(), r.Missing())
+}
 
 // Run processes one recording. Options that break a rule are an *OptionError
 // and nothing is read; where only EnableASR is false, speakers are not asked for
@@ -165,7 +181,9 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	}
 	defer leave()
 
-	res, err := p.newRun(options, opt, runOptions).do(ctx, src)
+	r := p.newRun(options, opt, runOptions)
+	defer r.Engines.End()
+	res, err := r.do(ctx, src)
 	if err != nil && ctx.Err() != nil {
 		// Every stage reports the cancellation in its own words: say it once.
 		return res, context.Cause(ctx)
@@ -186,6 +204,8 @@ type run struct {
 	channels Channels                    // "": mix
 	told     func([]Segment)             // nil: nobody asks
 	sound    sound
+	model    string // the recognizer's name, "" for the set's
+	failed   error  // of the name
 }
 
 // sound is a decoded recording.

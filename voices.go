@@ -52,7 +52,7 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	if length := pcm.Duration(); length < shortest {
 		return nil, 0, spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of audio, found %.1f s", src.Name(), math.Ceil(shortest), length))
 	}
-	if vector, seconds, err = p.stages(opt).OneVoice(ctx, pcm); err != nil {
+	if vector, seconds, err = p.stages(opt, p.engines).OneVoice(ctx, pcm); err != nil {
 		return nil, seconds, fmt.Errorf("%s: %w", src.Name(), err)
 	}
 	return vector, seconds, nil

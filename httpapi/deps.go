@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/spec"
 )
 
 // taskStore is the life of tasks, as the endpoints need it; *tasks.Service
@@ -24,6 +25,7 @@ type taskStore interface {
 	Probe(ctx context.Context, account, key, filename string) (seconds float64, err error)
 	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)
 	CreateBatch(ctx context.Context, rs []tasks.Request, i tasks.Idempotency) (items []tasks.Item, replayed bool, err error)
+	Available(ctx context.Context) ([]spec.Available, error)
 	KeyUsed(ctx context.Context, account, key string) (bool, error)
 	Get(ctx context.Context, account, id string) (tasks.Task, error)
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)

@@ -139,6 +139,9 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 			}
 			r.Names = map[string]string{spec.SpeakerName(0): job.Extras.Voices[0]}
 		}
+		if job.Extras.Model != "" {
+			seg.Text = "By " + job.Extras.Model + "."
+		}
 		if job.Extras.Translate {
 			second.Text = "In English."
 		}

@@ -20,9 +20,23 @@ import (
 // dialect is package internal/openai's. They are additions: the specification knows none
 // of them.
 
+// names returns the names that clients may send as model.
+func (s *Server) names(ctx context.Context) (openai.Names, error) {
+	sets, err := s.cfg.Tasks.Available(ctx)
+	return openai.Names{Aliases: s.cfg.ModelAliases, Sets: sets}, err
+}
+
 // listModels is GET /models.
-func (s *Server) listModels(w http.ResponseWriter, _ *request) error {
-	return writeJSON(w, http.StatusOK, openai.Models(s.started))
+func (s *Server) listModels(w http.ResponseWriter, r *request) error {
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	list, err := names.List(s.started)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list)
 }
 
 // getModel is GET /models/{model}, and GET /models/, as some clients write the list's
@@ -31,7 +45,11 @@ func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 	if r.PathValue("model") == "" {
 		return s.listModels(w, r)
 	}
-	m, err := openai.FindModel(r.PathValue("model"), s.started)
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	m, err := names.Find(r.PathValue("model"), s.started)
 	if err != nil {
 		return err
 	}
@@ -57,7 +75,8 @@ func (e *apiError) openAI() openai.ErrorBody {
 // refusal returns what the client of a form sees.
 func refusal(e *openai.Error) *apiError {
 	out := invalidBecause(e, "%s", e.Message)
-	if out.Param, out.openAICode = e.Param, e.Code; e.Status == http.StatusNotFound {
+	out.Param, out.openAICode = e.Param, e.Code
+	if e.Status == http.StatusNotFound {
 		out.Status, out.Code = e.Status, codeNotFound
 	}
 	return out
@@ -84,6 +103,10 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		return err
 	}
 	defer leave()
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
 	var audio *blob.Writer
 	known := &references{server: s, r: r}
 	created := false
@@ -95,7 +118,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 			known.drop()
 		}
 	}()
-	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), translate, func(filename string, from io.Reader) error {
+	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), names, translate, func(filename string, from io.Reader) error {
 		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), filename); err != nil {
 			return err
 		}
@@ -104,6 +127,9 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		return err
 	}, known.keep)
 	if err != nil {
+		if len(names.Sets) == 0 { // a model may be one that the workers tell of in a moment
+			w.Header().Set(shouldRetry, "true")
+		}
 		return err
 	}
 	// A client that goes away while its task is worked on is noticed only when
@@ -131,6 +157,9 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
 	if errors.Is(err, tasks.ErrTranslation) {
 		return openai.NoTranslation()
+	}
+	if errors.Is(err, tasks.ErrModel) { // gone since the form was read
+		return names.Unknown(form.Model())
 	}
 	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
 		return form.NoLanguage(unknown)
@@ -161,12 +190,12 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 
 // extras returns the requests of a form beside the options.
 func extras(f *openai.Form) tasks.Extras {
-	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages}
+	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages, Model: f.Model()}
 }
 
 // shouldRetry is the header that tells OpenAI's clients whether to send a request
-// again. After the task was made they must not: they would make another one, which
-// is charged as well.
+// again, whatever the status is. After the task was made they must not: they would
+// make another one, which is charged as well.
 const shouldRetry = "X-Should-Retry"
 
 // untranscribed is the answer to a task that ended without a result.

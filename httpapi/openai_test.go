@@ -418,6 +418,48 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestNamedModels: a task keeps the model of the folder that it was accepted with, in the
+// model's tier; a name that is not there is told what is.
+func TestNamedModels(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.ModelAliases = map[string]string{"house": "whisper-base-q8_0"} })
+	known := []spec.NamedModel{{Name: "whisper-base-q8_0", Tier: spec.TierStandard}, {Name: "tiny.en", Tier: spec.TierStandard, Languages: []string{"en"}}}
+	body, header := form(t, "talk.wav", true, "model", "tiny.en")
+	early := w.do("POST", "/audio/transcriptions", body, header)
+	assert.Equal(t, []any{404, "true"}, []any{early.status, early.header.Get("X-Should-Retry")}, "no worker has said what it has")
+	stop, err := w.tasks.Queue().Enter(t.Context(), queue.Member{ID: "one", Kind: queue.Worker, Available: spec.Available{Standard: true, Translates: true, Models: known}}, time.Hour, nil)
+	require.NoError(t, err)
+	defer stop()
+	texts := map[string]string{"house": "By whisper-base-q8_0.", "Systran/faster-whisper-base": "By whisper-base-q8_0.", "tiny.en": "By tiny.en.", "whisper-1": "Hello there."}
+	var wg sync.WaitGroup
+	for model, begin := range texts {
+		wg.Go(func() {
+			body, header := form(t, "talk.wav", true, "model", model)
+			a := w.do("POST", "/audio/transcriptions", body, header)
+			assert.Equal(t, 200, a.status, "%s: %s", model, a.body)
+			assert.True(t, strings.HasPrefix(a.object(t)["text"].(string), begin), "%s: %s", model, a.body)
+			assert.Equal(t, map[bool]any{true: nil, false: false}[model == "whisper-1"], w.task(a.header.Get("X-Task-Id"))["options"].(map[string]any)["optimize"])
+		})
+	}
+	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == float64(len(texts)) }, 20*time.Second, 10*time.Millisecond)
+	w.work() // only now: they were accepted with what they name
+	wg.Wait()
+
+	m := w.do("GET", "/models/tiny.en", nil).object(t)
+	assert.Equal(t, []any{[]any{"en"}, true, false}, []any{m["languages"], m["word_times"], m["translates"]})
+	assert.Equal(t, "Systran/faster-whisper-base", w.do("GET", "/models/Systran%2Ffaster-whisper-base", nil).object(t)["id"])
+	body, header = form(t, "talk.wav", true, "model", "whisper-large-v3")
+	a := w.do("POST", "/audio/transcriptions", body, header)
+	assert.Equal(t, 404, a.status)
+	assert.Contains(t, firstOf(openAIFailure(t, a)), "house, whisper-base-q8_0, tiny.en")
+	for param, pairs := range map[string][]string{"language": {"model", "tiny.en", "language", "de"}, "model": {"model", "tiny.en"}} {
+		path := map[string]string{"language": "/audio/transcriptions", "model": "/audio/translations"}[param]
+		body, header := form(t, "talk.wav", true, pairs...)
+		a := w.do("POST", path, body, header)
+		_, got := openAIFailure(t, a)
+		assert.Equal(t, []any{400, param}, []any{a.status, got})
+	}
+}
+
 func TestTranscriptionWithSpeakersAndLogprobs(t *testing.T) {
 	w := newWorld(t)
 	w.work()

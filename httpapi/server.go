@@ -49,6 +49,8 @@ type Config struct {
 	Rate limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
+	// ModelAliases are further names of models on the endpoints of OpenAI's interface.
+	ModelAliases map[string]string
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error

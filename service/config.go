@@ -94,6 +94,8 @@ type Config struct {
 
 	// BasePath is the prefix of the endpoints; "" is "/v1".
 	BasePath string
+	// ModelAliases are further names of models on the endpoints of OpenAI's interface.
+	ModelAliases map[string]string
 	// Page answers the paths that are not the service's; nil answers 404.
 	Page http.Handler
 	// Ops adds /healthz, /readyz and /metrics to Handler.

@@ -42,6 +42,36 @@ type Available struct {
 	// OptimizedLanguages that one of its models supports and, if it is not
 	// restricted to the specification, the others that a model lists.
 	Optimized []string `json:"optimized,omitempty"`
+	// Models are the recognizers that a task may name.
+	Models []NamedModel `json:"models,omitempty"`
+}
+
+// NamedModel is a recognizer that a task may name.
+type NamedModel struct {
+	// Name is the model's in its folder.
+	Name string `json:"name"`
+	// Tier is the tier that the model belongs to, and is charged as.
+	Tier Tier `json:"tier"`
+	// Languages are the codes that it supports; empty means all of Languages.
+	Languages []string `json:"languages,omitempty"`
+	// Translates reports whether a task that names it can be translated into English.
+	Translates bool `json:"translates,omitempty"`
+}
+
+// Only returns what the models can transcribe for a task that names one of them, and
+// whether they include it. A task that names an optimized model still gets the standard
+// tier in the languages that the model does not support.
+func (a Available) Only(name string) (Available, bool) {
+	i := slices.IndexFunc(a.Models, func(m NamedModel) bool { return m.Name == name })
+	if i < 0 {
+		return Available{}, false
+	}
+	m := a.Models[i]
+	if m.Tier == TierOptimized {
+		a.Optimized = m.Languages
+		return a, true
+	}
+	return Available{Standard: true, StandardLanguages: m.Languages, Translates: m.Translates, Models: a.Models}, true
 }
 
 // Route returns the tier that transcribes a recording in the given language

@@ -23,25 +23,27 @@ type serveCmd struct {
 	storeFlags
 	modelFlags
 	servedModelFlags
+	choiceFlags
 	startFlags
 	outboundFlags
 	fetchFlags
 	inboundFlags
 	cageFlags
 	deviceFlag
-	Addr           string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
-	OpsAddr        string        `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
-	BasePath       string        `default:"/v1" help:"Prefix of the API's paths."`
-	Workers        int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
-	WorkerCores    int           `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
-	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
-	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
-	UnknownLength  time.Duration `default:"1m" placeholder:"DURATION" help:"Audio length to hold the price for when the length is unknown at submission: URLs, batches, files that do not state it."`
-	KeepTasks      time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this time after they end (at least 24h); default: never."`
-	FrontEnds      int           `default:"1" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
-	RateStore      string        `enum:"memory,db" default:"memory" help:"Where to keep the request rates: memory or db."`
-	Grace          time.Duration `default:"30s" help:"Time that requests and running tasks may take to finish at shutdown."`
-	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	Addr           string            `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	OpsAddr        string            `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
+	BasePath       string            `default:"/v1" help:"Prefix of the API's paths."`
+	ModelAlias     map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
+	Workers        int               `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
+	WorkerCores    int               `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
+	KeepAudio      time.Duration     `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
+	OptimizedWords bool              `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
+	UnknownLength  time.Duration     `default:"1m" placeholder:"DURATION" help:"Audio length to hold the price for when the length is unknown at submission: URLs, batches, files that do not state it."`
+	KeepTasks      time.Duration     `placeholder:"DURATION" help:"Remove tasks and their results this time after they end (at least 24h); default: never."`
+	FrontEnds      int               `default:"1" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
+	RateStore      string            `enum:"memory,db" default:"memory" help:"Where to keep the request rates: memory or db."`
+	Grace          time.Duration     `default:"30s" help:"Time that requests and running tasks may take to finish at shutdown."`
+	LogLevel       slog.Level        `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // Run serves until it is told to end.
@@ -109,7 +111,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	config := service.Config{
 		Folder: dir, Database: c.Database, Files: c.Blobs, KeepSchema: c.Migrate != "auto", DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
 		Prober: engine.Recordings{}, KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength,
-		BasePath: c.BasePath, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
+		BasePath: c.BasePath, ModelAliases: c.ModelAlias, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
 		AllowOutbound: c.AllowOutbound, DenyOutbound: c.DenyOutbound,
 		DrainDelay: c.DrainDelay, Grace: c.Grace, CallbackTail: c.CallbackTail, Version: version, Logger: log,
 	}
@@ -172,7 +174,7 @@ func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 		"--keep-audio=" + c.KeepAudio.String(), "--log-level=" + c.LogLevel.String(),
 		"--device=" + string(on),
 	}
-	command = append(command, c.modelFlags.args()...)
+	command = append(append(command, c.modelFlags.args()...), c.choiceFlags.args(c.workers())...)
 	if c.RequireCage {
 		command = append(command, "--require-cage")
 	}

@@ -17,6 +17,7 @@ type workCmd struct {
 	storeFlags
 	modelFlags
 	servedModelFlags
+	choiceFlags
 	workStartFlags
 	cageFlags
 	deviceFlag
@@ -53,7 +54,11 @@ func (c *workCmd) Run(ctx context.Context) error {
 	if err := c.checkModels(set, log); err != nil {
 		return err
 	}
-	pipeline, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
+	choice, err := c.choice(c.modelFlags, log)
+	if err != nil {
+		return err
+	}
+	pipeline, err := otograph.Open(set, otograph.WithChoice(choice), otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
 		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
 		otograph.WithOptimizedLanguages(c.languages()...), otograph.WithCascade(0), otograph.WithConfidences(false))
 	if err != nil {

@@ -66,25 +66,94 @@ type Options struct {
 	// Languages are the languages that the optimized tier is held to; empty means all
 	// languages of its models.
 	Languages []string
+	// Choice are further recognizers, which Lease takes by name.
+	Choice []models.Model
+	// Keep says how long recognizers stay loaded.
+	Keep Keeping
 }
 
-// Engines are the models of one pipeline, each loaded at most once.
+// Engines are the models of one pipeline, each loaded at most once at the same time.
 type Engines struct {
 	Set       *models.Set
-	Available spec.Available // tiers and languages of Set
+	Available spec.Available // tiers and languages of Set, and what of Options.Choice can be named
 	opt       Options
-	standard  engine[*whisper.Engine]
+	*detectors
+	recognizers *pool
+	lease       *lease // of a run; nil: none
+}
+
+// detectors are the models that are no recognizers. They are small, and stay loaded.
+type detectors struct {
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
 	segmenter engine[*segment.Model]
 	tagger    engine[*tag.Model]
-	mu        sync.Mutex
-	optimized map[string]*engine[*onnx.Engine] // by model name
 }
 
 // New returns the engines of a set, none of them loaded.
 func New(set *models.Set, opt Options) *Engines {
-	return &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt, detectors: &detectors{}, recognizers: newPool(opt.Keep, opt.Logger)}
+	for _, m := range slices.Concat(set.Models, opt.Choice) {
+		if known := slices.ContainsFunc(e.Available.Models, func(n spec.NamedModel) bool { return n.Name == m.Name }); known || !recognizes(m) {
+			continue
+		}
+		if n := size(&m); opt.Keep.Memory > 0 && n > opt.Keep.Memory {
+			opt.Logger.Warn("a model of the folder is left out: it needs more memory than models may have", "model", m.Name, "bytes", n, "bound", opt.Keep.Memory)
+			continue
+		}
+		e.Available.Models = append(e.Available.Models, named(m, e.Available, opt.Languages))
+	}
+	return e
+}
+
+// recognizes reports whether a model transcribes.
+func recognizes(m models.Model) bool {
+	return m.Role == models.RoleStandard || m.Role == models.RoleOptimized
+}
+
+// named describes a recognizer of a set for those who name it.
+func named(m models.Model, a spec.Available, optimized []string) spec.NamedModel {
+	alone := (&models.Set{Models: []models.Model{m}}).Available(optimized...)
+	n := spec.NamedModel{Name: m.Name, Tier: spec.TierStandard, Languages: alone.StandardLanguages, Translates: alone.Translates}
+	if m.Role == models.RoleOptimized {
+		n.Tier, n.Languages, n.Translates = spec.TierOptimized, alone.Optimized, a.Translates
+	}
+	return n
+}
+
+// Lease returns the engines of a run, with a recognizer by its name in place of the
+// set's; "" is the set's. What the run uses stays loaded until End. An unknown name is a
+// *spec.OptionError.
+func (e *Engines) Lease(name string) (*Engines, error) {
+	run := *e
+	run.lease = &lease{slots: map[*slot]bool{}}
+	if name == "" {
+		return &run, nil
+	}
+	var known bool
+	if run.Available, known = e.Available.Only(name); !known {
+		return nil, &spec.OptionError{Field: "model", Reason: "is not in the model folder: " + spec.Shorten(name)}
+	}
+	all := slices.Concat(e.Set.Models, e.opt.Choice)
+	m := all[slices.IndexFunc(all, func(m models.Model) bool { return recognizes(m) && m.Name == name })]
+	run.Set = &models.Set{Name: e.Set.Name, Models: []models.Model{m}}
+	for _, other := range e.Set.Models {
+		// Optimized models beside a standard one time its words.
+		if other.Role != m.Role {
+			run.Set.Models = append(run.Set.Models, other)
+		}
+	}
+	return &run, nil
+}
+
+// End ends the lease of a run.
+func (e *Engines) End() {
+	if e.lease != nil {
+		e.recognizers.end(e.lease)
+	}
 }
 
 // VAD opens the voice activity detector.
@@ -144,13 +213,23 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
+// recognizer returns an open recognizer of the pool.
+func recognizer[T io.Closer](e *Engines, m *models.Model, open func() (T, error)) (T, error) {
+	value, err := e.recognizers.get(e.lease, m, func() (io.Closer, error) { return open() })
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value.(T), nil
+}
+
 // Standard opens the standard tier's model.
 func (e *Engines) Standard() (*whisper.Engine, error) {
-	return e.standard.get(func() (*whisper.Engine, error) {
-		m, err := e.Set.Need(models.RoleStandard)
-		if err != nil {
-			return nil, err
-		}
+	m, err := e.Set.Need(models.RoleStandard)
+	if err != nil {
+		return nil, err
+	}
+	return recognizer(e, m, func() (*whisper.Engine, error) {
 		w, err := whisper.Open(m, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
 		if err != nil {
 			return nil, err
@@ -167,12 +246,15 @@ func (e *Engines) Standard() (*whisper.Engine, error) {
 // DeviceNote returns why the standard tier's model is not on the requested
 // device; "" if it is, or if the model has not been loaded.
 func (e *Engines) DeviceNote() string {
-	e.standard.mu.Lock()
-	defer e.standard.mu.Unlock()
-	if !e.standard.loaded {
+	m, ok := e.Set.Role(models.RoleStandard)
+	if !ok {
 		return ""
 	}
-	_, note := e.standard.value.Device()
+	w, ok := e.recognizers.loaded(m).(*whisper.Engine)
+	if !ok {
+		return ""
+	}
+	_, note := w.Device()
 	return note
 }
 
@@ -192,17 +274,7 @@ func (e *Engines) Optimized(language string) (*onnx.Engine, error) {
 
 // OpenOptimized opens one of the set's optimized models.
 func (e *Engines) OpenOptimized(m *models.Model) (*onnx.Engine, error) {
-	e.mu.Lock()
-	if e.optimized == nil {
-		e.optimized = map[string]*engine[*onnx.Engine]{}
-	}
-	slot := e.optimized[m.Name]
-	if slot == nil {
-		slot = &engine[*onnx.Engine]{}
-		e.optimized[m.Name] = slot
-	}
-	e.mu.Unlock()
-	return slot.get(func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
+	return recognizer(e, m, func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
 }
 
 // Recognizer opens the model of a tier for a language.
@@ -266,12 +338,7 @@ func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 
 // Close frees the loaded models.
 func (e *Engines) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	errs := []error{e.standard.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close()}
-	for _, o := range e.optimized {
-		errs = append(errs, o.Close())
-	}
+	err := errors.Join(e.recognizers.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close())
 	ort.TrimHeap()
-	return errors.Join(errs...)
+	return err
 }

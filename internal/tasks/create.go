@@ -80,7 +80,7 @@ func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task
 
 // definite reports an error after which nothing was committed for sure.
 func definite(err error) bool {
-	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation} {
+	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -211,6 +211,9 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 	}
 	extras, err := r.Extras.column()
 	if err != nil {
+		return Task{}, err
+	}
+	if sets, err = naming(r.Extras.Model, sets); err != nil {
 		return Task{}, err
 	}
 	if err := checkLanguage(spec.Options(r.Options), r.Extras.Languages, sets); err != nil {

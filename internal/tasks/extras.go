@@ -20,6 +20,9 @@ import (
 // refused.
 var ErrTranslation = errors.New("not all installed models can translate")
 
+// ErrModel refuses a task that names a model which not all registered workers have.
+var ErrModel = errors.New("not all workers have the model")
+
 // Extras are what a task is asked for beside the specification's options.
 type Extras struct {
 	// Translate asks for the text in English.
@@ -31,6 +34,9 @@ type Extras struct {
 	Voices []string `json:"voices,omitempty"`
 	// Languages are the codes from which detection chooses; none are all.
 	Languages []string `json:"languages,omitempty"`
+	// Model is the recognizer's name, "" for the engine's choice. A task keeps the one
+	// that it was accepted with.
+	Model string `json:"model,omitempty"`
 }
 
 // column returns the extras as the database keeps them, nil for none.
@@ -83,6 +89,30 @@ func (s *Service) DropReferences(ctx context.Context, task string, n int) {
 	for i := range n {
 		s.DropAudio(ctx, ReferenceKey(task, i))
 	}
+}
+
+// naming returns what the sets of models can transcribe with the model that a task names,
+// "" for none.
+func naming(model string, sets []spec.Available) ([]spec.Available, error) {
+	if model == "" {
+		return sets, nil
+	}
+	var out []spec.Available
+	for _, set := range sets {
+		only, known := set.Only(model)
+		if !known {
+			return nil, fmt.Errorf("%w %s", ErrModel, model)
+		}
+		out = append(out, only)
+	}
+	return out, nil
+}
+
+// Available returns what the sets of models of the registered workers can transcribe,
+// none while no worker has reported.
+func (s *Service) Available(ctx context.Context) ([]spec.Available, error) {
+	sets, err := s.queue.Available(ctx, s.db.Read())
+	return sets, s.wrap("models", err)
 }
 
 // canTranslate reports whether every set of models translates, or nothing is known

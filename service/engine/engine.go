@@ -90,7 +90,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	if job.Extras.Translate {
 		runOptions = append(runOptions, otograph.Translated())
 	}
-	runOptions = append(runOptions, otograph.WithLanguages(job.Extras.Languages...))
+	runOptions = append(runOptions, otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model))
 	var voices []otograph.KnownVoice
 	for i, path := range job.Voices {
 		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})

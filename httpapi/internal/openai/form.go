@@ -48,6 +48,7 @@ type Form struct {
 	Speakers  []string // names of known speakers
 	Languages []string // codes from which detection chooses; none are all
 
+	names    Names
 	model    model
 	format   string
 	words    bool // word times
@@ -71,11 +72,11 @@ func (f *Form) spoken(result spec.Result) string {
 	return cmp.Or(spec.LanguageName(result.Language), result.Language)
 }
 
-// ReadForm reads the form. file takes the audio as it comes, reference the recording of
+// ReadForm reads a form, whose model is one of the names. file takes the audio as it comes, reference the recording of
 // each known speaker; what they return of the service ends the reading unchanged. Other
 // errors are an *Error or a *ReadError.
-func ReadForm(mr *multipart.Reader, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
-	f := &Form{format: formatJSON, Translate: translate}
+func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
+	f := &Form{names: names, format: formatJSON, Translate: translate}
 	r := formReading{form: f, file: file, reference: reference, seen: map[string]bool{}, entries: map[string]int{}}
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
@@ -215,10 +216,8 @@ func (f *Form) set(name, text string) (err error) {
 	word := strings.TrimSpace(text)
 	switch name {
 	case "model":
-		var ok bool
-		if f.model, ok = findModel(word); !ok {
-			return noSuchModel(word)
-		}
+		f.model, err = f.names.find(word)
+		return err
 	case "response_format":
 		f.format = word
 	case "language":
@@ -411,6 +410,9 @@ func (f *Form) chooseLanguage() error {
 func (f *Form) streams() bool {
 	return slices.Contains([]string{formatJSON, formatText, formatDiarized}, f.format)
 }
+
+// Model returns the model of the folder that the form names, "" for the service's choice.
+func (f *Form) Model() string { return f.model.file }
 
 // Measures reports whether the answer shows what the recognizer measured.
 func (f *Form) Measures() bool { return f.format == formatVerbose && f.segments }

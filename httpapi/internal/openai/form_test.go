@@ -12,10 +12,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/spec"
 )
 
 func TestJoinTexts(t *testing.T) {
@@ -38,7 +41,7 @@ func FuzzForm(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := ReadForm(multipart.NewReader(bytes.NewReader(body), "x"), len(body)%2 == 0, func(_ string, r io.Reader) error {
+		got, err := ReadForm(multipart.NewReader(bytes.NewReader(body), "x"), Names{Sets: []spec.Available{{Standard: true}}}, len(body)%2 == 0, func(_ string, r io.Reader) error {
 			_, err := io.Copy(io.Discard, r)
 			return err
 		}, func(r io.Reader) error {
@@ -82,7 +85,7 @@ func (w writing) read(t require.TestingT) (*Form, []string) {
 	_, _ = part.Write([]byte("RIFF"))
 	require.NoError(t, mw.Close())
 	var heard []string
-	form, err := ReadForm(multipart.NewReader(&buf, mw.Boundary()), false, func(_ string, r io.Reader) error {
+	form, err := ReadForm(multipart.NewReader(&buf, mw.Boundary()), Names{}, false, func(_ string, r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	}, func(r io.Reader) error {
@@ -221,4 +224,37 @@ func TestListsOutOfOrder(t *testing.T) {
 	r := formReading{form: &Form{}, seen: map[string]bool{}, entries: map[string]int{}}
 	require.ErrorContains(t, r.inOrder(readName("known_speaker_names[1]")), "known_speaker_names[]: number 1 is out of place, expected number 0")
 	require.NoError(t, r.inOrder(readName("known_speaker_names[0]")))
+}
+
+// TestNamesOfModels: models of the folder are found as their files, publishers and other
+// programs name them, those that all workers have.
+func TestNamesOfModels(t *testing.T) {
+	base, turbo := spec.NamedModel{Name: "whisper-base-q8_0", Tier: spec.TierStandard}, spec.NamedModel{Name: "ggml-large-v3-turbo-q5_0", Tier: spec.TierStandard}
+	english := spec.NamedModel{Name: "tiny.en", Tier: spec.TierStandard, Languages: []string{"en"}}
+	ctc := spec.NamedModel{Name: "parakeet", Tier: spec.TierOptimized, Languages: []string{"en"}}
+	n := Names{Aliases: map[string]string{"quick": "tiny.en", "best": "whisper-1"}, Sets: []spec.Available{
+		{Standard: true, Models: []spec.NamedModel{base, turbo, english, ctc}}, {Standard: true, Models: []spec.NamedModel{base, turbo, english, ctc, {Name: "alone"}}},
+	}}
+	for name, file := range map[string]string{
+		"whisper-base-q8_0": base.Name, "Systran/faster-whisper-base": base.Name, "base": base.Name, "openai/whisper-base": base.Name,
+		"whisper-large-v3-turbo": turbo.Name, "deepdml/faster-whisper-large-v3-turbo-ct2": turbo.Name, "turbo": turbo.Name,
+		"quick": english.Name, "Whisper-Tiny.en": english.Name, "parakeet": ctc.Name, "best": "", "gpt-4o-transcribe-2027-01-01": "",
+	} {
+		m, err := n.find(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, file, m.file, name)
+		assert.Equal(t, name, m.id)
+	}
+	for _, name := range []string{"alone", "small", "tiny", "whisper-2", "large-v3"} {
+		_, err := n.find(name)
+		var e *Error
+		require.ErrorAs(t, err, &e, name)
+		assert.Equal(t, []any{404, "model"}, []any{e.Status, e.Param})
+		assert.Contains(t, e.Message, "whisper-base-q8_0")
+	}
+	_, err := Names{}.find("base")
+	assert.ErrorContains(t, err, "no worker has told its models yet")
+	m, err := n.Find("parakeet", time.Now())
+	require.NoError(t, err)
+	assert.Equal(t, []any{[]string{"en"}, false, false}, []any{m.Languages, m.WordTimes, m.Translates})
 }

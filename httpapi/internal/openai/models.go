@@ -3,6 +3,7 @@
 package openai
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,13 +18,14 @@ type model struct {
 	id       string
 	optimize *bool // Options.Optimize: the tier, nil for the service's choice
 	diarize  bool
+	file     string // name of the model in the folder, "" for the service's choice
 }
 
 var yes, no = true, false
 
-// models are the models that /models lists: ours by tier, and the names
-// that clients of OpenAI's interface send unless told otherwise.
-var models = []model{
+// builtin are the names that need no model of theirs: ours by tier, and those that
+// clients of OpenAI's interface send unless told otherwise.
+var builtin = []model{
 	{id: "otograph"},
 	{id: "otograph-standard", optimize: &no},
 	{id: "otograph-optimized", optimize: &yes},
@@ -42,38 +44,142 @@ func (m model) ignoresStream() bool { return m.id == "whisper-1" }
 // dated is the end of the name of a model's edition.
 var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 
-// findModel returns a model by its name, or by that of a dated edition.
-func findModel(id string) (model, bool) {
-	i := slices.IndexFunc(models, func(m model) bool { return m.id == id || m.id == dated.ReplaceAllString(id, "") })
+// Names are the names that clients may send as model.
+type Names struct {
+	// Aliases are names for others, as the operator chose them.
+	Aliases map[string]string
+	// Sets are what the workers' models can transcribe; the models that all of them have
+	// can be named, as any worker may claim a task. None are known while no worker has
+	// reported.
+	Sets []spec.Available
+}
+
+// installed returns the models of the folder that can be named.
+func (n Names) installed() []spec.NamedModel {
+	if len(n.Sets) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Sets[0].Models), func(m spec.NamedModel) bool {
+		return slices.ContainsFunc(n.Sets, func(a spec.Available) bool {
+			_, known := a.Only(m.Name)
+			return !known
+		})
+	})
+}
+
+// find returns a model by its name: an alias, one of ours or of OpenAI's, with a date or
+// without, or a model of the folder, as its file, its publisher or other programs name it.
+func (n Names) find(id string) (model, error) {
+	name := id
+	if other, ok := n.Aliases[id]; ok {
+		name = other
+	}
+	known := func(name string) int {
+		return slices.IndexFunc(builtin, func(m model) bool { return m.id == name })
+	}
+	i := known(name)
 	if i < 0 {
-		return model{}, false
+		i = known(dated.ReplaceAllString(name, ""))
 	}
-	m := models[i]
-	m.id = id
-	return m, true
+	if i >= 0 {
+		m := builtin[i]
+		m.id = id
+		return m, nil
+	}
+	installed := n.installed()
+	for _, same := range []func(spec.NamedModel) bool{
+		func(m spec.NamedModel) bool { return m.Name == name },
+		func(m spec.NamedModel) bool { return plain(m.Name) == plain(name) },
+		func(m spec.NamedModel) bool { return unquantized(plain(m.Name)) == unquantized(plain(name)) },
+	} {
+		if i := slices.IndexFunc(installed, same); i >= 0 {
+			m := model{id: id, file: installed[i].Name, optimize: &no}
+			if installed[i].Tier == spec.TierOptimized {
+				m.optimize = &yes
+			}
+			return m, nil
+		}
+	}
+	return model{}, n.Unknown(id)
 }
 
-func noSuchModel(id string) *Error {
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = m.id
+// marks are what publishers and programs write before the name of a Whisper model.
+var marks = regexp.MustCompile(`^(?:.*/)?(?:(?:faster|ggml|openai|whisper)[-_.])*`)
+
+// plain returns a model's name without its publisher and its program:
+// Systran/faster-whisper-base, ggml-base and whisper-base are base.
+func plain(name string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "distil-whisper-", "distil-")
+	name = strings.TrimSuffix(marks.ReplaceAllString(name, ""), "-ct2")
+	if name == "turbo" || name == "large-turbo" {
+		name = "large-v3-turbo"
 	}
-	return &Error{
-		Status: http.StatusNotFound, Param: "model", Code: "model_not_found",
-		Message: "model " + spec.Shorten(id) + " does not exist here; there are " + strings.Join(names, ", "),
-	}
+	return strings.ReplaceAll(name, "distil-whisper-", "distil-")
 }
 
-// Model is a model as OpenAI's interface shows it.
+// precision is the end of the name of a quantized model.
+var precision = regexp.MustCompile(`-(?:q\d(?:_\d)?|f16|f32|int8|fp16|fp32)$`)
+
+func unquantized(name string) string { return precision.ReplaceAllString(name, "") }
+
+// all returns every name.
+func (n Names) all() []string {
+	var names []string
+	for _, m := range builtin {
+		names = append(names, m.id)
+	}
+	names = append(names, slices.Sorted(maps.Keys(n.Aliases))...)
+	for _, m := range n.installed() {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Unknown refuses a name.
+func (n Names) Unknown(id string) *Error {
+	text := "model " + spec.Shorten(id) + " does not exist here; there are " + strings.Join(n.all(), ", ")
+	if len(n.Sets) == 0 {
+		text += "; no worker has told its models yet"
+	}
+	return &Error{Status: http.StatusNotFound, Param: "model", Code: "model_not_found", Message: text}
+}
+
+// Model is a model as OpenAI's interface shows it, and what it can.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"` // Unix time
 	Owner   string `json:"owned_by"`
+	// Languages, WordTimes and Translates are ours.
+	Languages  []string `json:"languages"`
+	WordTimes  bool     `json:"word_times"`
+	Translates bool     `json:"translates"`
 }
 
-func record(m model, created time.Time) Model {
-	return Model{ID: m.id, Object: "model", Created: created.Unix(), Owner: "otograph"}
+// record shows a model. What it can is what all workers can.
+func (n Names) record(m model, created time.Time) Model {
+	out := Model{ID: m.id, Object: "model", Created: created.Unix(), Owner: "otograph", Languages: []string{}}
+	optimized := m.optimize != nil && *m.optimize
+	out.WordTimes, out.Translates = !optimized, !optimized && len(n.Sets) > 0
+	for i, a := range n.Sets {
+		if m.file != "" {
+			a, _ = a.Only(m.file)
+		}
+		codes := a.Languages(spec.Options{Optimize: m.optimize})
+		if optimized {
+			codes = a.Optimized
+		}
+		if i == 0 {
+			out.Languages = append(out.Languages, codes...)
+		} else {
+			out.Languages = slices.DeleteFunc(out.Languages, func(code string) bool { return !slices.Contains(codes, code) })
+		}
+		out.Translates = out.Translates && a.Translates
+		out.WordTimes = out.WordTimes && a.Standard
+	}
+	return out
 }
 
 // List is the answer that lists models.
@@ -82,20 +188,24 @@ type List struct {
 	Data   []Model `json:"data"`
 }
 
-// Models returns the list of the models, which exist since created.
-func Models(created time.Time) List {
-	list := List{"list", make([]Model, len(models))}
-	for i, m := range models {
-		list.Data[i] = record(m, created)
+// List returns the list of the models, which exist since created.
+func (n Names) List(created time.Time) (List, error) {
+	list := List{"list", []Model{}}
+	for _, id := range n.all() {
+		m, err := n.Find(id, created)
+		if err != nil {
+			return list, err
+		}
+		list.Data = append(list.Data, m)
 	}
-	return list
+	return list, nil
 }
 
-// FindModel returns a model by its id, or an *Error.
-func FindModel(id string, created time.Time) (Model, error) {
-	m, ok := findModel(id)
-	if !ok {
-		return Model{}, noSuchModel(id)
+// Find returns a model by its id, or an *Error.
+func (n Names) Find(id string, created time.Time) (Model, error) {
+	m, err := n.find(id)
+	if err != nil {
+		return Model{}, err
 	}
-	return record(m, created), nil
+	return n.record(m, created), nil
 }

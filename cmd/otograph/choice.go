@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/models/library"
+)
+
+// choiceFlags say how long and how many of the folder's recognizers, which a request may
+// name, stay loaded.
+type choiceFlags struct {
+	KeepModels  time.Duration `default:"10m" placeholder:"DURATION" group:"Models" help:"Unload a recognizer that no task has used for this time; 0: never."`
+	ModelMemory int64         `placeholder:"MB" group:"Models" help:"Bound of a worker's loaded recognizers, by the size of their files; default: half of the machine's or container's memory, divided by the workers."`
+}
+
+// modelShare is the part of the memory that the recognizers of all workers may take.
+const modelShare = 0.5
+
+// bound returns the bytes that the recognizers of each of so many workers may take; 0 is
+// no bound.
+func (f *choiceFlags) bound(workers int) int64 {
+	if f.ModelMemory > 0 {
+		return f.ModelMemory << 20
+	}
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		return 0
+	}
+	return int64(modelShare*float64(limit)) / int64(max(1, workers))
+}
+
+// args returns the flags as a command line for one of so many workers.
+func (f *choiceFlags) args(workers int) []string {
+	return []string{"--keep-models=" + f.KeepModels.String(), fmt.Sprintf("--model-memory=%d", max(1, f.bound(workers)>>20))}
+}
+
+// choice returns the recognizers of the model folder, which tasks may name.
+func (f *choiceFlags) choice(from modelFlags, log *slog.Logger) (otograph.Choice, error) {
+	dir := library.Load{Dir: from.Models}.OrDefaultDir().Dir
+	found, err := library.Recognizers(dir)
+	if err != nil {
+		return otograph.Choice{}, err
+	}
+	bound := f.bound(1)
+	log.Debug("recognizers that tasks may name", "folder", dir, "number", len(found), "memory", bound, "keep", f.KeepModels)
+	return otograph.Choice{Models: found, Keep: f.KeepModels, Memory: bound}, nil
+}

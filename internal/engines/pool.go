@@ -1,0 +1,224 @@
+package engines
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
+)
+
+// Keeping says how long recognizers stay loaded, and how many.
+type Keeping struct {
+	// Idle is how long a recognizer that no run uses stays loaded; 0 is until the end.
+	Idle time.Duration
+	// Memory bounds the bytes of the recognizers' files that are loaded at the same time;
+	// 0 is no bound. A run that needs two recognizers may exceed it.
+	Memory int64
+}
+
+// errEnded refuses a recognizer to a run that has ended.
+var errEnded = errors.New("the run has ended")
+
+// pool loads recognizers when they are first needed, each once at the same time, and
+// frees those that no run uses: after a while, or to make room for another.
+type pool struct {
+	keep  Keeping
+	log   *slog.Logger
+	mu    sync.Mutex
+	moved *sync.Cond // when a recognizer was loaded, or a run left one
+	slots map[string]*slot
+	timer *time.Timer
+}
+
+// slot is the place of a recognizer.
+type slot struct {
+	model   *models.Model
+	value   io.Closer // nil: not loaded
+	loading bool
+	users   int // leases
+	left    time.Time
+}
+
+// lease is what a run uses.
+type lease struct {
+	slots map[*slot]bool
+	ended bool
+}
+
+func newPool(keep Keeping, log *slog.Logger) *pool {
+	p := &pool{keep: keep, log: log, slots: map[string]*slot{}}
+	p.moved = sync.NewCond(&p.mu)
+	return p
+}
+
+// size returns the bytes of a model's files.
+func size(m *models.Model) (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// slot returns the place of a model.
+func (p *pool) slot(m *models.Model) *slot {
+	key := string(m.Role) + " " + cmp.Or(m.Main().Path, m.Name)
+	if p.slots[key] == nil {
+		p.slots[key] = &slot{model: m}
+	}
+	return p.slots[key]
+}
+
+// get returns a recognizer, loading it with open if need be. It stays loaded until the
+// lease ends; without a lease, until somebody else needs its room.
+func (p *pool) get(l *lease, m *models.Model, open func() (io.Closer, error)) (io.Closer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.slot(m)
+	if l != nil && !l.ended && !l.slots[s] {
+		l.slots[s] = true
+		s.users++
+	}
+	for {
+		switch {
+		case l != nil && l.ended:
+			return nil, errEnded
+		case s.value != nil:
+			return s.value, nil
+		case !s.loading && (p.room(s) || l == nil || l.holds()):
+			return p.load(s, open)
+		}
+		p.moved.Wait()
+	}
+}
+
+// holds reports whether the run holds a recognizer: it waits for nobody then, who might
+// wait for it.
+func (l *lease) holds() bool {
+	for s := range l.slots {
+		if s.value != nil || s.loading {
+			return true
+		}
+	}
+	return false
+}
+
+// load loads a recognizer, for which there is room.
+func (p *pool) load(s *slot, open func() (io.Closer, error)) (io.Closer, error) {
+	s.loading = true
+	p.mu.Unlock()
+	value, err := open()
+	p.mu.Lock()
+	s.loading = false
+	p.moved.Broadcast()
+	if err != nil {
+		return nil, err
+	}
+	s.value, s.left = value, time.Now()
+	return value, nil
+}
+
+// room frees idle recognizers, those left first, until there is room for another, and
+// reports whether there is. One that is larger than the bound has room alone.
+func (p *pool) room(s *slot) bool {
+	if p.keep.Memory <= 0 {
+		return true
+	}
+	for {
+		var taken int64
+		var oldest *slot
+		for _, other := range p.slots {
+			switch {
+			case other == s || other.value == nil && !other.loading:
+				continue
+			case other.users == 0 && other.value != nil && (oldest == nil || other.left.Before(oldest.left)):
+				oldest = other
+			}
+			taken += size(other.model)
+		}
+		if taken == 0 || taken+size(s.model) <= p.keep.Memory {
+			return true
+		}
+		if oldest == nil {
+			return false
+		}
+		p.free(oldest)
+	}
+}
+
+// free frees a recognizer that no run uses.
+func (p *pool) free(s *slot) {
+	err := s.value.Close()
+	s.value = nil
+	ort.TrimHeap()
+	p.log.Debug("a model was unloaded", "model", s.model.Name, "error", err)
+}
+
+// end ends a lease.
+func (p *pool) end(l *lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	now := time.Now()
+	for s := range l.slots {
+		s.users--
+		s.left = now
+	}
+	p.moved.Broadcast()
+	if p.keep.Idle > 0 && p.timer == nil {
+		p.timer = time.AfterFunc(p.keep.Idle, p.sweep)
+	}
+}
+
+// sweep frees the recognizers that have been idle for long enough, and comes again while
+// others are loaded.
+func (p *pool) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = nil
+	next := time.Duration(-1)
+	for _, s := range p.slots {
+		if s.value == nil || s.users > 0 {
+			continue
+		}
+		if rest := p.keep.Idle - time.Since(s.left); rest <= 0 {
+			p.free(s)
+		} else if next < 0 || rest < next {
+			next = rest
+		}
+	}
+	if next >= 0 {
+		p.timer = time.AfterFunc(next, p.sweep)
+	}
+}
+
+// loaded returns the recognizer of a model, nil if it is not loaded.
+func (p *pool) loaded(m *models.Model) io.Closer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slot(m).value
+}
+
+// Close frees all recognizers.
+func (p *pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	var errs []error
+	for _, s := range p.slots {
+		if s.value != nil {
+			errs = append(errs, s.value.Close())
+			s.value = nil
+		}
+	}
+	return errors.Join(errs...)
+}

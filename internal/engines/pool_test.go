@@ -1,0 +1,194 @@
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// loaded counts a model that is loaded.
+type loaded struct {
+	of  *watched
+	use atomic.Int64
+}
+
+func (l *loaded) Close() error {
+	if l.use.Load() != 0 {
+		return errors.New("closed while it was used")
+	}
+	l.of.close(l)
+	return nil
+}
+
+// watched is a model whose copies are counted.
+type watched struct {
+	machine *machine
+	model   models.Model
+	copies  int
+	loads   int
+}
+
+// machine counts what is loaded.
+type machine struct {
+	mu           sync.Mutex
+	bytes, peak  int64
+	twice, early bool
+}
+
+func (w *watched) open() (io.Closer, error) {
+	m := w.machine
+	m.mu.Lock()
+	w.copies++
+	w.loads++
+	m.twice = m.twice || w.copies > 1
+	m.bytes += size(&w.model)
+	m.peak = max(m.peak, m.bytes)
+	m.mu.Unlock()
+	time.Sleep(10 * time.Millisecond)
+	return &loaded{of: w}, nil
+}
+
+func (w *watched) close(l *loaded) {
+	m := w.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.copies--
+	m.early = m.early || l.use.Load() != 0
+	m.bytes -= size(&w.model)
+}
+
+func three(m *machine) (list []*watched) {
+	for i := range 3 {
+		list = append(list, &watched{machine: m, model: models.Model{
+			Role: models.RoleStandard, Name: fmt.Sprint(i), Files: []models.File{{Part: models.PartModel, Path: fmt.Sprint("/", i), Size: 100}},
+		}})
+	}
+	return list
+}
+
+// TestAlternatingModels: requests that alternate between three models where two have
+// room are all answered, within the bound, and no model is loaded twice at once or freed
+// in use.
+func TestAlternatingModels(t *testing.T) {
+	for _, atOnce := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{}
+			list := three(m)
+			p := newPool(Keeping{Memory: 250, Idle: time.Minute}, slog.New(slog.DiscardHandler))
+			var answered atomic.Int64
+			var wg sync.WaitGroup
+			turns := make(chan struct{}, atOnce)
+			for i := range 20 {
+				wg.Go(func() {
+					turns <- struct{}{}
+					defer func() { <-turns }()
+					l := &lease{slots: map[*slot]bool{}}
+					defer p.end(l)
+					w := list[i%3]
+					for range 2 { // a run asks again, beside the loading ahead
+						value, err := p.get(l, &w.model, w.open)
+						require.NoError(t, err)
+						got := value.(*loaded)
+						assert.Same(t, w, got.of)
+						got.use.Add(1)
+						time.Sleep(5 * time.Millisecond)
+						got.use.Add(-1)
+					}
+					answered.Add(1)
+				})
+			}
+			wg.Wait()
+			assert.EqualValues(t, 20, answered.Load())
+			assert.False(t, m.twice, "loaded twice at once")
+			assert.False(t, m.early, "freed in use")
+			assert.EqualValues(t, 200, m.peak)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			assert.Zero(t, m.bytes, "the idle ones are unloaded")
+			require.NoError(t, p.Close())
+		})
+	}
+}
+
+// TestRunsThatNeedTwo: runs that hold a recognizer exceed the bound instead of waiting
+// for each other; after its end a run gets none.
+func TestRunsThatNeedTwo(t *testing.T) {
+	m := &machine{}
+	list := three(m)
+	p := newPool(Keeping{Memory: 150}, slog.New(slog.DiscardHandler))
+	l := &lease{slots: map[*slot]bool{}}
+	for _, w := range list[:2] {
+		_, err := p.get(l, &w.model, w.open)
+		require.NoError(t, err)
+	}
+	assert.EqualValues(t, 200, m.bytes)
+	p.end(l)
+	p.end(l)
+	_, err := p.get(l, &list[2].model, list[2].open)
+	require.ErrorIs(t, err, errEnded)
+	broken := errors.New("broken")
+	_, err = p.get(nil, &list[2].model, func() (io.Closer, error) { return nil, broken })
+	require.ErrorIs(t, err, broken)
+	_, err = p.get(nil, &list[2].model, list[2].open)
+	require.NoError(t, err, "a failure is not kept")
+	assert.EqualValues(t, 100, m.bytes, "the two others made room")
+	require.NoError(t, p.Close())
+	assert.Zero(t, m.bytes)
+}
+
+// TestNamedModels: a run takes a recognizer by its name, in its tier; what is too large
+// for the machine has no name.
+func TestNamedModels(t *testing.T) {
+	file := func(n int64) []models.File { return []models.File{{Part: models.PartModel, Size: n}} }
+	set := &models.Set{Models: []models.Model{
+		{Role: models.RoleStandard, Name: "base", Files: file(10)},
+		{Role: models.RoleOptimized, Name: "ctc", Languages: []string{"en"}, Files: file(10)},
+		{Role: models.RoleVAD, Name: "vad"},
+	}}
+	e := New(set, Options{Keep: Keeping{Memory: 100}, Choice: []models.Model{
+		{Role: models.RoleStandard, Name: "base", Files: file(50)},
+		{Role: models.RoleStandard, Name: "tiny.en", Languages: []string{"en"}, NoTranslation: true},
+		{Role: models.RoleOptimized, Name: "ctc-fr", Languages: []string{"fr"}},
+		{Role: models.RoleStandard, Name: "large", Files: file(1000)},
+	}})
+	var names []string
+	for _, m := range e.Available.Models {
+		names = append(names, m.Name)
+	}
+	assert.Equal(t, []string{"base", "ctc", "tiny.en", "ctc-fr"}, names)
+	_, err := e.Lease("large")
+	require.ErrorContains(t, err, "not in the model folder")
+	for name, want := range map[string][]any{
+		"":       {spec.TierOptimized, "ctc", "base"},
+		"base":   {spec.TierStandard, "base", "base"},
+		"ctc-fr": {spec.TierStandard, "base", "base"},
+	} {
+		run, err := e.Lease(name)
+		require.NoError(t, err)
+		tier := spec.Route("en", spec.Options{}, run.Available)
+		standard, _ := run.Set.Role(models.RoleStandard)
+		assert.Equal(t, want, []any{tier, run.Model(tier, "en").Name, standard.Name}, name)
+		_, hasVAD := run.Set.Role(models.RoleVAD)
+		assert.True(t, hasVAD)
+		run.End()
+	}
+	run, err := e.Lease("tiny.en")
+	require.NoError(t, err)
+	assert.Equal(t, spec.Available{Standard: true, StandardLanguages: []string{"en"}, Models: e.Available.Models}, run.Available)
+	run, err = e.Lease("ctc-fr")
+	require.NoError(t, err)
+	assert.Equal(t, spec.TierOptimized, spec.Route("fr", spec.Options{}, run.Available))
+	assert.Equal(t, "ctc-fr", run.Model(spec.TierOptimized, "fr").Name)
+}

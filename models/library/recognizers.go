@@ -1,0 +1,69 @@
+package library
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/otograph/otograph/models"
+)
+
+// Recognizers returns every recognizer of a folder, of which Load takes one for each role
+// and language: those that otograph.json lists, then the others in the folder and its
+// subfolders, sorted by name. Files that are no usable models are passed over. A folder
+// that does not exist has none.
+func Recognizers(dir string) ([]models.Model, error) {
+	if _, err := os.Stat(dir); dir == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []models.Model
+	add := func(role models.Role, list []entry) {
+		for _, e := range list {
+			m, err := e.open(dir, role)
+			if err != nil || slices.ContainsFunc(all, func(o models.Model) bool { return o.Main().Path == m.Main().Path || o.Name == m.Name }) {
+				continue
+			}
+			all = append(all, *m)
+		}
+	}
+	roles := []models.Role{models.RoleStandard, models.RoleOptimized}
+	m, err := readManifest(dir)
+	switch {
+	case err == nil:
+		for _, role := range roles {
+			add(role, m.Roles[string(role)])
+		}
+	case !errors.Is(err, models.ErrMissing):
+		return nil, err
+	}
+	names, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range slices.Insert(names, 0, ".") {
+		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || !info.IsDir() {
+			continue
+		}
+		found, _, err := recognizeFiles(dir, folder, "")
+		if err != nil {
+			continue // a broken file; those beside it are not known either
+		}
+		for _, role := range roles {
+			add(role, inFolder(found[role]))
+		}
+	}
+	return all, nil
+}
+
+// inFolder names the models of one folder: the only one after the folder, several after
+// their files.
+func inFolder(found []entry) []entry {
+	if len(found) > 1 {
+		for i := range found {
+			found[i].Name = stem(filepath.Base(found[i].Files[found[i].mainPart()]))
+		}
+	}
+	return found
+}

@@ -21,7 +21,7 @@ var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
 // ErrUnknown marks a valid ONNX model of no known family. It may still work
 // with a contract given by hand. It wraps ErrUnsupported.
-var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind", ErrUnsupported)
+var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind, which needs a contract (`otograph models import --contract`)", ErrUnsupported)
 
 // Recognized describes a recognized model file.
 type Recognized struct {

@@ -65,6 +65,7 @@ func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(closing)
 		<-ctx.Done()
+		s.config.Logger.Info("stopping: requests and running tasks finish", "at_most", s.config.Grace.String())
 		s.api.Leave()
 		time.Sleep(s.config.DrainDelay)
 		s.Drain() // no request waits any longer

@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -74,13 +75,31 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if err != nil && !misfit {
 		return fmt.Errorf("%s: %w", filepath.Base(c.Audio), err)
 	}
-	if misfit && c.Format != "json" {
-		return fmt.Errorf("%s: the text does not match the recording (score %.2f): nothing was written; use --format json to see the details", c.Text, a.Score)
-	}
 	warnAudio(filepath.Base(c.Audio), a.Warnings)
+	if misfit {
+		err = fmt.Errorf("%s: %s", c.Text, misfitOf(set, a))
+		if c.Format != "json" {
+			return fmt.Errorf("%w; nothing was written, --format json shows the details", err)
+		}
+		return errors.Join(c.write(a, script, cueOf), err)
+	}
 	if !c.Quiet {
 		c.report(a)
 	}
+	return c.write(a, script, cueOf)
+}
+
+// misfitOf says what may be wrong where a text does not match: the text, or a model
+// that cannot hear the voice.
+func misfitOf(set *models.Set, a *otograph.Alignment) string {
+	if m, ok := set.AlignerFor(a.Language); ok && m.Demo {
+		return fmt.Sprintf("the model %s does not hear the text (score %.2f): a demo model knows synthetic voices only. For real recordings: `otograph models pull balanced`", m.Name, a.Score)
+	}
+	return fmt.Sprintf("the text does not match the recording (score %.2f): it is another text, or the model cannot hear this voice or language (%s)", a.Score, a.Language)
+}
+
+// write puts an alignment where -o says.
+func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
 	var buf bytes.Buffer
 	if err := c.render(&buf, a, script, cueOf); err != nil {
 		return err
@@ -121,10 +140,6 @@ func (c *alignCmd) report(a *otograph.Alignment) {
 		if w.Missing {
 			missing++
 		}
-	}
-	if !a.Fits() {
-		warn("otograph: %s: the text does not match the recording (score %.2f): its times are meaningless\n", c.Text, a.Score)
-		return
 	}
 	if missing > 0 {
 		warn("otograph: %s: %s of %d not found in the recording\n", c.Text, plural(missing, "word"), len(a.Words))

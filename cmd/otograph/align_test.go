@@ -7,6 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
 )
 
 // TestAlignReadsTexts: what editors of other systems write is read, and what is no
@@ -57,4 +61,12 @@ func TestAlignReadsTexts(t *testing.T) {
 			assert.Equal(t, words, got)
 		})
 	}
+}
+
+// TestMisfitSaysWhatMayBeWrong: a demo model cannot hear real voices; with another model
+// it may be the text.
+func TestMisfitSaysWhatMayBeWrong(t *testing.T) {
+	a := &otograph.Alignment{Language: "en", Score: 0.18}
+	assert.Contains(t, misfitOf(demo.Models(), a), "does not hear the text (score 0.18): a demo model knows synthetic voices only")
+	assert.Contains(t, misfitOf(&models.Set{}, a), "it is another text, or the model cannot hear this voice")
 }

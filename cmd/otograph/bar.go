@@ -21,9 +21,10 @@ type bar struct {
 	name  string
 	start time.Time
 
-	mu    sync.Mutex
-	drawn time.Time
-	shown bool
+	mu     sync.Mutex
+	drawn  time.Time
+	shown  bool
+	widest int // of the words beside the bar, so that its own length keeps still
 }
 
 // newBar returns a bar on w for the file called name, or a silent one if w is
@@ -65,12 +66,13 @@ func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
 		status += fmt.Sprintf("  %.1f × real time  %s left", p.AudioDuration*p.Fraction/s, left.Round(time.Second))
 	}
 	status += "  " + string(p.Stage)
+	b.widest = max(b.widest, len([]rune(status)))
 	width := b.width() - 1
 	name := []rune(b.name)
 	if len(name) > 24 {
 		name = append([]rune("…"), name[len(name)-23:]...)
 	}
-	room := min(30, width-len(name)-len([]rune(status))-5)
+	room := min(30, width-len(name)-b.widest-5)
 	if room < 5 {
 		return clip(status, width)
 	}
@@ -78,9 +80,10 @@ func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
 	return fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status)
 }
 
+// clip cuts a text to a width, and marks that it did.
 func clip(s string, width int) string {
 	if r := []rune(s); len(r) > width {
-		return string(r[:max(0, width)])
+		return string(r[:max(0, width-1)]) + "…"
 	}
 	return s
 }

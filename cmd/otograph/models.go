@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +68,8 @@ func (c *modelsListCmd) Run() error {
 	if c.JSON {
 		return printJSON(shown)
 	}
-	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST")
+	slices.SortStableFunc(shown, func(a, b library.Listed) int { return cmp.Compare(rank(a), rank(b)) })
+	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST (CPU s per hour)")
 	for _, l := range shown {
 		state := ""
 		switch {
@@ -77,12 +80,23 @@ func (c *modelsListCmd) Run() error {
 		}
 		cost := ""
 		if l.Cost != nil {
-			cost = fmt.Sprintf("%.3g s/h", l.Cost.Hour)
+			cost = fmt.Sprintf("%.3g", l.Cost.Hour)
 		}
 		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
 			strings.Join(l.Profiles, " "), clip(l.License, 28), state, cost)
 	}
 	return t.flush()
+}
+
+// rank sorts the models in use first, then the installed ones.
+func rank(l library.Listed) int {
+	switch {
+	case l.InUse:
+		return 0
+	case l.Installed:
+		return 1
+	}
+	return 2
 }
 
 type modelsPullCmd struct {

@@ -63,10 +63,17 @@ func (f *modelFlags) named() map[models.Role]string {
 // modelFiles lists named.
 func (f *modelFlags) modelFiles() []string { return slices.Collect(maps.Values(f.named())) }
 
-// open puts the set together: named files, then the folder, then the demo models.
-func (f *modelFlags) open() (*models.Set, error) {
-	load := library.Load{Dir: f.Models, Files: f.named(), Fallback: demo.Models()}
-	set, err := load.OrDefaultDir().Open()
+// load is how the set is put together: named files, then the folder, then the demo
+// models.
+func (f *modelFlags) load() library.Load {
+	return library.Load{Dir: f.Models, Files: f.named(), Fallback: demo.Models()}.OrDefaultDir()
+}
+
+// open puts the set together.
+func (f *modelFlags) open() (*models.Set, error) { return f.opened(f.load()) }
+
+func (f *modelFlags) opened(load library.Load) (*models.Set, error) {
+	set, err := load.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -97,18 +104,18 @@ func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
 	if *e.EnableAudioEvents {
 		roles = append(roles, models.RoleTagger)
 	}
-	demos := 0
+	var demos []string
 	for _, role := range roles {
 		if m, ok := set.Role(role); ok && m.Demo {
-			demos++
+			demos = append(demos, string(role))
 		}
 	}
-	if demos == 0 {
+	if len(demos) == 0 {
 		return
 	}
 	which := "the embedded demo models"
-	if demos < len(roles) {
-		which = fmt.Sprintf("embedded demo models for %d of %d roles", demos, len(roles))
+	if len(demos) < len(roles) {
+		which = "embedded demo models (" + strings.Join(demos, ", ") + ")"
 	}
 	warn("Using %s: they know synthetic voices and a small vocabulary. For real recordings: `otograph models pull balanced`.\n", which)
 }

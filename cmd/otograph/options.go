@@ -59,6 +59,7 @@ func flagField(row spec.Option, n int) reflect.StructField {
 		help = strings.ReplaceAll(help, "null", auto)
 	case row.Kind == spec.KindBool:
 		help += fmt.Sprintf(" Default: %v.", row.Default)
+		tag += `negatable:"" `
 	case row.Default != nil:
 		tag += fmt.Sprintf(`placeholder:"%v" `, row.Default)
 	case flagTags[row.Name] == "":

@@ -56,7 +56,7 @@ func TestOptionFlags(t *testing.T) {
 		ASRBeamSize: new(3), ASRTemperature: new(0.5), Hotwords: []string{"Otograph", "Kubernetes"}, InitialPrompt: new("a, b"),
 		AudioEventsClasses: []string{"Chicken, rooster", "Dog"},
 	}, got)
-	got, _, err = parseOptions(t, "--enable-asr=false", "--optimize=auto")
+	got, _, err = parseOptions(t, "--no-enable-asr", "--optimize=auto")
 	require.NoError(t, err)
 	assert.Equal(t, spec.Options{EnableASR: new(false), EnableDiarize: new(false)}, got)
 }

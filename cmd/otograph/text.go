@@ -161,6 +161,15 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 	return strings.Join(parts, " · ")
 }
 
+// totals is one line about all recordings of a run.
+func totals(written int, failed []string) string {
+	line := fmt.Sprintf("%d written", written)
+	if len(failed) > 0 {
+		line += fmt.Sprintf(", %d failed: %s", len(failed), strings.Join(failed, ", "))
+	}
+	return line
+}
+
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

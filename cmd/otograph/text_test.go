@@ -31,3 +31,8 @@ func TestTextSaysWhatIsNotCertainAboutWords(t *testing.T) {
 		"1.50 – 2.00   25 %  on.  (doubtful, time interpolated)",
 	}, words)
 }
+
+func TestTotals(t *testing.T) {
+	assert.Equal(t, "2 written, 1 failed: junk.mp3", totals(2, []string{"junk.mp3"}))
+	assert.Equal(t, "3 written", totals(3, nil))
+}

@@ -19,13 +19,14 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/knownvoices"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
 type transcribeCmd struct {
 	Files   []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format  string   `short:"f" enum:"text,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text, json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
+	Format  string   `short:"f" enum:"text,txt,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text (or txt), json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
 	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings; default: standard output."`
 	Words   bool     `help:"Include the time and probability of every word, also in the optimized tier. The text format shows them."`
 	Cascade bool     `default:"true" negatable:"" help:"Decode passages of low confidence again with the standard tier, if both tiers have models."`
@@ -51,6 +52,9 @@ type transcribeCmd struct {
 }
 
 func (c *transcribeCmd) Run(ctx context.Context) error {
+	if c.Format == "txt" {
+		c.Format = "text"
+	}
 	opt, err := c.options()
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, c.Device, once); done {
 		return err
 	}
-	set, err := c.open()
+	set, err := c.openSet()
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			return err
 		}
 		if pulled {
-			if set, err = c.open(); err != nil {
+			if set, err = c.openSet(); err != nil {
 				return err
 			}
 		}
@@ -102,7 +106,19 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if !c.Quiet {
 		c.notice(set, opt)
 	}
-	failed := false
+	return c.all(ctx, p, files, opt)
+}
+
+// openSet opens the models; with --demo the model folder need not exist.
+func (c *transcribeCmd) openSet() (*models.Set, error) {
+	load := c.load()
+	load.DirOptional = load.DirOptional || c.Demo
+	return c.opened(load)
+}
+
+// all transcribes the recordings one by one, and says at the end how many failed.
+func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, files []string, opt otograph.Options) error {
+	var failed []string
 	for i, file := range files {
 		if i > 0 && c.Output == "" && c.Format == "text" {
 			say("\n")
@@ -112,10 +128,13 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 				return ctx.Err()
 			}
 			warn("otograph: %v\n", err)
-			failed = true
+			failed = append(failed, filepath.Base(file))
 		}
 	}
-	if failed {
+	if len(files) > 1 && !c.Quiet {
+		warn("%s\n", totals(len(files)-len(failed), failed))
+	}
+	if len(failed) > 0 {
 		return errReported
 	}
 	return nil
@@ -207,7 +226,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if werr := c.write(ctx, file, name, many, res, waveform); werr != nil {
 		return werr
 	}
-	if !c.Quiet && c.Format == "text" {
+	if !c.Quiet && (c.Format == "text" || c.Output != "") {
 		warn("%s\n", summary(name, res, took))
 	}
 	if stage := (*otograph.StageError)(nil); errors.As(err, &stage) {

@@ -55,7 +55,7 @@ func writeTarget(path string) (target string, special bool, err error) {
 	if target, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 		return path, false, nil
 	} else if err != nil {
-		return "", false, err
+		return "", false, fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	info, err := os.Stat(target)
 	if err != nil {

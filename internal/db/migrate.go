@@ -66,8 +66,8 @@ func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 	}
 	for try := 1; ; try++ {
 		results, err := provider.Up(ctx)
-		for _, r := range results {
-			d.logger.InfoContext(ctx, "database migrated", "version", r.Source.Version, "seconds", r.Duration.Seconds())
+		if n := len(results); n > 0 {
+			d.logger.InfoContext(ctx, "database migrated", "version", results[n-1].Source.Version, "steps", n)
 		}
 		if err == nil {
 			return nil

@@ -86,7 +86,7 @@ func (l Load) Open() (*models.Set, error) {
 func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: model folder %s: %w", models.ErrMissing, dir, fs.ErrNotExist)
+		return nil, fmt.Errorf("%w: model folder %s: %w (`otograph models pull` and `import` create it)", models.ErrMissing, dir, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err

@@ -21,14 +21,17 @@ type principal struct {
 
 // private wraps a handler that requires credentials and takes a token from the
 // account's rate bucket.
-func (s *Server) private(h handler) handler {
+func (s *Server) private(h handler) handler { return s.privately(s.takeToken, h) }
+
+// privately is private with another way to take the token.
+func (s *Server) privately(take func(ctx context.Context, account string) error, h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		who, err := s.authenticate(r.Request)
 		if err != nil {
 			return err
 		}
 		r.who = who
-		if err := s.takeToken(r.Context(), who.Account); err != nil {
+		if err := take(r.Context(), who.Account); err != nil {
 			return err
 		}
 		if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -98,7 +98,11 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	leave, err := s.admit(r, maxUploadBody)
+	leave := func() {}
+	err = s.patiently(r.Context(), s.patienceBefore(), func() (err error) {
+		leave, err = s.admit(r, maxUploadBody)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
 		return err
 	}
-	t, _, err := s.cfg.Tasks.Create(r.Context(), req, tasks.Idempotency{})
+	t, err := s.createInTurn(r.Context(), req)
 	if errors.Is(err, tasks.ErrTranslation) {
 		return openai.NoTranslation()
 	}

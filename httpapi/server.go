@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"path"
@@ -68,6 +69,9 @@ type Config struct {
 	// per second) how fast it must come after that; 0 = 30 s, 8 KiB/s.
 	BodyGrace   time.Duration
 	MinBodyRate int64
+	// Patience is how long a request on an endpoint of OpenAI's interface waits for its
+	// turn beyond the account's limits; 0 = 30 s.
+	Patience time.Duration
 	// Uploads is how many bodies that make tasks one account may send at the same
 	// time, and UploadBytes how many bytes they may have together; 0 = 16, 2 GiB.
 	// Bodies of 64 KiB or less do not count.
@@ -84,6 +88,7 @@ type Server struct {
 	// counts the logins that wait for their delay.
 	loginTurns    *turns.Gate
 	loginsDelayed atomic.Int64
+	places        *turns.Gate // among an account's tasks, for the endpoints of OpenAI's interface
 	uploads       *uploads
 	limits        *limitsCache
 	prices        *pricesCache
@@ -122,6 +127,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.BodyGrace <= 0 {
 		cfg.BodyGrace = 30 * time.Second
 	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = usualPatience
+	}
 	if cfg.Uploads <= 0 {
 		cfg.Uploads = 16
 	}
@@ -131,7 +139,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), places: turns.NewGate(math.MaxInt, 1, maxImpatient), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
@@ -191,8 +199,8 @@ func (s *Server) routes() {
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.login})
-	s.endpoint("/audio/transcriptions", methods{"POST": s.private(s.transcribe)})
-	s.endpoint("/audio/translations", methods{"POST": s.private(s.translation)})
+	s.endpoint("/audio/transcriptions", methods{"POST": s.patient(s.transcribe)})
+	s.endpoint("/audio/translations", methods{"POST": s.patient(s.translation)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is at both

@@ -168,14 +168,25 @@ func (s *Service) createAccount(ctx context.Context, name string, balance billin
 	return key, err
 }
 
+// ownersTier is the tier of the first account, whose owner is the machine's and no
+// customer.
+const ownersTier = 5
+
 // CreateFirstAccount is CreateAccount for a service without any account; the key is ""
-// if it has one.
+// if it has one. The account has the limits of the highest tier.
 func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
 	list, err := s.state.Accounts.List(ctx)
 	if err != nil || len(list) > 0 {
 		return "", err
 	}
-	return s.createAccount(ctx, name, balance, "first start")
+	if key, err = s.createAccount(ctx, name, balance, "first start"); err != nil {
+		return "", err
+	}
+	account, err := s.state.Accounts.Find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return key, s.state.Accounts.SetTier(ctx, account.ID, ownersTier)
 }
 
 // Close closes the state. Run must have returned.

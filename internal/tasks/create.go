@@ -27,6 +27,9 @@ type Request struct {
 	Batch          bool
 	AllowTraining  bool
 	Extras         Extras
+	// Waits is set by a caller who tries again where the account has too many tasks: the
+	// audio stays then.
+	Waits bool
 	// ID is the task's, a UUID of version 7 from NewID; "" makes one.
 	ID string
 	// Refused is for CreateBatch alone: an item that the caller refused; its text becomes the item's error.
@@ -63,7 +66,8 @@ func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 // refused or replayed is deleted.
 func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
 	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
-	if r.Audio != nil && (replayed || definite(err)) {
+	again := r.Waits && errors.Is(err, billing.ErrConcurrencyLimit)
+	if r.Audio != nil && (replayed || definite(err)) && !again {
 		s.DropAudio(ctx, r.Audio.Key)
 	}
 	if err != nil {

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/accounts"
+)
+
+// TestRequestsWaitTheirTurn: on OpenAI's endpoints a request beyond the account's limits
+// waits for a bounded time, and nothing stays of one that is refused then; the
+// specification's endpoints refuse at once.
+func TestRequestsWaitTheirTurn(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Patience = time.Second })
+	one, many := 1, 1000
+	limit := func(tps float64, burst int) {
+		require.NoError(t, w.accounts.SetLimits(t.Context(), w.account.ID, accounts.Overrides{Concurrency: &one, TPS: &tps, Burst: &burst}))
+		time.Sleep(limitsAge)
+	}
+	limit(1000, many)
+	post := func() answer {
+		body, header := form(t, "talk.wav", true)
+		return w.do("POST", "/audio/transcriptions", body, header)
+	}
+	var first answer
+	var wg sync.WaitGroup
+	wg.Go(func() { first = post() })
+	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == 1.0 }, 10*time.Second, 10*time.Millisecond)
+	files := len(blobKeys(t, w))
+	assert.Equal(t, http.StatusTooManyRequests, w.do("POST", "/tasks", upload(nil)).status)
+	begin := time.Now()
+	assert.Equal(t, http.StatusTooManyRequests, post().status)
+	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
+	assert.Len(t, blobKeys(t, w), files, "nothing stays of what was refused")
+
+	w.api.cfg.Patience = time.Minute
+	statuses := make(chan int, 5)
+	for range cap(statuses) {
+		wg.Go(func() { statuses <- post().status })
+	}
+	w.work()
+	wg.Wait()
+	assert.Equal(t, 200, first.status)
+	for range cap(statuses) {
+		assert.Equal(t, 200, <-statuses)
+	}
+	limit(20, 1)
+	for range 3 {
+		assert.Equal(t, 200, post().status, "the rate, too")
+	}
+}

@@ -174,7 +174,7 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	var cascaded float64
 	for _, it := range items {
 		c := it.typical()
-		if c.Audio <= 0 {
+		if c.Audio <= 0 || c.Wall <= 0 { // a result from a file
 			continue
 		}
 		rtf = append(rtf, c.RTF())

@@ -86,7 +86,9 @@ func figures() []figure {
 		)
 	}
 	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
-		return func(s SystemReport) *Estimate { return plainIf(s.Cost.Audio > 0, f(s.Cost)) }
+		return func(s SystemReport) *Estimate {
+			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // not everything is known of others
+		}
 	}
 	list = append(list,
 		figure{"speed", "speed", "× real time", func(s SystemReport) *Estimate { return s.Cost.Speed }, "%.1f", 1, false},

@@ -15,7 +15,7 @@ type fingerprints map[string]string
 func newFingerprints(systems []System) (fingerprints, error) {
 	sums := fingerprints{}
 	for _, s := range systems {
-		for _, m := range s.Set.Models {
+		for _, m := range s.models() {
 			for _, f := range m.Files {
 				if _, done := sums[f.Path]; done || f.Path == "" {
 					continue

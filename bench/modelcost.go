@@ -19,7 +19,7 @@ const leastSound = 60
 func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 	costs := map[string]library.Cost{}
 	for i, s := range systems {
-		for _, m := range s.Set.Models {
+		for _, m := range s.models() {
 			path := m.Main().Path
 			if path == "" || len(s.Set.All(m.Role)) > 1 {
 				continue

@@ -22,6 +22,7 @@ type Report struct {
 // SystemReport is the result of one system.
 type SystemReport struct {
 	Name     string                `json:"name"`
+	Other    bool                  `json:"other,omitempty"` // another recognizer than Otograph's
 	Models   []ModelReport         `json:"models"`
 	Load     float64               `json:"load_seconds"`
 	Tiers    map[otograph.Tier]int `json:"tiers"` // recordings by the tier that transcribed them
@@ -75,8 +76,8 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 		r.Normalizer = c.Normalizer.String()
 	}
 	for i, s := range c.Systems {
-		sr := SystemReport{Name: s.Name, Tiers: map[otograph.Tier]int{}}
-		for _, m := range s.Set.Models {
+		sr := SystemReport{Name: s.Name, Other: s.Engine != nil, Tiers: map[otograph.Tier]int{}}
+		for _, m := range s.models() {
 			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
 		}
 		for _, rec := range file.find(i, "") {
@@ -124,10 +125,9 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 // compare draws the same recordings for both systems, so that recordings that
 // are hard for both do not blur the difference.
 func compare(a, b SystemReport, seed uint64) Comparison {
-	type pair struct{ a, b ItemReport }
 	var words, turns, events, costs []pair
 	for i := range a.Items {
-		p := pair{a.Items[i], b.Items[i]}
+		p := pair{&a.Items[i], &b.Items[i]}
 		if p.a.Error != "" || p.b.Error != "" {
 			continue
 		}
@@ -140,56 +140,41 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 		if p.a.Score.Events != nil && p.b.Score.Events != nil {
 			events = append(events, p)
 		}
-		if p.a.Cost.Audio > 0 && p.b.Cost.Audio > 0 {
+		if p.a.Cost.Audio > 0 && p.b.Cost.Audio > 0 && p.a.Cost.Wall > 0 && p.b.Cost.Wall > 0 {
 			costs = append(costs, p)
 		}
 	}
-	over := func(pairs []pair, f func(sample []pair) float64) *Estimate {
-		return Bootstrap(len(pairs), seed, func(sample []int) float64 {
-			drawn := make([]pair, len(sample))
-			for i, k := range sample {
-				drawn[i] = pairs[k]
-			}
-			return f(drawn)
-		})
-	}
 	return Comparison{
 		System: b.Name, Against: a.Name,
-		WordRate: over(words, func(drawn []pair) float64 {
-			var x, y WordErrors
-			for _, p := range drawn {
-				x.Add(*p.a.Score.Words)
-				y.Add(*p.b.Score.Words)
-			}
-			return y.Rate() - x.Rate()
-		}),
-		TurnRate: over(turns, func(drawn []pair) float64 {
-			var x, y DER
-			for _, p := range drawn {
-				x, y = x.Add(*p.a.Score.Turns), y.Add(*p.b.Score.Turns)
-			}
-			return y.Rate() - x.Rate()
-		}),
-		EventF1: over(events, func(drawn []pair) float64 {
-			var x, y EventScore
-			for _, p := range drawn {
-				x, y = x.Add(*p.a.Score.Events), y.Add(*p.b.Score.Events)
-			}
-			return y.F1() - x.F1()
-		}),
-		Speed: over(costs, func(drawn []pair) float64 {
-			var x, y float64
-			for _, p := range drawn {
-				x, y = x+p.a.Cost.Wall, y+p.b.Cost.Wall
-			}
-			return x / y
-		}),
-		CPU: over(costs, func(drawn []pair) float64 {
-			var x, y float64
-			for _, p := range drawn {
-				x, y = x+p.a.Cost.CPU, y+p.b.Cost.CPU
-			}
-			return y / x
-		}),
+		WordRate: over(words, seed, func(p pair, x, y *WordErrors) {
+			x.Add(*p.a.Score.Words)
+			y.Add(*p.b.Score.Words)
+		}, func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
+		TurnRate: over(turns, seed, func(p pair, x, y *DER) {
+			*x, *y = x.Add(*p.a.Score.Turns), y.Add(*p.b.Score.Turns)
+		}, func(x, y DER) float64 { return y.Rate() - x.Rate() }),
+		EventF1: over(events, seed, func(p pair, x, y *EventScore) {
+			*x, *y = x.Add(*p.a.Score.Events), y.Add(*p.b.Score.Events)
+		}, func(x, y EventScore) float64 { return y.F1() - x.F1() }),
+		Speed: over(costs, seed, func(p pair, x, y *float64) {
+			*x, *y = *x+p.a.Cost.Wall, *y+p.b.Cost.Wall
+		}, func(x, y float64) float64 { return x / y }),
+		CPU: over(costs, seed, func(p pair, x, y *float64) {
+			*x, *y = *x+p.a.Cost.CPU, *y+p.b.Cost.CPU
+		}, func(x, y float64) float64 { return y / x }),
 	}
+}
+
+// pair is a recording on both systems.
+type pair struct{ a, b *ItemReport }
+
+// over estimates a figure of pairs from the sums of both sides.
+func over[T any](pairs []pair, seed uint64, add func(p pair, x, y *T), figure func(x, y T) float64) *Estimate {
+	return Bootstrap(len(pairs), seed, func(sample []int) float64 {
+		var x, y T
+		for _, i := range sample {
+			add(pairs[i], &x, &y)
+		}
+		return figure(x, y)
+	})
 }

@@ -29,6 +29,20 @@ type System struct {
 	KnownLanguage bool
 	// Cascade is the threshold of otograph.WithCascade.
 	Cascade float64
+	// Engine, if set, is another recognizer, which is asked instead of the models.
+	Engine Engine
+	// Parallel is how many recordings an Engine gets at the same time (0 is 1).
+	Parallel int
+}
+
+// Engine is a recognizer other than Otograph's.
+type Engine interface {
+	// Transcribe returns what it finds in a recording and what that cost; Ran says which
+	// fields are filled. An error is a failure of the recognizer, not of the run.
+	Transcribe(ctx context.Context, item Item) (*otograph.Result, Cost, error)
+	// Identity tells it apart from other recognizers, so that a run that was cut off
+	// goes on with the same one.
+	Identity() string
 }
 
 // Config configures a run.
@@ -64,6 +78,8 @@ type Config struct {
 	Audio audio.Options
 	// Progress, if set, is called before each measurement.
 	Progress func(Step)
+
+	classes []string // of the manifest's events
 }
 
 // Step is the next step of a run.
@@ -104,11 +120,15 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Known   bool
 		Cascade float64
 		Models  []model
+		Engine  string `json:",omitempty"`
 	}
 	var systems []system
 	for _, s := range c.Systems {
 		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage, Cascade: s.Cascade}
-		for _, m := range s.Set.Models {
+		if s.Engine != nil {
+			k.Engine = s.Engine.Identity()
+		}
+		for _, m := range s.models() {
 			var files []string
 			for _, f := range m.Files {
 				files = append(files, f.Name+" "+sums.of(f))
@@ -140,6 +160,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if len(c.Items) == 0 || len(c.Systems) == 0 {
 		return nil, errors.New("nothing to run: at least one recording and one system are required")
 	}
+	c.classes = c.eventClasses()
 	machine := ThisMachine()
 	sums, err := newFingerprints(c.Systems)
 	if err != nil {
@@ -167,7 +188,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	s := c.Systems[index]
 	var open []Item
 	for _, it := range c.Items {
-		if !c.finished(file.find(index, it.Name)) {
+		if !c.finished(s, file.find(index, it.Name)) {
 			open = append(open, it)
 		}
 	}
@@ -179,6 +200,9 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 			n := len(c.Items)
 			c.Progress(Step{System: s.Name, Item: it.Name, What: what, Done: float64(index*n + n - len(open) + done), Total: float64(len(c.Systems) * n)})
 		}
+	}
+	if s.Engine != nil {
+		return c.engine(ctx, file, index, open, step)
 	}
 	debug.FreeOSMemory() // memory left by the previous system must not count for this one
 	step(Item{}, "load", 0)
@@ -207,8 +231,16 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	return nil
 }
 
+// models returns the system's models; those of an Engine are not known.
+func (s System) models() []models.Model {
+	if s.Set == nil {
+		return nil
+	}
+	return s.Set.Models
+}
+
 // finished reports whether nothing is left to measure.
-func (c Config) finished(kept []record) bool {
+func (c Config) finished(s System, kept []record) bool {
 	repeats, stages := 0, false
 	for _, r := range kept {
 		if r.Error != "" {
@@ -219,7 +251,7 @@ func (c Config) finished(kept []record) bool {
 		}
 		stages = stages || r.Stages != nil
 	}
-	return repeats >= c.repeats() && (stages || !c.Stages)
+	return repeats >= c.repeats() && (stages || !c.Stages || s.Engine != nil)
 }
 
 func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, index int, it Item, step func(string)) error {
@@ -250,9 +282,7 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 		}
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {
-			rec.Found = &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
-				DER: c.DER, Normalizer: c.Normalizer, EventClasses: c.eventClasses(), LanguageGiven: opt.ASRLanguage != nil,
-			})}
+			rec.Found = c.found(it, res, opt.ASRLanguage != nil)
 		}
 		if err := file.put(rec); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/spec"
@@ -44,15 +45,23 @@ type found struct {
 
 // runFile stores measurements, one per line, as they are made.
 type runFile struct {
+	mu   sync.Mutex
 	file *os.File
-	kept []record
+	kept map[place][]record
+}
+
+// place is what a measurement belongs to: a recording on a system, or with an empty
+// item the system.
+type place struct {
+	system int
+	item   string
 }
 
 // openRunFile opens or creates the run file at path. Its measurements are
 // reused if it has the same head; an incomplete last line is dropped. An empty
 // path stores nothing.
 func openRunFile(path, head string) (*runFile, error) {
-	r := &runFile{}
+	r := &runFile{kept: map[place][]record{}}
 	if path == "" {
 		return r, nil
 	}
@@ -74,7 +83,7 @@ func openRunFile(path, head string) (*runFile, error) {
 			return nil, fmt.Errorf("%w: %s was made with another manifest, other models or other options: remove it, or use another folder", ErrRunFile, path)
 		}
 		if n > 1 {
-			r.kept = append(r.kept, rec)
+			r.keep(rec)
 		}
 		whole += len(line) + 1
 	}
@@ -100,8 +109,15 @@ func openRunFile(path, head string) (*runFile, error) {
 
 // put stores a measurement.
 func (r *runFile) put(rec record) error {
-	r.kept = append(r.kept, rec)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep(rec)
 	return r.write(rec)
+}
+
+func (r *runFile) keep(rec record) {
+	at := place{rec.System, rec.Item}
+	r.kept[at] = append(r.kept[at], rec)
 }
 
 func (r *runFile) write(rec record) error {
@@ -116,15 +132,12 @@ func (r *runFile) write(rec record) error {
 	return err
 }
 
-// find returns the measurements of one recording on one system, in order.
+// find returns the measurements of one recording on one system, in order; with an
+// empty item, those of the system.
 func (r *runFile) find(system int, item string) []record {
-	var out []record
-	for _, rec := range r.kept {
-		if rec.System == system && rec.Item == item {
-			out = append(out, rec)
-		}
-	}
-	return out
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept[place{system, item}]
 }
 
 func (r *runFile) Close() error {

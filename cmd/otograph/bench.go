@@ -46,6 +46,7 @@ type benchRunCmd struct {
 	Quiet  bool   `short:"q" help:"No progress."`
 	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
 
+	otherSystems
 	deviceFlag
 	modelFlags
 	optionFlags `embed:""`
@@ -65,7 +66,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	systems, err := c.systems()
+	systems, err := c.allSystems(items)
 	if err != nil {
 		return err
 	}
@@ -100,6 +101,23 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		warn("models list will not show what the models cost: %v\n", err)
 	}
 	return writeReport(report, c.Format, c.Output)
+}
+
+// allSystems are the chosen models, unless they are left out, and the other systems.
+func (c *benchRunCmd) allSystems(items []bench.Item) (all []bench.System, err error) {
+	if c.Own {
+		if all, err = c.systems(); err != nil {
+			return nil, err
+		}
+	}
+	others, err := c.others(items)
+	if err != nil {
+		return nil, err
+	}
+	if all = append(all, others...); len(all) == 0 {
+		return nil, &usageError{errors.New("--no-own: name another system with --system, --cmd or --hyp")}
+	}
+	return all, nil
 }
 
 // systems are the chosen models and those to compare with, on each tier.

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
+)
+
+// engine measures the remaining recordings on another recognizer.
+func (c Config) engine(ctx context.Context, file *runFile, index int, open []Item, step func(it Item, what string, done int)) error {
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, c.Systems[index].Parallel))
+	for i, it := range open {
+		step(it, "transcribe", i)
+		group.Go(func() error {
+			if each.Err() != nil { // ended while it waited for its turn
+				return each.Err()
+			}
+			return c.ask(each, file, index, it)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// ask measures the remaining repeats of a recording.
+func (c Config) ask(ctx context.Context, file *runFile, index int, it Item) error {
+	s := c.Systems[index]
+	for repeat := len(file.find(index, it.Name)) + 1; repeat <= c.repeats(); repeat++ {
+		res, cost, err := s.Engine.Transcribe(ctx, it)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return file.put(record{System: index, Item: it.Name, Error: err.Error()})
+		}
+		if cost.Audio == 0 && cost.Wall > 0 {
+			if cost.Audio = res.AudioDuration; cost.Audio == 0 {
+				cost.Audio = c.seconds(ctx, it)
+			}
+		}
+		rec := record{System: index, Item: it.Name, Repeat: repeat, Cost: &cost}
+		if repeat == 1 {
+			rec.Found = c.found(it, res, false)
+		}
+		if err := file.put(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seconds returns a recording's length, 0 if it is not known.
+func (c Config) seconds(ctx context.Context, it Item) float64 {
+	info, err := audio.Probe(ctx, otograph.File(it.Path), c.Audio)
+	if err != nil {
+		return 0
+	}
+	return info.Duration
+}
+
+// found returns what the report needs of a result. told says that the language was
+// given to the recognizer.
+func (c Config) found(it Item, res *otograph.Result, told bool) *found {
+	return &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
+		DER: c.DER, Normalizer: c.Normalizer, EventClasses: c.classes, LanguageGiven: told || res.Language == "",
+	})}
+}

@@ -1,0 +1,182 @@
+package systems
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench"
+)
+
+// command is a program that writes a recording's transcript.
+type command struct {
+	words []string
+	limit time.Duration // of one run
+}
+
+// Command returns the program of a command line. {file} in it stands for the path
+// of the recording, and {out} for an empty folder, of which the transcript is read if
+// the program prints none. Blanks separate words, unless they are quoted as in a
+// shell. A run may take limit.
+func Command(line string, limit time.Duration) (bench.Engine, error) {
+	words, err := split(line)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 0 || !strings.Contains(line, "{file}") {
+		return nil, fmt.Errorf("expected a command with {file}, got %q", line)
+	}
+	return &command{words, limit}, nil
+}
+
+// Identity returns the words of the command.
+func (c *command) Identity() string { return fmt.Sprintf("%q", c.words) }
+
+// split splits a command line into words.
+func split(line string) (words []string, err error) {
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inWord = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quotation mark %c is not closed in %q", quote, line)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// errTooLong stops a program that writes without end.
+var errTooLong = fmt.Errorf("it wrote more than %d MiB", maxOutput>>20)
+
+// capped keeps what a program writes and stops it when that is too much. It embeds no
+// buffer, whose ReadFrom would pass Write by.
+type capped struct {
+	data []byte
+	stop context.CancelCauseFunc
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if len(c.data)+len(p) > maxOutput {
+		c.stop(errTooLong)
+		return 0, errTooLong
+	}
+	c.data = append(c.data, p...)
+	return len(p), nil
+}
+
+// tail keeps the end of what a program writes.
+type tail struct{ end []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 300
+	t.end = append(t.end, p[max(0, len(p)-most):]...)
+	t.end = slices.Clone(t.end[max(0, len(t.end)-most):])
+	return len(p), nil
+}
+
+// Transcribe runs the program on a recording. The cost is the program's, with the
+// processes that it started.
+func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+	out, err := os.MkdirTemp("", "otograph-bench-*")
+	if err != nil {
+		return nil, bench.Cost{}, err
+	}
+	defer os.RemoveAll(out)
+	path, err := filepath.Abs(item.Path)
+	if err != nil {
+		return nil, bench.Cost{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, fmt.Errorf("it did not end within %s", c.limit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.words[0]) //nolint:gosec // the user's command
+	cmd.Args = nil
+	for _, w := range c.words {
+		cmd.Args = append(cmd.Args, strings.NewReplacer("{file}", path, "{out}", out).Replace(w))
+	}
+	cmd.WaitDelay = 5 * time.Second
+	stdout, stderr := &capped{stop: stop}, &tail{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	alone(cmd)
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, bench.Cost{}, err
+	}
+	peak := watchMemory(cmd.Process.Pid)
+	err = cmd.Wait()
+	cost := bench.Cost{Wall: time.Since(start).Seconds(), PeakRSS: peak()}
+	cost.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	switch cause := context.Cause(ctx); {
+	case cause != nil && err != nil:
+		return nil, cost, cause
+	case err != nil:
+		return nil, cost, fmt.Errorf("%s: %w: %q", c.words[0], err, stderr.end)
+	}
+	data := stdout.data
+	if written, err := firstFile(out); err != nil || written != nil && len(bytes.TrimSpace(data)) == 0 {
+		if err != nil {
+			return nil, cost, err
+		}
+		data = written
+	}
+	res, err := parse(data, item.Name)
+	return res, cost, err
+}
+
+// extensions are those of transcripts, the one that says most first.
+var extensions = []string{".json", ".jsonl", ".vtt", ".srt", ".ctm", ".stm", ".txt", ".rttm"}
+
+// firstFile returns the transcript that says most of those in a folder, nil if it has
+// none.
+func firstFile(dir string) ([]byte, error) {
+	for _, extension := range extensions {
+		paths, err := filepath.Glob(filepath.Join(dir, "*"+extension))
+		if err != nil {
+			return nil, err
+		}
+		if len(paths) > 0 {
+			return limited(paths[0])
+		}
+	}
+	return nil, nil
+}
+
+// limited reads a file that is not too long.
+func limited(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New(path + ": expected a file")
+	case info.Size() > maxOutput:
+		return nil, fmt.Errorf("%s: longer than %d MiB", path, maxOutput>>20)
+	}
+	return os.ReadFile(path)
+}

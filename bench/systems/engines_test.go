@@ -1,0 +1,200 @@
+package systems
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/bench"
+)
+
+// recording returns an item whose file has some bytes.
+func recording(t *testing.T) bench.Item {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.wav")
+	require.NoError(t, os.WriteFile(path, []byte("RIFF"), 0o600))
+	return bench.Item{Name: "a.wav", Path: path}
+}
+
+// serve returns a server that answers with a handler.
+func serve(t *testing.T, limit time.Duration, query string, h http.HandlerFunc) bench.Engine {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		srv.Close()
+	})
+	s, err := Server(srv.URL+"/v1"+query, "secret", limit, 0)
+	require.NoError(t, err)
+	return s
+}
+
+func TestServer(t *testing.T) {
+	var asked atomic.Int32
+	s := serve(t, time.Minute, "?model=base&language=en", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		assert.Equal(t, "/v1/audio/transcriptions", r.URL.Path)
+		assert.Equal(t, "Bearer secret", r.Header.Get("Authorization"))
+		file, _, err := r.FormFile("file")
+		if assert.NoError(t, err) {
+			data, err := io.ReadAll(file)
+			assert.NoError(t, err)
+			assert.Equal(t, "RIFF", string(data))
+		}
+		assert.Equal(t, "base", r.FormValue("model"))
+		assert.Equal(t, "en", r.FormValue("language"))
+		if r.FormValue("response_format") != "json" {
+			http.Error(w, `{"error":{"message":"response_format verbose_json is not supported"}}`, http.StatusBadRequest)
+			return
+		}
+		fmt.Fprint(w, `{"text":"Hello."}`)
+	})
+	res, cost, err := s.Transcribe(t.Context(), recording(t))
+	require.NoError(t, err)
+	assert.Equal(t, "Hello.", said(res))
+	assert.Positive(t, cost.Wall)
+	assert.Equal(t, int32(3), asked.Load(), "busy, without times, as text")
+	assert.NotContains(t, s.Identity(), "secret")
+}
+
+func TestServerFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		reason string
+	}{
+		"error": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, `{"error":{"message":"out of memory"}}`, http.StatusInternalServerError)
+		}, "500 Internal Server Error: \"{\\\"message\\\":\\\"out of memory\\\"}\""},
+		"refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }, "401"},
+		"page":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html><title>Login</title>") }, "a page of markup (\"Login\")"},
+		"endless": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		}, "longer than 32 MiB"},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices the client's end only after the body
+			<-r.Context().Done()
+		}, "no answer within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := time.Minute
+			if name == "silent" {
+				limit = 50 * time.Millisecond
+			}
+			_, _, err := serve(t, limit, "", c.answer).Transcribe(t.Context(), recording(t))
+			require.ErrorContains(t, err, c.reason)
+		})
+	}
+	_, err := Server("localhost:8000", "", time.Second, 0)
+	require.ErrorContains(t, err, "expected an address such as")
+}
+
+func TestServerPace(t *testing.T) {
+	s := &server{gap: 30 * time.Millisecond}
+	start := time.Now()
+	for range 3 {
+		require.NoError(t, s.wait(t.Context()))
+	}
+	assert.GreaterOrEqual(t, time.Since(start), 60*time.Millisecond)
+}
+
+func TestCommand(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs of this test are Unix's")
+	}
+	run := func(line string, limit time.Duration) (string, bench.Cost, error) {
+		c, err := Command(line, limit)
+		require.NoError(t, err)
+		res, cost, err := c.Transcribe(t.Context(), recording(t))
+		if err != nil {
+			return "", cost, err
+		}
+		return said(res), cost, nil
+	}
+	text, cost, err := run(`sh -c 'cat "$0"; echo " and" more' {file}`, time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, "RIFF and more", text)
+	assert.Positive(t, cost.Wall)
+	text, _, err = run(`sh -c 'echo log >&2; echo "{\"text\":\"from a file\"}" > {out}/x.json; echo no > {out}/x.txt' {file}`, time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, "from a file", text)
+	for line, reason := range map[string]string{
+		`sh -c 'echo it broke >&2; exit 3' {file}`: "exit status 3: \"it broke\\n\"",
+		`yes {file}`:                          "wrote more than 32 MiB",
+		`sh -c 'sleep 60 & sleep 60' {file}`:  "did not end within",
+		`/no/such/program {file}`:             "no such file",
+		`sh -c 'head -c 99 /dev/zero' {file}`: "not a transcript",
+	} {
+		limit := time.Minute
+		if strings.Contains(line, "sleep") {
+			limit = 100 * time.Millisecond
+		}
+		_, _, err := run(line, limit)
+		assert.ErrorContains(t, err, reason, line)
+	}
+	for _, line := range []string{"", "prog", "prog 'x {file}"} {
+		_, err := Command(line, time.Minute)
+		require.Error(t, err, line)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	items := []bench.Item{{Name: "x/a.wav"}, {Name: "b.wav"}}
+	folder := filepath.Dir(put("folder/b.txt", "from text"))
+	put("folder/x/a.json", `{"text":"from json"}`)
+	put("folder/x/a.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n")
+	for path, want := range map[string][2]string{
+		folder: {"from json", "from text"},
+		put("rows.jsonl", `{"audio_filepath":"q/b.wav","duration":4,"time":2,"text":"r","pred_text":"two"}`+"\n"+`{"audio_filepath":"a.wav","text":"r","pred_text":"one"}`): {"one", "two"},
+		put("seg.json", `[{"session_id":"a","speaker":"A","start_time":0,"end_time":1,"words":"one"},{"session_id":"b","words":"two"}]`):                                    {"one", "two"},
+		put("all.stm", "a 1 A 0 1 one\nb 1 A 0 1 two\n"): {"one", "two"},
+		put("all.ctm", "a 1 0 1 one\nb 1 0 1 two\n"):     {"one", "two"},
+		put("lines.txt", "one\ntwo\n"):                   {"one", "two"},
+	} {
+		f, err := Files(path, items)
+		require.NoError(t, err, path)
+		for i, it := range items {
+			res, cost, err := f.Transcribe(t.Context(), it)
+			require.NoError(t, err, path)
+			assert.Equal(t, want[i], said(res), path)
+			assert.Equal(t, path == folder && i == 0, len(res.DiarizeSegments) > 0 && len(res.Segments) > 0 && res.Segments[0].Speaker == "", path)
+			if strings.HasSuffix(path, "rows.jsonl") && i == 1 {
+				assert.Equal(t, bench.Cost{Audio: 4, Wall: 2}, cost)
+			}
+		}
+		_, _, err = f.Transcribe(t.Context(), bench.Item{Name: "missing.wav"})
+		if !strings.HasSuffix(path, ".txt") && !strings.HasSuffix(path, "tm") {
+			require.ErrorIs(t, err, errNoHypothesis, path)
+		}
+	}
+	_, err := Files(put("one.txt", "one\n"), items)
+	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")
+	_, err = Files(put("broken.jsonl", `{"audio_filepath":"a.wav","pred`), items)
+	require.ErrorIs(t, err, ErrOutput)
+}

@@ -1,0 +1,159 @@
+package systems
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/models/library"
+)
+
+// maxFile limits a file with the transcripts of many recordings.
+const maxFile = 512 << 20
+
+// files are transcripts that another program left: a folder with one for each
+// recording, or a file with all of them.
+type files struct {
+	path    string
+	sum     string
+	rows    map[string][]document // of a file, by the recordings' names without extension
+	lines   map[string]string     // of a file with a line for each recording
+	several string                // the text of a file in another form
+}
+
+// Files opens a folder, in which a recording's transcript has its name and the
+// extension of its form; or a file: JSON lines of the Open ASR Leaderboard or of NeMo
+// (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings, or a text
+// with a line for each recording in the order of the manifest, as jiwer reads it.
+func Files(path string, items []bench.Item) (bench.Engine, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &files{path: path}
+	if info.IsDir() {
+		return f, nil
+	}
+	if f.sum, _, err = library.HashFile(path); err != nil {
+		return nil, err
+	}
+	text, err := textfile.Read(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !isRemark(text) {
+		return f, f.index(text)
+	}
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for _, read := range []func([]string, string) *otograph.Result{readRTTM, readCTM, readSTM} {
+		if len(lines) > 0 && read(lines, "") != nil {
+			f.several = text
+			return f, nil
+		}
+	}
+	if len(lines) != len(items) {
+		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))
+	}
+	f.lines = map[string]string{}
+	for i, it := range items {
+		f.lines[it.Name] = strings.TrimSpace(lines[i])
+	}
+	return f, nil
+}
+
+// index reads rows and finds them by their recordings.
+func (f *files) index(text string) error {
+	rows, err := documents([]byte(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	f.rows = map[string][]document{}
+	for i, r := range rows {
+		name := r.Path
+		if name == "" {
+			name = r.Session
+		}
+		if name == "" {
+			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
+		}
+		f.rows[stem(name)] = append(f.rows[stem(name)], r)
+	}
+	return nil
+}
+
+// Identity returns the path with the checksum of a file.
+func (f *files) Identity() string { return f.path + " " + f.sum }
+
+// errNoHypothesis is the failure of a recording without a transcript.
+var errNoHypothesis = errors.New("there is no transcript of this recording")
+
+// Transcribe returns a recording's transcript. It costs nothing, unless the file says
+// what it did.
+func (f *files) Transcribe(_ context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+	switch {
+	case f.rows != nil:
+		return f.fromRows(item)
+	case f.lines != nil:
+		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), bench.Cost{}, nil
+	case f.several != "":
+		res, err := parse([]byte(f.several), item.Name)
+		return res, bench.Cost{}, err
+	}
+	return f.fromFolder(item)
+}
+
+func (f *files) fromRows(item bench.Item) (*otograph.Result, bench.Cost, error) {
+	rows := f.rows[stem(item.Name)]
+	if len(rows) == 0 {
+		return nil, bench.Cost{}, errNoHypothesis
+	}
+	if rows[0].Session != "" {
+		res, err := segLST(rows, "")
+		return res, bench.Cost{}, err
+	}
+	res, err := rows[0].result()
+	cost := bench.Cost{}
+	if rows[0].Duration > 0 && rows[0].Time > 0 {
+		cost.Audio, cost.Wall = rows[0].Duration, rows[0].Time
+	}
+	return res, cost, err
+}
+
+// fromFolder reads a recording's transcript, and its turns from a file of their own.
+func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error) {
+	base := filepath.Join(f.path, filepath.FromSlash(strings.TrimSuffix(item.Name, filepath.Ext(item.Name))))
+	var res *otograph.Result
+	for _, extension := range extensions {
+		if extension == ".rttm" && res != nil && len(res.DiarizeSegments) > 0 || extension != ".rttm" && res != nil {
+			continue
+		}
+		data, err := limited(base + extension)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, bench.Cost{}, err
+		}
+		found, err := parse(data, item.Name)
+		switch {
+		case err != nil:
+			return nil, bench.Cost{}, fmt.Errorf("%s: %w", base+extension, err)
+		case res == nil:
+			res = found
+		default:
+			res.DiarizeSegments, res.NumSpeakers, res.Ran.Diarize = found.DiarizeSegments, found.NumSpeakers, found.Ran.Diarize
+		}
+	}
+	if res == nil {
+		return nil, bench.Cost{}, errNoHypothesis
+	}
+	return res, bench.Cost{}, nil
+}

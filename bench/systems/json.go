@@ -1,0 +1,278 @@
+package systems
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph"
+)
+
+// document is a transcript in JSON with the keys of all programs that are read:
+// OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx, NeMo's
+// manifests, the Open ASR Leaderboard, SegLST and Otograph.
+type document struct {
+	Text     *string         `json:"text"`
+	PredText *string         `json:"pred_text"` // NeMo, leaderboard; text is then the reference
+	Path     string          `json:"audio_filepath"`
+	Duration float64         `json:"duration"`
+	Time     float64         `json:"time"`
+	Language string          `json:"language"`
+	Lang     string          `json:"lang"`
+	Segments []segment       `json:"segments"`
+	Words    json.RawMessage `json:"words"`
+	Turns    []struct {
+		Start   float64 `json:"start"`
+		End     float64 `json:"end"`
+		Speaker string  `json:"speaker"`
+	} `json:"diarize_segments"`
+	Result        struct{ Language string } `json:"result"`
+	Transcription []struct {
+		Offsets struct{ From, To float64 } // milliseconds
+		Text    string
+	} `json:"transcription"`
+	Tokens     []string        `json:"tokens"`
+	Timestamps json.RawMessage `json:"timestamps"`
+	Error      json.RawMessage `json:"error"`
+
+	Session string   `json:"session_id"`
+	Speaker string   `json:"speaker"`
+	Start   *float64 `json:"start_time"`
+	End     *float64 `json:"end_time"`
+}
+
+// segment is a sentence in JSON.
+type segment struct {
+	Start   float64    `json:"start"`
+	End     float64    `json:"end"`
+	Text    string     `json:"text"`
+	Speaker string     `json:"speaker"`
+	Words   []jsonWord `json:"words"`
+}
+
+// jsonWord is a word in JSON; aligners leave out the times of some.
+type jsonWord struct {
+	Word        string   `json:"word"`
+	Text        string   `json:"text"`
+	Start       *float64 `json:"start"`
+	End         *float64 `json:"end"`
+	Probability float64  `json:"probability"`
+}
+
+// parseJSON reads the transcript of a recording from JSON: a document, a list of
+// segments, or a row for each of several recordings.
+func parseJSON(data []byte, recording string) (*otograph.Result, error) {
+	rows, err := documents(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return finish(&otograph.Result{}), nil
+	}
+	if first := rows[0]; first.Session != "" || first.Start != nil {
+		return segLST(rows, recording)
+	}
+	if len(rows) > 1 || rows[0].PredText != nil {
+		i := rowOf(rows, recording)
+		if i < 0 {
+			return nil, fmt.Errorf("%w: it has %d rows, and none for %s", ErrOutput, len(rows), recording)
+		}
+		rows = rows[i : i+1]
+	}
+	return rows[0].result()
+}
+
+// documents returns the objects of a text: one, a list, or one after the other.
+func documents(data []byte) ([]document, error) {
+	var rows []document
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); errors.Is(err, io.EOF) {
+			return rows, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%w: incomplete JSON: %w", ErrOutput, err)
+		}
+		if bytes.HasPrefix(raw, []byte("[")) {
+			list, err := listed(raw)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, list...)
+			continue
+		}
+		var d document
+		if err := json.Unmarshal(raw, &d); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+		}
+		rows = append(rows, d)
+	}
+}
+
+// listed reads a list: rows, or the segments of one document.
+func listed(raw json.RawMessage) ([]document, error) {
+	var rows []document
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	if len(rows) == 0 || rows[0].Session != "" || rows[0].Start != nil || rows[0].PredText != nil || rows[0].Path != "" {
+		return rows, nil
+	}
+	var one document
+	if err := json.Unmarshal(raw, &one.Segments); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	return []document{one}, nil
+}
+
+// rowOf returns the index of a recording's row, −1 for none.
+func rowOf(rows []document, recording string) int {
+	for i, r := range rows {
+		if r.Path != "" && (r.Path == recording || filepath.Base(r.Path) == filepath.Base(recording) || stem(r.Path) == stem(recording)) {
+			return i
+		}
+	}
+	if len(rows) == 1 && recording == "" {
+		return 0
+	}
+	return -1
+}
+
+// stem returns a file's name without folders and extension.
+func stem(path string) string {
+	base := filepath.Base(filepath.FromSlash(path))
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// segLST reads segments of several sessions.
+func segLST(rows []document, recording string) (*otograph.Result, error) {
+	res := &otograph.Result{}
+	for _, r := range rows {
+		if r.Session != "" && recording != "" && r.Session != recording && r.Session != stem(recording) {
+			continue
+		}
+		var words string
+		if len(r.Words) > 0 {
+			if err := json.Unmarshal(r.Words, &words); err != nil {
+				return nil, fmt.Errorf("%w: words: %w", ErrOutput, err)
+			}
+		}
+		g := otograph.Segment{Speaker: r.Speaker, Text: words}
+		if r.Start != nil && r.End != nil {
+			g.Start, g.End = span(*r.Start, *r.End)
+		}
+		res.Segments = append(res.Segments, g)
+	}
+	return finish(res), nil
+}
+
+// span returns times that are neither negative nor in the wrong order.
+func span(start, end float64) (from, to float64) {
+	from = min(max(start, 0), maxSeconds)
+	return from, min(max(end, from), maxSeconds)
+}
+
+// result returns what a document says.
+func (d document) result() (*otograph.Result, error) {
+	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: d.Language}
+	if res.Language == "" {
+		res.Language = d.Lang + d.Result.Language
+	}
+	for _, t := range d.Turns {
+		start, end := span(t.Start, t.End)
+		res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: start, End: end, Speaker: t.Speaker})
+	}
+	for _, s := range d.Segments {
+		g := otograph.Segment{Text: strings.TrimSpace(s.Text), Speaker: s.Speaker, Words: timed(s.Words)}
+		g.Start, g.End = span(s.Start, s.End)
+		res.Segments = append(res.Segments, g)
+	}
+	for _, s := range d.Transcription {
+		g := otograph.Segment{Text: strings.TrimSpace(s.Text)}
+		g.Start, g.End = span(s.Offsets.From/1000, s.Offsets.To/1000)
+		res.Segments = append(res.Segments, g)
+	}
+	text := d.Text
+	if d.PredText != nil {
+		text = d.PredText
+	}
+	switch {
+	case len(res.Segments) > 0:
+		d.spreadWords(res)
+	case text != nil:
+		words := d.looseWords()
+		res.Segments = []otograph.Segment{{Text: strings.TrimSpace(*text), Words: words}}
+		if n := len(words); n > 0 {
+			res.Segments[0].Start, res.Segments[0].End = words[0].Start, words[n-1].End
+		}
+	case d.Segments == nil && d.Transcription == nil:
+		if len(d.Error) > 0 {
+			return nil, fmt.Errorf("%w: it reports an error: %.200s", ErrOutput, d.Error)
+		}
+		return nil, fmt.Errorf("%w: expected JSON with the key text, segments, transcription or pred_text", ErrOutput)
+	}
+	return finish(res), nil
+}
+
+// timed returns the words that have times.
+func timed(words []jsonWord) (out []otograph.Word) {
+	for _, w := range words {
+		if w.Start == nil || w.End == nil {
+			continue
+		}
+		text := w.Word
+		if text == "" {
+			text = w.Text
+		}
+		start, end := span(*w.Start, *w.End)
+		out = append(out, otograph.Word{Word: text, Start: start, End: end, Probability: w.Probability})
+	}
+	return out
+}
+
+// looseWords returns the words beside the text: with times, or as tokens of which
+// only the starts are known.
+func (d document) looseWords() []otograph.Word {
+	var words []jsonWord
+	if json.Unmarshal(d.Words, &words) == nil && len(words) > 0 {
+		return timed(words)
+	}
+	var starts []float64
+	if json.Unmarshal(d.Timestamps, &starts) != nil || len(starts) != len(d.Tokens) {
+		return nil
+	}
+	var out []otograph.Word
+	for i, token := range d.Tokens {
+		text := strings.TrimLeft(token, " \u2581")
+		start, end := span(starts[i], starts[i])
+		if n := len(out); n > 0 {
+			out[n-1].End = max(out[n-1].Start, start)
+			if text == token {
+				out[n-1].Word += text
+				continue
+			}
+		}
+		out = append(out, otograph.Word{Word: text, Start: start, End: end})
+	}
+	return out
+}
+
+// spreadWords gives the words beside the segments to those, if they have none.
+func (d document) spreadWords(res *otograph.Result) {
+	for _, s := range res.Segments {
+		if len(s.Words) > 0 {
+			return
+		}
+	}
+	i := 0
+	for _, w := range d.looseWords() {
+		for i+1 < len(res.Segments) && w.Start >= res.Segments[i+1].Start {
+			i++
+		}
+		res.Segments[i].Words = append(res.Segments[i].Words, w)
+	}
+}

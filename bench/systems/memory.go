@@ -1,0 +1,64 @@
+package systems
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// memoryPause is the time between two looks at a program's memory. The system keeps
+// the peak of each process, so only a rise in its last moments is missed.
+const memoryPause = 20 * time.Millisecond
+
+// watchMemory follows the memory of a process and of those that it starts. The
+// function that it returns ends that and returns the sum of their peaks in bytes, 0
+// where the system does not report it. The peak that wait reports would not do: after
+// an exec it includes the memory of the process that started the program.
+func watchMemory(pid int) func() int64 {
+	stop, done := make(chan struct{}), make(chan struct{})
+	peaks := map[int]int64{}
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(memoryPause); ; {
+			addPeaks(peaks, pid)
+			select {
+			case <-stop:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() (sum int64) {
+		close(stop)
+		<-done
+		for _, p := range peaks {
+			sum += p
+		}
+		return sum
+	}
+}
+
+// addPeaks stores the peaks of a process and of its children.
+func addPeaks(peaks map[int]int64, pid int) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return
+	}
+	if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
+		line, _, _ := strings.Cut(after, "\n")
+		kilobytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(line, "kB")), 10, 64)
+		peaks[pid] = max(peaks[pid], kilobytes<<10)
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			addPeaks(peaks, n)
+		}
+	}
+}

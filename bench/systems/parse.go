@@ -1,0 +1,278 @@
+package systems
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// maxOutput limits a transcript in bytes.
+const maxOutput = 32 << 20
+
+// ErrOutput marks an output that is no transcript.
+var ErrOutput = errors.New("not a transcript")
+
+var (
+	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
+	cueTimes   = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
+	voiceTag   = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
+	anyTag     = regexp.MustCompile(`<[^>]*>`)
+	pageTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+)
+
+// parse reads the transcript of a recording, whichever of the known forms it has.
+func parse(data []byte, recording string) (*otograph.Result, error) {
+	text, err := textfile.ReadFrom(bytes.NewReader(data), maxOutput)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	text = strings.TrimSpace(text)
+	head := strings.ToLower(text[:min(len(text), 256)])
+	switch {
+	case strings.HasPrefix(head, "<!doctype") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<?xml"):
+		return nil, fmt.Errorf("%w: it is a page of markup%s", ErrOutput, titleOf(text))
+	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !markedLine.MatchString(text):
+		if res, err := parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
+			return res, err
+		}
+	case strings.HasPrefix(text, "WEBVTT") || cueTimes.MatchString(text):
+		return parseCues(text)
+	}
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for _, read := range []func([]string, string) *otograph.Result{readRTTM, readCTM, readSTM, readMarked, readObjects} {
+		if res := read(lines, recording); res != nil {
+			return res, nil
+		}
+	}
+	return finish(&otograph.Result{Segments: []otograph.Segment{{Text: text}}}), nil
+}
+
+// isRemark reports whether a text begins with a remark in brackets such as "[music]",
+// rather than with JSON.
+func isRemark(text string) bool {
+	if !strings.HasPrefix(text, "[") {
+		return false
+	}
+	remark, _, closed := strings.Cut(text[1:], "]")
+	return closed && !strings.ContainsAny(remark, `"{`)
+}
+
+func titleOf(page string) string {
+	if m := pageTitle.FindStringSubmatch(page); m != nil {
+		return fmt.Sprintf(" (%.60q)", strings.TrimSpace(m[1]))
+	}
+	return ""
+}
+
+// finish fills in what follows from the segments.
+func finish(res *otograph.Result) *otograph.Result {
+	res.Ran.ASR = true
+	speakers := map[string]bool{}
+	if len(res.DiarizeSegments) == 0 {
+		for _, s := range res.Segments {
+			if s.Speaker != "" && s.End > s.Start {
+				res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: s.Start, End: s.End, Speaker: s.Speaker})
+			}
+		}
+	}
+	for _, t := range res.DiarizeSegments {
+		speakers[t.Speaker] = true
+	}
+	res.NumSpeakers, res.Ran.Diarize = len(speakers), len(speakers) > 0
+	if code, ok := spec.NormalizeLanguage(res.Language); ok {
+		res.Language = code
+	} else {
+		res.Language = ""
+	}
+	return res
+}
+
+// parseCues reads SubRip or WebVTT.
+func parseCues(text string) (*otograph.Result, error) {
+	script, err := subtitle.ParseScript([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	res := &otograph.Result{}
+	for _, c := range script.Cues {
+		line := strings.Join(c.Lines, " ")
+		g := otograph.Segment{Start: c.Start, End: max(c.Start, c.End)}
+		if m := voiceTag.FindStringSubmatch(line); m != nil {
+			g.Speaker = m[1]
+		}
+		g.Text = strings.TrimSpace(anyTag.ReplaceAllString(line, ""))
+		res.Segments = append(res.Segments, g)
+	}
+	return finish(res), nil
+}
+
+// readRTTM reads speaker turns; they have no words.
+func readRTTM(lines []string, recording string) *otograph.Result {
+	for _, l := range lines {
+		if kind, _, _ := strings.Cut(strings.TrimSpace(l), " "); kind != "SPEAKER" && kind != "SPKR-INFO" && !strings.HasPrefix(kind, ";;") {
+			return nil
+		}
+	}
+	text := strings.Join(lines, "\n")
+	turns, err := bench.ReadRTTM(strings.NewReader(text), stem(recording))
+	if err == nil && len(turns) == 0 {
+		turns, err = bench.ReadRTTM(strings.NewReader(text), "")
+	}
+	if err != nil || len(turns) == 0 {
+		return nil
+	}
+	res := &otograph.Result{}
+	for _, t := range turns {
+		res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: t.Start, End: t.End, Speaker: t.Speaker})
+	}
+	finish(res).Ran.ASR = false
+	return res
+}
+
+// numbers returns the fields as times that are neither negative nor endless.
+func numbers(fields ...string) (out []float64, ok bool) {
+	for _, f := range fields {
+		v, err := strconv.ParseFloat(f, 64)
+		if err != nil || !(v >= 0) || v > maxSeconds {
+			return nil, false
+		}
+		out = append(out, v)
+	}
+	return out, true
+}
+
+// maxSeconds is longer than any recording.
+const maxSeconds = 1e7
+
+// readCTM reads NIST's words with times: recording, channel, start, duration, word.
+func readCTM(lines []string, recording string) *otograph.Result {
+	var words []otograph.Word
+	rows := 0
+	for _, l := range lines {
+		f := strings.Fields(l)
+		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
+			continue
+		}
+		if len(f) < 5 || len(f) > 8 {
+			return nil
+		}
+		t, ok := numbers(f[2], f[3])
+		if !ok {
+			return nil
+		}
+		rows++
+		if f[0] == stem(recording) || f[0] == recording || recording == "" {
+			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
+		}
+	}
+	if rows == 0 {
+		return nil
+	}
+	return finish(&otograph.Result{Segments: sentencesOf(words)})
+}
+
+// sentencesOf returns words as one segment.
+func sentencesOf(words []otograph.Word) []otograph.Segment {
+	if len(words) == 0 {
+		return nil
+	}
+	var text []string
+	for _, w := range words {
+		text = append(text, strings.TrimSpace(w.Word))
+	}
+	return []otograph.Segment{{Start: words[0].Start, End: max(words[0].Start, words[len(words)-1].End), Text: strings.Join(text, " "), Words: words}}
+}
+
+// readSTM reads NIST's segments: recording, channel, speaker, start, end, perhaps a
+// label in angle brackets, text.
+func readSTM(lines []string, recording string) *otograph.Result {
+	res := &otograph.Result{}
+	rows := 0
+	for _, l := range lines {
+		f := strings.Fields(l)
+		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
+			continue
+		}
+		if len(f) < 5 {
+			return nil
+		}
+		t, ok := numbers(f[3], f[4])
+		if !ok || t[1] < t[0] {
+			return nil
+		}
+		rows++
+		text := f[5:]
+		if len(text) > 0 && strings.HasPrefix(text[0], "<") && strings.HasSuffix(text[0], ">") {
+			text = text[1:]
+		}
+		if f[0] == stem(recording) || f[0] == recording || recording == "" {
+			res.Segments = append(res.Segments, otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")})
+		}
+	}
+	if rows == 0 {
+		return nil
+	}
+	return finish(res)
+}
+
+// readMarked reads lines that begin with times in brackets, as whisper.cpp and
+// OpenAI's program print them.
+func readMarked(lines []string, _ string) *otograph.Result {
+	res := &otograph.Result{}
+	for _, l := range lines {
+		l = strings.TrimSpace(l)
+		mark := markedLine.FindString(l)
+		if mark == "" {
+			continue
+		}
+		from, to, _ := strings.Cut(strings.Trim(mark, "[]"), " --> ")
+		start, end := clock(from), clock(to)
+		res.Segments = append(res.Segments, otograph.Segment{Start: start, End: max(start, end), Text: strings.TrimSpace(l[len(mark):])})
+	}
+	if len(res.Segments) == 0 {
+		return nil
+	}
+	return finish(res)
+}
+
+// clock returns the seconds of a time such as 01:02:03.456 or 02:03,456, 0 for one
+// that is none.
+func clock(s string) float64 {
+	sum := 0.0
+	for _, part := range strings.Split(strings.ReplaceAll(s, ",", "."), ":") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(v >= 0) || v > maxSeconds {
+			return 0
+		}
+		sum = sum*60 + v
+	}
+	return min(sum, maxSeconds)
+}
+
+// readObjects reads JSON objects between lines of other kinds, as sherpa-onnx prints
+// them.
+func readObjects(lines []string, recording string) *otograph.Result {
+	var objects []string
+	for _, l := range lines {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, "{") && strings.HasSuffix(l, "}") && strings.Contains(l, `"text"`) {
+			objects = append(objects, l)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	res, err := parseJSON([]byte(strings.Join(objects, "\n")), recording)
+	if err != nil {
+		return nil
+	}
+	return res
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package systems
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// alone puts a program into a group of processes, so that all it started ends with it.
+func alone(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}

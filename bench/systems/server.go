@@ -1,0 +1,225 @@
+package systems
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/backoff"
+)
+
+const (
+	// attempts is how often a server is asked that is busy or out of order.
+	attempts = 4
+	// longestPause limits the pause that a server may ask for.
+	longestPause = time.Minute
+)
+
+// server is a server with OpenAI's transcription endpoint.
+type server struct {
+	address string
+	form    map[string]string
+	key     string
+	limit   time.Duration // of one answer
+	gap     time.Duration // between two requests
+
+	mu    sync.Mutex
+	next  time.Time
+	plain bool // it refused response_format=verbose_json
+}
+
+// Server returns the server at an address: of its interface
+// ("http://host:8000/v1"), or of an endpoint ("http://host:8080/inference"). The
+// parameters of the address are sent as fields of the form ("?model=large-v3"). key is
+// sent as a bearer token unless it is empty. An answer may take limit; with perMinute
+// above 0, that is the largest number of requests in a minute.
+func Server(address, key string, limit time.Duration, perMinute int) (bench.Engine, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("expected an address such as http://localhost:8000/v1, got %q", address)
+	}
+	s := &server{key: key, limit: limit, form: map[string]string{"model": "whisper-1"}}
+	for name, values := range u.Query() {
+		s.form[name] = values[0]
+	}
+	u.RawQuery = ""
+	switch path := strings.TrimSuffix(u.Path, "/"); {
+	case path == "":
+		u.Path = "/v1/audio/transcriptions"
+	case strings.HasSuffix(path, "/v1"):
+		u.Path = path + "/audio/transcriptions"
+	}
+	s.address = u.String()
+	if perMinute > 0 {
+		s.gap = time.Minute / time.Duration(perMinute)
+	}
+	return s, nil
+}
+
+// Identity returns the address with the fields of the form, without the key.
+func (s *server) Identity() string {
+	fields, _ := json.Marshal(s.form)
+	return s.address + " " + string(fields)
+}
+
+// Transcribe sends a recording and reads the answer.
+func (s *server) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+	for attempt := 1; ; attempt++ {
+		if err := s.wait(ctx); err != nil {
+			return nil, bench.Cost{}, err
+		}
+		start := time.Now()
+		data, pause, err := s.ask(ctx, item)
+		if err == nil {
+			cost := bench.Cost{Wall: time.Since(start).Seconds()}
+			res, err := parse(data, item.Name)
+			return res, cost, err
+		}
+		if pause < 0 || attempt == attempts || ctx.Err() != nil || !backoff.Sleep(ctx, pause) {
+			return nil, bench.Cost{}, err
+		}
+	}
+}
+
+// wait keeps the gap between two requests.
+func (s *server) wait(ctx context.Context) error {
+	s.mu.Lock()
+	now := time.Now()
+	at := now
+	if s.next.After(now) {
+		at = s.next
+	}
+	s.next = at.Add(s.gap)
+	s.mu.Unlock()
+	if !backoff.Sleep(ctx, at.Sub(now)) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// ask makes one request. A pause of 0 or more says that another may succeed.
+func (s *server) ask(ctx context.Context, item bench.Item) (data []byte, pause time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
+	defer cancel()
+	s.mu.Lock()
+	plain := s.plain
+	s.mu.Unlock()
+	body, kind, err := s.body(item, plain)
+	if err != nil {
+		return nil, -1, err
+	}
+	defer body.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.address, body)
+	if err != nil {
+		return nil, -1, err
+	}
+	req.Header.Set("Content-Type", kind)
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, -1, cause
+		}
+		return nil, time.Second, err
+	}
+	defer resp.Body.Close()
+	data, err = io.ReadAll(io.LimitReader(resp.Body, maxOutput+1))
+	switch {
+	case err != nil:
+		return nil, -1, errors.Join(err, context.Cause(ctx))
+	case len(data) > maxOutput:
+		return nil, -1, fmt.Errorf("the answer is longer than %d MiB", maxOutput>>20)
+	case resp.StatusCode == http.StatusBadRequest && !plain && bytes.Contains(data, []byte("response_format")):
+		s.mu.Lock()
+		s.plain = true
+		s.mu.Unlock()
+		return nil, 0, refusal(resp, data)
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+		return nil, pauseOf(resp), refusal(resp, data)
+	case resp.StatusCode != http.StatusOK:
+		return nil, -1, refusal(resp, data)
+	}
+	return data, 0, nil
+}
+
+// pauseOf returns how long a server asks to wait, a second if it does not say.
+func pauseOf(resp *http.Response) time.Duration {
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
+		return min(time.Duration(n)*time.Second, longestPause)
+	}
+	return time.Second
+}
+
+// refusal returns a server's status with what it says.
+func refusal(resp *http.Response, data []byte) error {
+	var said struct {
+		Error  json.RawMessage
+		Detail json.RawMessage
+	}
+	text := strings.TrimSpace(string(data))
+	if json.Unmarshal(data, &said) == nil && len(said.Error)+len(said.Detail) > 0 {
+		text = string(said.Error) + string(said.Detail)
+	}
+	return fmt.Errorf("status %s: %.200q", resp.Status, text)
+}
+
+// body returns the form as it is sent: the recording is read while it is.
+func (s *server) body(item bench.Item, plain bool) (body io.ReadCloser, kind string, err error) {
+	file, err := os.Open(item.Path)
+	if err != nil {
+		return nil, "", err
+	}
+	r, w := io.Pipe()
+	form := multipart.NewWriter(w)
+	go func() {
+		defer file.Close()
+		_ = w.CloseWithError(s.write(form, file, plain)) // the reader sees the error
+	}()
+	return r, form.FormDataContentType(), nil
+}
+
+func (s *server) write(form *multipart.Writer, file *os.File, plain bool) error {
+	fields := map[string]string{"response_format": "verbose_json"}
+	if plain {
+		fields["response_format"] = "json"
+	}
+	for name, value := range s.form {
+		fields[name] = value
+	}
+	for name, value := range fields {
+		if err := form.WriteField(name, value); err != nil {
+			return err
+		}
+	}
+	if fields["response_format"] == "verbose_json" {
+		for _, level := range []string{"word", "segment"} {
+			if err := form.WriteField("timestamp_granularities[]", level); err != nil {
+				return err
+			}
+		}
+	}
+	part, err := form.CreateFormFile("file", filepath.Base(file.Name()))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(part, file); err != nil {
+		return err
+	}
+	return form.Close()
+}

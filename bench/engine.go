@@ -69,6 +69,6 @@ func (c Config) seconds(ctx context.Context, it Item) float64 {
 // given to the recognizer.
 func (c Config) found(it Item, res *otograph.Result, told bool) *found {
 	return &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
-		DER: c.DER, Normalizer: c.Normalizer, EventClasses: c.classes, LanguageGiven: told || res.Language == "",
+		DER: c.DER, Normalizer: c.Normalizer, Keywords: c.Keywords, EventClasses: c.classes, LanguageGiven: told || res.Language == "",
 	})}
 }

@@ -3,9 +3,11 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/scores"
 )
 
 // figure is a row of every rendering: a name, its unit, and each system's
@@ -59,6 +61,7 @@ func figures() []figure {
 		{"event_recall", "· recall", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Recall }), "%.1f", 100, false},
 		{"event_map", "events mAP, by recording", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
 	}
+	list = slices.Insert(list, slices.IndexFunc(list, func(f figure) bool { return f.key == "speakers" }), speakerFigures()...)
 	for _, t := range []struct {
 		key, name string
 		of        func(Accuracy) *TimeStat
@@ -78,6 +81,7 @@ func figures() []figure {
 			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s *TimeStat) float64 { return s.MeanStart }), "%.3f", 1, true},
 			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s *TimeStat) float64 { return s.Within50 }), "%.1f", 100, false},
 			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s *TimeStat) float64 { return s.Within100 }), "%.1f", 100, false},
+			figure{t.key + "_start_200ms", "· within 200 ms", "%", stat(func(s *TimeStat) float64 { return s.Within200 }), "%.1f", 100, false},
 			figure{t.key + "_start_p50", "· median", "s", stat(func(s *TimeStat) float64 { return s.MedianStart }), "%.3f", 1, true},
 			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95Start }), "%.3f", 1, true},
 			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianEnd }), "%.3f", 1, true},
@@ -112,6 +116,32 @@ func figures() []figure {
 		figure{"load", "time to load the models", "s", func(s SystemReport) *Estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
 		figure{"recordings", "recordings measured", "", func(s SystemReport) *Estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
 		figure{"failed", "recordings failed", "", func(s SystemReport) *Estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
+	)
+}
+
+// speakerFigures returns the figures of turns and of words by speakers, and those of
+// keywords.
+func speakerFigures() (list []figure) {
+	for _, rate := range []struct{ key, name string }{{"der_", "· DER, "}, {"jer_", "· JER, "}} {
+		for _, v := range turnVariants {
+			list = append(list, figure{rate.key + v.key, rate.name + v.name, "%", func(s SystemReport) *Estimate { return s.Accuracy.TurnRates[rate.key+v.key] }, "%.2f", 100, true})
+		}
+	}
+	for _, r := range meetingRates {
+		list = append(list, figure{r.key, r.name, "%", func(s SystemReport) *Estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
+	}
+	keyword := func(f func(scores.Found) float64) func(SystemReport) *Estimate {
+		return func(s SystemReport) *Estimate {
+			if k := s.Accuracy.Keywords; k != nil {
+				return plain(f(scores.Found(*k)))
+			}
+			return nil
+		}
+	}
+	return append(list,
+		figure{"keyword_f1", "keywords F1", "%", func(s SystemReport) *Estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
+		figure{"keyword_precision", "· precision", "%", keyword(scores.Found.Precision), "%.1f", 100, false},
+		figure{"keyword_recall", "· recall", "%", keyword(scores.Found.Recall), "%.1f", 100, false},
 	)
 }
 

@@ -37,6 +37,14 @@ type Item struct {
 	Events    []EventSpan   // sound events; empty but not nil if there are none
 	Sentences []TimedText   // the sentences' times
 	Words     []TimedText   // the words' times
+	// SentenceSpeakers are who says each of Sentences, nil if that is not known.
+	SentenceSpeakers []string
+	// Corrected is the text without the errors of Text, for a benchmark whose reference
+	// is known to be wrong; see Audit.
+	Corrected *string
+	// Keys are the other keys of the manifest with a text, a number or a truth value, by
+	// which a report divides the recordings.
+	Keys map[string]string
 }
 
 // EventSpan is a sound with its times in seconds. Class is one of the 521
@@ -74,6 +82,32 @@ type manifestLine struct {
 	} `json:"events"`
 	Sentences []timedLine `json:"sentences"`
 	Words     []timedLine `json:"words"`
+	Corrected *string     `json:"corrected"`
+	keys      map[string]string
+}
+
+// UnmarshalJSON keeps the keys that the manifest does not define.
+func (l *manifestLine) UnmarshalJSON(data []byte) error {
+	type plain manifestLine
+	if err := json.Unmarshal(data, (*plain)(l)); err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	for key, value := range all {
+		switch value.(type) {
+		case string, float64, bool:
+			if !slices.Contains([]string{"file", "text", "corrected", "rttm", "language", "speakers"}, key) {
+				if l.keys == nil {
+					l.keys = map[string]string{}
+				}
+				l.keys[key] = fmt.Sprint(value)
+			}
+		}
+	}
+	return nil
 }
 
 type timedLine struct {
@@ -81,6 +115,8 @@ type timedLine struct {
 	End   float64 `json:"end"`
 	Text  string  `json:"text"`
 	Word  string  `json:"word"`
+
+	Speaker string `json:"speaker"`
 }
 
 // Load reads a manifest file, or builds one from a folder: every recording in
@@ -223,6 +259,12 @@ func (l manifestLine) item(dir string) (Item, error) {
 	}
 	if it.Sentences, err = timed("sentences", l.Sentences); err != nil {
 		return it, err
+	}
+	it.Corrected, it.Keys = l.Corrected, l.keys
+	if slices.ContainsFunc(l.Sentences, func(t timedLine) bool { return t.Speaker != "" }) {
+		for _, t := range l.Sentences {
+			it.SentenceSpeakers = append(it.SentenceSpeakers, t.Speaker)
+		}
 	}
 	it.Words, err = timed("words", l.Words)
 	return it, err

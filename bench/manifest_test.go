@@ -26,6 +26,7 @@ func TestReadManifest(t *testing.T) {
 	assert.Equal(t, Item{
 		Name: "x/a.flac", Path: filepath.Join(dir, "x", "a.flac"), Text: new("Hello."), Language: "en",
 		Turns: []SpeakerTurn{{0, 2, "ann"}, {2, 3, "bob"}}, Speakers: new(2), Sentences: []TimedText{{1, 2, "Hello."}},
+		Keys: map[string]string{"voice": "v"},
 	}, items[0])
 	assert.Equal(t, Item{Name: "b.wav", Path: filepath.Join(dir, "b.wav"), Text: new(""), Events: []EventSpan{}}, items[1])
 	assert.Equal(t, Item{

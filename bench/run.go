@@ -64,6 +64,8 @@ type Config struct {
 	// Normalizer brings texts into one form before they are compared; see
 	// ScoreOptions.
 	Normalizer normalize.Normalizer
+	// Keywords are words or phrases that are counted in every text.
+	Keywords []string
 	// Cores limits the number of cores (0 is all).
 	Cores int
 	// Device is the device for the standard tier's model; see
@@ -142,9 +144,10 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Systems    []system
 		DER        DEROptions
 		Cores      int
-		Device     string `json:",omitempty"`
-		Normalizer string `json:",omitempty"`
-	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer.Name})
+		Device     string   `json:",omitempty"`
+		Normalizer string   `json:",omitempty"`
+		Keywords   []string `json:",omitempty"`
+	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer.Name, c.Keywords})
 	if err != nil {
 		return "", err
 	}

@@ -13,15 +13,28 @@ import (
 // Score is the accuracy of one result. Fields are nil if the manifest has no
 // reference or the run did not compute them.
 type Score struct {
-	Words     *WordErrors    `json:"words,omitempty"`
-	Verbatim  *WordErrors    `json:"verbatim,omitempty"`  // of the texts as they are, split at spaces
-	Compounds *WordErrors    `json:"compounds,omitempty"` // with a normalizer: split and joined words are alike
-	Turns     *DER           `json:"turns,omitempty"`
+	Words     *WordErrors `json:"words,omitempty"`
+	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the texts as they are, split at spaces
+	Compounds *WordErrors `json:"compounds,omitempty"` // with a normalizer: split and joined words are alike
+	Turns     *DER        `json:"turns,omitempty"`
+	// TurnsBy are the turns without a collar, without overlapping speech, and without
+	// both, where that differs from Turns.
+	TurnsBy   map[string]DER `json:"turns_by,omitempty"`
+	Meeting   *MeetingScore  `json:"meeting,omitempty"`
+	Keywords  *KeywordScore  `json:"keywords,omitempty"`
 	Speakers  *Count         `json:"speakers,omitempty"`
 	Language  *LanguageScore `json:"language,omitempty"`
 	Events    *EventScore    `json:"events,omitempty"`
 	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
+}
+
+// KeywordScore counts the occurrences of keywords: in both texts, in the reference
+// alone, in the hypothesis alone.
+type KeywordScore struct {
+	Hits        int `json:"hits"`
+	Misses      int `json:"misses"`
+	FalseAlarms int `json:"false_alarms"`
 }
 
 // Count is a number that should be Reference and was Found.
@@ -45,6 +58,8 @@ type ScoreOptions struct {
 	// Normalizer, if it has a name, brings both texts into one form, which is then
 	// split at spaces; the zero value compares Units.
 	Normalizer normalize.Normalizer
+	// Keywords are words or phrases that are counted in both texts.
+	Keywords []string
 	// LanguageGiven leaves the language unscored because it was given to the
 	// run.
 	LanguageGiven bool
@@ -70,8 +85,9 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			}
 		}
 		if item.Text != nil {
-			s.scoreWords(language, *item.Text, text, opt.Normalizer)
+			s.scoreWords(language, *item.Text, text, opt)
 		}
+		s.Meeting = scoreMeeting(item, res, language, opt.Normalizer)
 		if item.Language != "" && !opt.LanguageGiven {
 			s.Language = &LanguageScore{item.Language, res.Language}
 		}
@@ -90,7 +106,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			for _, t := range res.DiarizeSegments {
 				turns = append(turns, SpeakerTurn{t.Start, t.End, t.Speaker})
 			}
-			s.Turns = new(ScoreTurns(item.Turns, turns, opt.DER))
+			s.scoreTurns(item.Turns, turns, opt.DER)
 		}
 		if item.Speakers != nil {
 			s.Speakers = &Count{*item.Speakers, res.NumSpeakers}
@@ -107,15 +123,48 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 }
 
 // scoreWords compares two texts.
-func (s *Score) scoreWords(language, reference, hypothesis string, n normalize.Normalizer) {
+func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOptions) {
+	n := opt.Normalizer
 	ref, hyp := normalizedUnits(n, language, reference), normalizedUnits(n, language, hypothesis)
 	s.Words = new(CompareWords(ref, hyp))
+	if len(opt.Keywords) > 0 {
+		var keywords [][]string
+		for _, k := range opt.Keywords {
+			keywords = append(keywords, normalizedUnits(n, language, k))
+		}
+		s.Keywords = new(KeywordScore(scores.Keywords(ref, hyp, keywords)))
+	}
 	if n.Name != "" && spacedLanguage(language) {
 		s.Compounds = new(WordErrors(scores.CompareCompounds(ref, hyp)))
 	}
 	if spacedLanguage(language) {
 		s.Verbatim = new(CompareWords(strings.Fields(reference), strings.Fields(hypothesis)))
 	}
+}
+
+// scoreTurns compares turns, also with and without a collar and overlapping speech.
+func (s *Score) scoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) {
+	s.Turns = new(ScoreTurns(reference, hypothesis, opt))
+	for _, v := range turnVariants {
+		if other := v.of(opt); other != opt {
+			if s.TurnsBy == nil {
+				s.TurnsBy = map[string]DER{}
+			}
+			d := ScoreTurns(reference, hypothesis, other)
+			d.Mapping = nil
+			s.TurnsBy[v.key] = d
+		}
+	}
+}
+
+// turnVariants are the other ways in which turns are scored.
+var turnVariants = []struct {
+	key, name string
+	of        func(DEROptions) DEROptions
+}{
+	{"no_collar", "no collar", func(o DEROptions) DEROptions { return DEROptions{SkipOverlap: o.SkipOverlap} }},
+	{"no_overlap", "no overlap", func(o DEROptions) DEROptions { return DEROptions{Collar: o.Collar, SkipOverlap: true} }},
+	{"no_collar_no_overlap", "no collar, no overlap", func(DEROptions) DEROptions { return DEROptions{SkipOverlap: true} }},
 }
 
 func spacedLanguage(language string) bool { return language == "" || spec.Spaced(language) }
@@ -148,17 +197,25 @@ type Accuracy struct {
 	// nothing is said, as jiwer and sclite do; nil without such a recording.
 	WordRateAll *Estimate `json:"word_rate_all"`
 	CharRateAll *Estimate `json:"char_rate_all"`
-	Invented    *Estimate `json:"invented"`   // share of the recordings without speech that got a text
-	Turns       *DER      `json:"turns"`      // sums
-	TurnRate    *Estimate `json:"turn_rate"`  // DER
-	Speakers    *Estimate `json:"speakers"`   // share with the correct number of speakers
-	Language    *Estimate `json:"language"`   // share with the correct language
-	EventF1     *Estimate `json:"event_f1"`   // see EventScore
-	EventMAP    *Estimate `json:"event_map"`  // see meanAveragePrecision
-	Precision   *float64  `json:"precision"`  // of events
-	Recall      *float64  `json:"recall"`     // of events
-	Sentences   *TimeStat `json:"sentences"`  // times of sentences
-	WordTimes   *TimeStat `json:"word_times"` // times of words
+	Invented    *Estimate `json:"invented"`  // share of the recordings without speech that got a text
+	Turns       *DER      `json:"turns"`     // sums
+	TurnRate    *Estimate `json:"turn_rate"` // DER
+	// TurnRates are DER and JER in the other ways of scoring, as "der_no_collar".
+	TurnRates map[string]*Estimate `json:"turn_rates,omitempty"`
+	// Meeting are the rates of words by speakers: cpwer, tcpwer, orcwer, greedy_orcwer,
+	// dicpwer, wder.
+	Meeting map[string]*Estimate `json:"meeting,omitempty"`
+	// Keywords sums the counts; KeywordF1 is their F1.
+	Keywords  *KeywordScore `json:"keywords,omitempty"`
+	KeywordF1 *Estimate     `json:"keyword_f1,omitempty"`
+	Speakers  *Estimate     `json:"speakers"`   // share with the correct number of speakers
+	Language  *Estimate     `json:"language"`   // share with the correct language
+	EventF1   *Estimate     `json:"event_f1"`   // see EventScore
+	EventMAP  *Estimate     `json:"event_map"`  // see meanAveragePrecision
+	Precision *float64      `json:"precision"`  // of events
+	Recall    *float64      `json:"recall"`     // of events
+	Sentences *TimeStat     `json:"sentences"`  // times of sentences
+	WordTimes *TimeStat     `json:"word_times"` // times of words
 }
 
 // TimeStat summarizes TimeErrors, in seconds.
@@ -166,6 +223,7 @@ type TimeStat struct {
 	MeanStart   float64 `json:"mean_start"`
 	Within50    float64 `json:"start_within_50ms"`  // share of the matched, 0 to 1
 	Within100   float64 `json:"start_within_100ms"` // share of the matched, 0 to 1
+	Within200   float64 `json:"start_within_200ms"` // share of the matched, 0 to 1
 	MedianStart float64 `json:"median_start"`
 	P95Start    float64 `json:"p95_start"`
 	MedianEnd   float64 `json:"median_end"`
@@ -180,15 +238,17 @@ type Scored struct {
 }
 
 // summarize summarizes scores; seed is the seed of the bootstrap.
-func summarize(scores []Scored, seed uint64) Accuracy {
+func summarize(list []Scored, seed uint64) Accuracy {
 	var a Accuracy
 	var words, chars, empty, verbatim, compounds []WordErrors
 	var allWords, allChars []WordErrors // with the empty ones
 	var turns []DER
+	var meetings []MeetingScore
+	var keywords []scores.Found
 	var speakers, language []bool
 	var events []EventScore
 	var sentences, times TimeErrors
-	for _, s := range scores {
+	for _, s := range list {
 		if w := s.Words; w != nil {
 			a.Words.Add(*w)
 			if s.Characters {
@@ -209,6 +269,12 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 		}
 		if s.Turns != nil {
 			turns = append(turns, *s.Turns)
+		}
+		if s.Meeting != nil {
+			meetings = append(meetings, *s.Meeting)
+		}
+		if s.Keywords != nil {
+			keywords = append(keywords, scores.Found(*s.Keywords))
 		}
 		if c := s.Speakers; c != nil {
 			speakers = append(speakers, c.Reference == c.Found)
@@ -232,6 +298,11 @@ func summarize(scores []Scored, seed uint64) Accuracy {
 	}
 	if len(chars) > 0 && len(allChars) > len(chars) {
 		a.CharRateAll = rate(allChars, seed)
+	}
+	a.TurnRates, a.Meeting = turnRates(list, seed), summarizeMeetings(meetings, seed)
+	if len(keywords) > 0 {
+		a.Keywords = new(KeywordScore(sumKeywords(keywords, all(len(keywords)))))
+		a.KeywordF1 = Bootstrap(len(keywords), seed, func(sample []int) float64 { return sumKeywords(keywords, sample).F1() })
 	}
 	a.Verbatim, a.Compounds = rate(verbatim, seed), rate(compounds, seed)
 	invented := make([]bool, len(empty))
@@ -268,7 +339,7 @@ func (e TimeErrors) stat() *TimeStat {
 	}
 	s := &TimeStat{Matched: e.Matched()}
 	if len(e.Starts) > 0 {
-		s.MeanStart, s.Within50, s.Within100 = e.MeanStart(), e.Within(0.05), e.Within(0.1)
+		s.MeanStart, s.Within50, s.Within100, s.Within200 = e.MeanStart(), e.Within(0.05), e.Within(0.1), e.Within(0.2)
 		s.MedianStart, s.MedianEnd = Median(e.Starts), Median(e.Ends)
 		s.P95Start, s.P95End = percentileOf(e.Starts, 95), percentileOf(e.Ends, 95)
 	}
@@ -306,6 +377,35 @@ func sumTurns(list []DER, sample []int) (sum DER) {
 		sum = sum.Add(list[i])
 	}
 	return sum
+}
+
+func sumKeywords(list []scores.Found, sample []int) (sum scores.Found) {
+	for _, i := range sample {
+		sum.Add(list[i])
+	}
+	return sum
+}
+
+// turnRates estimates the error rates of turns in the other ways of scoring.
+func turnRates(list []Scored, seed uint64) map[string]*Estimate {
+	var out map[string]*Estimate
+	for _, v := range turnVariants {
+		var turns []DER
+		for _, s := range list {
+			if d, ok := s.TurnsBy[v.key]; ok {
+				turns = append(turns, d)
+			}
+		}
+		for rate, of := range map[string]func(DER) float64{"der_": DER.Rate, "jer_": DER.JER} {
+			if e := Bootstrap(len(turns), seed, func(sample []int) float64 { return of(sumTurns(turns, sample)) }); e != nil {
+				if out == nil {
+					out = map[string]*Estimate{}
+				}
+				out[rate+v.key] = e
+			}
+		}
+	}
+	return out
 }
 
 func sumEvents(list []EventScore, sample []int) (sum EventScore) {

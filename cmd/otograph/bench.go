@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -39,6 +40,7 @@ type benchRunCmd struct {
 	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
 	SkipOverlap   bool    `help:"Exclude overlapping speech from the diarization error."`
 	Normalizer    string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
+	Keywords      string  `type:"existingfile" placeholder:"FILE" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`
 	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
 
 	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
@@ -77,6 +79,13 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+	}
+	if c.Keywords != "" {
+		text, err := textfile.Read(c.Keywords, 1<<20)
+		if err != nil {
+			return err
+		}
+		config.Keywords = slices.DeleteFunc(strings.Split(text, "\n"), func(k string) bool { return strings.TrimSpace(k) == "" })
 	}
 	if c.Normalizer != "words" {
 		if config.Normalizer, err = normalize.Get(c.Normalizer); err != nil {

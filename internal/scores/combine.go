@@ -4,7 +4,7 @@ import "slices"
 
 // maxCombination limits the cells of an exact ORC-WER, whose number is the
 // product of the lengths of all streams and of the segments.
-const maxCombination = 64 << 20
+const maxCombination = 8 << 20
 
 // Combination is the result of scores that give each segment to a stream.
 type Combination struct {

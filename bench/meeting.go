@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/scores"
+)
+
+// meetingCollar is how far (seconds) a word may be from its time to count as found in
+// the time-constrained rate, the value that MeetEval advises.
+const meetingCollar = 5
+
+// MeetingScore holds the errors of a text by speakers, each by another rule for whose
+// word is compared with whose; MeetEval defines them.
+type MeetingScore struct {
+	CP  WordErrors `json:"cp"`  // speakers matched, all words of one together
+	TCP WordErrors `json:"tcp"` // the same, with words only near their time (5 s)
+	// ORC gives each sentence of the reference to the speaker of the hypothesis with whom
+	// the errors are fewest; nil if that is too much to compute.
+	ORC       *WordErrors `json:"orc,omitempty"`
+	GreedyORC WordErrors  `json:"greedy_orc"` // an upper bound of ORC
+	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis where it fits best, by the greedy search
+	// WrongSpeaker of Aligned words have another speaker: their quotient is the word
+	// diarization error rate.
+	WrongSpeaker int `json:"wrong_speaker"`
+	Aligned      int `json:"aligned"`
+}
+
+// scoreMeeting compares who said what; nil if one side does not say.
+func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.Normalizer) *MeetingScore {
+	if item.SentenceSpeakers == nil || !res.Ran.Diarize {
+		return nil
+	}
+	var ref, hyp []scores.Segment
+	for i, s := range item.Sentences {
+		ref = append(ref, scores.Segment{Speaker: item.SentenceSpeakers[i], Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
+	}
+	for _, s := range res.Segments {
+		hyp = append(hyp, scores.Segment{Speaker: s.Speaker, Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
+	}
+	m := &MeetingScore{
+		CP: WordErrors(scores.CP(ref, hyp).Errors), TCP: WordErrors(scores.TCP(ref, hyp, meetingCollar).Errors),
+		GreedyORC: WordErrors(scores.GreedyORC(ref, hyp).Errors), DICP: WordErrors(scores.GreedyDICP(ref, hyp).Errors),
+	}
+	if c, ok := scores.ORC(ref, hyp); ok {
+		m.ORC = new(WordErrors(c.Errors))
+	}
+	if w, ok := scores.SpeakersOfWords(ref, hyp); ok {
+		m.WrongSpeaker, m.Aligned = w.Wrong, w.Words
+	}
+	return m
+}
+
+// meetingRates are the rates of a MeetingScore with their names in reports. Each
+// returns the errors and the units of one recording.
+var meetingRates = []struct {
+	key, name string
+	of        func(MeetingScore) (errors, units int)
+}{
+	{"cpwer", "cpWER (words and speakers)", func(m MeetingScore) (int, int) { return m.CP.Errors(), m.CP.Reference }},
+	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m MeetingScore) (int, int) { return m.TCP.Errors(), m.TCP.Reference }},
+	{"orcwer", "· ORC-WER, exact", func(m MeetingScore) (int, int) {
+		if m.ORC == nil {
+			return 0, 0
+		}
+		return m.ORC.Errors(), m.ORC.Reference
+	}},
+	{"greedy_orcwer", "· ORC-WER, greedy", func(m MeetingScore) (int, int) { return m.GreedyORC.Errors(), m.GreedyORC.Reference }},
+	{"dicpwer", "· DI-cpWER, greedy", func(m MeetingScore) (int, int) { return m.DICP.Errors(), m.DICP.Reference }},
+	{"wder", "· WDER, words with another speaker", func(m MeetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
+}
+
+// summarizeMeetings estimates the rates that any recording has, by their keys.
+func summarizeMeetings(list []MeetingScore, seed uint64) map[string]*Estimate {
+	if len(list) == 0 {
+		return nil
+	}
+	out := map[string]*Estimate{}
+	for _, r := range meetingRates {
+		var errors, units []int
+		for _, m := range list {
+			if e, u := r.of(m); u > 0 {
+				errors, units = append(errors, e), append(units, u)
+			}
+		}
+		e := Bootstrap(len(units), seed, func(sample []int) float64 {
+			wrong, all := 0, 0
+			for _, i := range sample {
+				wrong, all = wrong+errors[i], all+units[i]
+			}
+			return float64(wrong) / float64(all)
+		})
+		if e != nil {
+			out[r.key] = e
+		}
+	}
+	return out
+}

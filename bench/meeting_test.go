@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+)
+
+// A text by speakers is scored by each of the rules, turns in every way.
+func TestMeeting(t *testing.T) {
+	item := Item{
+		Text: new("Good morning Ann. Hello Ben. Goodbye."), Language: "en",
+		Sentences:        []TimedText{{0, 2, "Good morning Ann."}, {2, 3, "Hello Ben."}, {30, 31, "Goodbye."}},
+		SentenceSpeakers: []string{"ben", "ann", "ben"}, Turns: []SpeakerTurn{{0, 2, "ben"}, {2, 3, "ann"}, {30, 31, "ben"}},
+	}
+	res := &otograph.Result{
+		Segments: []otograph.Segment{
+			{Start: 0, End: 2, Text: "good morning Ann", Speaker: "S0"},
+			{Start: 2, End: 3, Text: "hello Ben", Speaker: "S1"},
+			{Start: 10, End: 11, Text: "goodbye", Speaker: "S1"},
+		},
+		DiarizeSegments: []otograph.Turn{{Start: 0, End: 2, Speaker: "S0"}, {Start: 2, End: 3, Speaker: "S1"}},
+	}
+	res.Ran.ASR, res.Ran.Diarize = true, true
+	s := ScoreResult(item, res, ScoreOptions{DER: DEROptions{Collar: 0.25}, Keywords: []string{"good morning", "Ben", "Eve"}})
+	require.NotNil(t, s.Meeting)
+	moved := WordErrors{Deletions: 1, Insertions: 1, Reference: 6}
+	assert.Equal(t, &MeetingScore{
+		CP: moved, TCP: moved, ORC: &WordErrors{Reference: 6}, GreedyORC: WordErrors{Reference: 6}, DICP: WordErrors{Reference: 6}, WrongSpeaker: 1, Aligned: 6,
+	}, s.Meeting)
+	assert.Equal(t, &KeywordScore{Hits: 2}, s.Keywords)
+	assert.Len(t, s.TurnsBy, 3)
+	assert.InDelta(t, 0.25, s.TurnsBy["no_collar"].Rate(), 1e-12, "the last turn is missed")
+
+	a := summarize([]Scored{{Score: s}, {Score: Score{}}}, 1)
+	assert.InDelta(t, 2.0/6, a.Meeting["cpwer"].Value, 1e-12)
+	assert.InDelta(t, 1.0/6, a.Meeting["wder"].Value, 1e-12)
+	assert.InDelta(t, 0, a.Meeting["orcwer"].Value, 1e-12)
+	assert.InDelta(t, 0.25, a.TurnRates["der_no_collar"].Value, 1e-12)
+	assert.InDelta(t, 1, a.KeywordF1.Value, 1e-12)
+
+	res.Ran.Diarize = false
+	assert.Nil(t, ScoreResult(item, res, ScoreOptions{}).Meeting, "it does not say who speaks")
+}

@@ -36,12 +36,12 @@ var normalizers = []Normalizer{
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
 }
 
-// Names returns the names of all normalizers.
-func Names() (names []string) {
+// names returns the names of all normalizers.
+func names() (list []string) {
 	for _, n := range normalizers {
-		names = append(names, n.Name)
+		list = append(list, n.Name)
 	}
-	return names
+	return list
 }
 
 // Get returns a normalizer by its name.
@@ -51,7 +51,7 @@ func Get(name string) (Normalizer, error) {
 			return n, nil
 		}
 	}
-	return Normalizer{}, fmt.Errorf("unknown normalizer %q: expected one of %s", name, strings.Join(Names(), ", "))
+	return Normalizer{}, fmt.Errorf("unknown normalizer %q: expected one of %s", name, strings.Join(names(), ", "))
 }
 
 // String returns the name with its version.

@@ -61,7 +61,7 @@ func TestGet(t *testing.T) {
 	assert.Equal(t, "Ünchanged, (as is).", n.Text("de", "Ünchanged, (as is)."))
 	_, err = Get("whisper-2")
 	require.ErrorContains(t, err, "expected one of none, basic, whisper")
-	for _, name := range Names() {
+	for _, name := range names() {
 		n, err := Get(name)
 		require.NoError(t, err)
 		assert.Contains(t, n.String(), name+" (")
@@ -72,7 +72,7 @@ func FuzzText(f *testing.F) {
 	f.Add("five and a half million dollars and seven cents, 1. 2.3. per cent minus")
 	f.Add("double oh seven point triple nine decillion hundredths A.B.C.'s ¢7 \xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, name := range Names() {
+		for _, name := range names() {
 			n, err := Get(name)
 			require.NoError(t, err)
 			n.Text("en", s)

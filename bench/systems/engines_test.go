@@ -196,5 +196,5 @@ func TestFiles(t *testing.T) {
 	_, err := Files(put("one.txt", "one\n"), items)
 	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")
 	_, err = Files(put("broken.jsonl", `{"audio_filepath":"a.wav","pred`), items)
-	require.ErrorIs(t, err, ErrOutput)
+	require.ErrorIs(t, err, errOutput)
 }

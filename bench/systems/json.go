@@ -79,7 +79,7 @@ func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 	if len(rows) > 1 || rows[0].PredText != nil {
 		i := rowOf(rows, recording)
 		if i < 0 {
-			return nil, fmt.Errorf("%w: it has %d rows, and none for %s", ErrOutput, len(rows), recording)
+			return nil, fmt.Errorf("%w: it has %d rows, and none for %s", errOutput, len(rows), recording)
 		}
 		rows = rows[i : i+1]
 	}
@@ -95,7 +95,7 @@ func documents(data []byte) ([]document, error) {
 		if err := dec.Decode(&raw); errors.Is(err, io.EOF) {
 			return rows, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%w: incomplete JSON: %w", ErrOutput, err)
+			return nil, fmt.Errorf("%w: incomplete JSON: %w", errOutput, err)
 		}
 		if bytes.HasPrefix(raw, []byte("[")) {
 			list, err := listed(raw)
@@ -107,7 +107,7 @@ func documents(data []byte) ([]document, error) {
 		}
 		var d document
 		if err := json.Unmarshal(raw, &d); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+			return nil, fmt.Errorf("%w: %w", errOutput, err)
 		}
 		rows = append(rows, d)
 	}
@@ -117,14 +117,14 @@ func documents(data []byte) ([]document, error) {
 func listed(raw json.RawMessage) ([]document, error) {
 	var rows []document
 	if err := json.Unmarshal(raw, &rows); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	if len(rows) == 0 || rows[0].Session != "" || rows[0].Start != nil || rows[0].PredText != nil || rows[0].Path != "" {
 		return rows, nil
 	}
 	var one document
 	if err := json.Unmarshal(raw, &one.Segments); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	return []document{one}, nil
 }
@@ -158,7 +158,7 @@ func segLST(rows []document, recording string) (*otograph.Result, error) {
 		var words string
 		if len(r.Words) > 0 {
 			if err := json.Unmarshal(r.Words, &words); err != nil {
-				return nil, fmt.Errorf("%w: words: %w", ErrOutput, err)
+				return nil, fmt.Errorf("%w: words: %w", errOutput, err)
 			}
 		}
 		g := otograph.Segment{Speaker: r.Speaker, Text: words}
@@ -211,9 +211,9 @@ func (d document) result() (*otograph.Result, error) {
 		}
 	case d.Segments == nil && d.Transcription == nil:
 		if len(d.Error) > 0 {
-			return nil, fmt.Errorf("%w: it reports an error: %.200s", ErrOutput, d.Error)
+			return nil, fmt.Errorf("%w: it reports an error: %.200s", errOutput, d.Error)
 		}
-		return nil, fmt.Errorf("%w: expected JSON with the key text, segments, transcription or pred_text", ErrOutput)
+		return nil, fmt.Errorf("%w: expected JSON with the key text, segments, transcription or pred_text", errOutput)
 	}
 	return finish(res), nil
 }

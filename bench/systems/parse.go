@@ -18,8 +18,8 @@ import (
 // maxOutput limits a transcript in bytes.
 const maxOutput = 32 << 20
 
-// ErrOutput marks an output that is no transcript.
-var ErrOutput = errors.New("not a transcript")
+// errOutput marks an output that is no transcript.
+var errOutput = errors.New("not a transcript")
 
 var (
 	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
@@ -33,13 +33,13 @@ var (
 func parse(data []byte, recording string) (*otograph.Result, error) {
 	text, err := textfile.ReadFrom(bytes.NewReader(data), maxOutput)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	text = strings.TrimSpace(text)
 	head := strings.ToLower(text[:min(len(text), 256)])
 	switch {
 	case strings.HasPrefix(head, "<!doctype") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<?xml"):
-		return nil, fmt.Errorf("%w: it is a page of markup%s", ErrOutput, titleOf(text))
+		return nil, fmt.Errorf("%w: it is a page of markup%s", errOutput, titleOf(text))
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !markedLine.MatchString(text):
 		if res, err := parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
 			return res, err
@@ -100,7 +100,7 @@ func finish(res *otograph.Result) *otograph.Result {
 func parseCues(text string) (*otograph.Result, error) {
 	script, err := subtitle.ParseScript([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	res := &otograph.Result{}
 	for _, c := range script.Cues {

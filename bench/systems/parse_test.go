@@ -82,11 +82,11 @@ func TestNoTranscript(t *testing.T) {
 		"{\"audio_filepath\": \"b.wav\", \"pred_text\": \"x\"}": "none for a.wav",
 	} {
 		_, err := parse([]byte(output), "a.wav")
-		require.ErrorIs(t, err, ErrOutput, "%q", output)
+		require.ErrorIs(t, err, errOutput, "%q", output)
 		assert.ErrorContains(t, err, reason)
 	}
 	_, err := parse(make([]byte, maxOutput+1), "a.wav")
-	require.ErrorIs(t, err, ErrOutput)
+	require.ErrorIs(t, err, errOutput)
 }
 
 func TestHostileTimes(t *testing.T) {
@@ -105,7 +105,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		res, err := parse(data, "a.wav")
 		if err != nil {
-			require.ErrorIs(t, err, ErrOutput)
+			require.ErrorIs(t, err, errOutput)
 			return
 		}
 		for _, s := range res.Segments {

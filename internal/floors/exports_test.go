@@ -19,7 +19,7 @@ import (
 // maxExports is the largest number of exported identifiers that the public packages
 // may have together: package-level names and methods, without fields and without the
 // methods of interfaces.
-const maxExports = 826
+const maxExports = 832
 
 // TestExports checks how much the public packages export, and that nothing they export
 // is declared with a type of an internal package. An internal type that a public package

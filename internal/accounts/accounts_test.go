@@ -113,7 +113,7 @@ func TestUsers(t *testing.T) {
 	require.ErrorIs(t, s.SetPassword(t.Context(), "bob", "another horse"), accounts.ErrNotFound)
 }
 
-func TestSigningKeyIsOne(t *testing.T) {
+func TestSigningKeyIsCreatedOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := accounts.New(d, nil)
 		keys := make([]string, 8)

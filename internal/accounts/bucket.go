@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// thousandths of a token are what buckets count.
+// thousandths is the resolution of buckets: they count thousandths of a token.
 const thousandths = 1000
 
 // bucket is an account's token bucket.
@@ -36,8 +36,8 @@ func (b *bucket) refill(now int64, l Limits) {
 	}
 }
 
-// take takes one token. It returns 0 if there was one, otherwise how long to
-// wait for the next.
+// take takes one token. It returns 0 if there was one, or else the wait for the
+// next.
 func (b *bucket) take(now int64, l Limits) (wait time.Duration, err error) {
 	b.refill(now, l)
 	if b.tokens >= thousandths {
@@ -51,8 +51,8 @@ func (b *bucket) take(now int64, l Limits) (wait time.Duration, err error) {
 }
 
 // TakeToken takes one token from the account's bucket in the database, which
-// several front ends share. It returns 0 if the request may pass, otherwise how
-// long to wait for the next token.
+// several front ends share. It returns 0 if the request may pass, or else the
+// wait for the next token.
 func (s *Store) TakeToken(ctx context.Context, account string, l Limits) (wait time.Duration, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		now := db.Micros(s.clock())

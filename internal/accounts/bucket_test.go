@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestSharedBucket checks the bucket in the database: burst + rate × time pass, and T26, a clock that jumps.
-// It covers T16 of test/README.md.
+// TestSharedBucket checks that the bucket in the database passes burst + rate ×
+// time, also when the clock jumps (T26). It covers T16 of test/README.md.
 func TestSharedBucket(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)

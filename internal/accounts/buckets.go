@@ -19,7 +19,7 @@ type Buckets struct {
 	now     func() time.Time
 }
 
-// limitedBucket is a bucket and the limits that it was last asked with.
+// limitedBucket is a bucket with the limits of its last request.
 type limitedBucket struct {
 	bucket
 	limits Limits
@@ -33,7 +33,7 @@ func NewBuckets(frontEnds int) *Buckets {
 
 // TakeToken takes one token from an account's bucket, which holds of.Burst
 // tokens and is refilled with of.TPS tokens per second. It returns 0 if the
-// request may pass, otherwise how long until the next one might.
+// request may pass, or else the wait until the next one might.
 func (b *Buckets) TakeToken(_ context.Context, account string, of Limits) (time.Duration, error) {
 	own := Limits{TPS: of.TPS * b.share, Burst: max(1, int(float64(of.Burst)*b.share))}
 	b.mu.Lock()
@@ -47,7 +47,7 @@ func (b *Buckets) TakeToken(_ context.Context, account string, of Limits) (time.
 		l = &limitedBucket{fullBucket(now, own), own}
 		b.buckets[account] = l
 	}
-	if l.limits != own { // until now the old ones applied
+	if l.limits != own { // the old limits applied until now
 		l.refill(now, l.limits)
 		l.limits = own
 	}

@@ -67,7 +67,7 @@ func TestBucketIsExact(t *testing.T) {
 	}
 }
 
-func TestBucketsAreApart(t *testing.T) {
+func TestBucketsAreSeparate(t *testing.T) {
 	b := bucketsAt(newClock(), 1)
 	l := Limits{TPS: 1, Burst: 1}
 	for i := range 10 {
@@ -114,7 +114,7 @@ func TestNoCallerWaitsForeverAfterAClockJump(t *testing.T) {
 	t.Log("T26: after a jump of an hour backwards the next request passed within 1/tps")
 }
 
-func TestFrontEndsShare(t *testing.T) {
+func TestFrontEndsShareALimit(t *testing.T) {
 	c := newClock()
 	l := Limits{TPS: 10, Burst: 20}
 	passed := 0
@@ -139,9 +139,9 @@ func TestBucketsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(b.buckets), maxBuckets)
 }
 
-// TestBucketNeverGivesTooMuch checks that, in any history, at most burst + tps
+// TestBucketNeverExceedsItsRate checks that, in any history, at most burst + tps
 // × length requests pass in any stretch of time.
-func TestBucketNeverGivesTooMuch(t *testing.T) {
+func TestBucketNeverExceedsItsRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		b := bucketsAt(c, 1)

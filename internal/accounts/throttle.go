@@ -9,18 +9,18 @@ import (
 
 // Limits on failed logins.
 const (
-	// PairFailures is how many logins of one user from one address may fail
+	// PairFailures is the number of failed logins of one user from one address
 	// within ThrottleWindow before further ones are refused without a check.
 	PairFailures = 5
 	// AddressFailures is the limit for all logins from one address.
 	AddressFailures = 30
-	// ThrottleWindow is how long a failure counts.
+	// ThrottleWindow is the time for which a failure counts.
 	ThrottleWindow = time.Minute
 
 	// If a user has more failures than this within userWindow, from any
 	// address, logins are delayed by userDelay for each further failure, up to
-	// maxUserDelay. The user is never refused, so that a stranger can't lock
-	// out other users.
+	// maxUserDelay. Such logins are never refused, so that a stranger can't
+	// lock the user out.
 	userFailures = 10
 	userWindow   = 15 * time.Minute
 	userDelay    = 250 * time.Millisecond
@@ -81,26 +81,26 @@ func (t *Throttle) Success(user, address string) {
 	t.by.takeBack(user)
 }
 
-// counter counts events by key in a sliding window. Every event removes a few
-// expired entries.
+// counter counts events by key in a sliding window. Each new event removes a
+// few expired entries.
 type counter struct {
 	limit   int
 	span    time.Duration
 	entries map[string]*list.Element // of *events
-	order   *list.List               // by the last event, oldest first
+	order   *list.List               // ordered by their last event, oldest first
 }
 
 type events struct {
 	key string
-	at  []time.Time // the last limit events
+	at  []time.Time // the last events, at most limit
 }
 
 func newCounter(limit int, span time.Duration) *counter {
 	return &counter{limit: limit, span: span, entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// recent drops events outside the window; a clock that moved back keeps no old
-// event alive.
+// recent drops events outside the window. A clock that moved back does not keep
+// old events alive.
 func (c *counter) recent(key string, now time.Time) *events {
 	e := c.entries[key]
 	if e == nil {
@@ -120,7 +120,7 @@ func (c *counter) recent(key string, now time.Time) *events {
 	return ev
 }
 
-// wait returns how long it takes until the key has fewer events than the limit.
+// wait returns the time until the key has fewer events than the limit.
 func (c *counter) wait(key string, now time.Time) time.Duration {
 	ev := c.recent(key, now)
 	if ev == nil || len(ev.at) < c.limit {
@@ -129,7 +129,7 @@ func (c *counter) wait(key string, now time.Time) time.Duration {
 	return ev.at[0].Add(c.span).Sub(now)
 }
 
-// add counts an event and returns how many the key has, at most limit.
+// add counts an event and returns the key's number of events, at most limit.
 func (c *counter) add(key string, now time.Time) int {
 	for range 4 { // remove more than are added
 		front := c.order.Front()

@@ -70,8 +70,9 @@ func TestThrottleByAddress(t *testing.T) {
 	assert.Equal(t, AddressFailures, heard)
 }
 
-// TestThrottleByUser checks that many addresses guessing one user's password
-// are slowed down, and so is the user, but that no user is locked out.
+// TestThrottleByUser checks that guesses at one user's password from many
+// addresses are slowed down, and so is the user, but that no user is locked
+// out.
 func TestThrottleByUser(t *testing.T) {
 	c := newMovable()
 	th := NewThrottle(c.now)

@@ -1,5 +1,5 @@
-// Package audit keeps an append-only log of what operators did, and of what an
-// account's people did to its keys.
+// Package audit keeps an append-only log of operators' actions and of changes
+// that an account's users make to its keys.
 package audit
 
 import (
@@ -19,9 +19,9 @@ type Entry struct {
 	Seq      int64
 	At       time.Time
 	Operator string // see Operator; "user NAME" for one of an account's people
-	Action   string // the command as it is called: account credit
+	Action   string // the command's name: account credit
 	Subject  string // name or id of the object
-	Detail   string // further details like amounts, never a secret
+	Detail   string // further details such as amounts, never a secret
 }
 
 // Log is the log in one database.
@@ -67,8 +67,9 @@ func (l *Log) Record(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// Do records an entry, and then does the work that it tells of. Work that fails is
-// recorded once more, with its error; without the first record nothing is done.
+// Do records an entry and then does the recorded work. If the work fails, it
+// records a second entry with the error. If the first entry can't be recorded,
+// it does nothing.
 func (l *Log) Do(ctx context.Context, e Entry, work func() error) error {
 	if err := l.Record(ctx, e); err != nil {
 		return fmt.Errorf("%s: not done: %w", e.Action, err)

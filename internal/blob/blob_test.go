@@ -142,7 +142,7 @@ func TestNothingVisibleBeforeCommit(t *testing.T) {
 	})
 }
 
-func TestKeysStayInside(t *testing.T) {
+func TestKeysStayInsideTheStore(t *testing.T) {
 	s, err := blob.Open(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	defer s.Close()

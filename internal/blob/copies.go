@@ -26,7 +26,7 @@ const (
 // copyName matches the names of copies in their folders.
 var copyName = regexp.MustCompile(`^copy(\.[a-zA-Z0-9_-]*)?$`)
 
-// localCopy is a copy that this process needs.
+// localCopy is a copy in use by this process.
 type localCopy struct {
 	*os.File
 	marker *os.File
@@ -40,7 +40,7 @@ func newCopy(dir, key string) (c localCopy, err error) {
 	}
 	const fresh = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	if c.marker, err = os.OpenFile(filepath.Join(folder, copyMarker), fresh, 0o600); err == nil {
-		if flock.Try(c.marker) == nil { // without locks on this file system, it must not be mistaken for a dead process's
+		if flock.Try(c.marker) == nil { // without locks on this file system, the copy would look like a dead process's
 			_, err = io.WriteString(c.marker, markerText)
 		}
 		if err == nil {
@@ -79,14 +79,14 @@ func sweepCopies(dir string) {
 		}
 		folder := filepath.Join(dir, e.Name())
 		if sweepCopy(folder) == nil {
-			_ = os.Remove(folder) // unless there is more in it
+			_ = os.Remove(folder) // fails if the folder contains other files
 		}
 	}
 }
 
 var errNotOurs = errors.New("not a copy that a process left behind")
 
-// sweepCopy removes what folder holds of a copy.
+// sweepCopy removes the copy's files from folder.
 func sweepCopy(folder string) error {
 	there, err := os.Lstat(folder)
 	if err != nil {
@@ -124,7 +124,7 @@ func sweepCopy(folder string) error {
 		}
 	}
 	if err != nil {
-		return err // the marker is for the next sweep
+		return err // the next sweep needs the marker
 	}
 	return root.Remove(copyMarker)
 }

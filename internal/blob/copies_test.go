@@ -14,9 +14,9 @@ import (
 	"github.com/otograph/otograph/internal/flock"
 )
 
-// TestCopiesOfKilledProcessesGo: recordings do not pile up where processes were killed that had copies of them, and nothing
-// else goes, whatever its name is.
-func TestCopiesOfKilledProcessesGo(t *testing.T) {
+// TestCopiesOfKilledProcessesAreRemoved checks that the copies of killed
+// processes are removed and that other files stay, regardless of their names.
+func TestCopiesOfKilledProcessesAreRemoved(t *testing.T) {
 	bucket := memblob.OpenBucket(nil)
 	defer bucket.Close()
 	local := func(dir string) (string, func()) {
@@ -49,7 +49,7 @@ func TestCopiesOfKilledProcessesGo(t *testing.T) {
 	require.NoError(t, os.Symlink("lock-of-mine", at("otograph-copy-linked/lock")))
 	write("otograph-copy-linked/lock-of-mine", marker)
 	require.NoError(t, os.Symlink(at("elsewhere"), at("otograph-copy-link")))
-	held, err := os.Open(at("otograph-copy-held/lock")) // as another process holds it
+	held, err := os.Open(at("otograph-copy-held/lock")) // locked as by another process
 	require.NoError(t, err)
 	defer held.Close()
 	require.NoError(t, flock.Try(held))

@@ -2,6 +2,6 @@ package blob
 
 import "io/fs"
 
-// private reports false: modes do not tell here whose a folder is, so copies
-// that killed processes left behind stay.
+// private returns false, because file modes do not reveal a folder's owner
+// here. Copies of killed processes stay.
 func private(fs.FileInfo) bool { return false }

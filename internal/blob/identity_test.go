@@ -73,8 +73,9 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// If two databases claim one empty store concurrently, one of them gets it.
-func TestClaimTogether(t *testing.T) {
+// TestConcurrentClaimsHaveOneWinner checks that exactly one of two databases gets an empty
+// store that both claim.
+func TestConcurrentClaimsHaveOneWinner(t *testing.T) {
 	s, err := blob.Open(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	defer s.Close()

@@ -1,4 +1,5 @@
-// Package ctc reads the output of CTC models for the recognizers and package align:
-// the words that their tokens spell (Vocabulary), the places of hotwords (Spotter), and
-// where words begin and end in the sound around their tokens (Refine).
+// Package ctc interprets the output of CTC models for the recognizers and
+// package align: the words that tokens spell (Vocabulary), the places of
+// hotwords (Spotter), and the start and end of words around their tokens
+// (Refine).
 package ctc

@@ -7,38 +7,39 @@ import (
 	"github.com/otograph/otograph/internal/border"
 )
 
-// Spoken is a word with the times at which a recognizer's tokens fire, and the
-// times that Refine makes of them; all in seconds of the file.
+// Spoken is a word with its tokens' times and the times computed by Refine, all
+// in seconds of the file.
 type Spoken struct {
 	Text string
 	// First and Last are the middles of the rows of its first and last token.
 	First, Last float64
-	// Fresh reports that nothing was said right before it: the word begins a
-	// window, or a pause precedes it.
+	// Fresh reports that no word immediately precedes it: the word begins a
+	// window or follows a pause.
 	Fresh bool
 	// Start and End are set by Refine.
 	Start, End float64
 }
 
 const (
-	// Pause is how long (seconds) no token must have fired before a fresh word.
+	// Pause is the time (seconds) without a token before a fresh word.
 	Pause = 0.5
-	// chunk is how many frames of 10 ms are listened to at a time.
+	// chunk is the number of 10 ms frames that are processed at a time.
 	chunk = 3000
-	// shortest is the least length of a word, in frames.
+	// shortest is the minimum length of a word in frames.
 	shortest = 4
 )
 
-// Refine sets the words' Start and End. A CTC model's tokens fire somewhere
-// inside of a word, 0.1 s late on the mean; a word begins at the median of where
-// a small network hears a border, given the sound and the letters on both
-// sides. A word ends where the next one begins, or with the stretch of speech.
-// Words are in order, speech too (samples at 16 kHz).
+// Refine sets the words' Start and End. A CTC model's tokens fire inside of
+// words, on average 0.1 s after their start. A word begins at the median of the
+// border's distribution, which a small network computes from the sound and from
+// the letters on both sides. A word ends at the start of the next one or at the
+// end of the stretch of speech. words and speech (samples at 16 kHz) are in
+// order.
 func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 	net := border.Load()
 	var sound *border.Sound
-	until, at := -1, 0    // of sound, in frames; of speech, what may lie in it
-	before := math.MinInt // border of the word before
+	until, at := -1, 0    // end of the loaded sound in frames; next stretch of speech that may overlap it
+	before := math.MinInt // border of the previous word
 	for i := range words {
 		w := &words[i]
 		fire := int(math.Round(w.First * 100))
@@ -64,8 +65,9 @@ func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 	setEnds(words, speech)
 }
 
-// begin returns the border of a word whose first token fires in a frame, near
-// frames after the last token of the word before; no earlier than from.
+// begin returns the start border of a word, no earlier than from. fire is the
+// frame of its first token, near the distance from the last token of the
+// previous word.
 func begin(net *border.Net, sound *border.Sound, letters *border.Letters, fire, near, from int, fresh bool) int {
 	var scores [border.Count]float64
 	lag := net.Lag[0]
@@ -98,15 +100,15 @@ func begin(net *border.Net, sound *border.Sound, letters *border.Letters, fire, 
 }
 
 const (
-	// hold is how long (seconds) a word may last beyond its last token while the
-	// voice detector hears speech on, lastHold that for the last word before a
-	// pause.
+	// hold is the maximum time (seconds) that a word lasts beyond its last
+	// token while the voice detector reports speech; lastHold applies to the
+	// last word before a pause.
 	hold     = 0.6
 	lastHold = 0.3
 )
 
-// setEnds lets each word last until the next one begins or the stretch of speech
-// that holds its last token ends.
+// setEnds extends each word to the start of the next one or to the end of the
+// stretch of speech that contains its last token.
 func setEnds(words []Spoken, speech []audio.Span) {
 	k := 0
 	for i := range words {
@@ -121,7 +123,7 @@ func setEnds(words []Spoken, speech []audio.Span) {
 		if len(speech) > 0 {
 			a, b := speech[k].Seconds()
 			end = b
-			if k > 0 && a > w.Last { // in a pause: tokens may fire a little after the speech
+			if k > 0 && a > w.Last { // tokens may fire shortly after the speech
 				if _, before := speech[k-1].Seconds(); w.Last-before < a-w.Last {
 					end = w.Last
 				}

@@ -15,8 +15,8 @@ func seconds(s ...float64) (spans []audio.Span) {
 	return spans
 }
 
-// A token that fires in the pause behind a stretch of speech does not carry its word
-// to the next stretch.
+// TestWordEndsWithItsStretchOfSpeech checks that a token in the pause after a
+// stretch of speech does not extend its word to the next stretch.
 func TestWordEndsWithItsStretchOfSpeech(t *testing.T) {
 	speech := seconds(54.6, 55.8, 56.2, 58.6)
 	words := []Spoken{{Start: 55.2, Last: 55.84}, {Start: 56.22, First: 56.3, Last: 56.5, Fresh: true}}

@@ -9,42 +9,43 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// What a Spotter demands of a word, in logarithms of probabilities. The numbers
-// were chosen on made-up names in voices and sentences that no later test uses
-// (docs/performance.md#hotwords).
+// The conditions under which a Spotter accepts a word, in logarithms of
+// probabilities. They were tuned on made-up names in voices and sentences that
+// no test uses (docs/performance.md#hotwords).
 const (
-	// lossPerLetter is how much less likely than the model's own best tokens those
-	// of a word may be, for each of its letters.
+	// lossPerLetter is the permitted loss per letter: the difference between
+	// the model's best tokens and the word's.
 	lossPerLetter = 3.0
-	// evidenceCost is added for what the model is sure to hear: a part of the
-	// logarithm of how much more likely its own best tokens are than the blank.
+	// evidenceCost is added to the loss where the model is confident: it is a
+	// factor of the log ratio between its best tokens and the blank.
 	evidenceCost = 0.5
-	// editCost is added for each letter in which the word differs from those of the
-	// model's own best tokens.
+	// editCost is added for each letter in which the word differs from the
+	// model's best tokens.
 	editCost = 1.0
-	// leastEvidence keeps words out of silence, leastRows, a letter, out of sounds
-	// that are too short for them.
+	// leastEvidence keeps words out of silence. leastRows, per letter, keeps
+	// them out of sounds that are too short.
 	leastEvidence = 0.5
 	leastRows     = 0.4
-	// leastLetters is how many letters a word needs: shorter ones are found where
-	// nobody says them.
+	// leastLetters is the minimum number of letters in a word; shorter ones are
+	// found where they are not spoken.
 	leastLetters = 4
-	// signLetters is how many letters a character of a script without spaces counts.
+	// signLetters is the number of letters for which a character of a script
+	// without spaces counts.
 	signLetters = 3
 )
 
-// Spotter looks for words in the posteriors of a CTC model, also for such that the
-// model itself thinks little of (A. Andrusenko and others 2024, Fast context-biasing
-// for CTC and transducer ASR models with CTC-based word spotter). It compares the
-// likeliest way to write a word in some rows with the likeliest tokens of the same
-// rows. It is safe for concurrent use.
+// Spotter searches for words in the posteriors of a CTC model, including words
+// that the model itself considers unlikely (A. Andrusenko and others 2024, Fast
+// context-biasing for CTC and transducer ASR models with CTC-based word
+// spotter). It compares the likeliest way to write a word in a range of rows
+// with the likeliest tokens of these rows. It is safe for concurrent use.
 type Spotter struct {
 	vocab  *Vocabulary
 	words  []spotWord
-	ends   []int // by node: the word that ends there, or -1
+	ends   []int // per node: the word that ends there, or -1
 	states []State
-	into   [][]int32 // by node: the states that lead to it
-	most   float64   // the most that any word may lose
+	into   [][]int32 // per node: the states that lead to it
+	most   float64   // the maximum loss of any word
 }
 
 type spotWord struct {
@@ -57,17 +58,17 @@ func (w spotWord) allowed() float64 { return lossPerLetter * w.weight }
 
 // Spotted is a word that a Spotter found.
 type Spotted struct {
-	Text string // as it was given
-	// First and Last are the rows of its first and its last token.
+	Text string // as passed to NewSpotter
+	// First and Last are the rows of its first and last token.
 	First, Last int
-	// LogProb is how its posteriors compare with the best ones: the logarithm of the
-	// quotient, for each letter.
+	// LogProb compares the word's posteriors with the best ones: the logarithm
+	// of their ratio per letter.
 	LogProb float64
 	cost    float64 // of a letter
 }
 
-// NewSpotter returns a Spotter for words; nil if there is none that the vocabulary
-// can spell and that is long enough.
+// NewSpotter returns a Spotter for words. It returns nil if none of them is
+// long enough and can be spelled by the vocabulary.
 func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	s := &Spotter{vocab: v, ends: []int{-1}, into: make([][]int32, 1)}
 	tree := spotTree{Spotter: s, next: map[spotEdge]int{}, known: map[State]bool{}}
@@ -86,8 +87,8 @@ func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	return s
 }
 
-// Spottable reports whether a Spotter looks for the word: the vocabulary can spell
-// it, and it is long enough.
+// Spottable reports whether a Spotter searches for the word: the vocabulary can
+// spell it, and it is long enough.
 func Spottable(word string, v *Vocabulary) bool {
 	_, ok := newSpotWord(word, v)
 	return ok
@@ -118,11 +119,11 @@ type spotEdge struct {
 	letter rune
 }
 
-// spotTree is a Spotter that is being built.
+// spotTree is a Spotter under construction.
 type spotTree struct {
 	*Spotter
 	next  map[spotEdge]int
-	known map[State]bool // the states of tokens
+	known map[State]bool // the known states of tokens
 }
 
 func (t *spotTree) add(w spotWord) {
@@ -158,16 +159,15 @@ func (s *Spotter) lead(e State) {
 	s.states = append(s.states, e)
 }
 
-// passage is the best way to a state: how its tokens' posteriors compare with the
-// best ones, and the row in which it began.
+// passage is the best path to a state: the loss of its tokens' posteriors
+// against the best ones, and the row in which it began.
 type passage struct {
 	score float64
 	first int
 }
 
-// Find returns the words in a window of v scores a row (row-major), of which norms
-// are to be subtracted to make log posteriors. They are in order and do not
-// overlap.
+// Find returns the words found in a window of rows of v scores (row-major), in
+// order and without overlap. norms are subtracted to get log posteriors.
 func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 	if s == nil {
 		return nil
@@ -203,11 +203,11 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 	return apart(found)
 }
 
-// heardRow is what the model itself makes of a row.
+// heardRow is the model's own decoding of a row.
 type heardRow struct {
 	id       int // its best token
 	top      float64
-	evidence float64 // of this row and all before it that something is said
+	evidence float64 // of speech, summed over this row and all before it
 }
 
 func (s *Spotter) listen(scores []float32, norms []float64, v int) []heardRow {
@@ -227,7 +227,7 @@ func (s *Spotter) listen(scores []float32, norms []float64, v int) []heardRow {
 	return heard
 }
 
-// enter computes the best ways to each node; a word may begin at any row.
+// enter computes the best paths to each node; a word may begin at any row.
 func (s *Spotter) enter(entries []Entry, last []passage) {
 	for n := range entries {
 		entries[n] = Entry{math.Inf(-1), math.Inf(-1), -1, -1}
@@ -240,7 +240,7 @@ func (s *Spotter) enter(entries []Entry, last []passage) {
 	entries[0].Score = 0
 }
 
-// reach returns the best way to a state by row t.
+// reach returns the best path to a state by row t.
 func (s *Spotter) reach(i int, entries []Entry, last []passage, t int) passage {
 	st := &s.states[i]
 	e := &entries[st.From]
@@ -277,7 +277,7 @@ func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t i
 	return append(found, Spotted{Text: word.text, First: first, Last: t, LogProb: p.score / word.weight, cost: cost / word.weight})
 }
 
-// letters returns those that the model itself hears in the rows.
+// letters returns the letters that the model itself decodes in the rows.
 func (s *Spotter) letters(rows []heardRow) (out []rune) {
 	last := s.vocab.Blank
 	for _, r := range rows {
@@ -289,8 +289,7 @@ func (s *Spotter) letters(rows []heardRow) (out []rune) {
 	return out
 }
 
-// edits returns the least number of letters to insert, leave out and replace that
-// makes b of a.
+// edits returns the edit distance of a and b.
 func edits(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -311,7 +310,7 @@ func edits(a, b []rune) int {
 	return row[len(b)]
 }
 
-// apart returns the best of words that overlap, in order of their rows.
+// apart returns the best of overlapping words, in order of their rows.
 func apart(found []Spotted) []Spotted {
 	slices.SortStableFunc(found, func(a, b Spotted) int { return cmp.Compare(a.cost, b.cost) })
 	var out []Spotted

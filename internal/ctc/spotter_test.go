@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// spotted tokens: the blank, letters, pieces with and without a space.
+// spotTokens are the blank, letters, and pieces with and without a space.
 var spotTokens = []string{"", " b", "o", "r", "i", "s", " the", " bo", "a", " a", ",", "王", "李", "小", "明", "x"}
 
-// spotRows makes log posteriors of rows that name their likely tokens with their
-// probabilities; the rest is shared by all tokens.
+// spotRows returns log posteriors of rows that list the probabilities of their
+// likely tokens; all tokens share the rest.
 func spotRows(rows ...map[int]float64) (scores []float32, norms []float64) {
 	for _, row := range rows {
 		rest, left := 1.0, len(spotTokens)-len(row)
@@ -40,7 +40,7 @@ func TestSpottable(t *testing.T) {
 func TestSpotter(t *testing.T) {
 	v := NewVocabulary(spotTokens, 0)
 	blank := map[int]float64{0: 0.98}
-	// "boris" is what the model takes for less likely than "the a"
+	// The model considers "boris" less likely than "the a".
 	said := []map[int]float64{blank, {6: 0.6, 1: 0.3}, {2: 0.3, 0: 0.6}, {3: 0.5, 0: 0.4}, {8: 0.7, 4: 0.2}, {5: 0.3, 0: 0.6}, blank, blank}
 	silence := []map[int]float64{blank, blank, blank, blank, blank, blank, blank, blank}
 	sure := []map[int]float64{blank, {6: 0.98}, blank, {9: 0.98}, blank, {6: 0.98}, blank, blank}
@@ -72,9 +72,9 @@ func TestSpotter(t *testing.T) {
 	assert.Equal(t, "李小明", got[0].Text)
 }
 
-// TestSpotterIsViterbi compares the loss of the best way with a search over all
-// ways to write a word in a few rows.
-func TestSpotterIsViterbi(t *testing.T) {
+// TestSpotterMatchesExhaustiveSearch compares the loss of the best path with a
+// search over all ways to write a word in a few rows.
+func TestSpotterMatchesExhaustiveSearch(t *testing.T) {
 	v := NewVocabulary(spotTokens, 0)
 	scores, norms := spotRows(map[int]float64{1: 0.2, 7: 0.3, 0: 0.3}, map[int]float64{2: 0.4, 0: 0.3, 3: 0.1}, map[int]float64{3: 0.5, 0: 0.2, 2: 0.1},
 		map[int]float64{4: 0.3, 3: 0.4, 0: 0.1}, map[int]float64{5: 0.6, 0: 0.2, 4: 0.1})

@@ -1,34 +1,34 @@
 package ctc
 
-// State is one state of a lattice: a token on the way from one node to another, or
-// one of the loops at a node.
+// State is one state of a lattice: a token between two nodes, or one of the
+// loops at a node.
 type State struct {
 	Kind     StateKind
-	ID       int // of the token; -1 for other kinds
+	ID       int // the token's id; -1 for other kinds
 	From, To int // nodes
 }
 
 // StateKind is the role of a State.
 type StateKind uint8
 
-// The kinds of states. A Spotter has StateToken and StateBlank only.
+// The kinds of states. A Spotter only has StateToken and StateBlank.
 const (
 	StateToken StateKind = iota
 	StateBlank           // at a node
-	StateStray           // at a node between words: sound that is in no word
+	StateStray           // at a node between words: sound outside of words
 	StateMark            // at a node between words: punctuation
-	StateWild            // any token, over a whole word
-	StateRest            // blanks inside of a wild word; From is the index of its StateWild
+	StateWild            // any token, through a whole word
+	StateRest            // blanks within a wild word; From is the index of its StateWild
 )
 
-// Entry is the best way to reach a node, and the best one by another token: a
-// token that is written twice needs a blank between.
+// Entry is the best path to a node, and the best one by another token: a
+// repeated token needs a blank between.
 type Entry struct {
 	Score, Other float64 // logarithms of probabilities
-	State, Alt   int32   // indices of the states that the ways come from; -1 for none
+	State, Alt   int32   // indices of the paths' previous states; -1 for none
 }
 
-// Offer takes the way over state s into account, whose score is the logarithm of a
+// Offer considers the path through state s; score is the logarithm of its
 // probability.
 func (e *Entry) Offer(score float64, s int32, states []State) {
 	id := states[s].ID

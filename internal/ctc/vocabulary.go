@@ -12,32 +12,32 @@ import (
 // Vocabulary holds the texts of a CTC model's tokens. It is safe for concurrent
 // use.
 type Vocabulary struct {
-	// Blank is the number of the blank, Size how many tokens there are.
+	// Blank is the number of the blank, Size the number of tokens.
 	Blank, Size int
 	// Marks are the tokens between words: punctuation and the bare space.
 	Marks []int
-	// Solid are the letters and digits that each token writes, folded.
+	// Solid holds the letters and digits of each token, folded.
 	Solid [][]rune
 
 	nodes []trieNode
-	// letters are the characters that some token writes.
+	// letters are the characters that at least one token writes.
 	letters map[rune]bool
 }
 
 // trieNode is a node of the tree of all tokens, by folded characters.
 type trieNode struct {
 	next map[rune]int
-	ids  []int // of tokens that end here
+	ids  []int // ids of the tokens that end here
 }
 
-// LongestWord is how many letters are looked for in the sound of one word: a
-// section of the recording is not cut inside of a word, so its lattice grows with
-// them.
+// LongestWord is the maximum number of letters that are aligned for one word.
+// Sections of a recording are not cut inside of a word, so a longer word would
+// make the lattice large.
 const LongestWord = 200
 
 // NewVocabulary returns a Vocabulary for the text of each token: a space where
-// a word begins, nothing for the blank and other tokens without text. It
-// ignores case and the difference between composed and decomposed characters.
+// a word begins, "" for the blank and other tokens without text. It ignores
+// case and the difference between composed and decomposed characters.
 func NewVocabulary(texts []string, blank int) *Vocabulary {
 	v := &Vocabulary{Blank: blank, Size: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, Solid: make([][]rune, len(texts))}
 	for id, text := range texts {
@@ -75,7 +75,7 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 	return v
 }
 
-// Fold brings text to the form in which it is compared.
+// Fold returns text in the form used for comparisons.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Signs inside of a word are spelled where tokens write them there, and left out
-// where none does.
+// TestSpellSignsInsideWords checks that signs inside of a word are spelled if
+// tokens write them there, and left out otherwise.
 func TestSpellSignsInsideWords(t *testing.T) {
 	v := NewVocabulary([]string{"<blk>", " o", "o", "'", "clock", "-", " twen", "ty", " one", "one", "'h", "a", "-x"}, 0)
 	for word, want := range map[string]string{"o'clock": "o'clock", "twenty-one": "twentyone", "o’clock!": "o'clock", "a'h": "a'h", "'clock'": "clock"} {

@@ -1,9 +1,11 @@
-// Package db is the one small door to the service's relational store: SQLite in a file (the default) or PostgreSQL 14
-// and newer. It opens the store, brings its tables up to date, and runs transactions; everything above speaks
-// database/sql and the SQL that both understand ($1 placeholders, ON CONFLICT, RETURNING).
+// Package db is the access layer of the service's relational store: SQLite in a
+// file (the default) or PostgreSQL 14 and newer. It opens the store, migrates
+// its tables, and runs transactions. Its callers use database/sql and the SQL
+// that both databases understand ($1 placeholders, ON CONFLICT, RETURNING).
 //
-// Writes go through Write, which holds one connection on SQLite (one writer) and retries on PostgreSQL what the server
-// rolled back for the sake of another transaction. Times are stored as microseconds since 1970 (Micros, Time).
+// Writes go through Write, which holds one connection on SQLite (one writer)
+// and repeats a transaction that PostgreSQL rolled back in favor of another
+// one. Times are stored as microseconds since 1970 (Micros, Time).
 package db
 
 import (
@@ -41,8 +43,8 @@ var (
 	ErrUnavailable = errors.New("database unavailable")
 	// ErrFull is returned when the disk of the store is full (HTTP 507).
 	ErrFull = errors.New("database full")
-	// ErrLocked is returned when another process holds the data folder (see
-	// LockFolder).
+	// ErrLocked is returned when another process has locked the data folder
+	// (see LockFolder).
 	ErrLocked = errors.New("data folder is in use")
 )
 
@@ -58,25 +60,29 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// Options adjusts Open; the zero value is right for the service.
+// Options configures Open; the zero value suits the service.
 type Options struct {
-	// BusyTimeout is how long a SQLite transaction waits for another process's; 0 means 10 s.
+	// BusyTimeout is the maximum wait of a SQLite transaction for another
+	// process; 0 means 10 s.
 	BusyTimeout time.Duration
-	// MaxConns bounds the readers (SQLite) or all connections (PostgreSQL); 0 means 16.
+	// MaxConns limits the readers (SQLite) or all connections (PostgreSQL); 0
+	// means 16.
 	MaxConns int
-	// Timeout bounds every query and every transaction, the wait for a connection included; 0 means 30 s. Work that may
-	// take longer asks for it with Patient.
+	// Timeout bounds every query and every transaction, the wait for a
+	// connection included; 0 means 30 s. Work that may take longer uses
+	// Patient.
 	Timeout time.Duration
 	// Observe, when set, is called after every query ("read") and transaction
-	// ("write") with the time that it took and its outcome. Only failures of
-	// the store count as errors.
+	// ("write") with its duration and outcome. Only failures of the store count
+	// as errors.
 	Observe func(op string, took time.Duration, err error)
-	// Logger receives what migrations say; nil discards it.
+	// Logger receives the log of migrations; nil discards it.
 	Logger *slog.Logger
-	// NoListen makes Subscribe hear the notifications of this process alone, on
-	// PostgreSQL too: for connections on which LISTEN has no effect.
+	// NoListen limits Subscribe to notifications of this process, even on
+	// PostgreSQL: for connections that do not support LISTEN.
 	NoListen bool
-	// Wrap, when set, stands between the pools and the driver. Tests use it to make single calls fail.
+	// Wrap, when set, wraps the pools' driver. Tests use it to make single
+	// calls fail.
 	Wrap func(driver.Connector) driver.Connector
 }
 
@@ -98,8 +104,8 @@ type DB struct {
 	listeners listeners
 }
 
-// keywords are those of PostgreSQL's connection strings, and the commonest run-time
-// parameters.
+// keywords are the keywords of PostgreSQL's connection strings and the most
+// common run-time parameters.
 const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|require_auth|channel_binding|connect_timeout|` +
 	`client_encoding|options|application_name|fallback_application_name|keepalives|keepalives_idle|keepalives_interval|` +
 	`keepalives_count|tcp_user_timeout|replication|gssencmode|sslmode|requiressl|sslnegotiation|sslcompression|sslcert|` +
@@ -108,19 +114,20 @@ const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|requ
 	`scram_client_key|scram_server_key|service|servicefile|target_session_attrs|load_balance_hosts|oauth_issuer|` +
 	`oauth_client_id|oauth_client_secret|oauth_scope|search_path|statement_timeout|lock_timeout|timezone`
 
-// notAPath matches addresses of a database server, which would otherwise create
+// notAPath matches addresses of database servers, which would otherwise create
 // an empty SQLite file: another URL scheme, or PostgreSQL's keyword=value.
 var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + keywords + `)\s*=)`)
 
-// errUnreadable refuses an address in whose user name or password something is not
+// errUnreadable refuses an address whose user name or password is not fully
 // encoded.
 var errUnreadable = errors.New("not an address: in a user name or password, " +
 	"the characters / ? # @ % : are written as %2F %3F %23 %40 %25 %3A")
 
-// Open opens the store at source without touching its tables (see Migrate): "postgres://…" or "postgresql://…" for
-// PostgreSQL, anything else is the path of a SQLite file ("sqlite:" and "file:" in front are taken off; the file is
-// created, its folder is not). Other schemes and keyword=value strings are refused. Errors wrap ErrUnavailable where the
-// store can't be reached.
+// Open opens the store at source without touching its tables (see Migrate):
+// "postgres://…" or "postgresql://…" for PostgreSQL, anything else is the path
+// of a SQLite file (the prefixes "sqlite:" and "file:" are removed; the file is
+// created, its folder is not). Other schemes and keyword=value strings are
+// refused. Errors wrap ErrUnavailable if the store can't be reached.
 func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	if opt.BusyTimeout <= 0 {
 		opt.BusyTimeout = 10 * time.Second
@@ -190,11 +197,11 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 // sqliteConnector opens connections of the registered driver with a fixed name.
 type sqliteConnector struct {
 	dsn  string
-	busy time.Duration // how long to try again while others hold the file
+	busy time.Duration // the time to retry while others lock the file
 }
 
 var sqliteDriver = func() driver.Driver {
-	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; the only way to the registered driver
+	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; there is no other access to the registered driver
 	if err != nil {
 		return &sqlite.Driver{}
 	}
@@ -220,35 +227,37 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (c sqliteConnector) Driver() driver.Driver { return sqliteDriver }
 
-// PostgreSQL's codes of errors that the program acts upon.
+// PostgreSQL's codes of errors that the program handles.
 const (
 	codeDeadlock    = "40P01"
 	codeDiskFull    = "53100"
 	codeLockTimeout = "55P03"
 )
 
-// troubles are the codes of PostgreSQL's errors, and the classes (their first two
-// characters), that are failures of the store and not of the statement. A read-only server is the standby after a failover that is not over.
+// troubles are the codes of PostgreSQL's errors, and their classes (the first
+// two characters), that are failures of the store rather than of the statement.
+// A read-only server is a standby during a failover.
 var troubles = map[string]bool{
 	"08": true, "28": true, "3D": true, "40": true, "53": true, "57": true, "58": true, "F0": true, "XX": true,
 	"25006":         true, // read-only
-	"25P03":         true, // idle for too long in a transaction
+	"25P03":         true, // idle in a transaction for too long
 	"25P04":         true, // transaction_timeout
 	"42501":         true, // no privilege
 	"42P01":         true, // no such table
 	codeLockTimeout: true,
 }
 
-// secretPart is what stands where an address has user name and password, up to the
-// last @ that may end them.
+// secretPart matches an address's user name and password, up to the last @ that
+// may end them.
 var secretPart = regexp.MustCompile(`(?s)://.*@`)
 
-// secretValue is a password among an address's parameters or PostgreSQL's keywords.
+// secretValue matches a password among an address's parameters or PostgreSQL's
+// keywords.
 var secretValue = regexp.MustCompile(`(?is)(password *= *)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
 
-// Redact returns a connection string without its passwords, for logs and errors. Of
-// an address in which it is not certain where the password ends, it hides the user
-// name and more.
+// Redact returns a connection string without its passwords, for logs and
+// errors. If the end of the password is uncertain, it also hides the user name
+// and more.
 func Redact(source string) string {
 	source = secretValue.ReplaceAllString(source, "${1}xxxxx")
 	if u := certain(source); u != nil {
@@ -257,8 +266,8 @@ func Redact(source string) string {
 	return secretPart.ReplaceAllString(source, "://xxxxx@")
 }
 
-// certain returns the address that source is if its only @ ends user name and
-// password, else nil.
+// certain returns the parsed source if its only @ ends user name and password,
+// else nil.
 func certain(source string) *url.URL {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil || strings.Count(source, "@") > 1 {
@@ -267,10 +276,11 @@ func certain(source string) *url.URL {
 	return u
 }
 
-// Dialect returns which kind of store this is.
+// Dialect returns the kind of store.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// Source is the path of the SQLite file or the PostgreSQL connection string without its password.
+// Source returns the path of the SQLite file or the PostgreSQL connection
+// string without its password.
 func (d *DB) Source() string { return Redact(d.source) }
 
 // Close closes every connection. It may be called more than once.
@@ -296,23 +306,29 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.classify(d.read.PingContext(ctx))
 }
 
-// Read returns the pool for queries that change nothing. On SQLite its connections refuse writes.
+// Read returns the pool for queries that change nothing. On SQLite its
+// connections refuse writes.
 func (d *DB) Read() *Reader { return d.reader }
 
-// Classify wraps an error that came from Read's pool so that errors.Is finds ErrUnavailable and ErrFull.
+// Classify wraps an error from Read's pool so that errors.Is finds
+// ErrUnavailable and ErrFull.
 func (d *DB) Classify(err error) error { return d.classify(err) }
 
-// maxTries bounds how often Write runs a transaction that the server rolled back for another one's sake.
+// maxTries limits the number of times that Write runs a transaction that the
+// server rolls back in favor of another one.
 const maxTries = 8
 
-// Write runs fn in a transaction and commits it. On SQLite the transaction holds the write lock from its beginning; on
-// PostgreSQL it is READ COMMITTED (take row locks with ForUpdate), and is run again when the server rolled it back
-// because of a deadlock or a serialization failure: fn may run more than once and must not keep what an earlier run left.
-// An error of fn rolls everything back and is returned. Errors of the store wrap ErrUnavailable or ErrFull where that is
-// the cause; after an error of the commit itself the outcome is unknown.
+// Write runs fn in a transaction and commits it. On SQLite the transaction
+// holds the write lock from its beginning. On PostgreSQL it is READ COMMITTED
+// (take row locks with ForUpdate) and is repeated if the server rolled it back
+// because of a deadlock or a serialization failure. fn may thus run more than
+// once and must not keep state of an earlier run. An error of fn rolls
+// everything back and is returned. Errors of the store wrap ErrUnavailable or
+// ErrFull. After an error of the commit itself the outcome is unknown.
 //
-// The transaction has the store's time limit (Options.Timeout, or what Patient says): a statement that hangs then ends
-// with its connection, and the error wraps ErrUnavailable.
+// The transaction has the store's time limit (Options.Timeout, or the limit set
+// by Patient). A statement that exceeds it ends with its connection, and the
+// error wraps ErrUnavailable.
 func (d *DB) Write(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	begun := time.Now()
 	bounded, cancel := d.bound(ctx)
@@ -332,7 +348,8 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 			return nil
 		}
 		if d.dialect == SQLite && errors.Is(d.classify(err), ErrFull) && try == 1 {
-			// The write-ahead log may be what fills the disk: fold it into the file, and there may be room.
+			// The write-ahead log itself may fill the disk: merging it into the
+			// file may free space.
 			if _, folding := d.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); folding == nil {
 				continue
 			}
@@ -346,20 +363,21 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 }
 
-// forgetWait is how long Forget waits for readers and writers, and they for it.
+// forgetWait is the maximum time that Forget waits for readers and writers, or
+// they for it.
 const forgetWait = 200 * time.Millisecond
 
-// Forget folds SQLite's write-ahead log into the file and empties it, so that
-// what was deleted cannot be read from the log either. It fails soon if the log
-// is being read: call it again later. On PostgreSQL it does nothing.
+// Forget merges SQLite's write-ahead log into the file and empties it, so that
+// deleted data cannot be read from the log either. It fails soon if the log is
+// being read: call it again later. On PostgreSQL it does nothing.
 func (d *DB) Forget(ctx context.Context) error {
 	if d.dialect != SQLite {
 		return nil
 	}
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
-	// A separate connection: those of the pools wait longer, and block the
-	// writers meanwhile.
+	// A separate connection, because the pools' connections wait longer and
+	// meanwhile block the writers.
 	pool := sql.OpenDB(sqliteConnector{
 		dsn:  fmt.Sprintf("file:%s?mode=rw&_pragma=busy_timeout(%d)", (&url.URL{Path: d.source}).EscapedPath(), forgetWait.Milliseconds()),
 		busy: forgetWait,
@@ -409,7 +427,8 @@ func (d *DB) ForUpdate() string {
 	return ""
 }
 
-// SkipLocked returns the clause that locks the rows of a SELECT on PostgreSQL and leaves out those that others have locked.
+// SkipLocked returns the clause that locks the rows of a SELECT on PostgreSQL
+// and skips rows that others have locked.
 func (d *DB) SkipLocked() string {
 	if d.dialect == Postgres {
 		return " FOR UPDATE SKIP LOCKED"
@@ -417,13 +436,14 @@ func (d *DB) SkipLocked() string {
 	return ""
 }
 
-// Micros returns t as the tables hold it, microseconds since 1970.
+// Micros returns t in the tables' format, microseconds since 1970.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Time is the reverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// rolledBack reports an error after which the server has certainly undone the transaction and advises to run it again.
+// rolledBack reports whether the server has certainly undone the transaction
+// and recommends repeating it.
 func rolledBack(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == codeDeadlock)
@@ -468,8 +488,8 @@ func (d *DB) classify(err error) error {
 	return err
 }
 
-// Refused reports an outage that does not pass by itself: a server that refuses the
-// user, the password or the database's name, or a file that is no database.
+// Refused reports whether err is a permanent outage: the server refuses the
+// user, the password or the database's name, or the file is not a database.
 func Refused(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -479,10 +499,12 @@ func Refused(err error) bool {
 	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_NOTADB || lite.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// Outage reports an error that is the store's own trouble and passes: it can't be reached or is full.
+// Outage reports whether err is a temporary failure of the store: it can't be
+// reached or is full.
 func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
 
-// Unique reports that err is a broken unique or primary-key constraint.
+// Unique reports whether err is a violation of a unique or primary-key
+// constraint.
 func Unique(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -496,8 +518,8 @@ func Unique(err error) bool {
 }
 
 // Backup writes a consistent copy of a SQLite store to the new file at path
-// while the service keeps running, and flushes it to the disk. PostgreSQL has
-// its own tools for this; there Backup returns an error that says so.
+// while the service keeps running, and flushes it to the disk. For PostgreSQL,
+// which has its own tools, it returns an error.
 func (d *DB) Backup(ctx context.Context, path string) error {
 	if d.dialect != SQLite {
 		return errors.New("backup: the database is PostgreSQL; use pg_dump or its continuous archiving")
@@ -511,8 +533,8 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	// the writer.
 	pool := sql.OpenDB(sqliteConnector{dsn: fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", (&url.URL{Path: d.source}).EscapedPath())})
 	defer pool.Close()
-	// A backup holds the token key, password hashes, and callback secrets: no
-	// other user may read it, not even while it grows.
+	// A backup contains the token key, password hashes, and callback secrets:
+	// no other user may read it, not even while it is being written.
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("backup to %s: %w", path, err)
@@ -540,7 +562,7 @@ func syncFile(path string) error {
 	return f.Sync()
 }
 
-// CheckCopy checks that a SQLite file, a backup for example, is whole, and that
+// CheckCopy checks that a SQLite file, such as a backup, is undamaged and that
 // this program knows its tables.
 func (d *DB) CheckCopy(ctx context.Context) error {
 	var verdict string

@@ -28,7 +28,7 @@ func exec(t *testing.T, d *db.DB, query string, args ...any) {
 	}))
 }
 
-func TestWriteCommitsOrLeavesNothing(t *testing.T) {
+func TestWriteCommitsOrRollsBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		exec(t, d, "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3)", "a", "one", db.Micros(time.Now()))
 		boom := errors.New("boom")
@@ -76,9 +76,9 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 	})
 }
 
-// TestMigrationsRunTogether starts several migrations of one empty store at the same time, and again over the finished one.
+// TestConcurrentMigrations starts several migrations of one empty store at the same time, and again over the finished one.
 // It covers T20 of test/README.md.
-func TestMigrationsRunTogether(t *testing.T) {
+func TestConcurrentMigrations(t *testing.T) {
 	together := func(t *testing.T, source string) {
 		var wait sync.WaitGroup
 		errs := make([]error, 6)
@@ -121,8 +121,9 @@ func TestMigrationsRunTogether(t *testing.T) {
 	})
 }
 
-// TestLockedSQLiteIsUnavailable holds the write lock past the busy timeout: writers get ErrUnavailable, and go on afterwards.
-// It covers T3 of test/README.md.
+// TestLockedSQLiteIsUnavailable holds the write lock past the busy timeout:
+// writers get ErrUnavailable and succeed afterwards. It covers T3 of
+// test/README.md.
 func TestLockedSQLiteIsUnavailable(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	holder := dbtest.Open(t, path, db.Options{})
@@ -139,8 +140,8 @@ func TestLockedSQLiteIsUnavailable(t *testing.T) {
 	require.NoError(t, d.Write(t.Context(), func(*sql.Tx) error { return nil }))
 }
 
-// TestStoppedPostgresIsUnavailable stops the server under an open store: ErrUnavailable while it is away, work afterwards.
-// It covers T3 of test/README.md.
+// TestStoppedPostgresIsUnavailable stops the server of an open store: calls
+// return ErrUnavailable until it runs again. It covers T3 of test/README.md.
 func TestStoppedPostgresIsUnavailable(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
@@ -170,8 +171,9 @@ func TestStoppedPostgresIsUnavailable(t *testing.T) {
 	t.Logf("T3: %d of 5 writes answered unavailable while the server was away, 1 of 1 rows there afterwards", unavailable)
 }
 
-// TestBackupUnderLoad copies a store while rows are written: the copy opens, is whole, and holds a prefix of the rows.
-// It covers T24 of test/README.md.
+// TestBackupUnderLoad copies a store while rows are written: the copy opens, is
+// undamaged, and contains a prefix of the rows. It covers T24 of
+// test/README.md.
 func TestBackupUnderLoad(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -210,8 +212,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	t.Logf("T24: backup under load holds %d of the %d rows written in the end, integrity %s", rows, written, verdict)
 }
 
-// TestFolderIsLocked takes a data folder twice.
-// It covers T32 of test/README.md.
+// TestFolderIsLocked locks a data folder twice. It covers T32 of
+// test/README.md.
 func TestFolderIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	first, err := db.LockFolder(dir)

@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// patience is the key of a context's own time limit.
+// patience is the context key of a time limit set by Patient.
 type patience struct{}
 
 // Patient returns a context whose queries and transactions may take up to limit
-// instead of the store's usual time. On PostgreSQL a single statement stays
-// bounded by statement_timeout (a minute, or Options.Timeout if that is longer).
+// instead of the store's usual time. On PostgreSQL, statement_timeout still
+// limits a single statement (a minute, or Options.Timeout if that is longer).
 func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patience{}, limit)
 }
@@ -31,8 +31,8 @@ func (d *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
-// Reader is the pool for queries that change nothing. Its context methods have
-// the store's time limit, which covers reading the rows too.
+// Reader is the pool for queries that change nothing. Its context methods apply
+// the store's time limit, which includes reading the rows.
 type Reader struct {
 	*sql.DB
 	d *DB
@@ -47,7 +47,7 @@ func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*
 	if err != nil {
 		cancel()
 	} else {
-		context.AfterFunc(bounded, cancel) // the rows live until then
+		context.AfterFunc(bounded, cancel) // the rows are valid until then
 	}
 	r.d.observe("read", time.Since(begun), r.d.trouble(err))
 	return rows, err
@@ -58,12 +58,12 @@ func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any)
 	begun := time.Now()
 	bounded, cancel := r.d.bound(ctx)
 	row := r.DB.QueryRowContext(bounded, query, args...)
-	context.AfterFunc(bounded, cancel) // the row lives until then
+	context.AfterFunc(bounded, cancel) // the row is valid until then
 	r.d.observe("read", time.Since(begun), r.d.trouble(row.Err()))
 	return row
 }
 
-// trouble returns err if the store is to blame for it, else nil.
+// trouble returns err if the store caused it, else nil.
 func (d *DB) trouble(err error) error {
 	if err = d.classify(err); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
 		return err
@@ -71,9 +71,9 @@ func (d *DB) trouble(err error) error {
 	return nil
 }
 
-// cutAt breaks the connection when ctx ends before release is called. The
-// statements of a transaction run under separate contexts, so only this ends
-// one that waits for a server that was cut off from the network.
+// cutAt breaks the connection if ctx ends before release is called. The
+// statements of a transaction run under separate contexts, so only this ends a
+// statement that waits for a server cut off from the network.
 func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	var link net.Conn
 	_ = conn.Raw(func(driverConn any) error {
@@ -88,7 +88,7 @@ func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(over)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // a canceled one is the driver's and database/sql's
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the driver and database/sql handle cancellations
 			_ = link.SetDeadline(time.Unix(1, 0))
 		}
 	})
@@ -98,22 +98,22 @@ func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 		}
 		<-over
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			_ = link.Close() // with a deadline in the past it is of no use to the next transaction
+			_ = link.Close() // a connection with a past deadline is useless to the next transaction
 		}
 	}
 }
 
-// Limits enforced by PostgreSQL itself. Those on a transaction's time are the
-// backstop for clients that went away; usually the client ends a slow
+// Limits enforced by PostgreSQL itself. The limits on a transaction's time are
+// a backstop for clients that are gone; usually the client ends a slow
 // statement.
 const (
 	minStatementTimeout = time.Minute
-	idleTransaction     = time.Minute      // a client that was stopped in a transaction must not keep its locks
-	deadPeer            = 15 * time.Second // data without acknowledgment: the other side is gone
+	idleTransaction     = time.Minute      // a client stopped in a transaction must not keep its locks
+	deadPeer            = 15 * time.Second // data stays unacknowledged: the other side is gone
 )
 
 // postgresConfig returns the settings of connections to source whose work is
-// bounded by timeout. Settings in source take precedence.
+// limited by timeout. Settings in source take precedence.
 func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(source)
 	if err != nil {
@@ -128,7 +128,7 @@ func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, erro
 		}
 	}
 	set("statement_timeout", max(minStatementTimeout, timeout))
-	set("lock_timeout", timeout*3/4) // a clear error before the connection is closed
+	set("lock_timeout", timeout*3/4) // returns a clear error before the connection is closed
 	set("idle_in_transaction_session_timeout", max(idleTransaction, timeout))
 	set("tcp_user_timeout", deadPeer)
 	config.DialFunc = (&net.Dialer{KeepAlive: deadPeer, Control: userTimeout}).DialContext

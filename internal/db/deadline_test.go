@@ -18,8 +18,9 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestF3DroppedPackets opens PostgreSQL through a proxy that then drops everything: what was under way and what begins
-// ends with ErrUnavailable, and works again when the network does.
+// TestF3DroppedPackets opens PostgreSQL through a proxy that then drops all
+// packets: running and new calls end with ErrUnavailable, and calls succeed
+// again when the network recovers.
 func TestF3DroppedPackets(t *testing.T) {
 	proxy, through := dbtest.Proxied(t, dbtest.PostgresSource(t))
 	const limit = 500 * time.Millisecond
@@ -81,7 +82,8 @@ func TestF3DroppedPackets(t *testing.T) {
 	require.NoError(t, d.Write(t.Context(), insert("after")))
 }
 
-// TestF3ServerLimits reads PostgreSQL's own time limits from a connection, and waits for a lock that somebody keeps.
+// TestF3ServerLimits reads PostgreSQL's own time limits from a connection, and
+// waits for a lock that is never released.
 func TestF3ServerLimits(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{Timeout: 2 * time.Second})
@@ -108,9 +110,10 @@ func TestF3ServerLimits(t *testing.T) {
 	assert.Equal(t, "1234ms", got, "what the connection string says is kept")
 }
 
-// TestPatient gives single transactions more time than the store's usual limit.
+// TestPatient allows single transactions more time than the store's usual
+// limit.
 func TestPatient(t *testing.T) {
-	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // connecting has this time, too
+	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // connecting has this limit, too
 	nap := func(ctx context.Context) error {
 		return d.Write(ctx, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "SELECT pg_sleep(3)")
@@ -121,8 +124,8 @@ func TestPatient(t *testing.T) {
 	require.NoError(t, nap(db.Patient(t.Context(), time.Minute)))
 }
 
-// TestF10Schema compares stores with the program: one without tables, one that is up to date, one that a next release
-// has migrated, whose migration keeps the rows.
+// TestF10Schema compares stores with the program: one without tables, one that
+// is up to date, and one that a later release has migrated, keeping the rows.
 func TestF10Schema(t *testing.T) {
 	check := func(t *testing.T, d *db.DB) {
 		err := d.CheckSchema(t.Context())
@@ -144,9 +147,9 @@ func TestF10Schema(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { check(t, dbtest.Open(t, emptyPostgres(t), db.Options{})) })
 }
 
-// TestF10MigrationBehindAReader migrates while a reader keeps a table: other readers go on in between, and the migration
-// ends when the reader does.
-func TestF10MigrationBehindAReader(t *testing.T) {
+// TestF10MigrationWaitsForAReader migrates while a reader uses a table: other
+// readers continue meanwhile, and the migration ends after the reader.
+func TestF10MigrationWaitsForAReader(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{})
 	holder, err := dbtest.Open(t, source, db.Options{}).Read().BeginTx(t.Context(), nil)
@@ -173,8 +176,8 @@ func TestF10MigrationBehindAReader(t *testing.T) {
 	t.Logf("F10: a migration behind a reader for 4 s: %d reads went on, the longest took %d ms", reads, longest.Milliseconds())
 }
 
-// TestF10MigrationInADeadlock migrates while a transaction has the accounts and then asks
-// for the tasks: the server ends the migration, which is tried again.
+// TestF10MigrationInADeadlock migrates while a transaction locks the accounts
+// and then the tasks: the server aborts the migration, which is retried.
 func TestF10MigrationInADeadlock(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{})
@@ -202,7 +205,7 @@ func TestF10MigrationInADeadlock(t *testing.T) {
 
 func emptyPostgres(t *testing.T) string {
 	t.Helper()
-	u, err := url.Parse(dbtest.PostgresSource(t)) // skips the test where there is none
+	u, err := url.Parse(dbtest.PostgresSource(t)) // skips the test without PostgreSQL
 	require.NoError(t, err)
 	admin := dbtest.Open(t, "postgres://postgres@/postgres?"+u.RawQuery, db.Options{MaxConns: 1})
 	name := "empty_" + strings.TrimPrefix(u.Path, "/")
@@ -212,7 +215,8 @@ func emptyPostgres(t *testing.T) string {
 	return "postgres://postgres@/" + name + "?" + u.RawQuery
 }
 
-// TestIdentity keeps a database's id, and gives a copy of it another place.
+// TestIdentity checks that a database keeps its id, and that a copy has the
+// same id in another place.
 func TestIdentity(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		first, err := d.Identity(t.Context())

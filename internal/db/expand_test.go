@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notExpanding are the statements that a server of the release before may not
-// survive, or that hold a large table for as long as it takes to write it anew.
+// notExpanding are the statements that a server of the previous release may not
+// survive, or that lock a large table while they rewrite it.
 var notExpanding = []struct {
 	pattern *regexp.Regexp
 	what    string
@@ -30,15 +30,15 @@ var notExpanding = []struct {
 	{regexp.MustCompile(`^(UPDATE|DELETE FROM) `), "writes rows that are there, however many"},
 }
 
-// addsRequired matches a new column that the release before does not fill.
+// addsRequired matches a new column that the previous release does not fill.
 var addsRequired = regexp.MustCompile(`^ALTER TABLE\b.*\bADD (COLUMN )?.*\bNOT NULL\b`)
 
 // outsideText matches comments, quoted text and bodies of functions.
 var outsideText = regexp.MustCompile(`(?s)--[^\n]*|\$\$.*?\$\$|'(?:[^']|'')*'`)
 
-// notExpandingIn returns the statements of a migration's Up part that do more than
-// add, each with what is wrong with it. Tables that the same file creates may be
-// treated at will, and so may triggers and functions that it creates again.
+// notExpandingIn returns the statements of a migration's Up part that do more
+// than add, each with the problem. Tables that the same file creates may be
+// changed freely, and so may triggers and functions that it creates again.
 func notExpandingIn(file string) (found []string) {
 	up, _, _ := strings.Cut(file, "-- +goose Down")
 	up = outsideText.ReplaceAllStringFunc(up, func(text string) string {
@@ -71,8 +71,8 @@ func notExpandingIn(file string) (found []string) {
 	return found
 }
 
-// TestMigrationsExpand holds migrations to the rule of docs/operations.md: expand,
-// then contract.
+// TestMigrationsExpand checks migrations against the rule of
+// docs/operations.md: expand, then contract.
 func TestMigrationsExpand(t *testing.T) {
 	files, err := filepath.Glob("migrations/*/*.sql")
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestMigrationsExpand(t *testing.T) {
 	}
 }
 
-func TestNotExpanding(t *testing.T) {
+func TestNonExpandingStatementsAreFound(t *testing.T) {
 	for statement, ok := range map[string]bool{
 		"CREATE TABLE a (id text PRIMARY KEY); CREATE INDEX i ON a (id); CREATE INDEX j ON tasks (id)":  true,
 		"CREATE TABLE a (id text, UNIQUE (id)); CREATE UNIQUE INDEX i ON a (id); UPDATE a SET id = 'x'": true,

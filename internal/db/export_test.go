@@ -7,11 +7,11 @@ import (
 	"testing/fstest"
 )
 
-// Write1 begins a write transaction and leaves it to the test.
+// Write1 begins a write transaction that the test ends.
 func (d *DB) Write1(ctx context.Context) (*sql.Tx, error) { return d.write.BeginTx(ctx, nil) }
 
-// MigrateNext migrates the store as a next release does, whose migration has
-// the given statements beside the files of this release.
+// MigrateNext migrates the store as the next release would, with a migration of
+// the given statements after this release's files.
 func (d *DB) MigrateNext(ctx context.Context, statements string) error {
 	files := fstest.MapFS{}
 	for _, folder := range []string{"migrations/sqlite", "migrations/postgres"} {

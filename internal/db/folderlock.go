@@ -9,15 +9,15 @@ import (
 	"github.com/otograph/otograph/internal/flock"
 )
 
-// FolderLock is held by the one service that runs on a data folder.
+// FolderLock is held by the only service that may run on a data folder.
 type FolderLock struct{ file *os.File }
 
-// LockFile is the name of the file in a data folder that its lock is held on.
+// LockFile is the name of the lock file in a data folder.
 const LockFile = "otograph.lock"
 
-// LockFolder takes the data folder dir for this process. A second taker gets an
-// error that wraps ErrLocked and names the process that holds it. The kernel
-// releases the lock when the process ends, however it ends.
+// LockFolder locks the data folder dir for this process. If it is already
+// locked, the error wraps ErrLocked and names the process that holds it. The
+// kernel releases the lock when the process ends, even if it is killed.
 func LockFolder(dir string) (*FolderLock, error) {
 	path := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

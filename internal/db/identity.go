@@ -11,16 +11,16 @@ import (
 
 // Identity identifies a database.
 type Identity struct {
-	ID string // a UUID, made at the first call
-	// Place is where the database lives: on PostgreSQL the cluster's system
-	// identifier and the database's number, so that a dump that was restored
-	// elsewhere has the same ID in another Place. It is empty on SQLite, and where
-	// the server does not say.
+	ID string // a UUID, created by the first call
+	// Place identifies the database's location: on PostgreSQL the cluster's
+	// system identifier and the database's number, so that a dump restored
+	// elsewhere has the same ID in another Place. It is empty on SQLite, and if
+	// the server does not report it.
 	Place   string
-	Claimed bool // a file store belongs to it
+	Claimed bool // a file store belongs to the database
 }
 
-// Identity returns which database this is. The tables must be there.
+// Identity returns the database's identity. The tables must exist.
 func (d *DB) Identity(ctx context.Context) (Identity, error) {
 	var id Identity
 	var claimed sql.NullInt64

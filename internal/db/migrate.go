@@ -25,7 +25,7 @@ var migrations embed.FS
 // migrationLock is the advisory lock's key on PostgreSQL: the letters "otog".
 const migrationLock = 0x6f746f67
 
-// Errors of a store whose tables are not those that this program works with.
+// Errors for a store whose tables do not match this program.
 var (
 	// ErrSchemaOld is returned when migrations are missing.
 	ErrSchemaOld = errors.New("the database's tables are older than this program")
@@ -33,22 +33,24 @@ var (
 	ErrSchemaNew = errors.New("the database's tables are newer than this program")
 )
 
-// A migration on PostgreSQL waits this long for a table that is being read or
-// written, because all later statements wait for it, and then retries.
+// On PostgreSQL, a migration waits this long for a table that is being read or
+// written, because all later statements wait for the migration, and then
+// retries.
 const (
 	migrationLockWait = 2 * time.Second
 	migrationPause    = time.Second
 	migrationTries    = 20
-	migrationPoll     = 50 * time.Millisecond // between two looks whether another process still migrates
+	migrationPoll     = 50 * time.Millisecond // between two checks whether another process still migrates
 )
 
-// Migrate brings the tables up to date. It may be called by several processes at
-// the same time: one works, the others wait and find nothing to do. The error
-// wraps ErrSchemaNew if a newer program was there before, and nothing is changed
-// then.
+// Migrate updates the tables to this program's version. Several processes may
+// call it at the same time: one works, the others wait and find nothing to do.
+// If a newer program has migrated the store, the error wraps ErrSchemaNew and
+// nothing changes.
 func (d *DB) Migrate(ctx context.Context) error { return d.migrate(ctx, migrations) }
 
-// migrate is Migrate with the files of a folder for each dialect.
+// migrate is Migrate with migrations from files, which has a folder per
+// dialect.
 func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 	pool, done := d.migrationPool()
 	defer done()
@@ -86,8 +88,8 @@ func waits(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == codeLockTimeout || pg.Code == codeDeadlock)
 }
 
-// CheckSchema returns nil if the tables are those that this program works with,
-// else an error that wraps ErrSchemaOld or ErrSchemaNew.
+// CheckSchema returns nil if the tables match this program, else an error that
+// wraps ErrSchemaOld or ErrSchemaNew.
 func (d *DB) CheckSchema(ctx context.Context) error {
 	provider, err := d.provider(d.write, migrations)
 	if err != nil {
@@ -145,7 +147,8 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 		if err != nil {
 			return nil, err
 		}
-		// Asked again and again: a statement that waits is a transaction that an index built CONCURRENTLY waits for.
+		// The lock is polled: a waiting statement would be a transaction, and
+		// building an index CONCURRENTLY waits for all transactions.
 		for locked := false; !locked; {
 			if err := conn.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", migrationLock)).Scan(&locked); err != nil {
 				conn.Close()
@@ -172,8 +175,8 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 	return func() { f.Close() }, nil
 }
 
-// Version returns the number of the last migration that was applied to the store,
-// 0 for an empty one.
+// Version returns the number of the store's last applied migration, 0 for an
+// empty store.
 func (d *DB) Version(ctx context.Context) (int64, error) {
 	there := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
 	if d.dialect == Postgres {

@@ -14,8 +14,8 @@ import (
 type listeners struct {
 	mu   sync.Mutex
 	subs map[string]map[chan struct{}]bool
-	busy map[string]bool // channels for which a notification is on its way
-	more map[string]bool // … and was asked for again meanwhile
+	busy map[string]bool // channels whose notification is being sent
+	more map[string]bool // … and was requested again meanwhile
 }
 
 // wake notifies this process's subscribers of a channel.
@@ -25,15 +25,15 @@ func (l *listeners) wake(channel string) {
 	for sub := range l.subs[channel] {
 		select {
 		case sub <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // it has not read the previous notification
 		}
 	}
 }
 
-// Notify wakes the subscribers of a channel: those of this process and, on
-// PostgreSQL, those of every process on the database. Calls that come while a
-// notification is on its way are answered by one more. A notification is a hint
-// that may be lost; what it tells of must be in the database before.
+// Notify wakes the subscribers of a channel: those in this process and, on
+// PostgreSQL, in every process on the database. Calls during a running
+// notification lead to a single further one. A notification is a hint that may
+// be lost; the change must be in the database before.
 func (d *DB) Notify(ctx context.Context, channel string) {
 	l := &d.listeners
 	l.wake(channel)
@@ -65,9 +65,9 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 }
 
 // Subscribe returns a channel that receives after each Notify, until ctx is
-// done. Notifications that come while one is unread are one. On PostgreSQL a
-// separate connection listens. It is opened again when it breaks, and the
-// channel then receives once, in case a notification was missed.
+// done. Several notifications may arrive as one. On PostgreSQL a separate
+// connection listens. If it breaks, it is opened again, and the channel then
+// receives once, in case a notification was missed.
 func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	l := &d.listeners
 	sub := make(chan struct{}, 1)
@@ -88,7 +88,7 @@ func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	return sub
 }
 
-// listen passes the server's notifications on to sub until ctx is done.
+// listen forwards the server's notifications to sub until ctx is done.
 func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
 	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
 		err := func() error {

@@ -16,8 +16,8 @@ func Collect[T any](rows *sql.Rows, scan func(rows *sql.Rows, v *T) error) ([]T,
 	return values, rows.Err()
 }
 
-// Column reads the only column of rows and closes them. It takes the results of
-// a query as they are: err is the query's own.
+// Column reads the only column of rows and closes them. It accepts both results
+// of a query: err is the query's error.
 func Column[T any](rows *sql.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestDeletedRowsLeaveTheFile: what was deleted can't be read from the file of
-// the database any more.
+// TestDeletedRowsLeaveTheFile checks that deleted rows can no longer be read
+// from the database's file.
 func TestDeletedRowsLeaveTheFile(t *testing.T) {
 	file := filepath.Join(dbtest.Dir(t), "secrets.db")
 	d := dbtest.Open(t, file, db.Options{})

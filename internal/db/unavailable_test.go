@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestReadOnlyPostgres makes a server read-only and writable again, as a standby is
-// until a failover is over: that is an outage, not an error of what is written.
+// TestReadOnlyPostgres checks that a read-only server, such as a standby during
+// a failover, is an outage and not an error of the statement, and that writes
+// succeed afterwards.
 func TestReadOnlyPostgres(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
@@ -53,7 +54,7 @@ func TestReadOnlyPostgres(t *testing.T) {
 	require.Eventually(t, func() bool { return write() == nil }, 10*time.Second, 10*time.Millisecond)
 }
 
-func TestTroublesOfPostgres(t *testing.T) {
+func TestPostgresFailuresAreClassified(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	for code, unavailable := range map[string]bool{
 		"25006": true, "28P01": true, "3D000": true, "40001": true, "42501": true, "42P01": true, "53300": true, "55P03": true, "57P01": true, "57P03": true,
@@ -65,9 +66,9 @@ func TestTroublesOfPostgres(t *testing.T) {
 	assert.False(t, db.Refused(&pgconn.PgError{Code: "25006"}))
 }
 
-// TestFileThatIsNoDatabase checks that a damaged file is trouble of the store, and
-// none that is waited for.
-func TestFileThatIsNoDatabase(t *testing.T) {
+// TestFileThatIsNotADatabase checks that a damaged file is a permanent failure
+// of the store.
+func TestFileThatIsNotADatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	require.NoError(t, os.WriteFile(path, []byte("This is a text and not a database, and it is long enough."), 0o600))
 	_, err := db.Open(t.Context(), path, db.Options{})

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout makes the kernel give a TCP connection up when sent data stays
-// without acknowledgment for deadPeer.
+// userTimeout makes the kernel close a TCP connection whose sent data stays
+// unacknowledged for deadPeer.
 func userTimeout(network, _ string, raw syscall.RawConn) error {
 	if network == "unix" {
 		return nil

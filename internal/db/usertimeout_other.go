@@ -4,5 +4,5 @@ package db
 
 import "syscall"
 
-// userTimeout does nothing: the option is Linux's.
+// userTimeout does nothing, because only Linux has the option.
 func userTimeout(_, _ string, _ syscall.RawConn) error { return nil }

@@ -15,7 +15,7 @@ const (
 	edgeReflect      // torch, numpy: -1 → 1, -2 → 2, n → n-2
 )
 
-// compression is what becomes of a band's energy.
+// compression is the function applied to a band's energy.
 type compression int
 
 const (
@@ -25,8 +25,8 @@ const (
 	compressDB                // 10·log10(max(e, floor))
 )
 
-// analyzer is what all front ends share: frames, window, transform, filter
-// bank, compression. Eight frames run side by side.
+// analyzer implements the steps that all front ends share: frames, window,
+// transform, filter bank, compression. It computes eight frames in parallel.
 type analyzer struct {
 	hop, offset  int // frame t covers samples [t·hop+offset, … + len(window))
 	edge         edge
@@ -73,8 +73,8 @@ func (a *analyzer) init(fft int) {
 	}
 }
 
-// samples returns the len(window) samples from start on, as a view when they lie
-// inside the signal and need no pre-emphasis, else in s.frame.
+// samples returns the len(window) samples from start on. They are a view if
+// they lie inside the signal and need no pre-emphasis, else a copy in s.frame.
 func (a *analyzer) samples(s *scratch, x []float32, start int) []float32 {
 	n := len(a.window)
 	if start >= 0 && start+n <= len(x) && a.signalPre == 0 {

@@ -22,9 +22,9 @@ func (m *CEDMel) Bands() int { return len(m.a.bands) }
 // Frames returns n/160 + 1.
 func (m *CEDMel) Frames(n int) int { return n/160 + 1 }
 
-// Compute writes Frames(len(samples)) rows of 64 values to dst, the clamp over
-// all of them applied, and returns the number of frames. The layout is frames x
-// bands; CED models take [64, T], see Transpose.
+// Compute writes Frames(len(samples)) rows of 64 values to dst, clamped as a
+// whole, and returns the number of frames. The layout is frames x bands; CED
+// models take [64, T], see Transpose.
 func (m *CEDMel) Compute(dst, samples []float32) int {
 	n := m.Frames(len(samples))
 	m.a.compute(dst, samples, n)

@@ -1,7 +1,7 @@
 // Package dsp computes the spectral features that published speech and sound
 // models expect: Kaldi filter banks, NeMo, YAMNet, speechbrain and CED log-mel
 // matrices, FunASR's low-frame-rate stacking, and the real Fourier transform
-// under them. It is Go only (no cgo) and works in float32.
+// under them. It is pure Go (no cgo) and computes in float32.
 //
 // Every extractor is immutable after construction and safe for concurrent use:
 // working memory comes from a pool, so that computing allocates nothing per

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowPower returns |X|² of one windowed frame by the definition, in float64.
+// slowPower computes |X|² of one windowed frame from the definition, in
+// float64.
 func slowPower(frame []float64, fft int) []float64 {
 	out := make([]float64, fft/2+1)
 	for k := range out {
@@ -159,12 +160,12 @@ func TestFbankSineAndImpulse(t *testing.T) {
 			best = b
 		}
 	}
-	// The loudest band is one whose triangle holds 1 kHz.
+	// The loudest band must have a triangle that contains 1 kHz.
 	lo, hi := kaldiMel(20), kaldiMel(8000)
 	step := (hi - lo) / 81
 	assert.InDelta(t, (kaldiMel(1000)-lo)/step-1, float64(best), 1)
 
-	// Silence lands on the floor in every band.
+	// Silence yields the floor in every band.
 	fb.Compute(out, make([]float32, 1600))
 	for _, v := range out {
 		assert.InDelta(t, math.Log(1.1920929e-07), v, 1e-5)
@@ -183,7 +184,8 @@ func TestFrameCounts(t *testing.T) {
 		assert.Equal(t, c.mirror, mirror.Frames(c.n), c.n)
 		assert.Equal(t, c.nemo, NewNeMoMel(80).Valid(c.n), c.n)
 	}
-	// Shorter than half a window: mirrored more than once, still finite.
+	// Signals shorter than half a window are mirrored more than once; the
+	// result must be finite.
 	for _, n := range []int{80, 81, 100, 161, 240} {
 		x := noise(n, 3)
 		out := make([]float32, mirror.Frames(n)*80)
@@ -236,7 +238,7 @@ func TestExtractorsAreSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestStackFrames(t *testing.T) {
-	// 13 frames of one value each, their index.
+	// 13 frames of one value each: their index.
 	src := make([]float32, 13)
 	for i := range src {
 		src[i] = float32(i)

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// lanes is how many frames go through one transform side by side: eight
-// float32 values fill one 256-bit register, and interleaving frames makes every
-// butterfly work on whole registers without a shuffle.
+// lanes is the number of frames transformed in parallel: eight float32 values
+// fill one 256-bit register, and interleaving frames makes every butterfly work
+// on whole registers without a shuffle.
 const lanes = 8
 
 // stage is one pass of the Stockham autosort transform: a butterfly of the
@@ -82,8 +82,8 @@ func newPlan(n, width int) (*plan, error) {
 }
 
 // complexForward transforms the packed signal in (xr, xi), half*width values
-// each, using (yr, yi) as the other side of the ping-pong. It returns the pair
-// that holds the result.
+// each, using (yr, yi) as the second buffer. It returns the pair that holds the
+// result.
 func (p *plan) complexForward(xr, xi, yr, yi []float32) (zr, zi []float32) {
 	for i := range p.stages {
 		st := &p.stages[i]
@@ -147,8 +147,8 @@ func radix4Go(xr, xi, yr, yi, tw []float32, m, s int) {
 }
 
 // radixN is the butterfly for the small odd radices: a plain matrix product
-// with the roots of unity. Sizes with a factor 5 or so (400 = 2·4·2·5·5) spend
-// a minor part of their time here.
+// with the roots of unity. Sizes with a factor such as 5 (400 = 2·4·2·5·5)
+// spend little of their time here.
 func radixN(xr, xi, yr, yi, tw, roots []float32, radix, m, s int) {
 	for p := range m {
 		for k := range radix {

@@ -81,7 +81,7 @@ func TestRealFFTRefusesSizesItCannotDo(t *testing.T) {
 	}
 }
 
-func TestLogarithm(t *testing.T) {
+func TestLogarithmMatchesMathLog(t *testing.T) {
 	worst := 0.0
 	for e := -30; e < 40; e++ {
 		for i := range 1000 {

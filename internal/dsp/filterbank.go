@@ -26,8 +26,8 @@ func slaneyHz(m float64) float64 {
 	return 1000 * math.Exp((m-15)*math.Log(6.4)/27)
 }
 
-// sparse keeps the run of non-zero weights of each row of a filter matrix that
-// weight(band, bin) describes.
+// sparse keeps the run of non-zero weights in each row of the filter matrix
+// defined by weight(band, bin).
 func sparse(bands, bins int, weight func(band, bin int) float64) []band {
 	out := make([]band, bands)
 	for b := range out {
@@ -52,8 +52,9 @@ func triangle(x, left, centre, right float64) float64 {
 	return max(0, min((x-left)/(centre-left), (right-x)/(right-centre)))
 }
 
-// kaldiBank: triangles linear in mel, not normalized, over bins 0 … fft/2-1 (the
-// Nyquist bin is never used). skipDC leaves bin 0 out, as TensorFlow does.
+// kaldiBank returns triangles that are linear in mel, not normalized, over bins
+// 0 … fft/2-1 (the Nyquist bin is never used). skipDC leaves out bin 0, as
+// TensorFlow does.
 func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
 	lo, hi := kaldiMel(low), kaldiMel(high)
 	step := (hi - lo) / float64(bands+1)
@@ -67,8 +68,8 @@ func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
 	})
 }
 
-// edgesBank: triangles linear in Hz between consecutive edges, optionally
-// divided by half their width (Slaney's area normalization).
+// edgesBank returns triangles that are linear in Hz between consecutive edges,
+// optionally divided by half their width (Slaney's area normalization).
 func edgesBank(bands, fft, rate int, edges []float64, area bool) []band {
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
 		w := triangle(float64(k)*float64(rate)/float64(fft), edges[b], edges[b+1], edges[b+2])
@@ -88,8 +89,8 @@ func melEdges(bands int, low, high float64, toMel, toHz func(float64) float64) [
 	return e
 }
 
-// speechbrainBank: each triangle is symmetric, its half-width being the distance
-// from its center to the lower neighbor's.
+// speechbrainBank returns symmetric triangles, whose half-width is the distance
+// from their center to the lower neighbor's.
 func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 	e := melEdges(bands, low, high, htkMel, htkHz)
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
@@ -99,8 +100,8 @@ func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 }
 
 // SlaneyFilters returns the mel filters of librosa and of Whisper for a
-// transform of so many samples at 16 kHz: Slaney scale and area, 0-8000 Hz, one
-// row of fft/2 + 1 weights for each band.
+// transform of fft samples at 16 kHz: Slaney scale and area, 0-8000 Hz, one row
+// of fft/2 + 1 weights for each band.
 func SlaneyFilters(bands, fft int) [][]float32 {
 	rows := make([][]float32, bands)
 	for i, b := range edgesBank(bands, fft, 16000, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true) {

@@ -2,11 +2,11 @@ package dsp
 
 import "math"
 
-// GigaAMMel computes the log-mel features of GigaAM: periodic Hann window, power,
-// 64 bands 0-8000 Hz on the HTK scale (triangles linear in Hz, not normalized),
-// every 10 ms, ln(max(x, 1e-9)). Version 2 has frames of 25 ms, centered with
-// reflection; version 3 has frames of 20 ms, which lie inside the signal, and
-// rounds window and filters to bfloat16, in which it was trained.
+// GigaAMMel computes the log-mel features of GigaAM: periodic Hann window,
+// power, 64 bands 0-8000 Hz on the HTK scale (triangles linear in Hz, not
+// normalized), every 10 ms, ln(max(x, 1e-9)). Version 2 has frames of 25 ms,
+// centered with reflection; version 3 has frames of 20 ms, which lie inside the
+// signal, and rounds window and filters to bfloat16, as in its training.
 type GigaAMMel struct {
 	a      analyzer
 	window int // samples
@@ -35,8 +35,7 @@ func NewGigaAMMel(version int) *GigaAMMel {
 	return m
 }
 
-// roundBrain rounds to the nearest bfloat16, of two equally near ones to the
-// even one.
+// roundBrain rounds to the nearest bfloat16, with ties to even.
 func roundBrain(x []float32) {
 	for i, v := range x {
 		bits := math.Float32bits(v)
@@ -47,8 +46,8 @@ func roundBrain(x []float32) {
 // Bands returns 64.
 func (m *GigaAMMel) Bands() int { return len(m.a.bands) }
 
-// Valid returns the frames of n samples: n/160 + 1 in version 2, those that lie
-// inside the signal in version 3.
+// Valid returns the number of frames of n samples: n/160 + 1 in version 2, only
+// frames inside the signal in version 3.
 func (m *GigaAMMel) Valid(n int) int {
 	if !m.inside {
 		return n/160 + 1

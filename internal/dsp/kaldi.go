@@ -11,21 +11,23 @@ type FbankOptions struct {
 	Window      Window  // WindowPovey or WindowHamming in the published recipes
 	LowHz       float64 // lower edge of the first band
 	HighHz      float64 // upper edge of the last band; 0 or less counts from the Nyquist frequency down
-	// SnipEdges keeps only frames that lie inside the signal; without it there is
-	// a frame around every shift's middle and the signal is mirrored at its ends.
+	// SnipEdges keeps only frames that lie inside the signal. Without it, there
+	// is a frame around every shift's middle, and the signal is mirrored at its
+	// ends.
 	SnipEdges bool
-	// Scale multiplies the samples before anything else: 1 for recipes trained on
-	// [-1, 1], 32768 for those trained on 16-bit integers.
+	// Scale multiplies the samples first: 1 for recipes trained on [-1, 1],
+	// 32768 for recipes trained on 16-bit integers.
 	Scale float32
-	// PreEmphasis inside each frame after its mean was removed; 0 skips both.
+	// PreEmphasis is applied inside each frame after removing its mean; 0 skips
+	// both.
 	PreEmphasis float32
-	// Linear leaves the band energies as they are, without the logarithm.
+	// Linear returns the band energies without the logarithm.
 	Linear bool
 }
 
 // DefaultFbankOptions returns Kaldi's defaults with 80 bands at 16 kHz: 25 ms
 // frames every 10 ms, transform of 512, povey window, 20 Hz to Nyquist, snipped
-// edges, samples as they come, pre-emphasis 0.97.
+// edges, unscaled samples, pre-emphasis 0.97.
 func DefaultFbankOptions() FbankOptions {
 	return FbankOptions{
 		SampleRate: 16000, Bands: 80, FrameLength: 400, FrameShift: 160, FFT: 512,
@@ -41,8 +43,8 @@ type Fbank struct {
 	a   analyzer
 }
 
-// NewFbank prepares a filter bank. It panics on sizes that make no sense (they
-// are constants of a recipe, never input).
+// NewFbank prepares a filter bank. It panics on invalid sizes, because they are
+// constants of a recipe and never input.
 func NewFbank(opt FbankOptions) *Fbank {
 	high := opt.HighHz
 	if high <= 0 {
@@ -66,7 +68,7 @@ func NewFbank(opt FbankOptions) *Fbank {
 // Bands returns the number of values per frame.
 func (f *Fbank) Bands() int { return f.opt.Bands }
 
-// Frames returns how many frames n samples give.
+// Frames returns the number of frames of n samples.
 func (f *Fbank) Frames(n int) int {
 	if !f.opt.SnipEdges {
 		return (n + f.opt.FrameShift/2) / f.opt.FrameShift
@@ -78,7 +80,7 @@ func (f *Fbank) Frames(n int) int {
 }
 
 // Compute writes Frames(len(samples)) rows of Bands values to dst and returns
-// the number of frames. It panics if dst is shorter than that.
+// the number of frames. It panics if dst is shorter.
 func (f *Fbank) Compute(dst, samples []float32) int {
 	n := f.Frames(len(samples))
 	f.a.compute(dst, samples, n)

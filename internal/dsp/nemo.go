@@ -38,9 +38,9 @@ func (m *NeMoMel) Compute(dst, samples []float32, frames int) {
 	m.a.compute(dst, samples, min(frames, m.Frames(len(samples))))
 }
 
-// NormalizePerFeature brings every band of a frames x bands matrix to mean 0 and
-// standard deviation 1 (n-1 in the denominator, 1e-5 added to the deviation), in
-// place: NeMo's normalize_type per_feature.
+// NormalizePerFeature normalizes every band of a frames x bands matrix in place
+// to mean 0 and standard deviation 1 (n-1 in the denominator, 1e-5 added to the
+// deviation): NeMo's normalize_type per_feature.
 func NormalizePerFeature(x []float32, frames, bands int) {
 	if frames == 0 {
 		return
@@ -67,8 +67,8 @@ func NormalizePerFeature(x []float32, frames, bands int) {
 	}
 }
 
-// SubtractMean takes the mean of every band over the utterance away, in place:
-// what wespeaker, 3D-Speaker and speechbrain do after their filter banks.
+// SubtractMean subtracts every band's mean over the utterance in place, as
+// wespeaker, 3D-Speaker and speechbrain do after their filter banks.
 func SubtractMean(x []float32, frames, bands int) {
 	for b := range bands {
 		var sum float64
@@ -83,8 +83,8 @@ func SubtractMean(x []float32, frames, bands int) {
 }
 
 // Transpose writes the frames x bands matrix src to dst as bands rows of stride
-// values (stride ≥ frames; what lies beyond frames is left alone): the layout
-// [bands, T] of NeMo and CED models.
+// values: the layout [bands, T] of NeMo and CED models. If stride exceeds
+// frames, the values beyond frames are not written.
 func Transpose(dst, src []float32, frames, bands, stride int) {
 	for t := range frames {
 		for b, v := range src[t*bands : (t+1)*bands] {

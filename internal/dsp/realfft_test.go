@@ -1,6 +1,6 @@
 package dsp
 
-// The transform of a single signal, by which the tests compare the batched one
+// The tests use the transform of a single signal to compare the batched one
 // with gonum's.
 
 // realFFT is the discrete Fourier transform of one real float32 signal. It

@@ -56,8 +56,8 @@ func excerpt(t testing.TB) []float32 {
 	return x
 }
 
-// check compares got with the reference. slack widens the bounds where float32
-// rounding of a loud band shows in a nearly empty one.
+// check compares got with the reference. slack widens the bounds if float32
+// rounding of a loud band is visible in a nearly empty one.
 func (r reference) check(t *testing.T, got []float32, slack float64) {
 	t.Helper()
 	r.Tolerance *= slack
@@ -124,7 +124,7 @@ func TestFbankMatchesReferences(t *testing.T) {
 			got := make([]float32, r.Shape[0]*fb.Bands())
 			require.Equal(t, r.Shape[0], fb.Compute(got, x))
 			r.check(t, got, 1)
-			// A cut-off given in Hz is the same as one counted from Nyquist.
+			// A cut-off in Hz is equivalent to one counted from Nyquist.
 			o.HighHz = r.Params.High
 			again := make([]float32, len(got))
 			NewFbank(o).Compute(again, x)
@@ -152,7 +152,7 @@ func TestYAMNetMatchesReference(t *testing.T) {
 	m := NewYAMNetMel()
 	got := make([]float32, m.Frames(len(x))*len(m.a.bands))
 	m.Compute(got, x)
-	// YAMNet keeps magnitudes down to 0.001 beside peaks of 50, without
+	// YAMNet keeps magnitudes down to 0.001 next to peaks of 50, without
 	// pre-emphasis: its stored bound of 1e-4 is the rounding of a float32
 	// transform itself.
 	readReference(t, "yamnet_logmel64").check(t, got, 4)

@@ -23,8 +23,9 @@ func (m *SpeechbrainFbank) Bands() int { return len(m.a.bands) }
 // Frames returns n/160 + 1.
 func (m *SpeechbrainFbank) Frames(n int) int { return n/160 + 1 }
 
-// Compute writes Frames(len(samples)) rows of Bands values to dst, the clamp and
-// the mean over the whole utterance applied, and returns the number of frames.
+// Compute writes Frames(len(samples)) rows of Bands values to dst, clamped and
+// with the mean removed over the whole utterance, and returns the number of
+// frames.
 func (m *SpeechbrainFbank) Compute(dst, samples []float32) int {
 	n := m.Frames(len(samples))
 	m.a.compute(dst, samples, n)
@@ -34,7 +35,7 @@ func (m *SpeechbrainFbank) Compute(dst, samples []float32) int {
 	return n
 }
 
-// clampBelowMaximum raises every value to at least the maximum less span.
+// clampBelowMaximum raises every value to at least the maximum minus span.
 func clampBelowMaximum(x []float32, span float32) {
 	if len(x) == 0 {
 		return

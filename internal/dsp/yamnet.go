@@ -16,7 +16,7 @@ func NewYAMNetMel() *YAMNetMel {
 	return m
 }
 
-// Frames returns how many whole frames n samples hold.
+// Frames returns the number of whole frames in n samples.
 func (m *YAMNetMel) Frames(n int) int {
 	if n < 400 {
 		return 0

@@ -9,9 +9,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestWordsDecideWhatIsADemonstration: a result with words is one if the model of its words is, whoever found the speakers; a
-// model that was not asked decides nothing.
-func TestWordsDecideWhatIsADemonstration(t *testing.T) {
+// TestDemonstrationFollowsTheWordsModel checks that a result with words is a
+// demonstration if their model is one, regardless of the speaker model, and
+// that models that did not run do not count.
+func TestDemonstrationFollowsTheWordsModel(t *testing.T) {
 	set := func(words bool) *Engines {
 		return &Engines{Set: &models.Set{Models: []models.Model{
 			{Role: models.RoleStandard, Languages: []string{"en"}, Demo: words}, {Role: models.RoleEmbedder, Demo: true}, {Role: models.RoleTagger},

@@ -24,15 +24,15 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// engine is a model that is loaded when it is first needed and kept until the
-// pipeline closes. A failure to load is not kept: the next run tries again.
+// engine is a model that is loaded on first use and kept until the pipeline
+// closes. A failure to load is not cached: the next run tries again.
 type engine[T io.Closer] struct {
 	mu     sync.Mutex
 	value  T
 	loaded bool
 }
 
-// get returns the engine, loading it with open if need be.
+// get returns the engine and loads it with open if necessary.
 func (e *engine[T]) get(open func() (T, error)) (T, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,12 +58,12 @@ func (e *engine[T]) Close() error {
 	return e.value.Close()
 }
 
-// Options are the settings of Engines.
+// Options configures Engines.
 type Options struct {
 	Cores  int
 	Logger *slog.Logger
-	Device string // of the standard tier's model, as in whisper.Options
-	// Languages are the languages that the optimized tier is held to; empty means all
+	Device string // for the standard tier's model, as in whisper.Options
+	// Languages limits the languages of the optimized tier; empty means all
 	// languages of its models.
 	Languages []string
 	// Choice are further recognizers, which Lease takes by name.
@@ -75,7 +75,7 @@ type Options struct {
 // Engines are the models of one pipeline, each loaded at most once at the same time.
 type Engines struct {
 	Set       *models.Set
-	Available spec.Available // tiers and languages of Set, and what of Options.Choice can be named
+	Available spec.Available // tiers and languages of Set, and the names in Options.Choice
 	opt       Options
 	*detectors
 	recognizers *pool
@@ -178,8 +178,8 @@ func (e *Engines) Embedder() (diarize.Embedder, error) {
 	})
 }
 
-// Segmenter opens the speaker segmentation network, nil if the set has
-// none. A demonstration is not used with the voices of a real embedder.
+// Segmenter opens the speaker segmentation network. It returns nil if the set
+// has none, or if it is a demonstration and the embedder is not.
 func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	m, ok := e.Set.Role(models.RoleSegmenter)
 	if voices, has := e.Set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
@@ -188,8 +188,8 @@ func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
 }
 
-// Demonstrates reports whether a result's words, or without words all of it, come
-// from demonstration models.
+// Demonstrates reports whether a result's words, or the whole result if it has
+// no words, come from demonstration models.
 func (e *Engines) Demonstrates(r *spec.Result) bool {
 	if r.Ran.ASR {
 		m := e.Model(r.Tier, r.Language)
@@ -202,7 +202,7 @@ func (e *Engines) Demonstrates(r *spec.Result) bool {
 	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
 }
 
-// Tagger opens the network that hears sound events.
+// Tagger opens the sound event network.
 func (e *Engines) Tagger() (events.Tagger, error) {
 	return e.tagger.get(func() (*tag.Model, error) {
 		m, err := e.Set.Need(models.RoleTagger)
@@ -243,8 +243,9 @@ func (e *Engines) Standard() (*whisper.Engine, error) {
 	})
 }
 
-// DeviceNote returns why the standard tier's model is not on the requested
-// device; "" if it is, or if the model has not been loaded.
+// DeviceNote returns the reason why the standard tier's model does not run on
+// the requested device. It is "" if it does, or if the model has not been
+// loaded.
 func (e *Engines) DeviceNote() string {
 	m, ok := e.Set.Role(models.RoleStandard)
 	if !ok {
@@ -285,7 +286,8 @@ func (e *Engines) Recognizer(tier spec.Tier, language string) (asr.Transcriber, 
 	return e.Standard()
 }
 
-// Model returns the model of a tier that transcribes the language, nil without one.
+// Model returns the model of a tier that transcribes the language, nil without
+// one.
 func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
 	m, ok := e.Set.Role(models.RoleStandard)
 	if tier == spec.TierOptimized {

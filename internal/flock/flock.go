@@ -1,5 +1,5 @@
 // Package flock locks open files. The system releases a lock when the process
-// ends, for whatever reason.
+// ends for any reason.
 package flock
 
 import "errors"

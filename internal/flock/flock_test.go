@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestALockHoldsUntilItsFileIsClosed(t *testing.T) {
+func TestLockHoldsUntilItsFileIsClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

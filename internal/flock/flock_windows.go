@@ -20,5 +20,5 @@ func Try(f *os.File) error {
 func Wait(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
 func lock(f *os.File, flags uint32) error {
-	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30}) // beyond what is written
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30}) // a byte beyond the content
 }

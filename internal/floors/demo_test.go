@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemoModelsAreLeftOut checks that a program with models of its own does not carry
-// the demo models: only OpenDefault reaches them.
+// TestDemoModelsAreLeftOut checks that a program with its own models does not
+// include the demo models: only OpenDefault refers to them.
 func TestDemoModelsAreLeftOut(t *testing.T) {
 	model, err := os.ReadFile("../../models/demo/demo-whisper.bin.zst")
 	require.NoError(t, err)

@@ -1,3 +1,3 @@
-// Package floors contains only a test: that the packages follow the layers in
-// docs/architecture.md.
+// Package floors only contains tests, which check that the packages follow the
+// layers in docs/architecture.md.
 package floors

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxExports is the largest number of exported identifiers that the public packages
-// may have together: package-level names and methods, without fields and without the
+// maxExports is the maximum number of exported identifiers in all public
+// packages: package-level names and methods, without fields and without the
 // methods of interfaces.
 const maxExports = 832
 
-// TestExports checks how much the public packages export, and that nothing they export
-// is declared with a type of an internal package. An internal type that a public package
-// names by an alias is public.
+// TestExports checks the number of exports of the public packages, and that
+// none of them is declared with a type of an internal package. An internal type
+// with an alias in a public package counts as public.
 func TestExports(t *testing.T) {
 	packages := public(t)
 	aliases := map[string]bool{}
@@ -112,7 +112,7 @@ func methods(o types.Object) (all []*types.Func) {
 	return all
 }
 
-// declared returns the types that an object's declaration shows, by name.
+// declared returns the types in an object's declaration, by name.
 func declared(o types.Object) map[string]types.Type {
 	n := named(o)
 	if n == nil {

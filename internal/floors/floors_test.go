@@ -61,8 +61,8 @@ func list(t *testing.T, args ...string) []pkg {
 	return all
 }
 
-// TestNoEngineInTheService checks that packages that name, sell and serve
-// transcriptions link nothing native; only workers do.
+// TestNoEngineInTheService checks that the packages of the service link nothing
+// native; only workers do.
 func TestNoEngineInTheService(t *testing.T) {
 	found := list(t, "-deps", "./service", "./httpapi/...", "./internal/tasks/...", "./billing", "./spec")
 	require.NotEmpty(t, found)
@@ -163,9 +163,9 @@ func readFloors(t *testing.T) map[string]int {
 	return floors
 }
 
-// TestFind checks the rule of the nearest folder, because TestFloors could
+// TestFindTakesTheNearestFolder checks the rule of the nearest folder, because TestFloors could
 // otherwise pass by finding nothing.
-func TestFind(t *testing.T) {
+func TestFindTakesTheNearestFolder(t *testing.T) {
 	floors := map[string]int{"asr": 3, "asr/ngram": 1, "internal/db": 1}
 	names := []string{"asr", "asr/onnx", "asr/ngram", "internal/db/dbtest", "vad", "internal"}
 	var got []string

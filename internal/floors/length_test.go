@@ -19,7 +19,7 @@ import (
 // Limits on the lines of a function, except in tests.
 const (
 	longestFunction = 120
-	mostFunctions   = 50 // 95 of 100 are no longer
+	mostFunctions   = 50 // limit for 95 of 100
 )
 
 // TestFunctionsAreShort measures every function of the product.

@@ -14,7 +14,7 @@ import (
 )
 
 // TestOneCompositionRoot checks that serve and work only turn flags into a
-// service.Config: package service puts the service together.
+// service.Config: package service assembles the service.
 func TestOneCompositionRoot(t *testing.T) {
 	lines := 0
 	for _, name := range []string{"serve.go", "work.go"} {

@@ -1,7 +1,9 @@
 //go:build unix
 
-// Package dbtest gives tests a fresh, migrated store: SQLite always, PostgreSQL where its server programs are installed
-// (Debian's postgresql-15 and the like; nothing has to run). Call Main from TestMain so that the server ends with the tests.
+// Package dbtest provides tests with fresh, migrated stores: always SQLite, and
+// PostgreSQL if its server programs are installed (Debian's postgresql-15, for
+// example; no server has to run). Call Main from TestMain so that the server
+// ends with the tests.
 package dbtest
 
 import (
@@ -63,8 +65,9 @@ var template struct {
 	err  error
 }
 
-// Dir returns an empty folder that goes with the test, in memory where the system has such a place: tests wait for
-// thousands of flushes to the disk otherwise.
+// Dir returns an empty folder that is removed after the test. It is in memory
+// if the system provides such a folder, because tests would otherwise wait for
+// thousands of flushes to the disk.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "otograph-test-*")
@@ -91,7 +94,7 @@ func SQLitePath(t testing.TB) string {
 		}
 		template.err = d.Migrate(context.Background())
 		if err := d.Close(); template.err == nil {
-			template.err = err // the last connection folds the write-ahead log into the file
+			template.err = err // the last connection merges the write-ahead log into the file
 		}
 		if template.err == nil {
 			template.data, template.err = os.ReadFile(path)
@@ -117,13 +120,14 @@ var shared struct {
 	mu      sync.Mutex
 	started bool
 	server  *Server
-	reason  string // why there is none
+	reason  string // the reason why there is none
 	err     error
 	count   atomic.Int64
 }
 
-// PostgresSource returns the connection string of a fresh, migrated PostgreSQL database on a server that the tests of
-// this package share. The test is skipped where the server's programs are not installed.
+// PostgresSource returns the connection string of a fresh, migrated PostgreSQL
+// database on a server that the tests of this package share. The test is
+// skipped if the server's programs are not installed.
 func PostgresSource(t testing.TB) string {
 	t.Helper()
 	shared.mu.Lock()
@@ -298,7 +302,7 @@ func (s *Server) Close() {
 	os.RemoveAll(s.dir)
 }
 
-// Source is the connection string of one database of the server.
+// Source returns the connection string of one database of the server.
 func (s *Server) Source(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + s.dir + "&sslmode=disable"
 }

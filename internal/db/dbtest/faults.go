@@ -6,16 +6,17 @@ import (
 	"errors"
 )
 
-// Call is a call of a database driver that is about to be made.
+// Call is a database driver's call that is about to be made.
 type Call struct {
 	Op    string // "query", "exec", "begin" or "commit"
-	Query string // of query and exec
+	Query string // the SQL of query and exec
 	InTx  bool   // inside a transaction
 }
 
-// Faulty returns a db.Options.Wrap that asks ask before each call. An error is
-// the call's outcome, and the store does nothing; a commit that fails after has
-// been done, and only its answer is lost. ask may block.
+// Faulty returns a db.Options.Wrap that calls ask before each call of the
+// driver. If ask returns an error, it becomes the call's result and the store
+// does nothing. For a commit with after set, the commit is done first and only
+// its response is lost. ask may block.
 func Faulty(ask func(Call) (after bool, err error)) func(driver.Connector) driver.Connector {
 	return func(c driver.Connector) driver.Connector { return faultyConnector{c, ask} }
 }
